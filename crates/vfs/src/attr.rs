@@ -1,0 +1,152 @@
+use crate::{Gid, Side, Uid};
+
+/// A moment: seconds and nanoseconds since 1970, before it if negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Time {
+    /// Whole seconds.
+    pub seconds: i64,
+    /// Nanoseconds within the second, below 1,000,000,000.
+    pub nanoseconds: u32,
+}
+
+/// What kind of object a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileType {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A block device.
+    Block,
+    /// A character device.
+    Character,
+    /// A named pipe.
+    Fifo,
+    /// A UNIX socket.
+    Socket,
+}
+
+/// A device's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Device {
+    /// Which driver.
+    pub major: u32,
+    /// Which of its devices.
+    pub minor: u32,
+}
+
+/// Permission bits: 0o7777, set-id and sticky bits among them; never the file type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Mode(u16);
+
+impl Mode {
+    /// The permission bits of `bits`; what is above 0o7777 is dropped.
+    #[must_use]
+    pub const fn new(bits: u32) -> Self {
+        Self((bits & 0o7777) as u16)
+    }
+
+    /// The bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// What is known about an object, with ids on side `S`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attr<S: Side> {
+    /// Its type.
+    pub file_type: FileType,
+    /// Its permission bits.
+    pub mode: Mode,
+    /// Hard links to it.
+    pub links: u32,
+    /// Its owner.
+    pub uid: Uid<S>,
+    /// Its group.
+    pub gid: Gid<S>,
+    /// Length in bytes.
+    pub size: u64,
+    /// Space it takes on the medium, in bytes.
+    pub used: u64,
+    /// Its numbers, if it is a device; else zeros.
+    pub device: Device,
+    /// Which file system it is in.
+    pub fsid: u64,
+    /// Its number within that file system.
+    pub fileid: u64,
+    /// Last access.
+    pub atime: Time,
+    /// Last change of data.
+    pub mtime: Time,
+    /// Last change of data or attributes; grows with every change the file system can tell apart.
+    pub ctime: Time,
+}
+
+impl<S: Side> Attr<S> {
+    /// The same attributes with other ids: the only way to the other side.
+    #[must_use]
+    pub fn with_ids<T: Side>(self, uid: Uid<T>, gid: Gid<T>) -> Attr<T> {
+        let Self { file_type, mode, links, size, used, device, fsid, fileid, .. } = self;
+        let Self { atime, mtime, ctime, .. } = self;
+        Attr {
+            file_type,
+            mode,
+            links,
+            uid,
+            gid,
+            size,
+            used,
+            device,
+            fsid,
+            fileid,
+            atime,
+            mtime,
+            ctime,
+        }
+    }
+}
+
+/// A new value for a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetTime {
+    /// The server's clock, at the moment of the call.
+    Now,
+    /// This time.
+    To(Time),
+}
+
+/// Which attributes to change, with ids on side `S`; `None` leaves one as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SetAttr<S: Side> {
+    /// New permission bits.
+    pub mode: Option<Mode>,
+    /// New owner.
+    pub uid: Option<Uid<S>>,
+    /// New group.
+    pub gid: Option<Gid<S>>,
+    /// New length in bytes: cut, or extended by zeros.
+    pub size: Option<u64>,
+    /// New time of last access.
+    pub atime: Option<SetTime>,
+    /// New time of last change of data.
+    pub mtime: Option<SetTime>,
+}
+
+impl<S: Side> SetAttr<S> {
+    /// Whether nothing is to be changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same changes with other ids: the only way to the other side.
+    #[must_use]
+    pub fn with_ids<T: Side>(self, uid: Option<Uid<T>>, gid: Option<Gid<T>>) -> SetAttr<T> {
+        let Self { mode, size, atime, mtime, .. } = self;
+        SetAttr { mode, uid, gid, size, atime, mtime }
+    }
+}

@@ -1,0 +1,41 @@
+//! The waist: the one file-system interface of the house, and the words every room speaks.
+//!
+//! **Answers:** what can be asked of a file system ([`Fs`]), in which nouns ([`Handle`], [`Name`],
+//! [`Attr`], [`Cred`], [`Acl`]) and with which outcomes ([`Status`]).
+//!
+//! Ids, credentials, attributes and ACLs carry the side of the border they stand on, [`Wire`] or
+//! [`Disk`]. [`Fs`] speaks [`Disk`] only, protocol code speaks [`Wire`] only; the view in between
+//! converts, and a forgotten conversion does not compile.
+//!
+//! **May not know:** protocols, exports, callers' addresses, which backend it is.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+mod access;
+mod acl;
+mod attr;
+mod change;
+mod cred;
+mod fs;
+mod handle;
+pub mod limits;
+mod name;
+mod side;
+mod status;
+
+pub use access::Access;
+pub use acl::{Acl, AclEntry, AclKind, AclTag};
+pub use attr::{Attr, Device, FileType, Mode, SetAttr, SetTime, Time};
+pub use change::{Change, Changed};
+pub use cred::Cred;
+pub use fs::{
+    Create, Data, Entry, Fs, Listed, Listing, Made, Node, Properties, Read, ReadInto, Seek, Space,
+    Special, Stability, Target, Written, XattrMode,
+};
+pub use handle::Handle;
+pub use name::Name;
+pub use side::{Disk, Gid, Side, Uid, Wire};
+pub use status::{Result, Status};

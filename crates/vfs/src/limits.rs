@@ -1,0 +1,21 @@
+//! Every bound of this crate, with its reason.
+
+/// Longest name in bytes: what Linux file systems take (`NAME_MAX`).
+pub const NAME_BYTES_MAX: usize = 255;
+
+/// Longest target of a symbolic link in bytes: `PATH_MAX` with its terminating zero left out.
+pub const LINK_TARGET_BYTES_MAX: usize = 4095;
+
+/// Longest backend handle in bytes. An NFSv3 handle has at most 64 bytes (RFC 1813, 2.4); the
+/// export's header (version, export id, MAC) takes 16 of them.
+pub const HANDLE_BYTES_MAX: usize = 48;
+
+/// Most supplementary groups of one caller: what the Linux kernel takes (`NGROUPS_MAX`). AUTH_SYS
+/// carries 16; the rest can come from the server's own group database (`manage_gids`).
+pub const GROUPS_MAX: usize = 65_536;
+
+/// Most entries of an ACL: what fits into the 64 KiB of an extended attribute.
+pub const ACL_ENTRIES_MAX: usize = 8_191;
+
+/// Longest value of an extended attribute in bytes (`XATTR_SIZE_MAX`).
+pub const XATTR_BYTES_MAX: usize = 65_536;

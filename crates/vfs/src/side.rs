@@ -1,0 +1,63 @@
+use std::fmt;
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+/// A side of the border between two administrations.
+pub trait Side: Copy + Eq + Hash + fmt::Debug + Default + Send + Sync + 'static {}
+
+/// As spoken by the peer: the caller's own numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Wire;
+
+/// As stored: the server's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Disk;
+
+impl Side for Wire {}
+impl Side for Disk {}
+
+macro_rules! id {
+    ($name:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+        pub struct $name<S: Side> {
+            number: u32,
+            side: PhantomData<S>,
+        }
+
+        impl<S: Side> $name<S> {
+            /// The id with this number on side `S`.
+            #[must_use]
+            pub const fn new(number: u32) -> Self {
+                Self { number, side: PhantomData }
+            }
+
+            /// Its number.
+            #[must_use]
+            pub const fn number(self) -> u32 {
+                self.number
+            }
+
+            /// The same number on the other side. Only a map of ids may say this.
+            #[must_use]
+            pub const fn carried_over<T: Side>(self) -> $name<T> {
+                $name::new(self.number)
+            }
+        }
+
+        impl<S: Side> fmt::Debug for $name<S> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.number)
+            }
+        }
+
+        impl<S: Side> fmt::Display for $name<S> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.number)
+            }
+        }
+    };
+}
+
+id!(Uid, "A user's number on side `S`.");
+id!(Gid, "A group's number on side `S`.");

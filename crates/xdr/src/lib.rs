@@ -1,0 +1,31 @@
+//! XDR (RFC 4506): bytes to values and back.
+//!
+//! **Answers:** what value do these bytes stand for, and which bytes stand for this value.
+//! Decoding borrows from the record, is total (every input gives a value or a [`Malformed`])
+//! and bounded (no length is believed before it was held against the bytes that are there).
+//! Encoding goes into an [`Encoder`]: one reused buffer, with file data by reference.
+//!
+//! **May not know:** RPC, NFS, sockets, who is calling.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+mod decode;
+mod encode;
+mod error;
+mod primitive;
+
+pub use comity_xdr_derive::{Decode, Encode};
+pub use decode::{Decode, Decoder};
+pub use encode::{Encode, Encoder, FileSegment, Mark, RecordStart, Reserved};
+pub use error::Malformed;
+pub use primitive::{Counted, Opaque};
+
+/// Bytes of padding that follow `length` bytes of opaque data (RFC 4506, 3: items are multiples
+/// of four bytes).
+#[must_use]
+pub const fn padding(length: usize) -> usize {
+    (4 - length % 4) % 4
+}

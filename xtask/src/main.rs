@@ -1,1 +1,40 @@
-fn main(){}
+//! The house's own tools: `cargo xtask tidy | test | kernel`.
+//!
+//! They build on the workspace and are no part of what a user runs.
+
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The house's own tools.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+#[derive(Subcommand)]
+enum Tool {
+    /// Check the shape of the sources: floors, lengths, leftovers, dead files, doors.
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().tool {
+        Tool::Tidy => tidy::command(&root()),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+/// The top folder of the checkout this program was built from.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}

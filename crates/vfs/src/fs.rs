@@ -399,9 +399,9 @@ pub type Target = Box<[u8]>;
 /// Where a read puts its data.
 #[derive(Debug)]
 pub struct ReadInto<'a> {
-    /// Data is appended here …
+    /// Data is appended here ...
     pub bytes: &'a mut Vec<u8>,
-    /// … or, from this many bytes on, may be answered as [`Data::File`].
+    /// ... or, from this many bytes on, may be answered as [`Data::File`].
     pub by_reference_from: u32,
 }
 

@@ -1,0 +1,115 @@
+//! `View::enter` is the one door between a protocol and an export: who opens it is listed here.
+
+use syn::visit::{self, Visit};
+use syn::{ExprCall, ImplItemFn, ItemFn, ItemMod};
+
+use super::Finding;
+use super::modules::is_test_only;
+use super::sources::{Source, Tree};
+
+/// The crates that open a view, once each. The finished house has two doors: `nfs3` and `nfs4`; a
+/// third would be a way round the rooms.
+const DOORS: &[&str] = &["nfs3"];
+
+/// Counts the places that call `View::enter` outside tests.
+pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
+    let mut calls: Vec<(&str, usize)> = Vec::new();
+    for source in tree.sources.iter().filter(|source| !source.is_test) {
+        calls.extend(calls_in(source).into_iter().map(|line| (source.path.as_str(), line)));
+    }
+    for name in DOORS {
+        let folder = format!("crates/{name}/");
+        let own: Vec<_> = calls.iter().filter(|(path, _)| path.starts_with(&folder)).collect();
+        match own.as_slice() {
+            [] => findings.push(Finding::new(
+                (&format!("{folder}src/lib.rs"), 1),
+                format!("`{name}` never calls `View::enter`"),
+                "a protocol reaches an export through its view only",
+            )),
+            [_] => {}
+            [_, more @ ..] => more.iter().for_each(|call| findings.push(second_door(**call))),
+        }
+        calls.retain(|(path, _)| !path.starts_with(&folder));
+    }
+    findings.extend(calls.into_iter().map(second_door));
+}
+
+fn second_door(at: (&str, usize)) -> Finding {
+    let remedy = "take the view from the crate's one door; doors are listed in \
+                  xtask/src/tidy/doors.rs";
+    Finding::new(at, "`View::enter` is called here too", remedy)
+}
+
+fn calls_in(source: &Source) -> Vec<usize> {
+    let mut calls = Calls { lines: Vec::new() };
+    calls.visit_file(&source.syntax);
+    calls.lines
+}
+
+/// Lines of the calls that are compiled outside tests.
+struct Calls {
+    lines: Vec<usize>,
+}
+
+impl<'a> Visit<'a> for Calls {
+    fn visit_item_mod(&mut self, module: &'a ItemMod) {
+        if !is_test_only(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'a ItemFn) {
+        if !is_test_only(&function.attrs) {
+            visit::visit_item_fn(self, function);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'a ImplItemFn) {
+        if !is_test_only(&function.attrs) {
+            visit::visit_impl_item_fn(self, function);
+        }
+    }
+
+    fn visit_expr_call(&mut self, call: &'a ExprCall) {
+        if let syn::Expr::Path(path) = &*call.func {
+            let mut names = path.path.segments.iter().rev().map(|segment| &segment.ident);
+            if let (Some(last), Some(owner)) = (names.next(), names.next())
+                && last == "enter"
+                && owner == "View"
+            {
+                self.lines.push(last.span().start().line);
+            }
+        }
+        visit::visit_expr_call(self, call);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<Finding> {
+        let sources = files.iter().map(|(path, text)| Source::parse(path, text).unwrap());
+        let tree = Tree { texts: Vec::new(), sources: sources.collect() };
+        let mut findings = Vec::new();
+        check(&tree, &mut findings);
+        findings
+    }
+
+    #[test]
+    fn one_call_in_the_door_is_right() {
+        let text = "fn f() { let view = View::enter(export, caller); }\n\
+                    #[cfg(test)] mod tests { fn g() { View::enter(1); } }";
+        assert_eq!(found(&[("crates/nfs3/src/lib.rs", text)]), []);
+    }
+
+    #[test]
+    fn none_two_and_elsewhere_are_found() {
+        assert_eq!(found(&[("crates/nfs3/src/lib.rs", "fn f() {}")]).len(), 1);
+        let one = "fn f() { export::View::enter(1); }";
+        let two = "fn f() { View::enter(1);\n View::enter(2); }";
+        assert_eq!(found(&[("crates/nfs3/src/a.rs", two)])[0].line, 2);
+        let both = [("crates/nfs3/src/a.rs", one), ("crates/server/src/b.rs", one)];
+        assert_eq!(found(&both)[0].path, "crates/server/src/b.rs");
+    }
+}

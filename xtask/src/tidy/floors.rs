@@ -1,0 +1,162 @@
+//! Who may use whom: an arrow may only go down.
+
+use toml::{Table, Value};
+
+use super::Finding;
+use super::sources::{Text, Tree};
+
+/// A crate of the house.
+struct Room {
+    /// Its folder below `crates/`, and its package without `comity-`.
+    name: &'static str,
+    /// 0 is the ground floor.
+    floor: u8,
+    /// What it may use.
+    uses: Uses,
+}
+
+/// What a crate may use; crates used by its tests only are its own business.
+enum Uses {
+    /// These.
+    These(&'static [&'static str]),
+    /// Every crate of a lower floor.
+    Below,
+}
+
+use Uses::{Below, These};
+
+/// The house. A crate that is new gets a row here, with its floor, in the change that adds it.
+const HOUSE: &[Room] = &[
+    // nouns
+    Room { name: "xdr", floor: 0, uses: These(&["xdr-derive"]) },
+    Room { name: "xdr-derive", floor: 0, uses: These(&[]) },
+    Room { name: "vfs", floor: 0, uses: These(&[]) },
+    // words
+    Room { name: "rpc", floor: 1, uses: These(&["xdr"]) },
+    Room { name: "proto", floor: 1, uses: These(&["xdr"]) },
+    Room { name: "idmap", floor: 1, uses: These(&["vfs"]) },
+    Room { name: "cloak", floor: 1, uses: These(&["vfs"]) },
+    // identity
+    Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr"]) },
+    // rules
+    Room { name: "export", floor: 3, uses: These(&["vfs", "credential", "idmap", "cloak"]) },
+    Room { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
+    // verbs: never a neighbour
+    Room { name: "nfs3", floor: 4, uses: Below },
+    Room { name: "nfs4", floor: 4, uses: Below },
+    Room {
+        name: "remote",
+        floor: 4,
+        uses: These(&["proto", "rpc", "xdr", "credential", "idmap", "vfs"]),
+    },
+    Room { name: "backend", floor: 4, uses: These(&["vfs"]) },
+    Room { name: "cache", floor: 4, uses: These(&["vfs"]) },
+    Room { name: "fuse", floor: 4, uses: These(&["vfs"]) },
+    // shells
+    Room { name: "server", floor: 5, uses: Below },
+    Room { name: "migrate", floor: 5, uses: Below },
+    Room { name: "bench", floor: 5, uses: Below },
+    // street
+    Room { name: "cli", floor: 6, uses: Below },
+];
+
+const TABLE: &str = "xtask/src/tidy/floors.rs";
+
+/// Holds every `Cargo.toml` of the house against the table.
+pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
+    for text in &tree.texts {
+        let folder = text.path.strip_prefix("crates/");
+        if let Some(name) = folder.and_then(|rest| rest.strip_suffix("/Cargo.toml")) {
+            check_crate(name, text, findings);
+        }
+    }
+}
+
+fn check_crate(name: &str, manifest: &Text, findings: &mut Vec<Finding>) {
+    let at = |line| (manifest.path.as_str(), line);
+    let Some(room) = room(name) else {
+        let what = format!("crate `{name}` has no floor");
+        findings.push(Finding::new(at(1), what, format!("give it a row in {TABLE}")));
+        return;
+    };
+    for used in dependencies(&manifest.text) {
+        if !may_use(room, &used) {
+            let line = line_of(&manifest.text, &format!("comity-{used}"));
+            let what = format!("`{name}` (floor {}) may not use `{used}`", room.floor);
+            let remedy = format!("turn the arrow round with a value; the floors are in {TABLE}");
+            findings.push(Finding::new(at(line), what, remedy));
+        }
+    }
+}
+
+fn room(name: &str) -> Option<&'static Room> {
+    HOUSE.iter().find(|room| room.name == name)
+}
+
+fn may_use(user: &Room, used: &str) -> bool {
+    match user.uses {
+        These(list) => list.contains(&used),
+        Below => room(used).is_some_and(|used| used.floor < user.floor),
+    }
+}
+
+/// The crates of the house in a manifest's tables of dependencies, those for tests left out.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let Ok(manifest) = manifest.parse::<Table>() else { return Vec::new() };
+    let mut names = Vec::new();
+    collect(&manifest, &mut names);
+    for target in manifest.get("target").and_then(Value::as_table).into_iter().flatten() {
+        target.1.as_table().into_iter().for_each(|table| collect(table, &mut names));
+    }
+    names
+}
+
+fn collect(table: &Table, names: &mut Vec<String>) {
+    for kind in ["dependencies", "build-dependencies"] {
+        let list = table.get(kind).and_then(Value::as_table);
+        let ours = list.into_iter().flatten().filter_map(|(name, _)| name.strip_prefix("comity-"));
+        names.extend(ours.map(str::to_owned));
+    }
+}
+
+fn line_of(text: &str, start: &str) -> usize {
+    text.lines().position(|line| line.starts_with(start)).map_or(1, |line| line + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_of_the_table_go_down() {
+        for user in HOUSE {
+            let These(list) = user.uses else { continue };
+            for used in list {
+                let floor = room(used).expect(used).floor;
+                let part = (user.name, *used) == ("xdr", "xdr-derive");
+                assert!(floor < user.floor || part, "{} -> {used}", user.name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_arrow_that_goes_up_is_found_with_its_line() {
+        let text = "[dependencies]\ncomity-vfs.workspace = true\ncomity-server.workspace = true\n\
+                    [dev-dependencies]\ncomity-cli.workspace = true\n";
+        let manifest = Text { path: "crates/backend/Cargo.toml".into(), text: text.into() };
+        let mut findings = Vec::new();
+        check_crate("backend", &manifest, &mut findings);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].line, 3);
+    }
+
+    #[test]
+    fn neighbours_and_strangers_are_found() {
+        assert!(!may_use(room("nfs3").unwrap(), "backend"));
+        assert!(may_use(room("nfs3").unwrap(), "export"));
+        let manifest = Text { path: "crates/attic/Cargo.toml".into(), text: String::new() };
+        let mut findings = Vec::new();
+        check_crate("attic", &manifest, &mut findings);
+        assert_eq!(findings.len(), 1);
+    }
+}

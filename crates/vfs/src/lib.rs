@@ -23,6 +23,7 @@ mod fs;
 mod handle;
 pub mod limits;
 mod name;
+pub mod permission;
 mod side;
 mod status;
 

@@ -1,1 +1,29 @@
+//! ONC RPC version 2 (RFC 5531): record marking, messages, dispatch, replay cache.
+//!
+//! **Answers:** which records a stream of bytes holds, which call a record is, which program answers
+//! it, and how the answer is framed. A program is a [`Program`]; metrics and tracing are programs
+//! around programs.
+//!
+//! **May not know:** sockets, threads, clocks, what any program does, what a credential means.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
 
+mod auth;
+mod dispatch;
+pub mod limits;
+mod message;
+mod program;
+mod record;
+mod replay;
+mod reply;
+
+pub use auth::{AuthStat, AuthSys, Flavor, OpaqueAuth};
+pub use dispatch::{Answered, Dispatcher, Hangup, Late};
+pub use message::{Call, CallHeader, Unparsed};
+pub use program::{Deferred, Done, Outcome, Program, Repeat};
+pub use record::{RecordError, RecordLimits, Scan, next_record};
+pub use replay::{ReplayCache, ReplayKey, Ticket, Verdict};
+pub use reply::{accepted, denied};

@@ -1,0 +1,74 @@
+use comity_xdr::{Decode, Encode};
+
+use super::{Ftype3, Nfstime3, Specdata3};
+
+/// Attributes of an object: `fattr3`, always [`Fattr3::BYTES`] bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[allow(missing_docs)]
+pub struct Fattr3 {
+    pub ftype: Ftype3,
+    pub mode: u32,
+    pub nlink: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub size: u64,
+    pub used: u64,
+    pub rdev: Specdata3,
+    pub fsid: u64,
+    pub fileid: u64,
+    pub atime: Nfstime3,
+    pub mtime: Nfstime3,
+    pub ctime: Nfstime3,
+}
+
+impl Fattr3 {
+    /// Its length on the wire.
+    pub const BYTES: usize = 84;
+}
+
+/// Attributes after an operation, where they were to be had: `post_op_attr`.
+pub type PostOpAttr = Option<Fattr3>;
+
+/// The part of the attributes that tells whether a cache is still good: `wcc_attr`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[allow(missing_docs)]
+pub struct WccAttr {
+    pub size: u64,
+    pub mtime: Nfstime3,
+    pub ctime: Nfstime3,
+}
+
+/// An object before and after an operation: `wcc_data`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+#[allow(missing_docs)]
+pub struct WccData {
+    pub before: Option<WccAttr>,
+    pub after: PostOpAttr,
+}
+
+/// How a time is to be set: `set_atime`, `set_mtime`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub enum SetTime3 {
+    /// Leave it.
+    #[default]
+    #[xdr(0)]
+    DontChange,
+    /// The server's clock.
+    #[xdr(1)]
+    SetToServerTime,
+    /// This time.
+    #[xdr(2)]
+    SetToClientTime(Nfstime3),
+}
+
+/// Attributes to set: `sattr3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+#[allow(missing_docs)]
+pub struct Sattr3 {
+    pub mode: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub size: Option<u64>,
+    pub atime: SetTime3,
+    pub mtime: SetTime3,
+}

@@ -1,0 +1,66 @@
+use comity_xdr::{Counted, Decode, Encode, Opaque};
+
+use crate::limits::{AUTH_BYTES_MAX, AUTH_SYS_GROUPS_MAX, MACHINE_NAME_BYTES_MAX};
+
+/// How a caller says who it is (RFC 5531, 8.2), by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
+pub struct Flavor(pub u32);
+
+impl Flavor {
+    /// Not at all.
+    pub const NONE: Self = Self(0);
+    /// By the numbers of its user and groups, unproven.
+    pub const SYS: Self = Self(1);
+    /// By RPCSEC_GSS.
+    pub const GSS: Self = Self(6);
+    /// A probe for TLS (RFC 9289).
+    pub const TLS: Self = Self(7);
+}
+
+/// A credential or verifier as it travels: `opaque_auth`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct OpaqueAuth<'a> {
+    /// Of which kind it is.
+    pub flavor: Flavor,
+    /// What that kind carries.
+    pub body: Opaque<'a, AUTH_BYTES_MAX>,
+}
+
+impl OpaqueAuth<'static> {
+    /// The one that says nothing.
+    pub const NONE: Self = Self { flavor: Flavor::NONE, body: Opaque(&[]) };
+}
+
+/// The body of an AUTH_SYS credential (RFC 5531, appendix A).
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct AuthSys<'a> {
+    /// An arbitrary number.
+    pub stamp: u32,
+    /// The caller's machine, as it calls itself.
+    pub machine_name: Opaque<'a, MACHINE_NAME_BYTES_MAX>,
+    /// The caller's user number.
+    pub uid: u32,
+    /// The caller's primary group.
+    pub gid: u32,
+    /// Its supplementary groups.
+    pub gids: Counted<u32, AUTH_SYS_GROUPS_MAX>,
+}
+
+/// Why a credential was refused: `auth_stat` (RFC 5531, 9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub enum AuthStat {
+    /// The credential makes no sense.
+    BadCred = 1,
+    /// The client must begin anew.
+    RejectedCred = 2,
+    /// The verifier makes no sense.
+    BadVerf = 3,
+    /// The verifier is old or was used.
+    RejectedVerf = 4,
+    /// A stronger flavor is asked for.
+    TooWeak = 5,
+    /// The client's reply verifier makes no sense.
+    InvalidResp = 6,
+    /// For an unknown reason.
+    Failed = 7,
+}

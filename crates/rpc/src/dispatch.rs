@@ -1,0 +1,177 @@
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use comity_xdr::{Encoder, RecordStart};
+
+use crate::{
+    Call, Deferred, Done, Outcome, Program, Repeat, ReplayCache, ReplayKey, Ticket, Unparsed,
+    Verdict, accepted, denied,
+};
+
+/// The programs of a server, and what they must not do twice.
+pub struct Dispatcher<V: ?Sized> {
+    programs: Vec<Arc<dyn Program<V>>>,
+    replay: ReplayCache,
+}
+
+/// What became of a record.
+pub enum Answered<'a> {
+    /// The reply, a whole record, was appended.
+    Now,
+    /// The reply follows with [`Late::finish`].
+    Later(Late<'a>),
+    /// There is nothing to say.
+    Never,
+}
+
+/// Why a connection is not worth keeping: the peer does not speak RPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Hangup(#[from] pub Unparsed);
+
+/// A reply that waits for slow work.
+pub struct Late<'a> {
+    xid: u32,
+    deferred: Box<dyn Deferred>,
+    ticket: Option<Ticket<'a>>,
+}
+
+impl<V: ?Sized> Dispatcher<V> {
+    /// Offers these programs.
+    #[must_use]
+    pub fn new(programs: Vec<Arc<dyn Program<V>>>) -> Self {
+        Self { programs, replay: ReplayCache::default() }
+    }
+
+    /// Answers one record from `peer`: a whole record is appended to `replies`, or nothing.
+    ///
+    /// # Errors
+    /// [`Hangup`] if the record is no call.
+    pub fn answer(
+        &self,
+        record: &[u8],
+        peer: IpAddr,
+        visitor: &V,
+        replies: &mut Encoder,
+    ) -> Result<Answered<'_>, Hangup> {
+        let call = match Call::parse(record) {
+            Ok(call) => call,
+            Err(unparsed) => return refuse(unparsed, replies),
+        };
+        let Some(program) = self.program(&call, replies) else { return Ok(Answered::Now) };
+        let header = &call.header;
+        let ticket = match program.repeat(header.version, header.procedure) {
+            Repeat::Harmless => None,
+            Repeat::Remember => {
+                match self.replay.begin(ReplayKey::new(peer, header.xid, record)) {
+                    Verdict::New(ticket) => Some(ticket),
+                    Verdict::InProgress => return Ok(Answered::Never),
+                    Verdict::Answered(answer) => {
+                        replies.raw(&answer);
+                        return Ok(Answered::Now);
+                    }
+                }
+            }
+        };
+        Ok(perform(program, &call, visitor, ticket, replies))
+    }
+
+    /// The program a call is for; if there is none, the reply says so.
+    fn program(&self, call: &Call<'_>, replies: &mut Encoder) -> Option<&dyn Program<V>> {
+        let header = &call.header;
+        let Some(program) = self.programs.iter().find(|p| p.number() == header.program) else {
+            framed(replies, |reply| accepted::prog_unavail(reply, header.xid));
+            return None;
+        };
+        let versions = program.versions();
+        if !versions.contains(&header.version) {
+            let (low, high) = versions.into_inner();
+            framed(replies, |reply| accepted::prog_mismatch(reply, header.xid, low, high));
+            return None;
+        }
+        Some(&**program)
+    }
+}
+
+impl Late<'_> {
+    /// Does the slow work and appends the reply, a whole record.
+    pub fn finish(self, replies: &mut Encoder) -> Done {
+        let start = begin(replies, self.xid);
+        let done = self.deferred.finish(replies);
+        end(replies, start, self.ticket);
+        done
+    }
+}
+
+fn perform<'a, V: ?Sized>(
+    program: &dyn Program<V>,
+    call: &Call<'_>,
+    visitor: &V,
+    ticket: Option<Ticket<'a>>,
+    replies: &mut Encoder,
+) -> Answered<'a> {
+    let xid = call.header.xid;
+    let start = begin(replies, xid);
+    let mark = start.mark();
+    match program.call(call, visitor, replies) {
+        Outcome::Done(_) => {
+            end(replies, start, ticket);
+            return Answered::Now;
+        }
+        Outcome::Deferred(deferred) => {
+            replies.rollback(mark);
+            return Answered::Later(Late { xid, deferred, ticket });
+        }
+        Outcome::Silence => {
+            replies.rollback(mark);
+            return Answered::Never;
+        }
+        failure => {
+            replies.rollback(mark);
+            framed(replies, |reply| fail(reply, xid, &failure));
+        }
+    }
+    Answered::Now
+}
+
+fn fail(reply: &mut Encoder, xid: u32, failure: &Outcome) {
+    match failure {
+        Outcome::ProcUnavail => accepted::proc_unavail(reply, xid),
+        Outcome::GarbageArgs => accepted::garbage_args(reply, xid),
+        Outcome::Denied(why) => denied::auth_error(reply, xid, *why),
+        _ => accepted::system_err(reply, xid),
+    }
+}
+
+fn refuse<'a>(unparsed: Unparsed, replies: &mut Encoder) -> Result<Answered<'a>, Hangup> {
+    match unparsed {
+        Unparsed::NotACall => return Err(Hangup(unparsed)),
+        Unparsed::RpcVersion { xid, .. } => {
+            framed(replies, |reply| denied::rpc_mismatch(reply, xid));
+        }
+        Unparsed::Header { xid, .. } => {
+            framed(replies, |reply| accepted::garbage_args(reply, xid));
+        }
+    }
+    Ok(Answered::Now)
+}
+
+fn begin(replies: &mut Encoder, xid: u32) -> RecordStart {
+    let start = replies.begin_record();
+    accepted::success(replies, xid);
+    start
+}
+
+fn end(replies: &mut Encoder, start: RecordStart, ticket: Option<Ticket<'_>>) {
+    let mark = start.mark();
+    replies.end_record(start);
+    if let (Some(ticket), Some(answer)) = (ticket, replies.contiguous_since(mark)) {
+        ticket.answered(answer);
+    }
+}
+
+fn framed(replies: &mut Encoder, write: impl FnOnce(&mut Encoder)) {
+    let start = replies.begin_record();
+    write(replies);
+    replies.end_record(start);
+}

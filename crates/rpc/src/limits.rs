@@ -1,0 +1,25 @@
+//! Every bound of this crate, with its reason.
+
+/// Longest body of a credential or verifier in bytes (RFC 5531, 8.2).
+pub const AUTH_BYTES_MAX: u32 = 400;
+
+/// Most supplementary groups in AUTH_SYS (RFC 5531, appendix A).
+pub const AUTH_SYS_GROUPS_MAX: u32 = 16;
+
+/// Longest machine name in AUTH_SYS in bytes (RFC 5531, appendix A).
+pub const MACHINE_NAME_BYTES_MAX: u32 = 255;
+
+/// Most fragments of one record. A client library with small send buffers cuts a WRITE of 1 MiB into
+/// pieces of 4 KB or so; far more is somebody who wants to keep us busy.
+pub const RECORD_FRAGMENTS_MAX: u32 = 512;
+
+/// Most bytes at the start of a record that the replay cache looks at to tell calls apart: the
+/// header, and the arguments of every call it remembers.
+pub const REPLAY_DIGEST_BYTES: usize = 1024;
+
+/// Most remembered answers. A client retries after seconds; at 10,000 changing calls a second this
+/// is the memory of about two.
+pub const REPLAY_ENTRIES_MAX: usize = 16_384;
+
+/// Longest answer that is remembered, in bytes; those of the calls in question are below 400.
+pub const REPLAY_ANSWER_BYTES_MAX: usize = 1024;

@@ -1,0 +1,157 @@
+use comity_xdr::{Decode, Decoder, Encode, Encoder, Malformed};
+
+use crate::OpaqueAuth;
+
+/// The only version of RPC there is.
+pub(crate) const RPC_VERSION: u32 = 2;
+const CALL: u32 = 0;
+
+/// The header of a call: `call_body` (RFC 5531, 9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallHeader<'a> {
+    /// The number by which the client will know the reply.
+    pub xid: u32,
+    /// Which program.
+    pub program: u32,
+    /// Which version of it.
+    pub version: u32,
+    /// Which procedure.
+    pub procedure: u32,
+    /// Who the caller says it is.
+    pub credential: OpaqueAuth<'a>,
+    /// What proves it.
+    pub verifier: OpaqueAuth<'a>,
+}
+
+/// A call: its header, and the arguments still in XDR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call<'a> {
+    /// The header.
+    pub header: CallHeader<'a>,
+    /// The arguments, all that is left of the record.
+    pub arguments: &'a [u8],
+}
+
+/// Why a record is no call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unparsed {
+    /// It has no legible beginning, or is a reply: the stream is not to be trusted any further.
+    #[error("record is no RPC call")]
+    NotACall,
+    /// It is of another version of RPC.
+    #[error("RPC version {version} is not spoken")]
+    RpcVersion {
+        /// To be answered under this number.
+        xid: u32,
+        /// The version asked for.
+        version: u32,
+    },
+    /// Its header breaks off or lies.
+    #[error("RPC header: {reason}")]
+    Header {
+        /// To be answered under this number.
+        xid: u32,
+        /// What is wrong.
+        reason: Malformed,
+    },
+}
+
+impl<'a> Call<'a> {
+    /// Reads the header of a record.
+    ///
+    /// # Errors
+    /// [`Unparsed`], with the xid where there is somebody to answer.
+    pub fn parse(record: &'a [u8]) -> Result<Self, Unparsed> {
+        let mut decoder = Decoder::new(record);
+        let xid = decoder.value::<u32>().map_err(|_| Unparsed::NotACall)?;
+        match decoder.value::<u32>() {
+            Ok(CALL) => {}
+            _ => return Err(Unparsed::NotACall),
+        }
+        match decoder.value::<u32>() {
+            Ok(RPC_VERSION) => {}
+            Ok(version) => return Err(Unparsed::RpcVersion { xid, version }),
+            Err(reason) => return Err(Unparsed::Header { xid, reason }),
+        }
+        let header = body(xid, &mut decoder).map_err(|reason| Unparsed::Header { xid, reason })?;
+        Ok(Self { header, arguments: decoder.rest() })
+    }
+
+    /// Reads the arguments, all of them.
+    ///
+    /// # Errors
+    /// [`Malformed`]: to be answered GARBAGE_ARGS.
+    pub fn arguments<T: Decode<'a>>(&self) -> Result<T, Malformed> {
+        Decoder::whole(self.arguments)
+    }
+}
+
+fn body<'a>(xid: u32, decoder: &mut Decoder<'a>) -> Result<CallHeader<'a>, Malformed> {
+    Ok(CallHeader {
+        xid,
+        program: decoder.value()?,
+        version: decoder.value()?,
+        procedure: decoder.value()?,
+        credential: decoder.value()?,
+        verifier: decoder.value()?,
+    })
+}
+
+impl Encode for CallHeader<'_> {
+    fn encode(&self, encoder: &mut Encoder) {
+        for word in [self.xid, CALL, RPC_VERSION, self.program, self.version, self.procedure] {
+            encoder.value(&word);
+        }
+        encoder.value(&self.credential);
+        encoder.value(&self.verifier);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: CallHeader<'_> = CallHeader {
+        xid: 7,
+        program: 100_003,
+        version: 3,
+        procedure: 1,
+        credential: OpaqueAuth::NONE,
+        verifier: OpaqueAuth::NONE,
+    };
+
+    fn record(header: &CallHeader<'_>) -> Vec<u8> {
+        let mut encoder = Encoder::new();
+        encoder.value(header);
+        encoder.bytes().to_vec()
+    }
+
+    #[test]
+    fn a_call_is_its_header_and_the_rest() {
+        let mut bytes = record(&HEADER);
+        bytes.extend([1, 2, 3, 4]);
+        assert_eq!(Call::parse(&bytes), Ok(Call { header: HEADER, arguments: &[1, 2, 3, 4] }));
+    }
+
+    #[test]
+    fn another_rpc_version_is_told_with_its_xid() {
+        let mut bytes = record(&HEADER);
+        bytes[11] = 3;
+        assert_eq!(Call::parse(&bytes), Err(Unparsed::RpcVersion { xid: 7, version: 3 }));
+    }
+
+    #[test]
+    fn a_reply_is_no_call() {
+        let mut bytes = record(&HEADER);
+        bytes[7] = 1;
+        assert_eq!(Call::parse(&bytes), Err(Unparsed::NotACall));
+        assert_eq!(Call::parse(&bytes[..3]), Err(Unparsed::NotACall));
+    }
+
+    #[test]
+    fn a_credential_above_400_bytes_is_refused() {
+        let mut bytes = record(&HEADER);
+        bytes[30] = 0xff;
+        assert!(matches!(Call::parse(&bytes), Err(Unparsed::Header { xid: 7, .. })));
+    }
+}

@@ -1,0 +1,69 @@
+use std::ops::RangeInclusive;
+
+use comity_xdr::Encoder;
+
+use crate::{AuthStat, Call};
+
+/// An RPC program: some versions of one number. `V` is what the shell knows of the peer.
+///
+/// A wrapper around a program is a program: metrics, tracing and fault injection live there.
+pub trait Program<V: ?Sized>: Send + Sync {
+    /// Its number.
+    fn number(&self) -> u32;
+
+    /// The versions it speaks.
+    fn versions(&self) -> RangeInclusive<u32>;
+
+    /// What a procedure is called, in the spelling of its RFC; for logs and metrics.
+    fn procedure_name(&self, version: u32, procedure: u32) -> &'static str;
+
+    /// Whether a procedure may be done twice.
+    fn repeat(&self, version: u32, procedure: u32) -> Repeat;
+
+    /// Answers a call of one of its versions: appends the results, and only those, to `reply`.
+    /// What it appended is taken back unless it says [`Outcome::Done`].
+    fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome;
+}
+
+/// Whether doing a call twice does harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// None: it is simply done again.
+    Harmless,
+    /// It does: the answer is remembered and given again.
+    Remember,
+}
+
+/// What became of a call.
+pub enum Outcome {
+    /// The results stand in the reply.
+    Done(Done),
+    /// The results follow when something slow, a barrier above all, has been done. The shell may do
+    /// that for many calls together.
+    Deferred(Box<dyn Deferred>),
+    /// There is no such procedure.
+    ProcUnavail,
+    /// The arguments make no sense.
+    GarbageArgs,
+    /// We failed.
+    SystemErr,
+    /// The credential is refused.
+    Denied(AuthStat),
+    /// Nothing is answered; the client will ask again.
+    Silence,
+}
+
+/// A call that has been answered; for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Done {
+    /// The status in the program's own numbers, 0 for success.
+    pub status: u32,
+    /// The number of the export it was about, if about one.
+    pub export: Option<u32>,
+}
+
+/// The second half of a call: slow work, then the results.
+pub trait Deferred: Send {
+    /// Does the work and appends the results, and only those.
+    fn finish(self: Box<Self>, reply: &mut Encoder) -> Done;
+}

@@ -1,0 +1,75 @@
+//! The headers of replies: `reply_body` (RFC 5531, 9).
+
+use comity_xdr::Encoder;
+
+use crate::message::RPC_VERSION;
+use crate::{AuthStat, OpaqueAuth};
+
+const REPLY: u32 = 1;
+const MSG_ACCEPTED: u32 = 0;
+const MSG_DENIED: u32 = 1;
+
+/// Replies to a call that was let in (`accept_stat`).
+pub mod accepted {
+    use super::{Encoder, MSG_ACCEPTED, OpaqueAuth, REPLY};
+
+    /// The results follow.
+    pub fn success(reply: &mut Encoder, xid: u32) {
+        header(reply, xid, 0);
+    }
+
+    /// There is no such program here.
+    pub fn prog_unavail(reply: &mut Encoder, xid: u32) {
+        header(reply, xid, 1);
+    }
+
+    /// The program speaks only these versions.
+    pub fn prog_mismatch(reply: &mut Encoder, xid: u32, low: u32, high: u32) {
+        header(reply, xid, 2);
+        reply.value(&low);
+        reply.value(&high);
+    }
+
+    /// There is no such procedure.
+    pub fn proc_unavail(reply: &mut Encoder, xid: u32) {
+        header(reply, xid, 3);
+    }
+
+    /// The arguments cannot be read.
+    pub fn garbage_args(reply: &mut Encoder, xid: u32) {
+        header(reply, xid, 4);
+    }
+
+    /// We failed.
+    pub fn system_err(reply: &mut Encoder, xid: u32) {
+        header(reply, xid, 5);
+    }
+
+    fn header(reply: &mut Encoder, xid: u32, accept_stat: u32) {
+        for word in [xid, REPLY, MSG_ACCEPTED] {
+            reply.value(&word);
+        }
+        reply.value(&OpaqueAuth::NONE);
+        reply.value(&accept_stat);
+    }
+}
+
+/// Replies to a call that was not let in (`reject_stat`).
+pub mod denied {
+    use super::{AuthStat, Encoder, MSG_DENIED, REPLY, RPC_VERSION};
+
+    /// Only RPC version 2 is spoken.
+    pub fn rpc_mismatch(reply: &mut Encoder, xid: u32) {
+        for word in [xid, REPLY, MSG_DENIED, 0, RPC_VERSION, RPC_VERSION] {
+            reply.value(&word);
+        }
+    }
+
+    /// The credential is refused.
+    pub fn auth_error(reply: &mut Encoder, xid: u32, why: AuthStat) {
+        for word in [xid, REPLY, MSG_DENIED, 1] {
+            reply.value(&word);
+        }
+        reply.value(&why);
+    }
+}

@@ -1,0 +1,138 @@
+//! What a server says to each kind of call, as RFC 5531, 9 has it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use comity_rpc::{
+    Answered, AuthStat, Call, CallHeader, Deferred, Dispatcher, Done, OpaqueAuth, Outcome, Program,
+    Repeat,
+};
+use comity_xdr::{Decoder, Encoder};
+
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Procedure 0 counts and is harmless, 1 counts and is remembered, 2 is deferred, 3 is denied,
+/// 4 wants a number; there are no others.
+#[derive(Default)]
+struct Counter(AtomicU32);
+
+struct Slow;
+
+impl Deferred for Slow {
+    fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
+        reply.value(&99_u32);
+        Done::default()
+    }
+}
+
+impl Program<()> for Counter {
+    fn number(&self) -> u32 {
+        5
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        2..=3
+    }
+
+    fn procedure_name(&self, _: u32, _: u32) -> &'static str {
+        "COUNT"
+    }
+
+    fn repeat(&self, _: u32, procedure: u32) -> Repeat {
+        if procedure == 1 { Repeat::Remember } else { Repeat::Harmless }
+    }
+
+    fn call(&self, call: &Call<'_>, (): &(), reply: &mut Encoder) -> Outcome {
+        reply.value(&self.0.fetch_add(1, Ordering::Relaxed));
+        match call.header.procedure {
+            0 | 1 => Outcome::Done(Done::default()),
+            2 => Outcome::Deferred(Box::new(Slow)),
+            3 => Outcome::Denied(AuthStat::TooWeak),
+            4 if call.arguments::<u32>().is_err() => Outcome::GarbageArgs,
+            _ => Outcome::ProcUnavail,
+        }
+    }
+}
+
+fn record(program: u32, version: u32, procedure: u32) -> Vec<u8> {
+    let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
+    let mut encoder = Encoder::new();
+    encoder.value(&CallHeader { xid: 7, program, version, procedure, credential, verifier });
+    encoder.bytes().to_vec()
+}
+
+/// The words of the reply behind the record mark, which is checked.
+fn reply(dispatcher: &Dispatcher<()>, record: &[u8]) -> Vec<u32> {
+    let mut replies = Encoder::new();
+    if let Answered::Later(late) = dispatcher.answer(record, PEER, &(), &mut replies).unwrap() {
+        assert!(replies.bytes().is_empty(), "what was begun is taken back");
+        late.finish(&mut replies);
+    }
+    let mut decoder = Decoder::new(replies.bytes());
+    let mark: u32 = decoder.value().unwrap();
+    assert_eq!(mark as usize, (1 << 31) | decoder.rest().len());
+    std::iter::from_fn(|| decoder.value().ok()).collect()
+}
+
+fn dispatcher() -> Dispatcher<()> {
+    Dispatcher::new(vec![Arc::new(Counter::default())])
+}
+
+#[test]
+fn an_accepted_call_has_its_results_behind_the_header() {
+    assert_eq!(reply(&dispatcher(), &record(5, 3, 0)), [7, 1, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn an_unknown_program_is_prog_unavail() {
+    assert_eq!(reply(&dispatcher(), &record(6, 3, 0)), [7, 1, 0, 0, 0, 1]);
+}
+
+#[test]
+fn an_unknown_version_is_prog_mismatch_with_the_range() {
+    assert_eq!(reply(&dispatcher(), &record(5, 4, 0)), [7, 1, 0, 0, 0, 2, 2, 3]);
+}
+
+#[test]
+fn an_unknown_procedure_is_proc_unavail_and_leaves_no_results() {
+    assert_eq!(reply(&dispatcher(), &record(5, 3, 9)), [7, 1, 0, 0, 0, 3]);
+}
+
+#[test]
+fn arguments_that_break_off_are_garbage_args() {
+    assert_eq!(reply(&dispatcher(), &record(5, 3, 4)), [7, 1, 0, 0, 0, 4]);
+}
+
+#[test]
+fn a_refused_credential_is_an_auth_error() {
+    assert_eq!(reply(&dispatcher(), &record(5, 3, 3)), [7, 1, 1, 1, 5]);
+}
+
+#[test]
+fn another_rpc_version_is_a_mismatch() {
+    let mut record = record(5, 3, 0);
+    record[11] = 9;
+    assert_eq!(reply(&dispatcher(), &record), [7, 1, 1, 0, 2, 2]);
+}
+
+#[test]
+fn a_reply_sent_to_a_server_ends_the_connection() {
+    let mut record = record(5, 3, 0);
+    record[7] = 1;
+    assert!(dispatcher().answer(&record, PEER, &(), &mut Encoder::new()).is_err());
+}
+
+#[test]
+fn a_deferred_reply_comes_when_it_is_finished() {
+    assert_eq!(reply(&dispatcher(), &record(5, 3, 2)), [7, 1, 0, 0, 0, 0, 99]);
+}
+
+#[test]
+fn what_must_not_be_done_twice_is_done_once_and_answered_twice() {
+    let dispatcher = dispatcher();
+    let first = reply(&dispatcher, &record(5, 3, 1));
+    assert_eq!(reply(&dispatcher, &record(5, 3, 1)), first);
+    assert_ne!(reply(&dispatcher, &record(5, 3, 0)), reply(&dispatcher, &record(5, 3, 0)));
+}

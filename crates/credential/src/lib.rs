@@ -1,1 +1,84 @@
+//! Who is calling and how we know.
+//!
+//! **Answers:** as whom does a call say it comes, by the flavor of its credential, and with what
+//! proof. Today: not at all (AUTH_NONE), and by unproven numbers (AUTH_SYS). Keys and chains of
+//! signed assertions come here, too.
+//!
+//! **May not know:** exports, what the caller may do, how its ids look on disk.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
 
+pub use comity_rpc::{AuthStat, Flavor, OpaqueAuth};
+
+use comity_rpc::AuthSys;
+use comity_vfs::{Cred, Gid, Uid, Wire};
+use comity_xdr::Decoder;
+
+/// As whom a call says it comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// As nobody.
+    None,
+    /// As a user with groups, on its own word (AUTH_SYS).
+    Sys(Cred<Wire>),
+}
+
+impl Credential {
+    /// Reads a credential. The verifier of both flavors is empty and is not looked at, as RFC 5531
+    /// (8.2) allows.
+    ///
+    /// # Errors
+    /// [`AuthStat::BadCred`] if its body makes no sense, [`AuthStat::RejectedCred`] for a flavor that
+    /// is not spoken.
+    pub fn parse(credential: &OpaqueAuth<'_>) -> Result<Self, AuthStat> {
+        match credential.flavor {
+            Flavor::NONE => Ok(Self::None),
+            Flavor::SYS => sys(credential.body.0).ok_or(AuthStat::BadCred),
+            _ => Err(AuthStat::RejectedCred),
+        }
+    }
+
+    /// The flavor it came in.
+    #[must_use]
+    pub const fn flavor(&self) -> Flavor {
+        match self {
+            Self::None => Flavor::NONE,
+            Self::Sys(_) => Flavor::SYS,
+        }
+    }
+}
+
+fn sys(body: &[u8]) -> Option<Credential> {
+    let AuthSys { uid, gid, gids, .. } = Decoder::whole(body).ok()?;
+    let cred =
+        Cred::new(Uid::new(uid), Gid::new(gid)).with_groups(gids.0.into_iter().map(Gid::new));
+    Some(Credential::Sys(cred))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comity_xdr::{Counted, Encoder, Opaque};
+
+    #[test]
+    fn auth_sys_carries_user_group_and_groups() {
+        let (stamp, machine_name) = (1, Opaque(&b"host"[..]));
+        let mut encoder = Encoder::new();
+        let gids = Counted(vec![20, 30]);
+        encoder.value(&AuthSys { stamp, machine_name, uid: 1000, gid: 100, gids });
+        let credential = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(encoder.bytes()) };
+        let expected = Cred::new(Uid::new(1000), Gid::new(100)).with_groups([20, 30].map(Gid::new));
+        assert_eq!(Credential::parse(&credential), Ok(Credential::Sys(expected)));
+    }
+
+    #[test]
+    fn what_breaks_off_is_a_bad_credential_and_other_flavors_are_rejected() {
+        let parse = |flavor| Credential::parse(&OpaqueAuth { flavor, body: Opaque(&[0; 7]) });
+        assert_eq!(parse(Flavor::SYS), Err(AuthStat::BadCred));
+        assert_eq!(parse(Flavor::GSS), Err(AuthStat::RejectedCred));
+        assert_eq!(parse(Flavor::NONE), Ok(Credential::None));
+    }
+}

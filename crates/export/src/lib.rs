@@ -1,1 +1,29 @@
+//! What is offered to whom.
+//!
+//! **Answers:** which exports there are, which of them a caller meets under which rules, and what one
+//! caller sees of one export during one request: the [`View`].
+//!
+//! The order of decisions is fixed and stands in `view.rs` only: admit, map in, cloak, do, cloak the
+//! results, map out. Protocol code holds a `View` and never a file system; a handle off the wire must
+//! be admitted before it is a [`Node`].
+//!
+//! **May not know:** protocols and their versions, sockets, which backend a file system is.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
 
+mod barrier;
+mod plan;
+mod seal;
+mod squash;
+mod view;
+mod visitor;
+
+pub use barrier::Barrier;
+pub use plan::{Client, Export, ExportId, Exports, Plan, Rules};
+pub use seal::{HandleKey, SealedHandle};
+pub use squash::Squash;
+pub use view::{Door, Node, Refusal, Seen, SeenMade, View};
+pub use visitor::Visitor;

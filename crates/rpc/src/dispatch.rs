@@ -62,16 +62,14 @@ impl<V: ?Sized> Dispatcher<V> {
         let header = &call.header;
         let ticket = match program.repeat(header.version, header.procedure) {
             Repeat::Harmless => None,
-            Repeat::Remember => {
-                match self.replay.begin(ReplayKey::new(peer, header.xid, record)) {
-                    Verdict::New(ticket) => Some(ticket),
-                    Verdict::InProgress => return Ok(Answered::Never),
-                    Verdict::Answered(answer) => {
-                        replies.raw(&answer);
-                        return Ok(Answered::Now);
-                    }
+            Repeat::Remember => match self.replay.begin(ReplayKey::new(peer, header.xid, record)) {
+                Verdict::New(ticket) => Some(ticket),
+                Verdict::InProgress => return Ok(Answered::Never),
+                Verdict::Answered(answer) => {
+                    replies.raw(&answer);
+                    return Ok(Answered::Now);
                 }
-            }
+            },
         };
         Ok(perform(program, &call, visitor, ticket, replies))
     }

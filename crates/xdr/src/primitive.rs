@@ -157,7 +157,10 @@ mod tests {
 
     #[test]
     fn padding_must_be_zero_for_fixed_and_counted_data() {
-        assert_eq!(Decoder::whole::<Opaque<'_, 8>>(&[0, 0, 0, 1, 7, 0, 0, 1]), Err(Malformed::Padding));
+        assert_eq!(
+            Decoder::whole::<Opaque<'_, 8>>(&[0, 0, 0, 1, 7, 0, 0, 1]),
+            Err(Malformed::Padding)
+        );
         assert_eq!(Decoder::whole::<[u8; 3]>(&[7, 7, 7, 1]), Err(Malformed::Padding));
         assert_eq!(Decoder::whole::<[u8; 3]>(&[7, 7, 7, 0]), Ok([7, 7, 7]));
     }

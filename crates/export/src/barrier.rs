@@ -1,0 +1,29 @@
+use std::sync::Arc;
+
+use comity_vfs::{Fs, Handle, Result};
+
+/// The promise that something is on stable storage, still to be kept: what it takes to wait for it
+/// after the request's view is gone.
+pub struct Barrier {
+    fs: Arc<dyn Fs>,
+    first: Handle,
+    second: Option<Handle>,
+}
+
+impl Barrier {
+    pub(crate) fn new(fs: Arc<dyn Fs>, first: Handle, second: Option<Handle>) -> Self {
+        Self { fs, first, second }
+    }
+
+    /// Waits until all that was done to the objects before is on stable storage.
+    ///
+    /// # Errors
+    /// [`comity_vfs::Status`] if the medium failed: nothing may be promised then.
+    pub fn wait(&self) -> Result<()> {
+        self.fs.commit(&self.first)?;
+        if let Some(second) = &self.second {
+            self.fs.commit(second)?;
+        }
+        Ok(())
+    }
+}

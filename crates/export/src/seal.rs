@@ -1,0 +1,110 @@
+//! Handles as they travel: the backend's bytes, the export they belong to, and a MAC over both, so
+//! that a client cannot make up a handle of an object it was never shown.
+//!
+//! Layout: version (1 byte), export id (4, big endian), MAC (8), the backend's bytes (1 to 48).
+
+use std::hash::Hasher;
+
+use comity_vfs::{Handle, Result, Status};
+use siphasher::sip::SipHasher24;
+
+use crate::ExportId;
+
+const VERSION: u8 = 1;
+const HEADER_BYTES: usize = 13;
+
+/// Longest sealed handle in bytes: what NFSv3 carries (NFS3_FHSIZE).
+const SEALED_BYTES_MAX: usize = 64;
+
+const _: () = assert!(HEADER_BYTES + comity_vfs::limits::HANDLE_BYTES_MAX <= SEALED_BYTES_MAX);
+
+/// The server's secret for handles; the same over restarts, or all clients' handles go stale.
+#[derive(Clone)]
+pub struct HandleKey([u8; 16]);
+
+/// A handle ready to travel.
+#[derive(Clone, Copy)]
+pub struct SealedHandle {
+    length: u8,
+    bytes: [u8; SEALED_BYTES_MAX],
+}
+
+impl SealedHandle {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or_default()
+    }
+}
+
+impl HandleKey {
+    /// Takes 16 secret random bytes.
+    #[must_use]
+    pub const fn new(secret: [u8; 16]) -> Self {
+        Self(secret)
+    }
+
+    /// Makes a backend's handle ready to travel as one of `export`.
+    #[must_use]
+    pub fn seal(&self, export: ExportId, handle: &Handle) -> SealedHandle {
+        let (id, data) = (export.0.to_be_bytes(), handle.bytes());
+        let mac = self.mac(export, data);
+        let mut sealed = SealedHandle { length: 0, bytes: [0; SEALED_BYTES_MAX] };
+        let all = [VERSION].into_iter().chain(id).chain(mac).chain(data.iter().copied());
+        for (place, byte) in sealed.bytes.iter_mut().zip(all) {
+            *place = byte;
+        }
+        sealed.length = (HEADER_BYTES + data.len()) as u8;
+        sealed
+    }
+
+    /// Opens a handle from the wire.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`] if it was not sealed with this key.
+    pub fn open(&self, sealed: &[u8]) -> Result<(ExportId, Handle)> {
+        let (version, rest) = sealed.split_first().ok_or(Status::BadHandle)?;
+        let (id, rest) = rest.split_first_chunk::<4>().ok_or(Status::BadHandle)?;
+        let (mac, data) = rest.split_first_chunk::<8>().ok_or(Status::BadHandle)?;
+        let export = ExportId(u32::from_be_bytes(*id));
+        let handle = Handle::new(data)?;
+        // Equality of u64 takes the same time wherever the bytes differ.
+        let genuine = u64::from_be_bytes(*mac) == u64::from_be_bytes(self.mac(export, data));
+        if *version == VERSION && genuine { Ok((export, handle)) } else { Err(Status::BadHandle) }
+    }
+
+    fn mac(&self, export: ExportId, data: &[u8]) -> [u8; 8] {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(&export.0.to_be_bytes());
+        hasher.write(data);
+        hasher.finish().to_be_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn only_what_was_sealed_opens(
+            data in proptest::collection::vec(any::<u8>(), 1..=48),
+            id in any::<u32>(),
+            flip in any::<(u8, u8)>(),
+        ) {
+            let (key, handle) = (HandleKey::new([7; 16]), Handle::new(&data).unwrap());
+            let mut sealed = key.seal(ExportId(id), &handle).bytes().to_vec();
+            prop_assert_eq!(key.open(&sealed), Ok((ExportId(id), handle)));
+            prop_assert_eq!(HandleKey::new([8; 16]).open(&sealed), Err(Status::BadHandle));
+            let at = usize::from(flip.0) % sealed.len();
+            sealed[at] ^= flip.1 | 1;
+            prop_assert_eq!(key.open(&sealed), Err(Status::BadHandle));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            prop_assert_eq!(HandleKey::new([7; 16]).open(&bytes), Err(Status::BadHandle));
+        }
+    }
+}

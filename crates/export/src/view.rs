@@ -1,0 +1,477 @@
+//! One room, one door: an export as one caller sees it during one request.
+
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use comity_credential::{AuthStat, Credential, OpaqueAuth};
+use comity_vfs::{
+    Access, Attr, Change, Changed, Create, Cred, Disk, Fs, Gid, Handle, Listed, Listing, Name,
+    Properties, Read, ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire,
+    Written,
+};
+
+use crate::{Barrier, Export, ExportId, Plan, Rules, SealedHandle, Visitor};
+
+/// What a caller was found to be at an export: kept by its [`Visitor`].
+pub(crate) struct Pass {
+    export: Arc<Export>,
+    rules: Arc<Rules>,
+    cred: Cred<Disk>,
+}
+
+impl Pass {
+    pub(crate) fn export(&self) -> &Export {
+        &self.export
+    }
+}
+
+/// By what a request names its export and its first object.
+#[derive(Debug, Clone, Copy)]
+pub enum Door<'a> {
+    /// A handle off the wire.
+    Handle(&'a [u8]),
+    /// The path of an export or of a directory below it, as MOUNT names it.
+    Path(&'a [u8]),
+}
+
+/// Why a request was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The protocol's own status says why.
+    Status(Status),
+    /// The credential will not do.
+    Denied(AuthStat),
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+/// An export as one caller sees it during one request.
+pub struct View<'a> {
+    plan: &'a Plan,
+    pass: Arc<Pass>,
+}
+
+/// An object that this view has let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node(Handle);
+
+/// An object as the caller sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// The object.
+    pub node: Node,
+    /// Its attributes.
+    pub attr: Attr<Wire>,
+}
+
+/// A new object, and what making it did to its directory.
+pub type SeenMade = Changed<Seen, Wire>;
+
+impl<'a> View<'a> {
+    /// Lets a request in: finds its export, the rules for its caller, the ids it acts under, and its
+    /// first object.
+    ///
+    /// # Errors
+    /// [`Refusal`]: a handle that is none of ours or of an export that is no more, a client the export
+    /// is not offered to, a port or credential that the export's rules do not take.
+    pub fn enter(
+        plan: &'a Plan,
+        visitor: &Visitor,
+        credential: &OpaqueAuth<'_>,
+        door: Door<'_>,
+    ) -> std::result::Result<(Self, Node), Refusal> {
+        match door {
+            Door::Handle(sealed) => {
+                let (id, handle) = plan.key().open(sealed)?;
+                let view = Self { plan, pass: admit(plan, visitor, credential, id)? };
+                Ok((view, Node(handle)))
+            }
+            Door::Path(path) => {
+                let path = Path::new(std::ffi::OsStr::from_bytes(path));
+                let (export, below) = locate(plan, visitor, path)?;
+                let view = Self { plan, pass: admit(plan, visitor, credential, export.id())? };
+                let node = view.walk(below)?;
+                Ok((view, node))
+            }
+        }
+    }
+
+    /// Lets another handle of the same request in.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`]; [`Status::XDev`] if it belongs to another export.
+    pub fn admit(&self, sealed: &[u8]) -> Result<Node> {
+        let (id, handle) = self.plan.key().open(sealed)?;
+        if id == self.export_id() { Ok(Node(handle)) } else { Err(Status::XDev) }
+    }
+
+    /// A node's handle, ready to travel.
+    #[must_use]
+    pub fn seal(&self, node: &Node) -> SealedHandle {
+        self.plan.key().seal(self.export_id(), &node.0)
+    }
+
+    /// The number of the export seen.
+    #[must_use]
+    pub fn export_id(&self) -> ExportId {
+        self.pass.export.id()
+    }
+
+    /// The rules the caller meets it under.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.pass.rules
+    }
+
+    /// What the file system is like.
+    ///
+    /// # Errors
+    /// [`Status`], as for every verb below: see the verb of this name of [`Fs`].
+    pub fn properties(&self, node: &Node) -> Result<Properties> {
+        self.fs().properties(&node.0)
+    }
+
+    /// See [`Fs::statfs`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn statfs(&self, node: &Node) -> Result<Space> {
+        self.fs().statfs(self.cred(), &node.0)
+    }
+
+    /// See [`Fs::getattr`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn getattr(&self, node: &Node) -> Result<Attr<Wire>> {
+        Ok(self.attr_out(self.fs().getattr(&node.0)?))
+    }
+
+    /// See [`Fs::setattr`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn setattr(
+        &self,
+        node: &Node,
+        set: &SetAttr<Wire>,
+        guard: Option<Time>,
+    ) -> Result<Change<Wire>> {
+        let fs = self.writable()?;
+        Ok(self.change_out(fs.setattr(self.cred(), &node.0, &set_in(set), guard)?))
+    }
+
+    /// See [`Fs::access`]; rights to change anything are missing where the export is read-only.
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn access(&self, node: &Node, wanted: Access) -> Result<(Access, Attr<Wire>)> {
+        let (mut granted, attr) = self.fs().access(self.cred(), &node.0, wanted)?;
+        if self.rules().read_only {
+            granted = granted & (Access::READ | Access::LOOKUP | Access::EXECUTE);
+        }
+        Ok((granted, self.attr_out(attr)))
+    }
+
+    /// Finds a name as it came off the wire, `.` and `..` among them, in a directory; tells the
+    /// directory's attributes, too.
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn lookup(&self, dir: &Node, name: &[u8]) -> Result<(Seen, Option<Attr<Wire>>)> {
+        let (found, dir) = match name {
+            b"." | b".." => (self.dots(dir, name)?, None),
+            _ => {
+                let entry = self.fs().lookup(self.cred(), &dir.0, Name::new(name)?)?;
+                (entry.node, entry.dir)
+            }
+        };
+        Ok((self.seen(found), dir.map(|attr| self.attr_out(attr))))
+    }
+
+    /// See [`Fs::readlink`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn readlink(&self, node: &Node) -> Result<(Target, Attr<Wire>)> {
+        let (target, attr) = self.fs().readlink(self.cred(), &node.0)?;
+        Ok((target, self.attr_out(attr)))
+    }
+
+    /// See [`Fs::read`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn read(
+        &self,
+        node: &Node,
+        offset: u64,
+        count: u32,
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Wire>> {
+        let Read { data, eof, attr } = self.fs().read(self.cred(), &node.0, offset, count, into)?;
+        Ok(Read { data, eof, attr: self.attr_out(attr) })
+    }
+
+    /// See [`Fs::write`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn write(&self, node: &Node, offset: u64, data: &[u8]) -> Result<Written<Wire>> {
+        let Written { value, change } =
+            self.writable()?.write(self.cred(), &node.0, offset, data)?;
+        Ok(Changed { value, change: self.change_out(change) })
+    }
+
+    /// See [`Fs::create`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn create(&self, dir: &Node, name: &[u8], how: &Create<Wire>) -> Result<SeenMade> {
+        let how = match how {
+            Create::Unchecked(set) => Create::Unchecked(set_in(set)),
+            Create::Guarded(set) => Create::Guarded(set_in(set)),
+            Create::Exclusive(verifier) => Create::Exclusive(*verifier),
+        };
+        self.make(name, |fs, name| fs.create(self.cred(), &dir.0, name, &how))
+    }
+
+    /// See [`Fs::mkdir`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn mkdir(&self, dir: &Node, name: &[u8], set: &SetAttr<Wire>) -> Result<SeenMade> {
+        self.make(name, |fs, name| fs.mkdir(self.cred(), &dir.0, name, &set_in(set)))
+    }
+
+    /// See [`Fs::symlink`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn symlink(
+        &self,
+        dir: &Node,
+        name: &[u8],
+        target: &[u8],
+        set: &SetAttr<Wire>,
+    ) -> Result<SeenMade> {
+        self.make(name, |fs, name| fs.symlink(self.cred(), &dir.0, name, target, &set_in(set)))
+    }
+
+    /// See [`Fs::mknod`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn mknod(
+        &self,
+        dir: &Node,
+        name: &[u8],
+        special: Special,
+        set: &SetAttr<Wire>,
+    ) -> Result<SeenMade> {
+        self.make(name, |fs, name| fs.mknod(self.cred(), &dir.0, name, special, &set_in(set)))
+    }
+
+    /// See [`Fs::remove`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn remove(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
+        let fs = self.writable()?;
+        Ok(self.change_out(fs.remove(self.cred(), &dir.0, entry_name(name)?)?))
+    }
+
+    /// See [`Fs::rmdir`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn rmdir(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
+        let fs = self.writable()?;
+        Ok(self.change_out(fs.rmdir(self.cred(), &dir.0, entry_name(name)?)?))
+    }
+
+    /// See [`Fs::rename`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn rename(
+        &self,
+        source: (&Node, &[u8]),
+        target: (&Node, &[u8]),
+    ) -> Result<(Change<Wire>, Change<Wire>)> {
+        let from = (&source.0.0, entry_name(source.1)?);
+        let to = (&target.0.0, entry_name(target.1)?);
+        let (source, target) = self.writable()?.rename(self.cred(), from, to)?;
+        Ok((self.change_out(source), self.change_out(target)))
+    }
+
+    /// See [`Fs::link`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn link(&self, node: &Node, dir: &Node, name: &[u8]) -> Result<Changed<Attr<Wire>, Wire>> {
+        let fs = self.writable()?;
+        let Changed { value, change } = fs.link(self.cred(), &node.0, &dir.0, entry_name(name)?)?;
+        Ok(Changed { value: self.attr_out(value), change: self.change_out(change) })
+    }
+
+    /// See [`Fs::readdir`]. The node of each listing, with [`Listed::Nodes`], can be sealed.
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn readdir(
+        &self,
+        dir: &Node,
+        cookie: u64,
+        wanted: Listed,
+        visit: &mut dyn FnMut(&Listing<'_, Disk>, Option<Seen>) -> ControlFlow<()>,
+    ) -> Result<Attr<Wire>> {
+        let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut |listing| {
+            visit(listing, listing.node.map(|node| self.seen(node)))
+        })?;
+        Ok(self.attr_out(attr))
+    }
+
+    /// The directory above, as the caller sees it: the root's is the root itself.
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn parent(&self, dir: &Node) -> Result<Seen> {
+        Ok(self.seen(self.fs().parent(self.cred(), &dir.0)?))
+    }
+
+    /// What must be waited for before it may be said that what was written to `node` is stable.
+    #[must_use]
+    pub fn barrier(&self, node: &Node) -> Barrier {
+        Barrier::new(Arc::clone(self.pass.export.fs()), node.0, None)
+    }
+
+    /// What must be waited for before a change of names or attributes in one or two objects is
+    /// answered; nothing where the export is `async`.
+    #[must_use]
+    pub fn change_barrier(&self, first: &Node, second: Option<&Node>) -> Option<Barrier> {
+        let second = second.filter(|node| *node != first).map(|node| node.0);
+        let barrier = || Barrier::new(Arc::clone(self.pass.export.fs()), first.0, second);
+        self.rules().sync.then(barrier)
+    }
+
+    fn fs(&self) -> &dyn Fs {
+        &**self.pass.export.fs()
+    }
+
+    fn writable(&self) -> Result<&dyn Fs> {
+        if self.rules().read_only { Err(Status::RoFs) } else { Ok(self.fs()) }
+    }
+
+    fn cred(&self) -> &Cred<Disk> {
+        &self.pass.cred
+    }
+
+    fn make(
+        &self,
+        name: &[u8],
+        make: impl FnOnce(&dyn Fs, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
+    ) -> Result<SeenMade> {
+        let Changed { value, change } = make(self.writable()?, entry_name(name)?)?;
+        Ok(Changed { value: self.seen(value), change: self.change_out(change) })
+    }
+
+    fn dots(&self, dir: &Node, name: &[u8]) -> Result<comity_vfs::Node<Disk>> {
+        let (granted, attr) = self.fs().access(self.cred(), &dir.0, Access::LOOKUP)?;
+        match name {
+            _ if attr.file_type != comity_vfs::FileType::Directory => Err(Status::NotDir),
+            _ if !granted.contains(Access::LOOKUP) => Err(Status::Acces),
+            b"." => Ok(comity_vfs::Node { handle: dir.0, attr }),
+            _ => self.fs().parent(self.cred(), &dir.0),
+        }
+    }
+
+    /// Goes down from the export's root, as the server itself: what the caller may do with the
+    /// directory found is decided when it is used.
+    fn walk(&self, below: &Path) -> Result<Node> {
+        let server = Cred::new(Uid::new(0), Gid::new(0));
+        let mut handle = self.fs().root();
+        for component in below.components() {
+            let Component::Normal(name) = component else { return Err(Status::Inval) };
+            let name = Name::new(name.as_bytes())?;
+            handle = self.fs().lookup(&server, &handle, name)?.node.handle;
+        }
+        Ok(Node(handle))
+    }
+
+    fn seen(&self, node: comity_vfs::Node<Disk>) -> Seen {
+        Seen { node: Node(node.handle), attr: self.attr_out(node.attr) }
+    }
+
+    fn change_out(&self, change: Change<Disk>) -> Change<Wire> {
+        change.map(|attr| self.attr_out(attr))
+    }
+
+    /// Two exports of one file system are two file systems to a client, or it would share caches
+    /// between them although their rules differ.
+    fn attr_out(&self, attr: Attr<Disk>) -> Attr<Wire> {
+        let id = u64::from(self.export_id().0);
+        let fsid = attr.fsid ^ (id << 32 | id);
+        Attr { fsid, ..attr.with_ids(attr.uid.carried_over(), attr.gid.carried_over()) }
+    }
+}
+
+/// Ids to be set, as they are on disk.
+fn set_in(set: &SetAttr<Wire>) -> SetAttr<Disk> {
+    set.with_ids(set.uid.map(Uid::carried_over), set.gid.map(Gid::carried_over))
+}
+
+/// A name to be made, changed or removed; `.` and `..` are there already and are not to be touched
+/// (RFC 1813, 3.3.8, 3.3.12, 3.3.14).
+fn entry_name(name: &[u8]) -> Result<Name<'_>> {
+    Name::new(name)
+}
+
+fn admit(
+    plan: &Plan,
+    visitor: &Visitor,
+    credential: &OpaqueAuth<'_>,
+    id: ExportId,
+) -> std::result::Result<Arc<Pass>, Refusal> {
+    if let Some(pass) = visitor.pass(plan.generation(), id, credential) {
+        return Ok(pass);
+    }
+    let export = plan.export(id).ok_or(Status::Stale)?;
+    let rules = export.rules(visitor.peer().ip()).ok_or(Status::Acces)?;
+    if rules.secure && visitor.peer().port() >= 1024 {
+        return Err(Status::Perm.into());
+    }
+    let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;
+    if !rules.flavors.contains(&claimed.flavor()) {
+        return Err(Refusal::Denied(AuthStat::TooWeak));
+    }
+    let cred = rules.squash.admit(&claimed, &rules.anonymous);
+    let pass = Pass { export: Arc::clone(export), rules: Arc::clone(rules), cred };
+    let pass = Arc::new(pass);
+    visitor.keep(plan.generation(), credential, &pass);
+    Ok(pass)
+}
+
+/// The export a path is in, as far as this visitor may see any, and the rest of the path below it.
+fn locate<'p>(
+    plan: &'p Plan,
+    visitor: &Visitor,
+    path: &'p Path,
+) -> std::result::Result<(&'p Export, &'p Path), Refusal> {
+    let within = |export: &'p Arc<Export>| {
+        path.strip_prefix(export.path()).ok().map(|below| (&**export, below))
+    };
+    let depth = |(export, _): &(&Export, &Path)| export.path().components().count();
+    let found = plan.exports().iter().filter_map(within).max_by_key(depth);
+    let (export, below) = found.ok_or(Status::NoEnt)?;
+    match export.rules(visitor.peer().ip()) {
+        Some(_) => Ok((export, below)),
+        None => Err(Status::Acces.into()),
+    }
+}

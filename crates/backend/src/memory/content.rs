@@ -1,0 +1,155 @@
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use comity_vfs::{Result, Seek, Status};
+
+use super::limits::PAGE_BYTES;
+use super::space::Charge;
+
+type Page = Box<[u8; PAGE_BYTES as usize]>;
+
+/// A regular file's data: pages that hold something, and holes between them.
+///
+/// What stands in a page behind the end of the file is always zero, so that growing the file shows
+/// zeros without touching a page.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    size: u64,
+    pages: BTreeMap<u64, Page>,
+}
+
+impl Content {
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.pages.len() as u64 * PAGE_BYTES
+    }
+
+    /// Appends what stands in `count` bytes at `offset` to `into`, and tells how much that was.
+    pub(super) fn read(&self, offset: u64, count: u32, into: &mut Vec<u8>) -> u32 {
+        let end = offset.saturating_add(u64::from(count)).min(self.size);
+        let mut at = offset;
+        for (&number, page) in self.pages.range(pages_of(offset..end)) {
+            let start = number * PAGE_BYTES;
+            let from = at.max(start);
+            let until = end.min(start + PAGE_BYTES);
+            into.resize(into.len() + (from - at) as usize, 0);
+            into.extend_from_slice(&page[(from - start) as usize..(until - start) as usize]);
+            at = until;
+        }
+        let tail = end.saturating_sub(at);
+        into.resize(into.len() + tail as usize, 0);
+        end.saturating_sub(offset) as u32
+    }
+
+    /// Writes as much of `data` as there is space for; [`Status::NoSpc`] if there is none at all.
+    /// The caller has seen to it that the end is no more than the largest file size.
+    pub(super) fn write(&mut self, charge: &mut Charge, offset: u64, data: &[u8]) -> Result<u32> {
+        let mut written = 0;
+        while written < data.len() {
+            let at = offset + written as u64;
+            let inside = (at % PAGE_BYTES) as usize;
+            let length = (data.len() - written).min(PAGE_BYTES as usize - inside);
+            match self.page(charge, at / PAGE_BYTES) {
+                Ok(page) => {
+                    page[inside..inside + length].copy_from_slice(&data[written..written + length])
+                }
+                Err(full) if written == 0 => return Err(full),
+                Err(_) => break,
+            }
+            written += length;
+        }
+        self.size = self.size.max(offset + written as u64);
+        Ok(written as u32)
+    }
+
+    /// Cuts, or extends by a hole.
+    pub(super) fn set_size(&mut self, charge: &mut Charge, size: u64) {
+        if size < self.size {
+            self.punch(charge, size..u64::MAX);
+        }
+        self.size = size;
+    }
+
+    /// Makes the range a hole; the size stays.
+    pub(super) fn punch(&mut self, charge: &mut Charge, range: Range<u64>) {
+        let first_whole = range.start.div_ceil(PAGE_BYTES);
+        let behind_whole = if range.end == u64::MAX { u64::MAX } else { range.end / PAGE_BYTES };
+        self.zero_part(range.start..range.end.min(first_whole.saturating_mul(PAGE_BYTES)));
+        self.zero_part(range.start.max(behind_whole.saturating_mul(PAGE_BYTES))..range.end);
+        if first_whole >= behind_whole {
+            return;
+        }
+        let whole: Vec<u64> =
+            self.pages.range(first_whole..behind_whole).map(|(number, _)| *number).collect();
+        for number in &whole {
+            self.pages.remove(number);
+        }
+        charge.shrink(whole.len() as u64 * PAGE_BYTES);
+    }
+
+    /// Gives the range pages, all or none, and extends the file to its end.
+    pub(super) fn allocate(&mut self, charge: &mut Charge, range: Range<u64>) -> Result<()> {
+        let numbers = pages_of(range.clone());
+        let present = self.pages.range(numbers.clone()).count() as u64;
+        let missing = (numbers.end - numbers.start).saturating_sub(present);
+        charge.grow(missing.checked_mul(PAGE_BYTES).ok_or(Status::NoSpc)?)?;
+        for number in numbers {
+            self.pages.entry(number).or_insert_with(zeros);
+        }
+        self.size = self.size.max(range.end);
+        Ok(())
+    }
+
+    /// The next data or hole at or behind `offset`; a hole stands at the end of every file.
+    pub(super) fn seek(&self, offset: u64, what: Seek) -> Option<u64> {
+        if offset >= self.size {
+            return None;
+        }
+        let mut pages = self.pages.range(offset / PAGE_BYTES..).map(|(number, _)| *number);
+        let found = match what {
+            Seek::Data => pages.next()?.saturating_mul(PAGE_BYTES).max(offset),
+            Seek::Hole => {
+                let first = offset / PAGE_BYTES;
+                let run = pages.zip(first..).take_while(|(number, next)| number == next).count();
+                (first + run as u64).saturating_mul(PAGE_BYTES).max(offset).min(self.size)
+            }
+        };
+        (what == Seek::Hole || found < self.size).then_some(found)
+    }
+
+    fn page(&mut self, charge: &mut Charge, number: u64) -> Result<&mut Page> {
+        if !self.pages.contains_key(&number) {
+            charge.grow(PAGE_BYTES)?;
+        }
+        Ok(self.pages.entry(number).or_insert_with(zeros))
+    }
+
+    /// Zeros a range that lies within one page.
+    fn zero_part(&mut self, range: Range<u64>) {
+        if range.start >= range.end {
+            return;
+        }
+        let number = range.start / PAGE_BYTES;
+        if let Some(page) = self.pages.get_mut(&number) {
+            let start = (range.start % PAGE_BYTES) as usize;
+            let length = (range.end - range.start).min(PAGE_BYTES - start as u64) as usize;
+            page[start..start + length].fill(0);
+        }
+    }
+}
+
+fn zeros() -> Page {
+    Box::new([0; PAGE_BYTES as usize])
+}
+
+/// The numbers of the pages that hold a part of the range; an empty or backward range has none.
+fn pages_of(range: Range<u64>) -> Range<u64> {
+    let first = range.start / PAGE_BYTES;
+    first..range.end.div_ceil(PAGE_BYTES).max(first)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! Every bound of the memory backend, with its reason.
+
+/// Bytes of one page: the grain of space and of holes; that of the kernel's page cache.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
+/// What an entry of a directory, and an object beside its data, is reckoned to take in bytes: names,
+/// map nodes and attributes are memory too, and many empty files must not be free.
+pub(super) const ENTRY_BYTES: u64 = 128;
+
+/// Space by default in bytes: enough for tests and small tools, safe on every machine.
+pub(super) const BYTES_MAX: u64 = 1 << 30;
+
+/// Objects by default: what ext4 makes for a volume sixteen times as large as [`BYTES_MAX`].
+pub(super) const NODES_MAX: u64 = 1 << 20;
+
+/// Largest file by default in bytes: the largest signed offset, as in the kernel.
+pub(super) const FILE_SIZE_MAX: u64 = i64::MAX as u64;
+
+/// Most links to one object by default: what ext4 takes.
+pub(super) const LINKS_MAX: u32 = 65_000;
+
+/// Most bytes one copy moves at a time, so that no caller waits long for a file's lock.
+pub(super) const COPY_BYTES_MAX: u32 = 1 << 20;
+
+/// Entries that a listing takes out of a directory at a time, so that no lock is held while they
+/// are shown.
+pub(super) const LISTING_ENTRIES_MAX: usize = 128;
+
+/// Parts of the table of objects, each with a lock of its own: a few times the cores of a machine.
+pub(super) const TABLE_SHARDS: usize = 64;
+
+/// How often a verb looks again after what it found was gone when it had locked it. Each time
+/// another caller has got on; so many in a row do not happen by chance.
+pub(super) const RETRIES_MAX: usize = 1_000;

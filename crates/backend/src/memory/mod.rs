@@ -1,0 +1,353 @@
+//! A whole file system in memory: for tests, for scratch space, and as the plain statement of what
+//! an [`Fs`] does.
+//!
+//! Locks: every object has one of its own, so readers wait for nobody and writers for their object
+//! only. A verb on several objects finds them first, locks them in the order of their numbers, and
+//! looks again whether they still belong together. Moves of directories take one lock more, so that
+//! the way up to the root stands still while it is walked. Locks of the table and the account are
+//! taken last and held for a moment.
+
+mod attributes;
+mod content;
+mod data;
+mod directory;
+mod extended;
+mod limits;
+mod listing;
+mod names;
+mod node;
+mod rename;
+mod space;
+mod table;
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use comity_vfs::{
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Gid, Handle,
+    Listed, Listing, Made, Mode, Name, Node, Properties, Read, ReadInto, Result, Seek, SetAttr,
+    Space, Special, Target, Time, Uid, Written, XattrMode,
+};
+
+use self::directory::Directory;
+use self::node::{Body, Node as Object};
+use self::space::Account;
+use self::table::Table;
+
+/// What a [`Memory`] may hold, and what it starts as.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryOptions {
+    /// Most bytes of data, names, targets and extended attributes together; then
+    /// [`Status::NoSpc`](comity_vfs::Status::NoSpc).
+    pub bytes_max: u64,
+    /// Most objects; then [`Status::NoSpc`](comity_vfs::Status::NoSpc).
+    pub nodes_max: u64,
+    /// Largest file in bytes; beyond it [`Status::FBig`](comity_vfs::Status::FBig).
+    pub file_size_max: u64,
+    /// Most links to one object; then [`Status::MLink`](comity_vfs::Status::MLink).
+    pub links_max: u32,
+    /// Permission bits of the top directory.
+    pub root_mode: Mode,
+    /// Owner of the top directory.
+    pub root_uid: Uid<Disk>,
+    /// Group of the top directory.
+    pub root_gid: Gid<Disk>,
+    /// What time it is.
+    pub clock: fn() -> Time,
+}
+
+impl Default for MemoryOptions {
+    fn default() -> Self {
+        Self {
+            bytes_max: limits::BYTES_MAX,
+            nodes_max: limits::NODES_MAX,
+            file_size_max: limits::FILE_SIZE_MAX,
+            links_max: limits::LINKS_MAX,
+            root_mode: Mode::new(0o755),
+            root_uid: Uid::new(0),
+            root_gid: Gid::new(0),
+            clock: system_time,
+        }
+    }
+}
+
+/// A file system in memory. Its objects live as long as it does; a handle of another instance, or of
+/// an object that is gone, is [`Status::Stale`](comity_vfs::Status::Stale).
+#[derive(Debug)]
+pub struct Memory {
+    options: MemoryOptions,
+    root: Handle,
+    table: Table,
+    account: Arc<Account>,
+    /// Held while a directory moves to another one.
+    moving: Mutex<()>,
+}
+
+impl Memory {
+    /// An empty file system.
+    ///
+    /// # Errors
+    /// [`Status::NoSpc`](comity_vfs::Status::NoSpc) if the limits do not even let the top directory be.
+    pub fn new(options: MemoryOptions) -> Result<Self> {
+        let table = Table::new();
+        let account = Account::new(options.bytes_max, options.nodes_max);
+        let fileid = table.fileid_next();
+        let root = table.handle(fileid)?;
+        let memory = Self { options, root, table, account, moving: Mutex::new(()) };
+        let MemoryOptions { root_mode, root_uid, root_gid, .. } = options;
+        let body = Body::Directory(Directory::new(fileid));
+        let state = memory.state(fileid, body, root_mode, (root_uid, root_gid))?;
+        memory.table.insert(Object::new(fileid, root, state));
+        Ok(memory)
+    }
+
+    fn now(&self) -> Time {
+        (self.options.clock)()
+    }
+}
+
+impl Fs for Memory {
+    fn root(&self) -> Handle {
+        self.root
+    }
+
+    fn properties(&self, node: &Handle) -> Result<Properties> {
+        self.table.find(node)?;
+        Ok(Properties {
+            file_size_max: self.options.file_size_max,
+            name_bytes_max: comity_vfs::limits::NAME_BYTES_MAX as u32,
+            links_max: self.options.links_max,
+            time_delta: Time { seconds: 0, nanoseconds: 1 },
+            hard_links: true,
+            symbolic_links: true,
+            chown_restricted: true,
+            case_insensitive: false,
+            case_preserving: true,
+        })
+    }
+
+    fn statfs(&self, _cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
+        self.table.find(node)?;
+        Ok(self.account.space())
+    }
+
+    fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        attributes::getattr(self, node)
+    }
+
+    fn setattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        set: &SetAttr<Disk>,
+        guard: Option<Time>,
+    ) -> Result<Change<Disk>> {
+        attributes::setattr(self, cred, node, set, guard)
+    }
+
+    fn access(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        wanted: Access,
+    ) -> Result<(Access, Attr<Disk>)> {
+        attributes::access(self, cred, node, wanted)
+    }
+
+    fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
+        names::lookup(self, cred, dir, name)
+    }
+
+    fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
+        names::parent(self, cred, dir)
+    }
+
+    fn readlink(&self, _cred: &Cred<Disk>, node: &Handle) -> Result<(Target, Attr<Disk>)> {
+        data::readlink(self, node)
+    }
+
+    fn read(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        count: u32,
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        data::read(self, cred, node, (offset, count), into)
+    }
+
+    fn write(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        data::write(self, cred, node, offset, data)
+    }
+
+    /// Nothing here outlives the process, so everything is as stable as it will ever be.
+    fn commit(&self, node: &Handle) -> Result<Attr<Disk>> {
+        attributes::getattr(self, node)
+    }
+
+    fn create(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        names::create(self, cred, dir, name, how)
+    }
+
+    fn mkdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        names::mkdir(self, cred, dir, name, set)
+    }
+
+    fn symlink(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        target: &[u8],
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        names::symlink(self, cred, (dir, name), target, set)
+    }
+
+    fn mknod(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        special: Special,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        names::mknod(self, cred, (dir, name), special, set)
+    }
+
+    fn remove(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        names::remove(self, cred, dir, name, false)
+    }
+
+    fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        names::remove(self, cred, dir, name, true)
+    }
+
+    fn rename(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, Name<'_>),
+        target: (&Handle, Name<'_>),
+    ) -> Result<(Change<Disk>, Change<Disk>)> {
+        rename::rename(self, cred, source, target)
+    }
+
+    fn link(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Result<Changed<Attr<Disk>, Disk>> {
+        names::link(self, cred, node, dir, name)
+    }
+
+    fn readdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        cookie: u64,
+        wanted: Listed,
+        visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
+    ) -> Result<Attr<Disk>> {
+        listing::readdir(self, cred, (dir, cookie), wanted, visit)
+    }
+
+    fn getacl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {
+        extended::getacl(self, node, kind)
+    }
+
+    fn setacl(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        kind: AclKind,
+        acl: Option<&Acl<Disk>>,
+    ) -> Result<Change<Disk>> {
+        extended::setacl(self, cred, node, kind, acl)
+    }
+
+    fn getxattr(&self, cred: &Cred<Disk>, node: &Handle, name: Name<'_>) -> Result<Vec<u8>> {
+        extended::getxattr(self, cred, node, name)
+    }
+
+    fn setxattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        name: Name<'_>,
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<Change<Disk>> {
+        extended::setxattr(self, cred, (node, name), value, mode)
+    }
+
+    fn listxattr(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<Box<[u8]>>> {
+        extended::listxattr(self, cred, node)
+    }
+
+    fn seek(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, what: Seek) -> Result<u64> {
+        data::seek(self, cred, node, offset, what)
+    }
+
+    fn allocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        data::allocate(self, cred, node, offset, length)
+    }
+
+    fn deallocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        data::deallocate(self, cred, node, offset, length)
+    }
+
+    fn copy(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Changed<u64, Disk>> {
+        data::copy(self, cred, source, target, length)
+    }
+}
+
+/// The system's clock.
+fn system_time() -> Time {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
+        Err(_) => Time::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

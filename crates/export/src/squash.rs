@@ -1,6 +1,10 @@
 use comity_credential::Credential;
 use comity_vfs::{Cred, Disk, Gid, Uid, Wire};
 
+/// What `(uid_t) -1` means to system calls that take an id: "leave it as it is". Under it a caller
+/// would act as whoever called before, so it never acts.
+const NO_ID: u32 = u32::MAX;
+
 /// Whose ids are replaced by the anonymous ones (exports(5): `root_squash`, `all_squash`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Squash {
@@ -19,12 +23,20 @@ impl Squash {
     pub fn admit(self, credential: &Credential, anonymous: &Cred<Disk>) -> Cred<Disk> {
         match (self, credential) {
             (Self::All, _) | (_, Credential::None) => anonymous.clone(),
-            (Self::None, Credential::Sys(cred)) => map(cred, Uid::carried_over, Gid::carried_over),
-            (Self::Root, Credential::Sys(cred)) => map(
+            (_, Credential::Sys(cred)) => map(
                 cred,
-                |uid| if uid.number() == 0 { anonymous.uid } else { uid.carried_over() },
-                |gid| if gid.number() == 0 { anonymous.gid } else { gid.carried_over() },
+                |uid| if self.replaces(uid.number()) { anonymous.uid } else { uid.carried_over() },
+                |gid| if self.replaces(gid.number()) { anonymous.gid } else { gid.carried_over() },
             ),
+        }
+    }
+
+    const fn replaces(self, id: u32) -> bool {
+        match self {
+            _ if id == NO_ID => true,
+            Self::None => false,
+            Self::Root => id == 0,
+            Self::All => true,
         }
     }
 }
@@ -53,6 +65,7 @@ mod tests {
         assert_eq!(admit(Squash::Root, cred(7, 0, &[])), cred(7, 65_534, &[]));
         assert_eq!(admit(Squash::Root, cred(7, 8, &[9])), cred(7, 8, &[9]));
         assert_eq!(admit(Squash::None, cred(0, 0, &[0])), cred(0, 0, &[0]));
+        assert_eq!(admit(Squash::None, cred(NO_ID, 8, &[NO_ID])), cred(65_534, 8, &[65_534]));
         assert_eq!(admit(Squash::All, cred(7, 8, &[9])), nobody);
         assert_eq!(Squash::None.admit(&Credential::None, &nobody), nobody);
     }

@@ -2,7 +2,9 @@
 //!
 //! They build on the workspace and are no part of what a user runs.
 
+mod kernel;
 mod tidy;
+mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,11 +23,15 @@ struct Arguments {
 enum Tool {
     /// Check the shape of the sources: floors, lengths, leftovers, dead files, doors.
     Tidy,
+    /// Tests with a Linux kernel NFS client, in User-Mode Linux.
+    #[command(subcommand)]
+    Kernel(kernel::Command),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().tool {
         Tool::Tidy => tidy::command(&root()),
+        Tool::Kernel(command) => kernel::command(&root(), &command),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

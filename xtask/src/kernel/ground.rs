@@ -1,0 +1,117 @@
+//! The ground a test stands on: its folder, the exported folder, what the guests get.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use std::process::Command;
+
+/// File systems that live in memory or on another one: no disk, or no handles.
+const NO_DISK: &[&str] = &["tmpfs", "ramfs", "overlayfs", "fuseblk", "nfs"];
+
+/// Folders of one test, all under one.
+#[derive(Debug, Clone)]
+pub(super) struct Ground {
+    folder: PathBuf,
+}
+
+impl Ground {
+    /// Makes fresh folders for test `name` under `target/kernel`.
+    ///
+    /// # Errors
+    /// If they cannot be made.
+    pub(super) fn new(root: &Path, name: &str) -> Result<Self> {
+        let folder = folder(root).join(format!("{name}-{}", std::process::id()));
+        ensure!(
+            !folder.to_string_lossy().contains([' ', '\'']),
+            "{}: a kernel takes no path with a space or quote",
+            folder.display()
+        );
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        let ground = Self { folder };
+        fs::create_dir_all(ground.export()).context("make a folder to export")?;
+        fs::create_dir_all(ground.input())?;
+        Ok(ground)
+    }
+
+    /// Where everything of the test lies.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the server exports.
+    pub(super) fn export(&self) -> PathBuf {
+        self.folder.join("export")
+    }
+
+    /// What the guests see as /mnt/input.
+    pub(super) fn input(&self) -> PathBuf {
+        self.folder.join("input")
+    }
+
+    /// What guest `number` sees as /mnt/job.
+    pub(super) fn guest(&self, number: u8) -> PathBuf {
+        self.folder.join(format!("guest-{number}"))
+    }
+
+    /// A file the first guest has written to its folder.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub(super) fn written(&self, name: &str) -> Result<String> {
+        let path = self.guest(1).join(name);
+        fs::read_to_string(&path).with_context(|| format!("the guest left no {}", path.display()))
+    }
+
+    /// Removes it all.
+    pub(super) fn clear(self) {
+        // What is left is under target/ and in nobody's way.
+        let _ = fs::remove_dir_all(self.folder);
+    }
+}
+
+/// Where tests have their folders.
+fn folder(root: &Path) -> PathBuf {
+    root.join("target/kernel")
+}
+
+/// What to say about the file system that tests will export, if it is none to judge a server by.
+///
+/// # Errors
+/// If it cannot be asked.
+pub(super) fn doubt(root: &Path) -> Result<Option<String>> {
+    let folder = folder(root);
+    fs::create_dir_all(&folder)?;
+    let folder = folder.display().to_string();
+    let kind = output("stat", &["-f", "-c", "%T", &folder])?;
+    let doubt = format!("{folder} lies on {}, which is no disk file system", kind.trim());
+    Ok(NO_DISK.contains(&kind.trim()).then_some(doubt))
+}
+
+/// What a program prints.
+///
+/// # Errors
+/// If it fails: with what it printed there.
+pub(super) fn output(program: &str, arguments: &[&str]) -> Result<String> {
+    let done =
+        Command::new(program).args(arguments).output().with_context(|| format!("run {program}"))?;
+    if !done.status.success() {
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        bail!("{program} {}: {}\n{text}", arguments.join(" "), done.status);
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// One line for the whole tree below a folder; `guest.sh` has the same for guests.
+///
+/// # Errors
+/// If tar or sha256sum fail.
+pub(super) fn fingerprint(folder: &Path) -> Result<String> {
+    let script = include_str!("guest.sh").replace("set -eu", "set -eu; export LC_ALL=C")
+        + "\nfingerprint \"$1\"\n";
+    let folder = folder.display().to_string();
+    Ok(output("sh", &["-c", &script, "sh", &folder])?.trim().to_owned())
+}

@@ -1,0 +1,185 @@
+//! A guest: a Linux kernel in user mode with an NFS client, whose root is the host's, read-only.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::network::{Network, SERVER};
+
+/// Most bytes of a guest's output that are shown.
+const SHOWN_BYTES_MAX: usize = 4000;
+
+/// Memory of a guest. Compilers and page cache fit; it is taken as it is touched.
+const MEMORY: &str = "mem=512M";
+
+/// What a guest is told.
+pub(super) struct Orders<'a> {
+    /// Its folder, which it sees as /mnt/job.
+    pub(super) folder: PathBuf,
+    /// 1 for the first guest; its address ends in this plus ten.
+    pub(super) number: u8,
+    /// The shell commands it runs.
+    pub(super) command: &'a str,
+    /// More variables of its environment.
+    pub(super) variables: Vec<(&'static str, String)>,
+    /// What is preloaded into its kernel.
+    pub(super) preload: &'a Path,
+    /// Whether it talks to this terminal.
+    pub(super) terminal: bool,
+}
+
+/// A guest that runs.
+pub(super) struct Guest {
+    folder: PathBuf,
+    child: Child,
+    deadline: Instant,
+}
+
+/// How a guest ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The command ended with this status.
+    Status(i32),
+    /// It took too long and was killed.
+    TimedOut,
+    /// The kernel ended before the command did.
+    Died,
+}
+
+impl Guest {
+    /// Boots a guest. It dies with this thread.
+    ///
+    /// # Errors
+    /// If a program or device is missing, or the folder cannot be written.
+    pub(super) fn start(network: &Network, orders: &Orders<'_>, most: Duration) -> Result<Self> {
+        let folder = orders.folder.clone();
+        write_folder(orders)?;
+        let device = network.tap(orders.number + 10)?;
+        let kernel = kernel_arguments(&folder, &device, orders);
+        // Its own pid namespace: when the shell, its first process, dies, so does all of the guest.
+        // The kernel is not that first process, which could not abort when it panics.
+        let before = ["unshare", "--pid", "--fork", "--kill-child=SIGKILL"];
+        let shell = ["sh", "-c", "\"$@\"; exit $?", "sh"];
+        let program: Vec<&str> =
+            before.into_iter().chain(shell).chain(kernel.iter().map(String::as_str)).collect();
+        let mut command = network.command(&program);
+        if orders.terminal {
+            command.stdin(Stdio::inherit());
+        } else {
+            let console = fs::File::create(folder.join("console"))?;
+            command.stdout(console.try_clone()?).stderr(console);
+        }
+        if !has_room(Path::new("/dev/shm")) {
+            command.env("TMPDIR", &folder);
+        }
+        let child = command.spawn().context("start setpriv (Debian: util-linux)")?;
+        Ok(Self { folder, child, deadline: Instant::now() + most })
+    }
+
+    /// Whether the command has begun its work.
+    pub(super) fn has_begun(&self) -> bool {
+        self.folder.join("begun").exists()
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// If its process cannot be waited for.
+    pub(super) fn poll(&mut self) -> Result<Option<End>> {
+        let ended = self.child.try_wait()?.is_some();
+        if let Ok(status) = fs::read_to_string(self.folder.join("rc")) {
+            return Ok(Some(End::Status(status.trim().parse().unwrap_or(125))));
+        }
+        if ended {
+            return Ok(Some(End::Died));
+        }
+        Ok((Instant::now() > self.deadline).then_some(End::TimedOut))
+    }
+
+    /// The last of what it wrote, and of its console if it has ended badly.
+    pub(super) fn story(&self, end: End) -> String {
+        let mut story = format!("guest ended: {end:?}; files in {}\n", self.folder.display());
+        let console = if matches!(end, End::Status(_)) { &[][..] } else { &["console"][..] };
+        for name in ["out", "err"].iter().chain(console) {
+            let text = fs::read(self.folder.join(name)).unwrap_or_default();
+            let text = text.get(text.len().saturating_sub(SHOWN_BYTES_MAX)..).unwrap_or_default();
+            story += &format!("--- {name}\n{}", String::from_utf8_lossy(text));
+        }
+        story
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Let it power off: what it has written to its folder is complete then.
+        let until = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
+            if !self.folder.join("rc").exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn write_folder(orders: &Orders<'_>) -> Result<()> {
+    let folder = &orders.folder;
+    fs::create_dir_all(folder)?;
+    let init = folder.join("init.sh");
+    fs::write(&init, include_str!("init.sh"))?;
+    fs::set_permissions(&init, fs::Permissions::from_mode(0o755))?;
+    fs::write(folder.join("guest.sh"), include_str!("guest.sh"))?;
+    fs::write(folder.join("command"), orders.command)?;
+    let terminal = u8::from(orders.terminal);
+    let mut env = format!(
+        "export ADDRESS={} SERVER={SERVER} TERMINAL={terminal} INPUT= TOOLS=\n",
+        address(orders.number)
+    );
+    for (name, value) in &orders.variables {
+        env += &format!("export {name}='{value}'\n");
+    }
+    Ok(fs::write(folder.join("env"), env)?)
+}
+
+fn kernel_arguments(folder: &Path, device: &str, orders: &Orders<'_>) -> Vec<String> {
+    let folder = folder.display();
+    let number = orders.number;
+    let console = if orders.terminal { "con0=fd:0,fd:1" } else { "con0=null,fd:1" };
+    let preload = format!("LD_PRELOAD={}", orders.preload.display());
+    // Bound at the start: the kernel's stacks are too small for the binding of symbols.
+    let mut arguments = vec!["env".into(), "LD_BIND_NOW=1".into(), preload];
+    let kernel = ["linux.uml", MEMORY, "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"];
+    arguments.extend(kernel.map(str::to_owned));
+    arguments.extend([
+        format!("init={folder}/init.sh"),
+        format!("comity_job={folder}"),
+        format!("uml_dir={folder}"),
+        "umid=uml".into(),
+        "quiet".into(),
+        "con=null".into(),
+        console.into(),
+        "ssl=null".into(),
+        // gro=1: without it the driver hangs on bulk TCP.
+        format!(
+            "vec0:transport=tap,ifname={device},depth=128,gro=1,mac=02:77:00:00:00:{number:02x}"
+        ),
+    ]);
+    arguments
+}
+
+/// The address of a guest.
+pub(super) fn address(number: u8) -> String {
+    format!("10.77.0.{}", number + 10)
+}
+
+/// Whether a folder can hold the memory of a few guests; containers have a tiny /dev/shm.
+fn has_room(folder: &Path) -> bool {
+    const GUESTS_BYTES: u64 = 3 << 30;
+    rustix::fs::statvfs(folder).is_ok_and(|space| space.f_bavail * space.f_frsize > GUESTS_BYTES)
+}

@@ -1,0 +1,31 @@
+# Sourced by the command of every guest.
+set -eu
+
+mount_export() {
+    mount -t nfs -o "$OPTIONS" "$SERVER:$EXPORT" /mnt/nfs
+}
+
+# Unmounts and mounts again, so that what is read next comes from the server.
+remount_export() {
+    cd /
+    umount /mnt/nfs
+    mount_export
+}
+
+# Runs a command; where the server may die, again if it fails: a server that died between doing
+# and replying has forgotten its reply, so a rename that is sent again finds nothing to rename.
+# NFSv3 knows no better (RFC 1813, 4.3); what was acknowledged must be there all the same.
+attempt() {
+    left=$REPEATS
+    until "$@"; do
+        [ "$left" -gt 0 ] || { echo "failed: $*" >&2; return 1; }
+        left=$((left - 1))
+        echo "repeated: $*" >> /mnt/job/repeated
+    done
+}
+
+# One line for the whole tree below a folder: names, modes, times, targets, contents.
+fingerprint() {
+    tar -C "$1" --sort=name --format=posix --pax-option=delete=atime,delete=ctime \
+        --owner=0 --group=0 --numeric-owner -cf - . | sha256sum | cut -d' ' -f1
+}

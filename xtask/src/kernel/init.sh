@@ -1,0 +1,50 @@
+#!/bin/sh
+# The first program of a guest: mounts, modules, network, clock; then the command; then power off.
+# The root file system is the host's, read-only. `comity_job=FOLDER` on the kernel's command line
+# names the folder of this guest, which holds `env` and `command` and takes `out`, `err` and `rc`.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs shm /dev/shm
+job=$(sed 's/.*comity_job=\([^ ]*\).*/\1/' /proc/cmdline)
+for folder in /run /mnt /tmp /var/tmp /var/lib/nfs; do mount -t tmpfs tmpfs "$folder"; done
+chmod 1777 /tmp /var/tmp
+mkdir -p /mnt/nfs /mnt/job /mnt/input /mnt/tools
+mount -t hostfs none /mnt/job -o "$job"
+. /mnt/job/env
+mount -t hostfs none /mnt/input -o "$INPUT"
+mount -t hostfs none /mnt/tools -o "$TOOLS" 2> /dev/null # only some tests have tools
+
+# Modules of this kernel, in a folder of their own: the host need not have /lib/modules.
+release=$(uname -r)
+mkdir -p /run/kernel/lib/modules/"$release"
+mount -t hostfs none /run/kernel/lib/modules/"$release" -o /usr/lib/uml/modules/"$release"
+modprobe -d /run/kernel nfsv3
+
+ip link set lo up
+ip addr add "$ADDRESS/24" dev vec0
+ip link set vec0 up
+hostname guest
+# No name service here: a look-up would wait for it to time out.
+echo "127.0.0.1 localhost" > /run/hosts
+: > /run/resolv.conf
+mount --bind /run/hosts /etc/hosts
+mount --bind /run/resolv.conf /etc/resolv.conf
+# The host's clock, to within a second: the time of a file it has just made.
+: > /mnt/job/now
+date -s "@$(stat -c %.Y /mnt/job/now)" > /dev/null
+
+cd /tmp
+if [ "$TERMINAL" = 1 ]; then
+    setsid -c sh /mnt/job/command < /dev/console > /dev/console 2>&1
+else
+    sh /mnt/job/command < /dev/null > /mnt/job/out 2> /mnt/job/err
+fi
+rc=$?
+sync
+echo $rc > /mnt/job/rc.new
+mv /mnt/job/rc.new /mnt/job/rc
+echo o > /proc/sysrq-trigger
+sleep 5

@@ -1,0 +1,43 @@
+//! What guests need of this machine.
+
+use std::path::Path;
+
+/// Programs a test or its guests call.
+const PROGRAMS: &[&str] = &[
+    "linux.uml",
+    "ip",
+    "setpriv",
+    "unshare",
+    "nsenter",
+    "mount.nfs",
+    "modprobe",
+    "git",
+    "sqlite3",
+    "gcc",
+    "make",
+    "tar",
+    "sha256sum",
+    "python3",
+];
+
+/// Why guests cannot be had here, if they cannot.
+pub(super) fn missing() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("they need root, for network namespaces".into());
+    }
+    if !Path::new("/usr/lib/uml/modules").exists() {
+        return Some("no modules of a guest kernel (Debian: user-mode-linux)".into());
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        return Some("no /dev/net/tun for the guests' network".into());
+    }
+    let missing: Vec<&str> = PROGRAMS.iter().copied().filter(|name| !is_there(name)).collect();
+    (!missing.is_empty()).then(|| format!("not installed: {}", missing.join(", ")))
+}
+
+/// Whether a guest, whose PATH is the standard one, finds a program.
+fn is_there(program: &str) -> bool {
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+        .iter()
+        .any(|folder| Path::new(folder).join(program).exists())
+}

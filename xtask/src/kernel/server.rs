@@ -1,0 +1,184 @@
+//! The server under test, inside a test's network: `comity`, or nfs-ganesha to judge a test by.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::network::{Network, SERVER};
+
+/// Longest time a server may take to listen, or to end when it is told to.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whose server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Peer {
+    /// The server of this repository.
+    Comity,
+    /// Debian's nfs-ganesha: what fails with both is the test's own fault.
+    Ganesha,
+}
+
+/// A server that runs.
+pub(super) struct Server<'a> {
+    network: &'a Network,
+    peer: Peer,
+    places: Places,
+    child: Child,
+}
+
+/// Where a server keeps its things.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    /// The program `comity`.
+    pub(super) program: PathBuf,
+    /// What it exports.
+    pub(super) export: PathBuf,
+    /// A folder for its configuration, state and log.
+    pub(super) folder: PathBuf,
+}
+
+impl<'a> Server<'a> {
+    /// Starts a server and waits until it listens.
+    ///
+    /// # Errors
+    /// If it ends or does not listen in time; its log is in the folder.
+    pub(super) fn start(network: &'a Network, peer: Peer, places: Places) -> Result<Self> {
+        fs::create_dir_all(places.folder.join("state"))?;
+        let child = spawn(network, peer, &places)?;
+        let mut server = Self { network, peer, places, child };
+        server.wait_until_it_listens()?;
+        Ok(server)
+    }
+
+    /// Kills it as a crash would, and starts it again.
+    ///
+    /// # Errors
+    /// If it does not come back.
+    pub(super) fn kill_and_restart(&mut self) -> Result<()> {
+        self.ensure_alive()?;
+        self.child.kill()?;
+        self.child.wait()?;
+        self.child = spawn(self.network, self.peer, &self.places)?;
+        self.wait_until_it_listens()
+    }
+
+    /// Fails if it has ended by itself.
+    ///
+    /// # Errors
+    /// With its status and the place of its log.
+    pub(super) fn ensure_alive(&mut self) -> Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => bail!("the server ended, {status}; log: {}", self.log().display()),
+        }
+    }
+
+    /// Tells it to end and checks that it does so in good order.
+    ///
+    /// # Errors
+    /// If it takes too long or does not exit 0.
+    pub(super) fn stop(mut self) -> Result<()> {
+        self.ensure_alive()?;
+        if self.peer == Peer::Ganesha {
+            return Ok(());
+        }
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait()? {
+                ensure!(status.success(), "the server ended with {status} on SIGTERM");
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        bail!("the server did not end within {PATIENCE:?} of SIGTERM")
+    }
+
+    /// What a client mounts it with.
+    pub(super) fn options(&self) -> &'static str {
+        match self.peer {
+            Peer::Comity => "vers=3,nolock,proto=tcp,port=2049,mountport=2049,mountproto=tcp,hard",
+            Peer::Ganesha => {
+                "vers=3,nolock,proto=tcp,port=2049,mountport=20048,mountproto=tcp,hard"
+            }
+        }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.places.folder.join("server.log")
+    }
+
+    fn wait_until_it_listens(&mut self) -> Result<()> {
+        let until = Instant::now() + PATIENCE;
+        while !self.network.listens(2049) {
+            self.ensure_alive()?;
+            ensure!(Instant::now() < until, "no server listens; log: {}", self.log().display());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(network: &Network, peer: Peer, places: &Places) -> Result<Child> {
+    let log = places.folder.join("server.log");
+    let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
+    let arguments = match peer {
+        Peer::Comity => comity(places)?,
+        Peer::Ganesha => ganesha(places)?,
+    };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut command = network.command(&arguments);
+    command.stdout(log.try_clone()?).stderr(log).spawn().context("start the server")
+}
+
+fn comity(places: &Places) -> Result<Vec<String>> {
+    let exports = places.folder.join("exports");
+    let line = format!("{} 10.77.0.0/24(rw,sync,no_root_squash)\n", places.export.display());
+    fs::write(&exports, line)?;
+    let text = |path: &Path| path.display().to_string();
+    Ok(vec![
+        text(&places.program),
+        "serve".into(),
+        "--exports".into(),
+        text(&exports),
+        "--listen".into(),
+        SERVER.into(),
+        "--port".into(),
+        "2049".into(),
+        "--state-dir".into(),
+        text(&places.folder.join("state")),
+    ])
+}
+
+/// It needs an rpcbind of its own, which needs a /run of its own; all end with the first process of
+/// their pid namespace.
+fn ganesha(places: &Places) -> Result<Vec<String>> {
+    let folder = places.folder.display();
+    let configuration = format!(
+        "NFS_CORE_PARAM {{ Protocols = 3; Enable_NLM = false; NFS_Port = 2049; \
+         MNT_Port = 20048; }}\nNFSv4 {{ Graceless = true; RecoveryBackend = fs; }}\n\
+         EXPORT {{ Export_Id = 1; Path = {export}; Pseudo = /export; Access_Type = RW; \
+         Squash = No_Root_Squash; SecType = sys; Protocols = 3; FSAL {{ Name = VFS; }} }}\n",
+        export = places.export.display()
+    );
+    fs::write(places.folder.join("ganesha.conf"), configuration)?;
+    let script = format!(
+        "for d in /run /var/lib/nfs; do mount -t tmpfs tmpfs $d; done; mkdir -p /run/rpcbind \
+         /run/sendsigs.omit.d /run/ganesha /var/lib/nfs/ganesha; rpcbind; \
+         ganesha.nfsd -F -f {folder}/ganesha.conf -L /dev/stderr -p /run/ganesha/pid"
+    );
+    let before = ["unshare", "--mount", "--pid", "--fork", "--kill-child=SIGKILL", "sh", "-c"];
+    Ok(before.into_iter().map(str::to_owned).chain([script]).collect())
+}

@@ -1,0 +1,71 @@
+//! The tests: a script for the guests, what it is given, and what must be true on the disk then.
+
+mod build;
+mod durable;
+mod fsx;
+mod git;
+mod smoke;
+mod sqlite;
+mod tar;
+mod two;
+
+use anyhow::Result;
+
+use super::ground::Ground;
+
+/// A test with a kernel client.
+#[derive(Clone, Copy)]
+pub(super) struct Test {
+    /// Its name on the command line.
+    pub(super) name: &'static str,
+    /// What it shows.
+    pub(super) about: &'static str,
+    /// What each guest runs with `sh`; `$NUMBER` tells them apart.
+    pub(super) script: &'static str,
+    /// How many guests run it at once.
+    pub(super) guests: u8,
+    /// How often the server is killed at most; 0: never.
+    pub(super) kills: u32,
+    /// Longest time for all of it, in seconds, on a slow machine.
+    pub(super) seconds_max: u64,
+    /// Fills the folder the guests get.
+    pub(super) prepare: fn(&Ground) -> Result<()>,
+    /// Holds the exported folder against what should be there.
+    pub(super) verify: fn(&Ground) -> Result<()>,
+}
+
+impl Test {
+    /// Nothing, by one guest.
+    pub(super) const EMPTY: Self = Self {
+        name: "",
+        about: "",
+        script: "",
+        guests: 1,
+        kills: 0,
+        seconds_max: 300,
+        prepare: |_| Ok(()),
+        verify: |_| Ok(()),
+    };
+
+    /// The same with a server that is killed.
+    const fn killed(self, name: &'static str, kills: u32) -> Self {
+        Self { name, about: "the same, the server killed again and again", kills, ..self }
+    }
+}
+
+/// All tests, the longest first so that two at a time end together.
+pub(super) const ALL: &[Test] = &[
+    build::TEST,
+    build::TEST.killed("build-kill", 6),
+    tar::TEST,
+    tar::TEST.killed("tar-kill", 6),
+    git::TEST,
+    git::TEST.killed("git-kill", 6),
+    fsx::TEST,
+    fsx::TEST.killed("fsx-kill", 6),
+    sqlite::TEST,
+    sqlite::TEST.killed("sqlite-kill", 6),
+    two::TEST,
+    durable::TEST,
+    smoke::TEST,
+];

@@ -1,0 +1,7 @@
+. /mnt/job/guest.sh
+mount_export
+cd /mnt/nfs
+: > /mnt/job/begun
+/usr/bin/python3 /mnt/input/durable.py
+cd /
+umount /mnt/nfs

@@ -1,0 +1,160 @@
+"""Runs in two guests at once ($NUMBER 1 and 2), which meet over a connection of their own."""
+import errno
+import os
+import socket
+import time
+
+ME = int(os.environ["NUMBER"])
+OTHER = 3 - ME
+
+
+def connect():
+    if ME == 1:
+        listener = socket.create_server((os.environ["ADDRESS"], 7777))
+        return listener.accept()[0].makefile("rw")
+    for _ in range(600):
+        try:
+            return socket.create_connection(("10.77.0.11", 7777)).makefile("rw")
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("the other guest does not answer")
+
+
+PEER = connect()
+
+
+def swap(text=""):
+    """Tells the other guest, waits for what it tells."""
+    PEER.write(f"{text}\n")
+    PEER.flush()
+    line = PEER.readline()
+    assert line, "the other guest is gone"
+    return line.strip()
+
+
+def tick():
+    """Lets the file system's clock go on: clients see a change by its time."""
+    time.sleep(0.02)
+
+
+def tries(operation, *arguments, losing):
+    """Whether an operation won its race."""
+    try:
+        operation(*arguments)
+        return True
+    except OSError as error:
+        assert error.errno == losing, error
+        return False
+
+
+def close_to_open():
+    """What one has closed, the other sees when it opens."""
+    for turn in range(60):
+        writer = 1 + turn % 2
+        text = f"{turn} " * (turn + 1)
+        if ME == writer:
+            tick()
+            with open("shared", "w") as file:
+                file.write(text)
+        swap()
+        if ME != writer:
+            with open("shared") as file:
+                seen = file.read()
+            assert seen == text, f"turn {turn}: {seen!r}"
+        swap()
+
+
+def counter():
+    """Read, add one, write, in turns: no turn is lost."""
+    if ME == 1:
+        with open("counter", "w") as file:
+            file.write("0")
+    swap()
+    for turn in range(200):
+        if turn % 2 == ME - 1:
+            tick()
+            with open("counter") as file:
+                value = int(file.read())
+            with open("counter", "w") as file:
+                file.write(str(value + 1))
+        swap()
+
+
+def creates():
+    """Both create in one folder at once; both list all of it then."""
+    for number in range(300):
+        with open(f"creates/{ME}-{number}", "w") as file:
+            file.write(f"{number}")
+    tick()
+    swap()
+    names = set(os.listdir("creates"))
+    assert names == {f"{who}-{n}" for who in (1, 2) for n in range(300)}, len(names)
+    for number in range(0, 300, 10):
+        with open(f"creates/{OTHER}-{number}") as file:
+            assert file.read() == f"{number}"
+    swap()
+
+
+def exactly_one(what, race, count):
+    """Both try the same `count` things: each has one winner."""
+    swap()
+    mine = [race(number) for number in range(count)]
+    theirs = swap("".join("01"[won] for won in mine))
+    for number in range(count):
+        winners = mine[number] + (theirs[number] == "1")
+        assert winners == 1, f"{what} {number} has {winners} winners"
+
+
+def races():
+    def exclusive(number):
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        path = f"exclusive/{number}"
+        return tries(lambda: os.close(os.open(path, flags)), losing=errno.EEXIST)
+
+    def mkdir(number):
+        return tries(os.mkdir, f"folders/{number}", losing=errno.EEXIST)
+
+    def link(number):
+        return tries(os.link, "counter", f"folders/link-{number}", losing=errno.EEXIST)
+
+    def rename(number):
+        return tries(os.rename, f"tokens/{number}", f"tokens/{ME}-{number}", losing=errno.ENOENT)
+
+    exactly_one("exclusive create", exclusive, 100)
+    exactly_one("mkdir", mkdir, 30)
+    exactly_one("link", link, 30)
+    if ME == 1:
+        for number in range(100):
+            open(f"tokens/{number}", "w").close()
+    tick()
+    swap()
+    exactly_one("rename", rename, 100)
+
+
+def removal():
+    """What one has removed, the other cannot open."""
+    for turn in range(20):
+        if ME == 1:
+            with open("gone", "w") as file:
+                file.write(str(turn))
+        tick()
+        swap()
+        if ME == 2:
+            with open("gone") as file:
+                assert file.read() == str(turn)
+        swap()
+        if ME == 1:
+            os.unlink("gone")
+        tick()
+        swap()
+        if ME == 2:
+            assert not tries(open, "gone", losing=errno.ENOENT), "a removed file opens"
+        swap()
+
+
+if ME == 1:
+    for folder in ("creates", "exclusive", "folders", "tokens"):
+        os.mkdir(folder)
+swap()
+for part in (close_to_open, counter, creates, races, removal):
+    part()

@@ -1,0 +1,184 @@
+//! One test, from an empty folder to a verdict.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+
+use super::ground::Ground;
+use super::guest::{End, Guest, Orders};
+use super::network::Network;
+use super::server::{Peer, Places, Server};
+use super::tests::Test;
+
+/// How often guests are looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Work between two kills. A client takes up to three seconds to connect again.
+const KILL_EVERY: Duration = Duration::from_millis(4500);
+
+/// How soon after the work has begun the server is killed first.
+const FIRST_KILL: Duration = Duration::from_millis(1500);
+
+/// Times a command may fail where the server is killed; see `attempt` in `guest.sh`.
+const REPEATS: &str = "6";
+
+/// What all tests of a run share.
+pub(super) struct Setting {
+    /// The top folder of the checkout.
+    pub(super) root: PathBuf,
+    /// Whose server.
+    pub(super) peer: Peer,
+    /// The program `comity`.
+    pub(super) program: PathBuf,
+    /// What is preloaded into the guests' kernels.
+    pub(super) preload: PathBuf,
+    /// Whether folders stay after success.
+    pub(super) keep: bool,
+}
+
+/// Runs a test; tells what is worth telling of a success.
+///
+/// # Errors
+/// The first thing that went wrong, with the guests' last words.
+pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
+    let ground = Ground::new(&setting.root, test.name)?;
+    (test.prepare)(&ground)?;
+    let network = Network::new()?;
+    let mut server = Server::start(&network, setting.peer, places(setting, &ground))?;
+    let kills = work(setting, test, &ground, (&network, &mut server))?;
+    server.stop()?;
+    (test.verify)(&ground)?;
+    let note = note(test, &ground, kills);
+    if !setting.keep {
+        ground.clear();
+    }
+    Ok(note)
+}
+
+fn places(setting: &Setting, ground: &Ground) -> Places {
+    Places {
+        program: setting.program.clone(),
+        export: ground.export(),
+        folder: ground.folder().join("server"),
+    }
+}
+
+/// Boots the guests and waits for them, killing the server on the way; tells how often.
+fn work(
+    setting: &Setting,
+    test: &Test,
+    ground: &Ground,
+    (network, server): (&Network, &mut Server<'_>),
+) -> Result<u32> {
+    let most = Duration::from_secs(test.seconds_max);
+    let mut guests = Vec::new();
+    for number in 1..=test.guests {
+        let orders = orders(setting, test, ground, (number, server.options()));
+        guests.push(Guest::start(network, &orders, most)?);
+    }
+    let mut killer = Killer { left: test.kills, done: 0, next: None };
+    while let Some(guest) = guests.first_mut() {
+        killer.step(guest, server)?;
+        guests = still_running(guests)?;
+        std::thread::sleep(TICK);
+    }
+    ensure!(test.kills == 0 || killer.done > 0, "the work ended before the server was killed once");
+    Ok(killer.done)
+}
+
+/// The guests that have not ended yet.
+fn still_running(guests: Vec<Guest>) -> Result<Vec<Guest>> {
+    let mut running = Vec::new();
+    for mut guest in guests {
+        match guest.poll()? {
+            None => running.push(guest),
+            Some(End::Status(0)) => {}
+            Some(end) => bail!("{}", guest.story(end)),
+        }
+    }
+    Ok(running)
+}
+
+/// Kills the server again and again while there is work.
+struct Killer {
+    left: u32,
+    done: u32,
+    next: Option<Instant>,
+}
+
+impl Killer {
+    fn step(&mut self, guest: &Guest, server: &mut Server<'_>) -> Result<()> {
+        if self.left == 0 {
+            return server.ensure_alive();
+        }
+        match self.next {
+            None if guest.has_begun() => self.next = Some(Instant::now() + FIRST_KILL),
+            Some(next) if Instant::now() > next => {
+                server.kill_and_restart()?;
+                self.left -= 1;
+                self.done += 1;
+                // Not always at the same distance.
+                let odd = Duration::from_millis(u64::from(self.done) * 377 % 1000);
+                self.next = Some(Instant::now() + KILL_EVERY + odd);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn orders<'a>(
+    setting: &'a Setting,
+    test: &'a Test,
+    ground: &Ground,
+    (number, options): (u8, &str),
+) -> Orders<'a> {
+    let text = |path: &Path| path.display().to_string();
+    let repeats = if test.kills > 0 { REPEATS } else { "0" };
+    let variables = vec![
+        ("OPTIONS", options.to_owned()),
+        ("EXPORT", text(&ground.export())),
+        ("INPUT", text(&ground.input())),
+        ("TOOLS", text(&setting.root.join("target/tools"))),
+        ("NUMBER", number.to_string()),
+        ("REPEATS", repeats.to_owned()),
+    ];
+    Orders {
+        folder: ground.guest(number),
+        number,
+        command: test.script,
+        variables,
+        preload: &setting.preload,
+        terminal: false,
+    }
+}
+
+fn note(test: &Test, ground: &Ground, kills: u32) -> String {
+    if test.kills == 0 {
+        return String::new();
+    }
+    let repeated = ground.written("repeated").unwrap_or_default();
+    format!("{kills} server kills, {} steps repeated", repeated.lines().count())
+}
+
+/// Boots one guest with the export mounted and a shell on this terminal.
+///
+/// # Errors
+/// If something cannot be started.
+pub(super) fn shell(setting: &Setting) -> Result<()> {
+    const SCRIPT: &str = ". /mnt/job/guest.sh; set +eu; mount_export; cd /mnt/nfs; exec sh -i";
+    let ground = Ground::new(&setting.root, "shell")?;
+    let test = Test { name: "shell", script: SCRIPT, seconds_max: 24 * 3600, ..Test::EMPTY };
+    let network = Network::new()?;
+    let server = Server::start(&network, setting.peer, places(setting, &ground))?;
+    let mut orders = orders(setting, &test, &ground, (1, server.options()));
+    orders.terminal = true;
+    let mut guest = Guest::start(&network, &orders, Duration::from_secs(test.seconds_max))?;
+    while guest.poll()?.is_none() {
+        std::thread::sleep(TICK);
+    }
+    drop(guest);
+    println!("exported folder: {}", ground.export().display());
+    Ok(())
+}

@@ -5,6 +5,7 @@
 //!
 //! **May not know:** protocols, exports, callers' addresses.
 
+pub mod conformance;
 mod memory;
 
 pub use memory::{Memory, MemoryOptions};

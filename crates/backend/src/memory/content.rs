@@ -30,6 +30,9 @@ impl Content {
     /// Appends what stands in `count` bytes at `offset` to `into`, and tells how much that was.
     pub(super) fn read(&self, offset: u64, count: u32, into: &mut Vec<u8>) -> u32 {
         let end = offset.saturating_add(u64::from(count)).min(self.size);
+        if offset >= end {
+            return 0;
+        }
         let mut at = offset;
         for (&number, page) in self.pages.range(pages_of(offset..end)) {
             let start = number * PAGE_BYTES;
@@ -39,9 +42,8 @@ impl Content {
             into.extend_from_slice(&page[(from - start) as usize..(until - start) as usize]);
             at = until;
         }
-        let tail = end.saturating_sub(at);
-        into.resize(into.len() + tail as usize, 0);
-        end.saturating_sub(offset) as u32
+        into.resize(into.len() + (end - at) as usize, 0);
+        (end - offset) as u32
     }
 
     /// Writes as much of `data` as there is space for; [`Status::NoSpc`] if there is none at all.
@@ -145,10 +147,9 @@ fn zeros() -> Page {
     Box::new([0; PAGE_BYTES as usize])
 }
 
-/// The numbers of the pages that hold a part of the range; an empty or backward range has none.
+/// The numbers of the pages that hold a part of the range.
 fn pages_of(range: Range<u64>) -> Range<u64> {
-    let first = range.start / PAGE_BYTES;
-    first..range.end.div_ceil(PAGE_BYTES).max(first)
+    range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES)
 }
 
 #[cfg(test)]

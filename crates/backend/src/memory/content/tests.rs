@@ -61,6 +61,7 @@ proptest! {
             let mut bytes = Vec::new();
             content.read(0, u32::MAX, &mut bytes);
             prop_assert_eq!(&bytes, &model);
+            prop_assert_eq!(content.read(model.len() as u64 + 1, 9, &mut Vec::new()), 0);
             let at = model.len() / 3;
             bytes.clear();
             prop_assert_eq!(content.read(at as u64, 5000, &mut bytes) as usize, bytes.len());

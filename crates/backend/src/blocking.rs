@@ -1,0 +1,35 @@
+use std::sync::OnceLock;
+
+/// Runs what it is given, on the same thread and exactly once, knowing that it may sleep long.
+pub type BlockingHook = fn(&mut dyn FnMut());
+
+static HOOK: OnceLock<BlockingHook> = OnceLock::new();
+
+/// Installs the process's hook around calls that may sleep long (barriers, reads that miss the page
+/// cache, cutting of huge files), so that a server can let another worker take over meanwhile.
+/// Without one they are called straight. The first hook stays; tells whether it was this one.
+pub fn install_blocking_hook(hook: BlockingHook) -> bool {
+    HOOK.set(hook).is_ok()
+}
+
+/// Whether a hook is installed: only then is it worth asking whether a call would sleep.
+pub(crate) fn is_hooked() -> bool {
+    HOOK.get().is_some()
+}
+
+/// Calls `work`, which may sleep long, through the hook if there is one.
+pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    let Some(hook) = HOOK.get() else { return work() };
+    let mut work = Some(work);
+    let mut outcome = None;
+    hook(&mut || {
+        if let Some(work) = work.take() {
+            outcome = Some(work());
+        }
+    });
+    match (outcome, work) {
+        (Some(outcome), _) => outcome,
+        (None, Some(work)) => work(),
+        (None, None) => unreachable!("the work was taken, so there is an outcome"),
+    }
+}

@@ -1,0 +1,195 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use comity_vfs::{Result, Status};
+
+/// Which changes of one object are on stable storage, and the barrier that callers share.
+#[derive(Debug, Default)]
+pub(super) struct Barrier {
+    /// Changes that have been finished.
+    changes: AtomicU64,
+    /// Whether attributes are among those that are not yet stable.
+    attributes: AtomicBool,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Changes known to be stable. None at first: an earlier node of the object may have had some.
+    stable: Option<u64>,
+    running: bool,
+    failed: Option<Status>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { stable: None, running: false, failed: None }
+    }
+}
+
+/// What a barrier has to cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Data and what is needed to find it.
+    Data,
+    /// All attributes too.
+    All,
+}
+
+impl Barrier {
+    /// Counts a finished change of data or entries.
+    pub(super) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// How many changes have been finished.
+    pub(super) fn count(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Counts a finished change of attributes.
+    pub(super) fn changed_attributes(&self) {
+        self.attributes.store(true, Ordering::Release);
+        self.changed();
+    }
+
+    /// Takes all that has happened so far as stable: the object is new and its directory's barrier
+    /// covers it.
+    pub(super) fn is_covered(&self) {
+        self.lock().stable = Some(self.changes.load(Ordering::Acquire));
+    }
+
+    /// Returns when all changes finished before the call are stable. Calls that wait while `sync`
+    /// runs for another share the next run.
+    ///
+    /// # Errors
+    /// What `sync` said, now and for every later call.
+    pub(super) fn wait(&self, sync: impl Fn(Extent) -> Result<()>) -> Result<()> {
+        let wanted = self.changes.load(Ordering::Acquire);
+        let mut state = self.lock();
+        loop {
+            if let Some(failure) = state.failed {
+                return Err(failure);
+            }
+            if state.stable.is_some_and(|stable| stable >= wanted) {
+                return Ok(());
+            }
+            if state.running {
+                state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            state.running = true;
+            drop(state);
+            self.run(&sync);
+            state = self.lock();
+        }
+    }
+
+    fn run(&self, sync: &impl Fn(Extent) -> Result<()>) {
+        let ended = RunGuard(self);
+        let covered = self.changes.load(Ordering::Acquire);
+        let attributes = self.attributes.swap(false, Ordering::AcqRel);
+        let outcome = sync(if attributes { Extent::All } else { Extent::Data });
+        let mut state = self.lock();
+        match outcome {
+            Ok(()) => state.stable = Some(state.stable.map_or(covered, |old| old.max(covered))),
+            Err(failure) => state.failed = Some(failure),
+        }
+        drop(state);
+        drop(ended);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets the others go on even if the barrier panics.
+struct RunGuard<'a>(&'a Barrier);
+
+impl Drop for RunGuard<'_> {
+    fn drop(&mut self) {
+        self.0.lock().running = false;
+        self.0.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_second_commit_without_changes_costs_nothing() {
+        let (barrier, runs) = (Barrier::default(), AtomicUsize::new(0));
+        let sync = |_| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        };
+        barrier.changed();
+        barrier.wait(sync).unwrap();
+        barrier.wait(sync).unwrap();
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        barrier.changed();
+        barrier.wait(sync).unwrap();
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_change_finished_while_a_barrier_runs_is_not_covered_by_it() {
+        let (barrier, runs) = (Barrier::default(), AtomicUsize::new(0));
+        let sync = |_| {
+            if runs.fetch_add(1, Ordering::SeqCst) == 0 {
+                barrier.changed();
+            }
+            Ok(())
+        };
+        barrier.wait(sync).unwrap();
+        barrier.wait(sync).unwrap();
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_failed_barrier_fails_for_ever() {
+        let barrier = Barrier::default();
+        barrier.changed();
+        assert_eq!(barrier.wait(|_| Err(Status::Io)), Err(Status::Io));
+        assert_eq!(barrier.wait(|_| Ok(())), Err(Status::Io));
+    }
+
+    #[test]
+    fn attributes_ask_for_the_whole_barrier_once() {
+        let (barrier, whole) = (Barrier::default(), AtomicUsize::new(0));
+        let sync = |extent| {
+            whole.fetch_add(usize::from(extent == Extent::All), Ordering::SeqCst);
+            Ok(())
+        };
+        barrier.changed_attributes();
+        barrier.wait(sync).unwrap();
+        barrier.changed();
+        barrier.wait(sync).unwrap();
+        assert_eq!(whole.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn many_that_wait_share_one_barrier() {
+        let (barrier, runs) = (Barrier::default(), AtomicUsize::new(0));
+        let sync = |_| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(50));
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    barrier.changed();
+                    barrier.wait(sync).unwrap();
+                });
+            }
+        });
+        assert!(runs.load(Ordering::SeqCst) <= 8, "{runs:?} barriers for 16 callers");
+    }
+}

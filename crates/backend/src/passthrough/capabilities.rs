@@ -1,0 +1,43 @@
+/// What a served directory can and cannot offer in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether the kernel opens handles for us (CAP_DAC_READ_SEARCH and a file system that has
+    /// handles).
+    pub kernel_handles: bool,
+    /// Whether each caller acts under its own ids (root).
+    pub caller_identities: bool,
+    /// Whether the directory is reached through a mount of the server's own (CAP_SYS_ADMIN), which
+    /// nothing else is mounted in and which ends at the root.
+    pub private_mount: bool,
+    /// Whether reading a link leaves its time of last access alone.
+    pub still_links: bool,
+}
+
+impl Capabilities {
+    /// What cannot be done, a sentence each for the log; none if all can.
+    pub fn shortcomings(&self) -> impl Iterator<Item = &'static str> {
+        let sentences = [
+            (
+                self.kernel_handles,
+                "files that others rename while no client uses them are found by searching the \
+                 tree, which can take seconds; for handles of the kernel run as root on a file \
+                 system that has them",
+            ),
+            (
+                self.caller_identities,
+                "all clients act with the rights of the server's own user, and what they create is \
+                 its; to tell callers apart run as root",
+            ),
+            (
+                self.private_mount,
+                "directories that other file systems are mounted on cannot be entered",
+            ),
+            (
+                self.still_links,
+                "reading a symbolic link may set its time of last access, as the file system's \
+                 mount options say",
+            ),
+        ];
+        sentences.into_iter().filter(|(present, _)| !present).map(|(_, sentence)| sentence)
+    }
+}

@@ -1,0 +1,29 @@
+use comity_vfs::{Attr, Change, Disk, Result};
+
+use super::Passthrough;
+use super::attr::attr;
+use super::node::Node;
+
+impl Passthrough {
+    /// Does `work` in a directory and tells its attributes before and after. No other change of it
+    /// by this server comes between, so both halves are known.
+    pub(super) fn change_directory<T>(
+        &self,
+        dir: &Node,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<(T, Change<Disk>)> {
+        let held = dir.hold();
+        let before = attr(&dir.volume, &self.stat(dir)?);
+        let value = work()?;
+        dir.barrier.changed();
+        let change = self.since(dir, Some(before));
+        drop(held);
+        Ok((value, change))
+    }
+
+    /// The change of a node since it was `before`.
+    pub(super) fn since(&self, node: &Node, before: Option<Attr<Disk>>) -> Change<Disk> {
+        let after = self.stat(node).ok().map(|stat| attr(&node.volume, &stat));
+        Change { before, after }
+    }
+}

@@ -1,0 +1,179 @@
+use std::collections::VecDeque;
+use std::ffi::CStr;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use comity_vfs::{Handle, Result, Time};
+use rustix::fs::{FileType, RawDir, RawDirEntry, SeekFrom, seek};
+use rustix::io::Errno;
+
+use super::errno::status;
+use super::limits::{CURSORS_MAX, LISTING_BYTES};
+
+/// One entry as the kernel lists it.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) fileid: u64,
+    pub(super) cookie: u64,
+    /// Whether it may be a directory: not all file systems tell.
+    pub(super) maybe_directory: bool,
+    /// Where in [`Batch::names`] its name starts; it ends with a zero.
+    start: u32,
+}
+
+/// Entries that were read together.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) items: Vec<Item>,
+    names: Vec<u8>,
+}
+
+impl Batch {
+    /// An entry's name.
+    pub(super) fn name(&self, item: &Item) -> &CStr {
+        let bytes = self.names.get(item.start as usize..).unwrap_or_default();
+        CStr::from_bytes_until_nul(bytes).unwrap_or_default()
+    }
+
+    fn push(&mut self, entry: &RawDirEntry<'_>) {
+        let start = self.names.len() as u32;
+        self.names.extend_from_slice(entry.file_name().to_bytes_with_nul());
+        let maybe_directory = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+        let (fileid, cookie) = (entry.ino(), entry.next_entry_cookie());
+        self.items.push(Item { fileid, cookie, maybe_directory, start });
+    }
+
+    fn clear(&mut self) {
+        self.items.clear();
+        self.names.clear();
+    }
+}
+
+/// What a directory's entries were like: its ctime, and how many changes this server had made.
+pub(super) type Version = (Time, u64);
+
+/// An open listing of one directory: its own descriptor, since a position belongs to one, and entries
+/// that were read but not shown yet.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    dir: Handle,
+    file: File,
+    /// Behind which entry it stands.
+    cookie: u64,
+    batch: Batch,
+    /// How many entries of the batch have been shown.
+    shown: usize,
+    /// The directory's version when the batch was read.
+    version: Version,
+    room: Vec<u8>,
+}
+
+impl Cursor {
+    /// A listing that begins at the start of `file`.
+    pub(super) fn new(dir: Handle, file: File) -> Self {
+        let (batch, version) = (Batch::default(), Version::default());
+        let room = Vec::with_capacity(LISTING_BYTES);
+        Self { dir, file, cookie: 0, batch, shown: 0, version, room }
+    }
+
+    /// Puts it behind the entry of `cookie`. Entries read before count no more if the directory has
+    /// changed since.
+    pub(super) fn seek(&mut self, cookie: u64, version: Version) -> Result<()> {
+        if self.cookie != cookie && self.follows() == Some(cookie) {
+            self.advance(1);
+        }
+        if self.cookie != cookie || self.version != version {
+            self.batch.clear();
+            self.shown = 0;
+            seek_to(&self.file, cookie)?;
+            self.cookie = cookie;
+        }
+        self.version = version;
+        Ok(())
+    }
+
+    /// The cookie of the next entry: whoever broke a listing off may have taken that entry or not.
+    fn follows(&self) -> Option<u64> {
+        self.batch.items.get(self.shown).map(|item| item.cookie)
+    }
+
+    /// Whether it stands where a listing goes on at `cookie`.
+    fn is_at(&self, dir: &Handle, cookie: u64) -> bool {
+        self.dir == *dir && (self.cookie == cookie || self.follows() == Some(cookie))
+    }
+
+    /// The next entries, none at the end.
+    pub(super) fn rest(&mut self) -> Result<(&Batch, &[Item])> {
+        if self.shown >= self.batch.items.len() {
+            self.shown = 0;
+            read_batch(&self.file, &mut self.batch, &mut self.room)?;
+        }
+        let items = self.batch.items.get(self.shown..).unwrap_or_default();
+        Ok((&self.batch, items))
+    }
+
+    /// Says that so many entries of [`Cursor::rest`] were shown.
+    pub(super) fn advance(&mut self, count: usize) {
+        self.shown += count;
+        if let Some(item) = self.shown.checked_sub(1).and_then(|last| self.batch.items.get(last)) {
+            self.cookie = item.cookie;
+        }
+    }
+}
+
+/// Listings that wait for their next call.
+#[derive(Debug, Default)]
+pub(super) struct Cursors(Mutex<VecDeque<Cursor>>);
+
+impl Cursors {
+    /// The listing of a directory that stands at `cookie`, if there is one.
+    pub(super) fn take(&self, dir: &Handle, cookie: u64) -> Option<Cursor> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = waiting.iter().position(|one| one.is_at(dir, cookie))?;
+        waiting.remove(place)
+    }
+
+    /// Keeps a listing for its next call.
+    pub(super) fn put(&self, cursor: Cursor) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push_back(cursor);
+        let oldest = if waiting.len() > CURSORS_MAX { waiting.pop_front() } else { None };
+        drop(waiting);
+        drop(oldest);
+    }
+
+    /// Gives all their descriptors back.
+    pub(super) fn clear(&self) {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(all);
+    }
+}
+
+/// Cookies are the kernel's own positions (`d_off`): on ext4 hashes of the names, on XFS, btrfs and
+/// tmpfs (Linux 6.6) numbers that an entry keeps; all outlive changes of the directory.
+fn seek_to(file: &File, cookie: u64) -> Result<()> {
+    match seek(file, SeekFrom::Start(cookie)) {
+        Ok(_) => Ok(()),
+        Err(Errno::INVAL | Errno::OVERFLOW) => Err(comity_vfs::Status::BadCookie),
+        Err(errno) => Err(status(errno)),
+    }
+}
+
+/// Reads once what the kernel gives; nothing is the end.
+pub(super) fn read_batch(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
+    batch.clear();
+    let room: &mut [MaybeUninit<u8>] = room.spare_capacity_mut();
+    let mut entries = RawDir::new(file, room);
+    while let Some(entry) = entries.next() {
+        let entry = entry.map_err(status)?;
+        let name = entry.file_name();
+        if name != c"." && name != c".." {
+            batch.push(&entry);
+        }
+        if entries.is_buffer_empty() && !batch.items.is_empty() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+use comity_vfs::Status;
+use rustix::io::Errno;
+
+/// What an error number of a file system call means.
+pub(super) fn status(errno: Errno) -> Status {
+    of_object(errno).or_else(|| of_space(errno)).unwrap_or_else(|| of_machine(errno))
+}
+
+/// What is wrong with the names and objects of the call.
+fn of_object(errno: Errno) -> Option<Status> {
+    Some(match errno {
+        Errno::PERM => Status::Perm,
+        Errno::NOENT => Status::NoEnt,
+        Errno::ACCESS => Status::Acces,
+        Errno::EXIST => Status::Exist,
+        Errno::XDEV => Status::XDev,
+        Errno::NOTDIR => Status::NotDir,
+        Errno::ISDIR => Status::IsDir,
+        Errno::INVAL | Errno::BUSY => Status::Inval,
+        Errno::MLINK => Status::MLink,
+        Errno::NAMETOOLONG => Status::NameTooLong,
+        Errno::NOTEMPTY => Status::NotEmpty,
+        Errno::LOOP => Status::SymLink,
+        Errno::STALE => Status::Stale,
+        Errno::TXTBSY => Status::Acces,
+        Errno::NODATA => Status::NoXattr,
+        _ => return None,
+    })
+}
+
+/// What the medium lacks.
+fn of_space(errno: Errno) -> Option<Status> {
+    Some(match errno {
+        Errno::FBIG | Errno::OVERFLOW => Status::FBig,
+        Errno::NOSPC => Status::NoSpc,
+        Errno::ROFS => Status::RoFs,
+        Errno::DQUOT => Status::DQuot,
+        Errno::NOTSUP | Errno::NOSYS | Errno::NOTTY => Status::NotSupp,
+        Errno::TOOBIG | Errno::RANGE => Status::XattrTooBig,
+        _ => return None,
+    })
+}
+
+/// What is wrong with the device, or with us.
+fn of_machine(errno: Errno) -> Status {
+    match errno {
+        Errno::NXIO => Status::NxIo,
+        // The device has gone from under the file system: nothing on it can be reached any more.
+        Errno::NODEV | Errno::SHUTDOWN | Errno::NOMEDIUM => Status::Stale,
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN | Errno::INTR => Status::Delay,
+        Errno::BADF | Errno::FAULT => Status::ServerFault,
+        _ => Status::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_and_a_spent_quota_are_told_apart() {
+        assert_eq!(status(Errno::NOSPC), Status::NoSpc);
+        assert_eq!(status(Errno::DQUOT), Status::DQuot);
+        assert_eq!(status(Errno::ROFS), Status::RoFs);
+    }
+
+    #[test]
+    fn what_passes_is_to_be_tried_again() {
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            assert_eq!(status(errno), Status::Delay);
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_the_mediums_fault() {
+        assert_eq!(status(Errno::from_raw_os_error(4_000)), Status::Io);
+        assert_eq!(status(Errno::IO), Status::Io);
+    }
+}

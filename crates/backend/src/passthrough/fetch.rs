@@ -1,0 +1,154 @@
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use comity_vfs::{FileType, Handle, Result, Status};
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
+use rustix::io::Errno;
+
+use super::Passthrough;
+use super::attr::file_type;
+use super::errno::status;
+use super::limits::DESCRIPTORS_RELIEF;
+use super::node::{Node, Use};
+use super::volume::{Reach, Volume, volume_id};
+
+impl Passthrough {
+    /// The node of a handle, opened if need be.
+    pub(super) fn node(&self, handle: &Handle) -> Result<Arc<Node>> {
+        match self.nodes.get(handle) {
+            Some(node) => Ok(node),
+            None => self.open_node(handle).map(|(node, _)| node),
+        }
+    }
+
+    /// The node of a handle and what the kernel says about it now; one system call if the node is in
+    /// use.
+    pub(super) fn look(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
+        let Some(node) = self.nodes.get(handle) else { return self.open_node(handle) };
+        let stat = self.stat(&node)?;
+        Ok((node, stat))
+    }
+
+    /// What the kernel says about a node now; one whose last name is gone is forgotten.
+    pub(super) fn stat(&self, node: &Node) -> Result<Stat> {
+        node.stat().inspect_err(|failure| {
+            if *failure == Status::Stale {
+                self.nodes.remove(&node.handle);
+            }
+        })
+    }
+
+    /// The node of a handle, which must be a directory's.
+    pub(super) fn directory(&self, handle: &Handle) -> Result<Arc<Node>> {
+        let node = self.node(handle)?;
+        if node.kind == FileType::Directory { Ok(node) } else { Err(Status::NotDir) }
+    }
+
+    /// The node of a handle, which must be a regular file's, and what the kernel says about it.
+    pub(super) fn file(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
+        let (node, stat) = self.look(handle)?;
+        must_be_file(&node)?;
+        Ok((node, stat))
+    }
+
+    /// Takes the object open as `object` into use. Gives the node that is in use already, if any.
+    pub(super) fn adopt(
+        &self,
+        volume: &Arc<Volume>,
+        handle: Handle,
+        object: OwnedFd,
+    ) -> Result<(Arc<Node>, Stat)> {
+        let stat = fstat(&object).map_err(status)?;
+        let kind = file_type(stat.st_mode);
+        let file = File::from(object);
+        let node = Node::new(handle, Arc::clone(volume), file, kind, self.nodes.descriptors());
+        Ok((self.nodes.insert(node), stat))
+    }
+
+    /// The descriptor of a node for its data or entries, opened with the server's own rights: the
+    /// caller's have been asked before.
+    pub(super) fn data(&self, node: &Node, purpose: Use) -> Result<Arc<File>> {
+        if let Some(file) = node.data(purpose) {
+            return Ok(Arc::clone(file));
+        }
+        let flags = match purpose {
+            Use::Write => OFlags::RDWR,
+            Use::Read if node.kind == FileType::Directory => OFlags::RDONLY | OFlags::DIRECTORY,
+            Use::Read => OFlags::RDONLY,
+        };
+        let opened = self.open_data(node, flags)?;
+        let file = Arc::clone(node.keep_data(purpose, File::from(opened)));
+        self.nodes.make_room();
+        Ok(file)
+    }
+
+    /// Opens a regular file's data or a directory's entries anew.
+    pub(super) fn open_data(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        self.identity.server()?;
+        self.with_descriptors(|| match node.volume.reach() {
+            Reach::ByHandle => node.volume.open_handle(&node.handle, flags),
+            Reach::BySearch => reopen(node.fd(), flags),
+        })
+    }
+
+    /// Calls `open`, after some cached descriptors were given back if the process has none left.
+    pub(super) fn with_descriptors<T>(
+        &self,
+        open: impl Fn() -> std::result::Result<T, Errno>,
+    ) -> Result<T> {
+        for _ in 0..3 {
+            match open() {
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    self.cursors.clear();
+                    if !self.nodes.relieve(DESCRIPTORS_RELIEF) {
+                        break;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                outcome => return outcome.map_err(status),
+            }
+        }
+        Err(Status::Delay)
+    }
+
+    fn open_node(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
+        let volume = self.volumes.get(volume_id(handle)?).ok_or(Status::Stale)?;
+        if volume.reach() == Reach::BySearch {
+            return self.search(&volume, handle);
+        }
+        self.identity.server()?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let object = self.with_descriptors(|| match volume.open_handle(handle, flags) {
+            // What the file system cannot make sense of was never one of its handles.
+            Err(Errno::INVAL | Errno::NOENT | Errno::OVERFLOW) => Err(Errno::STALE),
+            outcome => outcome,
+        })?;
+        let (node, stat) = self.adopt(&volume, *handle, object)?;
+        if stat.st_nlink == 0 {
+            self.nodes.remove(handle);
+            return Err(Status::Stale);
+        }
+        Ok((node, stat))
+    }
+}
+
+/// Tells what is wrong with a node that has no data.
+pub(super) fn must_be_file(node: &Node) -> Result<()> {
+    match node.kind {
+        FileType::Regular => Ok(()),
+        FileType::Directory => Err(Status::IsDir),
+        _ => Err(Status::Inval),
+    }
+}
+
+/// Opens the object of a descriptor once more, by the link that the kernel shows for it.
+fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
+    openat(CWD, link_of(fd), flags, Mode::empty())
+}
+
+/// The link under which the kernel shows a descriptor of this process.
+pub(super) fn link_of(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+}

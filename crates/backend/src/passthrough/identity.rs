@@ -1,0 +1,97 @@
+use std::cell::{Cell, RefCell};
+
+use comity_vfs::{Cred, Disk, Result};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+use super::errno::status;
+use crate::sys;
+
+/// Under whose rights the calling thread speaks to the kernel.
+///
+/// File-system ids and groups belong to a thread. Each thread remembers which it has, so that a row
+/// of calls for one caller costs nothing, and keeps them until another caller's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// Each caller's own.
+    PerCaller,
+    /// The server's own user, for everybody.
+    Server,
+}
+
+thread_local! {
+    static PRESENT: RefCell<Option<Cred<Disk>>> = const { RefCell::new(None) };
+    static PREPARED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks that a switch has gone wrong half-way: no caller has this user number.
+const UNKNOWN_UID: u32 = u32::MAX;
+
+impl Identity {
+    /// What this process may do: without both capabilities no caller's ids can be taken on.
+    pub(super) fn available() -> Self {
+        let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::DAC_OVERRIDE;
+        let may = capabilities(None).is_ok_and(|sets| sets.effective.contains(needed));
+        if may && sys::fs_uid() == 0 { Self::PerCaller } else { Self::Server }
+    }
+
+    /// Takes on the ids of `cred` for the calls that follow in this thread.
+    pub(super) fn caller(self, cred: &Cred<Disk>) -> Result<()> {
+        if self == Self::Server {
+            return Ok(());
+        }
+        PRESENT.with_borrow_mut(|present| match present {
+            Some(now) if now == cred => Ok(()),
+            _ => become_caller(present, cred),
+        })
+    }
+
+    /// Makes sure that the calls that follow in this thread have the server's own rights.
+    pub(super) fn server(self) -> Result<()> {
+        if self == Self::Server {
+            return Ok(());
+        }
+        PRESENT.with_borrow_mut(|present| match present {
+            None => Ok(()),
+            // The superuser of the disk has every right already.
+            Some(now) if now.is_root() => Ok(()),
+            Some(_) => become_server(present),
+        })
+    }
+}
+
+fn become_caller(present: &mut Option<Cred<Disk>>, cred: &Cred<Disk>) -> Result<()> {
+    prepare_thread();
+    let unknown = comity_vfs::Uid::new(UNKNOWN_UID);
+    *present = Some(Cred { uid: unknown, ..cred.clone() });
+    let groups: Vec<u32> = cred.groups.iter().map(|gid| gid.number()).collect();
+    sys::set_groups(&groups).map_err(status)?;
+    sys::set_fs_gid(cred.gid.number());
+    sys::set_fs_uid(cred.uid.number());
+    if sys::fs_uid() != cred.uid.number() {
+        return Err(comity_vfs::Status::Acces);
+    }
+    *present = Some(cred.clone());
+    Ok(())
+}
+
+fn become_server(present: &mut Option<Cred<Disk>>) -> Result<()> {
+    sys::set_fs_uid(0);
+    sys::set_fs_gid(0);
+    sys::set_groups(&[]).map_err(status)?;
+    *present = None;
+    Ok(())
+}
+
+/// With CAP_SYS_RESOURCE a write would pass over quotas and into the blocks reserved for root. The
+/// capability belongs to a thread, so each gives it up before it first speaks for a caller.
+fn prepare_thread() {
+    if PREPARED.replace(true) {
+        return;
+    }
+    if let Ok(mut sets) = capabilities(None) {
+        sets.effective.remove(CapabilitySet::SYS_RESOURCE);
+        if let Err(error) = set_capabilities(None, sets) {
+            tracing::warn!(%error, "quotas may be passed over: CAP_SYS_RESOURCE cannot be given up");
+        }
+    }
+}

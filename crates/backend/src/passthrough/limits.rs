@@ -1,0 +1,62 @@
+//! Every bound of this module, with its reason.
+
+use std::time::Duration;
+
+/// Longest kernel handle in bytes: what a [`comity_vfs::Handle`] holds beside the volume's number
+/// and the handle's type. ext4 takes 8 bytes, XFS 12, btrfs 20.
+pub(crate) const KERNEL_HANDLE_BYTES_MAX: usize = comity_vfs::limits::HANDLE_BYTES_MAX - 6;
+
+/// Descriptors left to sockets, logs and lent files; the cache takes the rest.
+pub(super) const DESCRIPTORS_RESERVED: usize = 1_024;
+
+/// The least number of cached descriptors with which the verbs still work well.
+pub(super) const DESCRIPTORS_LEAST: usize = 64;
+
+/// Most descriptors the cache takes by default: about half a gigabyte of pinned inodes.
+pub(super) const DESCRIPTORS_DEFAULT: usize = 262_144;
+
+/// Descriptors given back at once when the process has none left.
+pub(super) const DESCRIPTORS_RELIEF: usize = 64;
+
+/// Shards of the descriptor cache: enough that two workers rarely meet at one.
+pub(super) const CACHE_SHARDS: usize = 64;
+
+/// Callers whose rights a node remembers: a file is rarely used by more at a time.
+pub(super) const VERDICTS_PER_NODE: usize = 4;
+
+/// How long a ctime must be past before it counts as one that tells every change: file systems
+/// stamp times with a clock that ticks every 1 to 10 ms.
+pub(super) const TIME_GRAIN: Duration = Duration::from_millis(50);
+
+/// Objects whose failed barrier is remembered. A disk that fails for more of them fails for all.
+pub(super) const FAILURES_MAX: usize = 4_096;
+
+/// Open listings kept for their next call, each with a descriptor and a buffer.
+pub(super) const CURSORS_MAX: usize = 64;
+
+/// Room for one `getdents64` in bytes: about 800 entries, more than one reply takes.
+pub(super) const LISTING_BYTES: usize = 32_768;
+
+/// Most entries of a directory that is remembered whole: reading them takes about 3 ms.
+pub(super) const SNAPSHOT_ENTRIES_MAX: usize = 16_384;
+
+/// Entries of all remembered directories together: about 64 MiB.
+pub(super) const SNAPSHOTS_ENTRIES_MAX: usize = 524_288;
+
+/// Deepest tree that is walked upwards: `PATH_MAX` holds no deeper path.
+pub(super) const DEPTH_MAX: usize = 4_096;
+
+/// Places remembered where objects cannot be opened by handle: about 64 MiB.
+pub(super) const PLACES_MAX: usize = 262_144;
+
+/// Entries one search of the tree visits at most: about two seconds.
+pub(super) const SEARCH_ENTRIES_MAX: usize = 2_000_000;
+
+/// Part of the time that searches may take: one in ten.
+pub(super) const SEARCH_SHARE: u32 = 10;
+
+/// How often at most the table of mounts is looked at.
+pub(super) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Length from which cutting a file may take long: freeing its blocks reads their index.
+pub(super) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;

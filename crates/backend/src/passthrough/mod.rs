@@ -1,0 +1,70 @@
+//! A local directory served with real system calls: the only place in the house that makes them on
+//! files.
+//!
+//! Objects are named by the kernel's own file handles, kept open in a bounded cache, and used under
+//! the ids of the caller, so that every verdict about rights, quotas and flags is the kernel's.
+
+mod acl;
+mod attr;
+mod barrier;
+mod cache;
+mod capabilities;
+mod change;
+mod commit;
+mod create;
+mod cursor;
+mod data;
+mod errno;
+mod fetch;
+mod fs;
+mod identity;
+pub(crate) mod limits;
+mod link;
+mod lookup;
+mod name;
+mod node;
+mod open;
+mod places;
+mod range;
+mod readdir;
+mod remove;
+mod search;
+mod setattr;
+mod space;
+mod verdict;
+mod volume;
+mod volumes;
+mod xattr;
+
+pub use capabilities::Capabilities;
+pub use open::{OpenError, PassthroughOptions};
+
+use comity_vfs::{Cred, Disk, Handle};
+
+/// A directory of this machine as a file system.
+///
+/// Each thread that calls it takes on the ids of the caller it last spoke for and keeps them until the
+/// next, so such threads are for this work alone: files they open for other purposes are opened under
+/// those ids.
+#[derive(Debug)]
+pub struct Passthrough {
+    root: Handle,
+    identity: identity::Identity,
+    /// The user this process runs as.
+    server_uid: u32,
+    volumes: volumes::Volumes,
+    nodes: cache::Cache,
+    cursors: cursor::Cursors,
+    failures: commit::Failures,
+    places: places::Places,
+}
+
+impl Passthrough {
+    /// Whose files count as the caller's own.
+    fn owner_uid(&self, cred: &Cred<Disk>) -> u32 {
+        match self.identity {
+            identity::Identity::PerCaller => cred.uid.number(),
+            identity::Identity::Server => self.server_uid,
+        }
+    }
+}

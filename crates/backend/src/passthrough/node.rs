@@ -1,0 +1,153 @@
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use comity_vfs::{FileType, Handle, Result, Status};
+use rustix::fs::{Stat, fstat};
+
+use super::barrier::Barrier;
+use super::errno::status;
+use super::verdict::Verdicts;
+use super::volume::Volume;
+
+/// An object in use: its descriptors, and what is remembered about it while they are open.
+///
+/// A node in use is never evicted, so there is one per object at a time.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) handle: Handle,
+    pub(super) volume: Arc<Volume>,
+    pub(super) kind: FileType,
+    /// The object itself: an `O_PATH` descriptor, or the one it was created with.
+    object: Arc<File>,
+    /// For reading data or listing.
+    reading: OnceLock<Arc<File>>,
+    /// For reading and writing data.
+    writing: OnceLock<Arc<File>>,
+    /// A link's target, which never changes.
+    pub(super) target: OnceLock<Box<[u8]>>,
+    pub(super) verdicts: Mutex<Verdicts>,
+    pub(super) barrier: Barrier,
+    /// Held around a change of a directory or of attributes and the looks before and after it.
+    changing: Mutex<()>,
+    writes_begun: AtomicU64,
+    writes_ended: AtomicU64,
+    descriptors: Arc<AtomicUsize>,
+    opened: AtomicUsize,
+}
+
+/// Which data descriptor is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Read,
+    Write,
+}
+
+impl Node {
+    /// A node of the object open as `object`, which is of type `kind`.
+    pub(super) fn new(
+        handle: Handle,
+        volume: Arc<Volume>,
+        object: File,
+        kind: FileType,
+        descriptors: &Arc<AtomicUsize>,
+    ) -> Self {
+        descriptors.fetch_add(1, Ordering::Relaxed);
+        Self {
+            handle,
+            volume,
+            kind,
+            object: Arc::new(object),
+            reading: OnceLock::new(),
+            writing: OnceLock::new(),
+            target: OnceLock::new(),
+            verdicts: Mutex::default(),
+            barrier: Barrier::default(),
+            changing: Mutex::default(),
+            writes_begun: AtomicU64::new(0),
+            writes_ended: AtomicU64::new(0),
+            descriptors: Arc::clone(descriptors),
+            opened: AtomicUsize::new(1),
+        }
+    }
+
+    /// The same node, whose own descriptor is good for reading and writing.
+    pub(super) fn with_object_writable(mut self) -> Self {
+        self.writing = OnceLock::from(Arc::clone(&self.object));
+        self
+    }
+
+    /// The object's descriptor.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.object.as_fd()
+    }
+
+    /// What the kernel says about it now.
+    ///
+    /// # Errors
+    /// [`Status::Stale`] if its last name is gone.
+    pub(super) fn stat(&self) -> Result<Stat> {
+        let stat = fstat(&*self.object).map_err(status)?;
+        if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(stat) }
+    }
+
+    /// The descriptor for `purpose`, if it is open already.
+    pub(super) fn data(&self, purpose: Use) -> Option<&Arc<File>> {
+        match purpose {
+            Use::Read => self.writing.get().or_else(|| self.reading.get()),
+            Use::Write => self.writing.get(),
+        }
+    }
+
+    /// Keeps a descriptor for `purpose`; another thread's, if that was faster.
+    pub(super) fn keep_data(&self, purpose: Use, file: File) -> &Arc<File> {
+        let place = match purpose {
+            Use::Read => &self.reading,
+            Use::Write => &self.writing,
+        };
+        place.get_or_init(|| {
+            self.descriptors.fetch_add(1, Ordering::Relaxed);
+            self.opened.fetch_add(1, Ordering::Relaxed);
+            Arc::new(file)
+        })
+    }
+
+    /// Keeps other changes of this object by this server away until the guard is dropped.
+    pub(super) fn hold(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Marks the begin of a write; [`Writing::is_alone`] tells afterwards whether another met it.
+    pub(super) fn begin_write(&self) -> Writing<'_> {
+        let ended = self.writes_ended.load(Ordering::Acquire);
+        let begun = self.writes_begun.fetch_add(1, Ordering::AcqRel);
+        Writing { node: self, quiet: ended == begun, number: begun + 1 }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.descriptors.fetch_sub(*self.opened.get_mut(), Ordering::Relaxed);
+    }
+}
+
+/// A write to a node that is under way.
+pub(super) struct Writing<'a> {
+    node: &'a Node,
+    quiet: bool,
+    number: u64,
+}
+
+impl Writing<'_> {
+    /// Whether no other write of this server was under way since this one began.
+    pub(super) fn is_alone(&self) -> bool {
+        self.quiet && self.node.writes_begun.load(Ordering::Acquire) == self.number
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.node.writes_ended.fetch_add(1, Ordering::AcqRel);
+    }
+}

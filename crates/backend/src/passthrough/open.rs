@@ -1,0 +1,137 @@
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
+
+use super::Passthrough;
+use super::cache::Cache;
+use super::capabilities::Capabilities;
+use super::identity::Identity;
+use super::limits::{DESCRIPTORS_DEFAULT, DESCRIPTORS_LEAST, DESCRIPTORS_RESERVED};
+use super::places::Places;
+use super::volume::{Reach, Volume};
+use super::volumes::Volumes;
+
+/// How a directory is to be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PassthroughOptions {
+    /// Whether file systems mounted below the root are shown too (`crossmnt` of exports(5)); else the
+    /// directories that they cover are.
+    pub cross_mounts: bool,
+    /// Most descriptors kept open; by default what the process may have, less a reserve.
+    pub descriptors_max: Option<usize>,
+}
+
+/// Why a directory cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// Nothing is there.
+    #[error("{}: no such directory; create it, or mend the path", .0.display())]
+    NotThere(PathBuf),
+    /// Something else is there.
+    #[error("{}: not a directory; export the directory that holds it", .0.display())]
+    NotDirectory(PathBuf),
+    /// The server's user may not open it.
+    #[error("{}: permission denied; let the server's user read and enter it, or run as root", .0.display())]
+    NoPermission(PathBuf),
+    /// The file system refused.
+    #[error("{}: {reason}; check the file system it is on", path.display())]
+    Failed {
+        /// The directory.
+        path: PathBuf,
+        /// What the kernel said.
+        reason: String,
+    },
+}
+
+impl Passthrough {
+    /// Takes the directory `root`.
+    ///
+    /// Sets the process's file mode mask to zero, so that modes are what clients ask for, and raises
+    /// its limit of open files to the hard limit.
+    ///
+    /// # Errors
+    /// [`OpenError`], which says what to do about it.
+    pub fn open(root: &Path, options: PassthroughOptions) -> Result<Self, OpenError> {
+        let limit = raise_descriptor_limit();
+        umask(Mode::empty());
+        let top = Volume::open(root).map_err(|errno| explain(root, errno))?;
+        let searched = top.reach() == Reach::BySearch;
+        let descriptors_max = options.descriptors_max.unwrap_or_else(|| default_share(limit));
+        let opened = Self {
+            root: top.root,
+            identity: Identity::available(),
+            server_uid: rustix::process::geteuid().as_raw(),
+            volumes: Volumes::new(top),
+            nodes: Cache::new(descriptors_max.max(DESCRIPTORS_LEAST)),
+            cursors: Default::default(),
+            failures: Default::default(),
+            places: Places::new(searched),
+        };
+        Ok(opened)
+    }
+
+    /// What can and cannot be done in this process with this directory.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        let top = self.volumes.top();
+        Capabilities {
+            kernel_handles: top.reach() == Reach::ByHandle,
+            caller_identities: self.identity == Identity::PerCaller,
+            private_mount: top.private,
+            still_links: top.is_still(),
+        }
+    }
+}
+
+/// Raises the limit of open files as far as the process may; tells the limit.
+fn raise_descriptor_limit() -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: maximum, maximum };
+    let now = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => maximum,
+        Err(_) => current,
+    };
+    now.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+fn default_share(limit: usize) -> usize {
+    let reserve = DESCRIPTORS_RESERVED.min(limit / 2);
+    (limit - reserve).min(DESCRIPTORS_DEFAULT)
+}
+
+fn explain(path: &Path, errno: Errno) -> OpenError {
+    let path = path.to_owned();
+    match errno {
+        Errno::NOENT => OpenError::NotThere(path),
+        Errno::NOTDIR => OpenError::NotDirectory(path),
+        Errno::ACCESS | Errno::PERM => OpenError::NoPermission(path),
+        errno => OpenError::Failed { path, reason: errno.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        let error = Passthrough::open(&missing, PassthroughOptions::default()).unwrap_err();
+        assert_eq!(error, OpenError::NotThere(missing));
+        assert!(error.to_string().contains("create it"), "{error}");
+        let file = folder.path().join("file");
+        std::fs::write(&file, b"").unwrap();
+        let error = Passthrough::open(&file, PassthroughOptions::default()).unwrap_err();
+        assert_eq!(error, OpenError::NotDirectory(file));
+    }
+
+    #[test]
+    fn the_reserve_never_takes_all() {
+        assert_eq!(default_share(1024), 512);
+        assert_eq!(default_share(20_000), 18_976);
+        assert_eq!(default_share(usize::MAX), DESCRIPTORS_DEFAULT);
+    }
+}

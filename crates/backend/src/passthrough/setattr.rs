@@ -1,0 +1,119 @@
+use std::fs::File;
+use std::sync::Arc;
+
+use comity_vfs::{
+    Change, Cred, Disk, FileType, Handle, Mode, Result, SetAttr, SetTime, Status, Time,
+};
+use rustix::fs::{
+    AtFlags, CWD, Gid, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat, chownat,
+    ftruncate, utimensat,
+};
+use rustix::io::Errno;
+
+use super::Passthrough;
+use super::attr::{attr, ctime};
+use super::errno::status;
+use super::fetch::{link_of, must_be_file};
+use super::limits::TRUNCATE_BYTES_SLOW;
+use super::node::{Node, Use};
+use super::space::FILE_SIZE_MAX;
+use crate::{blocking, sys};
+
+impl Passthrough {
+    /// See [`comity_vfs::Fs::setattr`].
+    pub(super) fn setattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        set: &SetAttr<Disk>,
+        guard: Option<Time>,
+    ) -> Result<Change<Disk>> {
+        let node = self.node(node)?;
+        let held = node.hold();
+        let writing = node.begin_write();
+        let stat = self.stat(&node)?;
+        if guard.is_some_and(|guard| guard != ctime(&stat)) {
+            return Err(Status::NotSync);
+        }
+        let outcome = self.apply(cred, &node, &stat, set);
+        let before = writing.is_alone().then(|| attr(&node.volume, &stat));
+        let change = self.since(&node, before);
+        drop(held);
+        outcome.map(|()| change)
+    }
+
+    /// Gives a node new attributes, in the order in which one spoils the least of another: cutting a
+    /// file sets its times, and a change of owner clears its set-id bits.
+    pub(super) fn apply(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Node,
+        stat: &Stat,
+        set: &SetAttr<Disk>,
+    ) -> Result<()> {
+        if set.is_empty() {
+            return Ok(());
+        }
+        if let Some(size) = set.size {
+            self.resize(cred, node, stat, size)?;
+        }
+        self.identity.caller(cred)?;
+        let outcome = change_owner(node, set)
+            .and_then(|()| set.mode.map_or(Ok(()), |mode| change_mode(node, mode)))
+            .and_then(|()| change_times(node, set));
+        node.barrier.changed_attributes();
+        outcome.map_err(status)
+    }
+
+    fn resize(&self, cred: &Cred<Disk>, node: &Node, stat: &Stat, size: u64) -> Result<()> {
+        must_be_file(node)?;
+        if size > FILE_SIZE_MAX {
+            return Err(Status::FBig);
+        }
+        self.admit_writer(cred, node, stat)?;
+        let file: Arc<File> = self.data(node, Use::Write)?;
+        self.identity.caller(cred)?;
+        let cut = || rustix::io::retry_on_intr(|| ftruncate(&*file, size));
+        let slow = (stat.st_size as u64).abs_diff(size) >= TRUNCATE_BYTES_SLOW;
+        let outcome = if slow { blocking(cut) } else { cut() };
+        node.barrier.changed();
+        outcome.map_err(status)
+    }
+}
+
+fn change_owner(node: &Node, set: &SetAttr<Disk>) -> rustix::io::Result<()> {
+    let owner = set.uid.map(|uid| Uid::from_raw(uid.number()));
+    let group = set.gid.map(|gid| Gid::from_raw(gid.number()));
+    if owner.is_none() && group.is_none() {
+        return Ok(());
+    }
+    chownat(node.fd(), c"", owner, group, AtFlags::EMPTY_PATH)
+}
+
+fn change_mode(node: &Node, mode: Mode) -> rustix::io::Result<()> {
+    match sys::change_mode(node.fd(), mode.bits()) {
+        // Older kernels change it by the link that they show for the descriptor.
+        Err(Errno::NOSYS) if node.kind != FileType::Symlink => {
+            let mode = rustix::fs::Mode::from_raw_mode(mode.bits());
+            chmodat(CWD, link_of(node.fd()), mode, AtFlags::empty())
+        }
+        outcome => outcome,
+    }
+}
+
+fn change_times(node: &Node, set: &SetAttr<Disk>) -> rustix::io::Result<()> {
+    if set.atime.is_none() && set.mtime.is_none() {
+        return Ok(());
+    }
+    let times = Timestamps { last_access: wanted(set.atime), last_modification: wanted(set.mtime) };
+    utimensat(node.fd(), c"", &times, AtFlags::EMPTY_PATH)
+}
+
+fn wanted(time: Option<SetTime>) -> Timespec {
+    let (tv_sec, tv_nsec) = match time {
+        None => (0, UTIME_OMIT),
+        Some(SetTime::Now) => (0, UTIME_NOW),
+        Some(SetTime::To(time)) => (time.seconds, time.nanoseconds.into()),
+    };
+    Timespec { tv_sec, tv_nsec }
+}

@@ -1,0 +1,188 @@
+use std::time::SystemTime;
+
+use comity_vfs::{Access, Cred, Disk, FileType, Result, Status, Time};
+use rustix::fs::Stat;
+use rustix::io::Errno;
+
+use super::Passthrough;
+use super::attr::ctime;
+use super::errno::status;
+use super::limits::{TIME_GRAIN, VERDICTS_PER_NODE};
+use super::node::Node;
+use crate::sys;
+
+/// Rights as the kernel decides them: `R_OK`, `W_OK` and `X_OK`, as a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Rights(i32);
+
+impl Rights {
+    pub(super) const NONE: Self = Self(0);
+    pub(super) const READ: Self = Self(libc::R_OK);
+    pub(super) const WRITE: Self = Self(libc::W_OK);
+    pub(super) const EXECUTE: Self = Self(libc::X_OK);
+
+    pub(super) const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The kernel's verdicts about one object, as long as they hold.
+///
+/// Whatever decides about a verdict changes the object's ctime. So one holds while the ctime is the
+/// same, provided that it lay so far back when the verdict was taken that a later change was bound to
+/// get another.
+#[derive(Debug, Default)]
+pub(super) struct Verdicts {
+    kept: Vec<Verdict>,
+    next: usize,
+}
+
+#[derive(Debug)]
+struct Verdict {
+    cred: Cred<Disk>,
+    ctime: Time,
+    asked: Rights,
+    granted: Rights,
+}
+
+impl Verdicts {
+    /// What is known to be granted, and what was asked.
+    fn find(&self, cred: &Cred<Disk>, ctime: Time) -> (Rights, Rights) {
+        self.kept
+            .iter()
+            .find(|verdict| verdict.ctime == ctime && verdict.cred == *cred)
+            .map_or((Rights::NONE, Rights::NONE), |verdict| (verdict.granted, verdict.asked))
+    }
+
+    fn keep(&mut self, verdict: Verdict) {
+        if let Some(old) = self.kept.iter_mut().find(|old| old.cred == verdict.cred) {
+            *old = verdict;
+        } else if self.kept.len() < VERDICTS_PER_NODE {
+            self.kept.push(verdict);
+        } else {
+            self.kept[self.next % VERDICTS_PER_NODE] = verdict;
+            self.next = self.next.wrapping_add(1);
+        }
+    }
+}
+
+impl Passthrough {
+    /// Which of the rights `wanted` the file system grants the caller; `stat` is fresh.
+    pub(super) fn rights(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Node,
+        stat: &Stat,
+        wanted: Rights,
+    ) -> Result<Rights> {
+        let ctime = ctime(stat);
+        let (mut granted, mut asked) = lock(node).find(cred, ctime);
+        if asked.contains(wanted) {
+            return Ok(Rights(granted.0 & wanted.0));
+        }
+        self.identity.caller(cred)?;
+        for right in [Rights::READ, Rights::WRITE, Rights::EXECUTE] {
+            if wanted.contains(right) && !asked.contains(right) {
+                asked = asked.union(right);
+                if kernel_grants(node, right)? {
+                    granted = granted.union(right);
+                }
+            }
+        }
+        if is_past(ctime) {
+            lock(node).keep(Verdict { cred: cred.clone(), ctime, asked, granted });
+        }
+        Ok(Rights(granted.0 & wanted.0))
+    }
+
+    /// Answers [`Status::Acces`] unless the caller may read the file's data: by its rights, as its
+    /// owner, or because it may execute it.
+    pub(super) fn admit_reader(&self, cred: &Cred<Disk>, node: &Node, stat: &Stat) -> Result<()> {
+        if self.is_owner(cred, stat)
+            || self.rights(cred, node, stat, Rights::READ)? == Rights::READ
+            || self.rights(cred, node, stat, Rights::EXECUTE)? == Rights::EXECUTE
+        {
+            Ok(())
+        } else {
+            Err(Status::Acces)
+        }
+    }
+
+    /// Answers [`Status::Acces`] unless the caller may write the file's data: by its rights or as its
+    /// owner.
+    pub(super) fn admit_writer(&self, cred: &Cred<Disk>, node: &Node, stat: &Stat) -> Result<()> {
+        if self.is_owner(cred, stat)
+            || self.rights(cred, node, stat, Rights::WRITE)? == Rights::WRITE
+        {
+            Ok(())
+        } else {
+            Err(Status::Acces)
+        }
+    }
+
+    /// The rights of [`Access`] that the caller has.
+    pub(super) fn granted(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Node,
+        stat: &Stat,
+        wanted: Access,
+    ) -> Result<Access> {
+        let table = if node.kind == FileType::Directory { DIRECTORY } else { OTHER };
+        let needed = table
+            .iter()
+            .filter(|(access, _)| wanted.contains(*access))
+            .fold(Rights::NONE, |all, (_, rights)| all.union(*rights));
+        let had = self.rights(cred, node, stat, needed)?;
+        Ok(table
+            .iter()
+            .filter(|(access, rights)| wanted.contains(*access) && had.contains(*rights))
+            .fold(Access::NONE, |all, (access, _)| all | *access))
+    }
+
+    fn is_owner(&self, cred: &Cred<Disk>, stat: &Stat) -> bool {
+        self.owner_uid(cred) == stat.st_uid
+    }
+}
+
+/// Which rights each access to a directory takes.
+const DIRECTORY: &[(Access, Rights)] = &[
+    (Access::READ, Rights::READ),
+    (Access::LOOKUP, Rights::EXECUTE),
+    (Access::MODIFY, Rights::WRITE.union(Rights::EXECUTE)),
+    (Access::EXTEND, Rights::WRITE.union(Rights::EXECUTE)),
+    (Access::DELETE, Rights::WRITE.union(Rights::EXECUTE)),
+];
+
+/// Which rights each access to anything else takes.
+const OTHER: &[(Access, Rights)] = &[
+    (Access::READ, Rights::READ),
+    (Access::MODIFY, Rights::WRITE),
+    (Access::EXTEND, Rights::WRITE),
+    (Access::EXECUTE, Rights::EXECUTE),
+];
+
+fn lock(node: &Node) -> std::sync::MutexGuard<'_, Verdicts> {
+    node.verdicts.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn kernel_grants(node: &Node, right: Rights) -> Result<bool> {
+    use std::os::fd::AsFd;
+    match sys::may_access(node.fd().as_fd(), right.0) {
+        Ok(()) => Ok(true),
+        Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::TXTBSY) => Ok(false),
+        Err(errno) => Err(status(errno)),
+    }
+}
+
+/// Whether a moment lies so far back that a change made now gets a later one.
+pub(super) fn is_past(time: Time) -> bool {
+    let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
+    let Ok(seconds) = u64::try_from(time.seconds) else { return true };
+    now.checked_sub(TIME_GRAIN)
+        .is_some_and(|limit| (seconds, time.nanoseconds) < (limit.as_secs(), limit.subsec_nanos()))
+}

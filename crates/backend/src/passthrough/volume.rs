@@ -1,0 +1,212 @@
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use comity_vfs::{Handle, Status};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, fstat, open, openat, statx};
+use rustix::io::Errno;
+use rustix::mount::{OpenTreeFlags, open_tree};
+
+use crate::sys::{self, HandleUse, KernelHandle};
+
+/// One mounted file system of the tree that is served.
+///
+/// A handle is the volume's number (4 bytes), the kernel's type of handle (2) and the kernel's own
+/// bytes: it survives renames and restarts. Where the kernel gives none, inode number and birth time
+/// stand for it.
+#[derive(Debug)]
+pub(super) struct Volume {
+    /// Its number, stable over restarts.
+    pub(super) id: u32,
+    /// What clients tell file systems apart by.
+    pub(super) fsid: u64,
+    /// The kernel's number of its device.
+    pub(super) device: u64,
+    /// Its top directory.
+    pub(super) root: Handle,
+    /// Its top directory, as `O_PATH`.
+    pub(super) top: OwnedFd,
+    /// The mount it was reached through.
+    pub(super) mount_id: i32,
+    /// Whether the mount is a copy of our own: nothing is mounted in it, and `..` ends at its top.
+    pub(super) private: bool,
+    /// Where handles are opened.
+    mount: OwnedFd,
+    /// The same through a mount that leaves times of last access alone.
+    still: Option<OwnedFd>,
+    naming: Naming,
+    reach: Reach,
+}
+
+/// How an object gets its handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    Kernel(HandleUse),
+    /// Inode number and birth time.
+    Inode,
+}
+
+/// How a handle is turned into its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The kernel opens it.
+    ByHandle,
+    /// By the place where it was last seen, or a search of the tree.
+    BySearch,
+}
+
+/// The type of handle that holds inode number and birth time; no file system uses it.
+const KIND_INODE: u16 = 0xfffe;
+
+impl Volume {
+    /// Takes the file system mounted at `path`.
+    pub(super) fn open(path: &Path) -> Result<Self, Errno> {
+        let shared = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let copy = copy_of_mount(path, &shared);
+        let private = copy.is_some();
+        let top = copy.unwrap_or(shared);
+        let mount = openat(&top, c".", DIRECTORY, Mode::empty())?;
+        let still = if private { still_mount(path, &top) } else { None };
+        let (naming, mount_id) = naming_of(top.as_fd());
+        let (id, fsid, device) = numbers(&top)?;
+        let root = Handle::new(&[0]).map_err(|_| Errno::INVAL)?;
+        let reach = Reach::BySearch;
+        let mut volume =
+            Self { id, fsid, device, root, top, mount_id, private, mount, still, naming, reach };
+        volume.root = volume.name(volume.top.as_fd(), c"")?;
+        volume.reach = volume.find_reach();
+        Ok(volume)
+    }
+
+    /// How handles are turned into objects.
+    pub(super) fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// Whether links can be read without touching their time of last access.
+    pub(super) fn is_still(&self) -> bool {
+        self.still.is_some()
+    }
+
+    /// The handle of `name` in `dir`, of `dir` itself if that is empty. `Errno::XDEV` if another file
+    /// system is mounted there.
+    pub(super) fn name(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Handle, Errno> {
+        match self.naming {
+            Naming::Kernel(purpose) => {
+                let (handle, mount_id) = sys::name_to_handle(dir, name, purpose)?;
+                if mount_id != self.mount_id {
+                    return Err(Errno::XDEV);
+                }
+                let kind = u16::try_from(handle.kind).map_err(|_| Errno::OVERFLOW)?;
+                self.encode(kind, handle.bytes())
+            }
+            Naming::Inode => self.name_by_inode(dir, name),
+        }
+    }
+
+    /// Opens the object of a handle of this volume. Needs the server's own rights.
+    pub(super) fn open_handle(&self, handle: &Handle, flags: OFlags) -> Result<OwnedFd, Errno> {
+        sys::open_by_handle(self.mount.as_fd(), &decode(handle)?, flags)
+    }
+
+    /// Opens the object of a handle so that its time of last access stays when it is read.
+    pub(super) fn open_still(&self, handle: &Handle, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let mount = self.still.as_ref().ok_or(Errno::NOSYS)?;
+        sys::open_by_handle(mount.as_fd(), &decode(handle)?, flags)
+    }
+
+    /// Its top directory, opened for reading: for `syncfs` and `fstatfs`.
+    pub(super) fn mount(&self) -> BorrowedFd<'_> {
+        self.mount.as_fd()
+    }
+
+    fn find_reach(&self) -> Reach {
+        if self.naming != Naming::Kernel(HandleUse::Open) {
+            return Reach::BySearch;
+        }
+        match self.open_handle(&self.root, OFlags::PATH) {
+            Ok(_) => Reach::ByHandle,
+            Err(_) => Reach::BySearch,
+        }
+    }
+
+    fn name_by_inode(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Handle, Errno> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
+        let found = statx(dir, name, flags, StatxFlags::INO | StatxFlags::BTIME)?;
+        if rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor) != self.device {
+            return Err(Errno::XDEV);
+        }
+        let mut bytes = [0; 20];
+        bytes[..8].copy_from_slice(&found.stx_ino.to_be_bytes());
+        bytes[8..16].copy_from_slice(&found.stx_btime.tv_sec.to_be_bytes());
+        bytes[16..].copy_from_slice(&found.stx_btime.tv_nsec.to_be_bytes());
+        self.encode(KIND_INODE, &bytes)
+    }
+
+    fn encode(&self, kind: u16, bytes: &[u8]) -> Result<Handle, Errno> {
+        let mut whole = [0; comity_vfs::limits::HANDLE_BYTES_MAX];
+        whole[..4].copy_from_slice(&self.id.to_be_bytes());
+        whole[4..6].copy_from_slice(&kind.to_be_bytes());
+        let end = 6 + bytes.len();
+        whole.get_mut(6..end).ok_or(Errno::OVERFLOW)?.copy_from_slice(bytes);
+        Handle::new(&whole[..end]).map_err(|_| Errno::OVERFLOW)
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Which volume a handle says it is of.
+///
+/// # Errors
+/// [`Status::BadHandle`] if it is too short to say.
+pub(super) fn volume_id(handle: &Handle) -> Result<u32, Status> {
+    let (id, rest) = handle.bytes().split_first_chunk::<4>().ok_or(Status::BadHandle)?;
+    if rest.len() < 3 {
+        return Err(Status::BadHandle);
+    }
+    Ok(u32::from_be_bytes(*id))
+}
+
+fn decode(handle: &Handle) -> Result<KernelHandle, Errno> {
+    let bytes = handle.bytes().get(4..).ok_or(Errno::STALE)?;
+    let (kind, bytes) = bytes.split_first_chunk::<2>().ok_or(Errno::STALE)?;
+    KernelHandle::new(i32::from(u16::from_be_bytes(*kind)), bytes).ok_or(Errno::STALE)
+}
+
+/// A mount of our own of the same directory, without what is mounted below it. It must show the very
+/// directory that was opened.
+fn copy_of_mount(path: &Path, shared: &OwnedFd) -> Option<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let copy = open_tree(CWD, path, flags).ok()?;
+    let (ours, theirs) = (fstat(&copy).ok()?, fstat(shared).ok()?);
+    let same = (ours.st_dev, ours.st_ino) == (theirs.st_dev, theirs.st_ino);
+    same.then_some(copy)
+}
+
+fn still_mount(path: &Path, top: &OwnedFd) -> Option<OwnedFd> {
+    let copy = copy_of_mount(path, top)?;
+    sys::set_mount_noatime(copy.as_fd()).ok()?;
+    openat(&copy, c".", DIRECTORY, Mode::empty()).ok()
+}
+
+fn naming_of(top: BorrowedFd<'_>) -> (Naming, i32) {
+    for purpose in [HandleUse::Open, HandleUse::Identify] {
+        if let Ok((handle, mount_id)) = sys::name_to_handle(top, c"", purpose)
+            && u16::try_from(handle.kind).is_ok_and(|kind| kind != KIND_INODE)
+        {
+            return (Naming::Kernel(purpose), mount_id);
+        }
+    }
+    (Naming::Inode, -1)
+}
+
+/// The volume's number, its fsid and its device. The file system's own id outlives restarts; a few
+/// have none, then the device number has to do.
+fn numbers(top: &OwnedFd) -> Result<(u32, u64, u64), Errno> {
+    let device = fstat(top)?.st_dev;
+    let mut fsid = rustix::fs::fstatvfs(top)?.f_fsid;
+    if fsid == 0 {
+        fsid = device;
+    }
+    Ok(((fsid ^ (fsid >> 32)) as u32, fsid, device))
+}

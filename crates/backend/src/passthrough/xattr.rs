@@ -1,0 +1,117 @@
+use std::ffi::CString;
+
+use comity_vfs::limits::XATTR_BYTES_MAX;
+use comity_vfs::{Change, Cred, Disk, FileType, Handle, Name, Result, Status, XattrMode};
+use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
+use rustix::io::Errno;
+
+use super::Passthrough;
+use super::attr::attr;
+use super::errno::status;
+use super::fetch::link_of;
+use super::node::Node;
+use super::verdict::Rights;
+
+/// What stands before the names of the user's attributes, and before those alone that are shown.
+const USER: &[u8] = b"user.";
+
+impl Passthrough {
+    /// See [`comity_vfs::Fs::getxattr`].
+    pub(super) fn getxattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        name: Name<'_>,
+    ) -> Result<Vec<u8>> {
+        let node = self.bearer(cred, node)?;
+        self.identity.caller(cred)?;
+        let mut value = vec![0; XATTR_BYTES_MAX];
+        let length =
+            getxattr(link_of(node.fd()), prefixed(name)?, &mut value[..]).map_err(status)?;
+        value.truncate(length);
+        value.shrink_to_fit();
+        Ok(value)
+    }
+
+    /// See [`comity_vfs::Fs::setxattr`].
+    pub(super) fn setxattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        name: Name<'_>,
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<Change<Disk>> {
+        let name = prefixed(name)?;
+        if value.is_some_and(|value| value.len() > XATTR_BYTES_MAX) {
+            return Err(Status::XattrTooBig);
+        }
+        self.change_attributes(cred, node, |node| {
+            let link = link_of(node.fd());
+            match value {
+                Some(value) => setxattr(link, &name, value, flags(mode)),
+                None => removexattr(link, &name),
+            }
+        })
+    }
+
+    /// See [`comity_vfs::Fs::listxattr`].
+    pub(super) fn listxattr(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<Box<[u8]>>> {
+        let node = self.bearer(cred, node)?;
+        self.identity.caller(cred)?;
+        let mut names = vec![0; XATTR_BYTES_MAX];
+        let length = listxattr(link_of(node.fd()), &mut names[..]).map_err(status)?;
+        names.truncate(length);
+        let ours = names.split(|byte| *byte == 0).filter_map(|name| name.strip_prefix(USER));
+        Ok(ours.map(Box::from).collect())
+    }
+
+    /// Changes attributes of a node under the caller's identity, and tells the node's before and
+    /// after.
+    pub(super) fn change_attributes(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        work: impl FnOnce(&Node) -> std::result::Result<(), Errno>,
+    ) -> Result<Change<Disk>> {
+        let node = self.node(node)?;
+        let held = node.hold();
+        let writing = node.begin_write();
+        let stat = self.stat(&node)?;
+        must_bear(&node)?;
+        self.identity.caller(cred)?;
+        let outcome = work(&node).map_err(status);
+        node.barrier.changed_attributes();
+        let before = writing.is_alone().then(|| attr(&node.volume, &stat));
+        let change = self.since(&node, before);
+        drop(held);
+        outcome.map(|()| change)
+    }
+
+    fn bearer(&self, cred: &Cred<Disk>, node: &Handle) -> Result<std::sync::Arc<Node>> {
+        let (node, stat) = self.look(node)?;
+        must_bear(&node)?;
+        let rights = self.rights(cred, &node, &stat, Rights::READ)?;
+        if rights == Rights::READ { Ok(node) } else { Err(Status::Acces) }
+    }
+}
+
+/// Only files and directories bear attributes of the user (xattr(7)).
+fn must_bear(node: &Node) -> Result<()> {
+    match node.kind {
+        FileType::Regular | FileType::Directory => Ok(()),
+        _ => Err(Status::NotSupp),
+    }
+}
+
+fn prefixed(name: Name<'_>) -> Result<CString> {
+    CString::new([USER, name.bytes()].concat()).map_err(|_| Status::Inval)
+}
+
+fn flags(mode: XattrMode) -> XattrFlags {
+    match mode {
+        XattrMode::Either => XattrFlags::empty(),
+        XattrMode::Create => XattrFlags::CREATE,
+        XattrMode::Replace => XattrFlags::REPLACE,
+    }
+}

@@ -1,0 +1,264 @@
+//! The system calls that have no safe wrapper in rustix: all of this crate's `unsafe`.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::io::Errno;
+
+use crate::passthrough::limits::KERNEL_HANDLE_BYTES_MAX;
+
+/// What a system call gives, or its error number.
+pub(crate) type Result<T> = std::result::Result<T, Errno>;
+
+/// A file as the kernel names it for `open_by_handle_at`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KernelHandle {
+    pub(crate) kind: i32,
+    length: usize,
+    bytes: [u8; KERNEL_HANDLE_BYTES_MAX],
+}
+
+impl KernelHandle {
+    /// Takes bytes; `None` if there are too many of them.
+    pub(crate) fn new(kind: i32, bytes: &[u8]) -> Option<Self> {
+        let mut handle = Self { kind, length: bytes.len(), bytes: [0; KERNEL_HANDLE_BYTES_MAX] };
+        handle.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(handle)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+/// `struct file_handle` with room for the bytes behind it.
+#[repr(C)]
+struct RawHandle {
+    length: libc::c_uint,
+    kind: libc::c_int,
+    bytes: [u8; KERNEL_HANDLE_BYTES_MAX],
+}
+
+/// Which kind of handle is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandleUse {
+    /// One that `open_by_handle_at` takes.
+    Open,
+    /// One that only tells objects apart (`AT_HANDLE_FID`, Linux 6.5).
+    Identify,
+}
+
+const AT_HANDLE_FID: libc::c_int = libc::AT_REMOVEDIR;
+
+/// The kernel's handle of `name` in `dir`, or of `dir` itself if `name` is empty; a link is not
+/// followed. With it comes the number of the mount it was found in.
+pub(crate) fn name_to_handle(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    purpose: HandleUse,
+) -> Result<(KernelHandle, i32)> {
+    let mut raw = RawHandle {
+        length: KERNEL_HANDLE_BYTES_MAX as libc::c_uint,
+        kind: 0,
+        bytes: [0; KERNEL_HANDLE_BYTES_MAX],
+    };
+    let mut mount_id: libc::c_int = 0;
+    let mut flags = if name.is_empty() { libc::AT_EMPTY_PATH } else { 0 };
+    if purpose == HandleUse::Identify {
+        flags |= AT_HANDLE_FID;
+    }
+    // SAFETY: `raw` is laid out as `struct file_handle` with `length` bytes of room, `name` ends
+    // with a zero, and all pointers live over the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_name_to_handle_at,
+            dir.as_raw_fd(),
+            name.as_ptr(),
+            &raw mut raw,
+            &raw mut mount_id,
+            flags,
+        )
+    };
+    checked(result)?;
+    let bytes = raw.bytes.get(..raw.length as usize).ok_or(Errno::OVERFLOW)?;
+    Ok((KernelHandle::new(raw.kind, bytes).ok_or(Errno::OVERFLOW)?, mount_id))
+}
+
+/// Opens the object of `handle` in the file system of `mount`. Needs CAP_DAC_READ_SEARCH.
+pub(crate) fn open_by_handle(
+    mount: BorrowedFd<'_>,
+    handle: &KernelHandle,
+    flags: rustix::fs::OFlags,
+) -> Result<OwnedFd> {
+    let mut raw =
+        RawHandle { length: handle.length as libc::c_uint, kind: handle.kind, bytes: handle.bytes };
+    let flags = (flags | rustix::fs::OFlags::CLOEXEC).bits() as libc::c_int;
+    // SAFETY: `raw` is laid out as `struct file_handle`, `length` is within its room.
+    let result = unsafe {
+        libc::syscall(libc::SYS_open_by_handle_at, mount.as_raw_fd(), &raw mut raw, flags)
+    };
+    owned(result)
+}
+
+/// Asks whether the thread's present identity (its file system ids) may use the object of `fd` for
+/// `mode` (`R_OK`, `W_OK`, `X_OK`).
+pub(crate) fn may_access(fd: BorrowedFd<'_>, mode: libc::c_int) -> Result<()> {
+    let flags = libc::AT_EMPTY_PATH | libc::AT_EACCESS;
+    // SAFETY: the empty path ends with a zero.
+    let result =
+        unsafe { libc::syscall(libc::SYS_faccessat2, fd.as_raw_fd(), c"".as_ptr(), mode, flags) };
+    checked(result)
+}
+
+/// Changes the permission bits of the object of `fd`, which may be an `O_PATH` one (Linux 6.6).
+pub(crate) fn change_mode(fd: BorrowedFd<'_>, mode: u32) -> Result<()> {
+    // SAFETY: the empty path ends with a zero.
+    let result = unsafe {
+        libc::syscall(libc::SYS_fchmodat2, fd.as_raw_fd(), c"".as_ptr(), mode, libc::AT_EMPTY_PATH)
+    };
+    checked(result)
+}
+
+/// The calling thread's user id for file-system access.
+pub(crate) fn set_fs_uid(uid: u32) {
+    // SAFETY: takes and gives plain numbers. It cannot report an error.
+    unsafe { libc::syscall(libc::SYS_setfsuid, uid) };
+}
+
+/// The calling thread's group id for file-system access.
+pub(crate) fn set_fs_gid(gid: u32) {
+    // SAFETY: takes and gives plain numbers. It cannot report an error.
+    unsafe { libc::syscall(libc::SYS_setfsgid, gid) };
+}
+
+/// The calling thread's file-system user id as it is now.
+pub(crate) fn fs_uid() -> u32 {
+    // SAFETY: an id that does not exist changes nothing and returns the present one.
+    unsafe { libc::syscall(libc::SYS_setfsuid, u32::MAX) as u32 }
+}
+
+/// Sets the calling thread's supplementary groups; glibc's own call would set those of all threads.
+pub(crate) fn set_groups(groups: &[u32]) -> Result<()> {
+    // SAFETY: pointer and length are those of one slice.
+    checked(unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) })
+}
+
+/// `struct mount_attr` of linux/mount.h.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+const MOUNT_ATTR_NOATIME: u64 = 0x10;
+const MOUNT_ATTR_ATIME_ALL: u64 = 0x70;
+
+/// Makes reading through a detached mount leave times of last access as they are.
+pub(crate) fn set_mount_noatime(mount: BorrowedFd<'_>) -> Result<()> {
+    let attributes = MountAttributes {
+        set: MOUNT_ATTR_NOATIME,
+        clear: MOUNT_ATTR_ATIME_ALL,
+        propagation: 0,
+        user_namespace: 0,
+    };
+    // SAFETY: the structure lives over the call and its size is told.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    checked(result)
+}
+
+/// How a read may behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Only what is in memory; `Errno::AGAIN` if that is nothing.
+    Cached,
+    /// Wait for the medium.
+    Wait,
+}
+
+/// Appends up to `count` bytes of `file` at `offset` to `bytes`; tells how many.
+pub(crate) fn read_append(
+    file: &File,
+    bytes: &mut Vec<u8>,
+    offset: u64,
+    count: usize,
+    patience: Patience,
+) -> Result<usize> {
+    bytes.reserve(count);
+    let vector =
+        libc::iovec { iov_base: bytes.spare_capacity_mut().as_mut_ptr().cast(), iov_len: count };
+    let flags = if patience == Patience::Cached { libc::RWF_NOWAIT } else { 0 };
+    let offset = i64::try_from(offset).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the vector points at `count` bytes of spare room, which stay ours over the call. The
+    // offset goes in two halves: the upper is ignored where a register holds 64 bits.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_preadv2,
+            file.as_raw_fd(),
+            &raw const vector,
+            1_usize,
+            offset,
+            offset >> 32,
+            flags,
+        )
+    };
+    let read = usize::try_from(result).map_err(|_| last_error())?;
+    // SAFETY: the kernel has filled `read` bytes behind the old length, within the capacity.
+    unsafe { bytes.set_len(bytes.len() + read.min(count)) };
+    Ok(read)
+}
+
+/// `struct file_clone_range` of linux/fs.h.
+#[repr(C)]
+struct CloneRange {
+    source: i64,
+    source_offset: u64,
+    length: u64,
+    target_offset: u64,
+}
+
+const FICLONERANGE: libc::c_ulong = 0x4020_940d;
+
+/// Lets `target` share blocks with `source`, where the file system can.
+pub(crate) fn clone_range(
+    source: (BorrowedFd<'_>, u64),
+    target: (BorrowedFd<'_>, u64),
+    length: u64,
+) -> Result<()> {
+    let range = CloneRange {
+        source: i64::from(source.0.as_raw_fd()),
+        source_offset: source.1,
+        length,
+        target_offset: target.1,
+    };
+    // SAFETY: the structure is the one this request takes and lives over the call.
+    let result =
+        unsafe { libc::ioctl(target.0.as_raw_fd(), FICLONERANGE as libc::Ioctl, &raw const range) };
+    checked(libc::c_long::from(result))
+}
+
+fn checked(result: libc::c_long) -> Result<()> {
+    if result < 0 { Err(last_error()) } else { Ok(()) }
+}
+
+fn owned(result: libc::c_long) -> Result<OwnedFd> {
+    checked(result)?;
+    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(result as RawFd) })
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

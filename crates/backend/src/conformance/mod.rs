@@ -72,8 +72,10 @@ impl Needs {
     pub const COPY: Self = Self(1 << 6);
     /// Devices made by the owner of the tree, who is root.
     pub const DEVICES: Self = Self(1 << 7);
+    /// Links whose access time stays as it is when they are read.
+    pub const STILL_LINKS: Self = Self(1 << 8);
     /// All of them.
-    pub const ALL: Self = Self((1 << 8) - 1);
+    pub const ALL: Self = Self((1 << 9) - 1);
 
     /// Whether all of `other` is in this set.
     #[must_use]

@@ -1,11 +1,17 @@
 //! Every file system of this crate does what an `Fs` must do.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+
 use comity_backend::conformance::{Needs, Report, run};
-use comity_backend::{Memory, MemoryOptions};
+use comity_backend::{Memory, MemoryOptions, Passthrough, PassthroughOptions};
 use comity_vfs::{Cred, Disk, Fs, Gid, Uid};
 
-fn root() -> Cred<Disk> {
-    Cred::new(Uid::new(0), Gid::new(0))
+fn cred(uid: u32, gid: u32) -> Cred<Disk> {
+    Cred::new(Uid::new(uid), Gid::new(gid))
 }
 
 fn check(what: &str, report: &Report) {
@@ -13,11 +19,61 @@ fn check(what: &str, report: &Report) {
     assert!(report.failed.is_empty(), "{what}: {report}");
 }
 
-fn over(what: &str, fs: &dyn Fs) {
-    check(what, &run(fs, &root(), Needs::ALL));
+/// Who the test runs as.
+fn server() -> Cred<Disk> {
+    cred(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+}
+
+fn needs_met(fs: &Passthrough) -> Needs {
+    let capabilities = fs.capabilities();
+    let lacking = [
+        (capabilities.caller_identities, Needs::IDENTITIES.and(Needs::DEVICES)),
+        (capabilities.still_links, Needs::STILL_LINKS),
+    ];
+    let lacking = lacking.into_iter().filter(|(present, _)| !present);
+    lacking.fold(Needs::ALL, |has, (_, needs)| has.without(needs))
 }
 
 #[test]
 fn memory() {
-    over("memory", &Memory::new(MemoryOptions::default()).unwrap());
+    let memory = Memory::new(MemoryOptions::default()).unwrap();
+    check("memory", &run(&memory, &cred(0, 0), Needs::ALL));
+}
+
+#[test]
+fn passthrough() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Passthrough::open(dir.path(), PassthroughOptions::default()).unwrap();
+    let has = needs_met(&fs);
+    // A thread of its own: it takes on the callers' ids.
+    let report = thread::scope(|scope| scope.spawn(|| run(&fs, &server(), has)).join()).unwrap();
+    check("passthrough", &report);
+}
+
+/// Without privilege there are no kernel handles and no other identities: this same program again, as
+/// nobody.
+#[test]
+fn passthrough_of_an_ordinary_user() {
+    const NOBODY: u32 = 65_534;
+    if !server().is_root() {
+        println!("skipped: needs root to become somebody else; the test `passthrough` covers it");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let program = dir.path().join("conformance");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new(program)
+        .args(["--exact", "passthrough", "--nocapture"])
+        .current_dir("/")
+        .env_remove("TMPDIR")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("passthrough: ") && said.contains(" 0 failed"), "{said}");
+    println!("{said}");
 }

@@ -3,6 +3,7 @@
 //! They build on the workspace and are no part of what a user runs.
 
 mod kernel;
+mod test;
 mod tidy;
 mod tools;
 
@@ -23,6 +24,8 @@ struct Arguments {
 enum Tool {
     /// Check the shape of the sources: floors, lengths, leftovers, dead files, doors.
     Tidy,
+    /// Run every check and test there is, and add them up.
+    Test(test::Options),
     /// Tests with a Linux kernel NFS client, in User-Mode Linux.
     #[command(subcommand)]
     Kernel(kernel::Command),
@@ -31,6 +34,7 @@ enum Tool {
 fn main() -> ExitCode {
     let done = match Arguments::parse().tool {
         Tool::Tidy => tidy::command(&root()),
+        Tool::Test(options) => test::command(&root(), &options),
         Tool::Kernel(command) => kernel::command(&root(), &command),
     };
     done.unwrap_or_else(|error| {

@@ -20,19 +20,26 @@ use anyhow::Result;
 
 use sources::Tree;
 
-/// Runs every rule over the checkout at `root`, prints the measured numbers and what is wrong.
+/// Runs every rule over the checkout at `root`.
 ///
 /// # Errors
 /// A file that cannot be read, or a Rust source that cannot be parsed.
 pub(crate) fn command(root: &Path) -> Result<ExitCode> {
+    Ok(if is_tidy(root)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether nothing is to mend; prints the measured numbers, and what is.
+///
+/// # Errors
+/// A file that cannot be read, or a Rust source that cannot be parsed.
+pub(crate) fn is_tidy(root: &Path) -> Result<bool> {
     let report = check(root)?;
     println!("tidy: {}", report.numbers);
-    report.findings.iter().for_each(|finding| eprintln!("{finding}"));
-    if report.findings.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+    report.findings.iter().for_each(|finding| println!("{finding}"));
+    if !report.findings.is_empty() {
+        println!("tidy: {} to mend", report.findings.len());
     }
-    eprintln!("tidy: {} to mend", report.findings.len());
-    Ok(ExitCode::FAILURE)
+    Ok(report.findings.is_empty())
 }
 
 /// What the rules measured and found.

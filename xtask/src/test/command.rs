@@ -1,0 +1,73 @@
+//! Running a program with its output in a log.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::Verdict;
+
+/// Lines of a log that are shown when its program failed.
+const LINES_SHOWN: usize = 80;
+
+/// What a program did.
+pub(super) struct Done {
+    /// Whether it ended with success, in time.
+    pub(super) success: bool,
+    /// Where its output is.
+    pub(super) log: PathBuf,
+}
+
+/// Runs a program to its end, or kills it after `most`; its output goes to the log of `step`.
+///
+/// # Errors
+/// If it cannot be started.
+pub(super) fn run(root: &Path, step: &str, mut command: Command, most: Duration) -> Result<Done> {
+    let folder = root.join("target/xtask");
+    fs::create_dir_all(&folder)?;
+    let log = folder.join(format!("{step}.log"));
+    let out = File::create(&log)?;
+    command.current_dir(root).stdin(Stdio::null());
+    command.stdout(out.try_clone()?).stderr(out);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.spawn().with_context(|| format!("run {program}"))?;
+    let until = Instant::now() + most;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Done { success: status.success(), log });
+        }
+        if Instant::now() > until {
+            child.kill()?;
+            child.wait()?;
+            println!("test: {step}: killed after {most:?}");
+            return Ok(Done { success: false, log });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Runs a program that either passes or fails.
+///
+/// # Errors
+/// If it cannot be started.
+pub(super) fn judge(root: &Path, step: &str, command: Command, most: Duration) -> Result<Verdict> {
+    let done = run(root, step, command, most)?;
+    Ok(if done.success { Verdict::passed() } else { Verdict::failed(done.ending()) })
+}
+
+impl Done {
+    /// All that the program printed.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Where its output is, and the end of it.
+    pub(super) fn ending(&self) -> String {
+        let text = self.text();
+        let lines: Vec<&str> = text.lines().collect();
+        let shown = lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n");
+        format!("the end of {}:\n{shown}", self.log.display())
+    }
+}

@@ -1,0 +1,78 @@
+//! Debian packages that steps need: installed when this runs as root, else named.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::Verdict;
+use super::command::run;
+
+/// What the kernel client tests, the comparison and the instruction counts call.
+const PACKAGES: &[&str] = &[
+    "acl",
+    "attr",
+    "e2fsprogs",
+    "gcc",
+    "git",
+    "iproute2",
+    "kmod",
+    "libc6-dev",
+    "make",
+    "nfs-common",
+    "nfs-ganesha",
+    "nfs-ganesha-vfs",
+    "python3",
+    "rpcbind",
+    "sqlite3",
+    "strace",
+    "tar",
+    "user-mode-linux",
+    "util-linux",
+    "valgrind",
+];
+
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// Installs what is missing. Not to have a package is no failure: the steps that need it say so.
+///
+/// # Errors
+/// If a program that is there cannot be started.
+pub(super) fn step(root: &Path, name: &str) -> Result<Verdict> {
+    let Some(before) = missing() else {
+        return Ok(Verdict::skipped("no dpkg here: packages are yours to install"));
+    };
+    if before.is_empty() {
+        return Ok(Verdict::passed());
+    }
+    if !rustix::process::geteuid().is_root() {
+        let why = format!("not root, cannot install: {}", before.join(" "));
+        return Ok(Verdict::skipped(why));
+    }
+    println!("test: {name:12} installing {}", before.join(" "));
+    run(root, name, apt(&["update", "-q"]), PATIENCE)?;
+    let install = ["install", "-q", "-y", "--no-install-recommends"];
+    let done = run(root, name, apt(&[&install[..], &before[..]].concat()), PATIENCE)?;
+    let left = missing().unwrap_or_default();
+    if left.is_empty() {
+        return Ok(Verdict::passed());
+    }
+    Ok(Verdict::skipped(format!("not to be had: {}; {}", left.join(" "), done.ending())))
+}
+
+fn apt(arguments: &[&str]) -> Command {
+    let mut command = Command::new("apt-get");
+    command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+/// The packages that are not installed; nothing where there is no dpkg.
+fn missing() -> Option<Vec<&'static str>> {
+    let format = "-f=${db:Status-Status} ${Package}\\n";
+    let done = Command::new("dpkg-query").args(["-W", format]).args(PACKAGES).output().ok()?;
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let installed: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("installed ")).collect();
+    Some(PACKAGES.iter().copied().filter(|package| !installed.contains(package)).collect())
+}

@@ -1,0 +1,107 @@
+use comity_export::{Barrier, View};
+use comity_proto::nfs3::Nfsstat3;
+use comity_rpc::{Deferred, Done, Outcome};
+use comity_vfs::Status;
+use comity_xdr::{Encode, Encoder, Mark};
+
+use crate::status::nfsstat3;
+
+/// What a verb says: the results stand in the reply, and may be said now or behind a barrier.
+pub(crate) struct Answer {
+    done: Done,
+    barrier: Option<Barrier>,
+}
+
+impl Answer {
+    /// The results stand in the reply; nothing of them is a promise.
+    pub(crate) const fn new(done: Done) -> Self {
+        Self { done, barrier: None }
+    }
+
+    /// These results are true only when `barrier` has been waited for.
+    pub(crate) fn behind(self, barrier: Option<Barrier>) -> Self {
+        Self { barrier, ..self }
+    }
+
+    /// Hands the answer to the shell. What stands behind a barrier is kept until then; if the
+    /// barrier fails, a failure takes its place, with a body of `absent_words` words of "absent".
+    pub(crate) fn outcome(self, reply: &Encoder, start: Mark, absent_words: usize) -> Outcome {
+        let Some(barrier) = self.barrier else { return Outcome::Done(self.done) };
+        let Some(results) = reply.contiguous_since(start) else { return Outcome::SystemErr };
+        let (done, results) = (self.done, results.into());
+        Outcome::Deferred(Box::new(Promise { done, barrier, results, absent_words }))
+    }
+}
+
+/// Appends OK and its body.
+pub(crate) fn ok(reply: &mut Encoder, view: &View<'_>, body: &impl Encode) -> Answer {
+    end(reply, view, Nfsstat3::Ok, body)
+}
+
+/// Appends a failure and the body that goes with it.
+pub(crate) fn fail(
+    reply: &mut Encoder,
+    view: &View<'_>,
+    status: Status,
+    body: &impl Encode,
+) -> Answer {
+    end(reply, view, nfsstat3(status), body)
+}
+
+/// Appends a failure about which nothing more is known: a body in which everything optional is
+/// absent is so many words of zero, whichever verb it is of.
+pub(crate) fn absent(reply: &mut Encoder, status: u32, words: usize) {
+    reply.value(&status);
+    (0..words).for_each(|_| reply.value(&false));
+}
+
+fn end(reply: &mut Encoder, view: &View<'_>, status: Nfsstat3, body: &impl Encode) -> Answer {
+    reply.value(&status);
+    reply.value(body);
+    Answer::new(Done { status: status as u32, export: Some(view.export_id().0) })
+}
+
+/// Results that have been promised to nobody yet.
+struct Promise {
+    done: Done,
+    barrier: Barrier,
+    results: Box<[u8]>,
+    absent_words: usize,
+}
+
+impl Deferred for Promise {
+    fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
+        match self.barrier.wait() {
+            Ok(()) => {
+                reply.raw(&self.results);
+                self.done
+            }
+            Err(failure) => {
+                let status = broken(failure) as u32;
+                absent(reply, status, self.absent_words);
+                Done { status, ..self.done }
+            }
+        }
+    }
+}
+
+/// How a broken promise is told. It must not sound as if the call had never been made: that is IO,
+/// or what a full disk says when it finds out late.
+fn broken(failure: Status) -> Nfsstat3 {
+    match failure {
+        Status::NoSpc | Status::DQuot | Status::Stale => nfsstat3(failure),
+        _ => Nfsstat3::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_promise_never_asks_for_another_try() {
+        assert_eq!(broken(Status::Delay), Nfsstat3::Io);
+        assert_eq!(broken(Status::Io), Nfsstat3::Io);
+        assert_eq!(broken(Status::NoSpc), Nfsstat3::NoSpc);
+    }
+}

@@ -1,0 +1,94 @@
+//! What READDIR and READDIRPLUS have in common: pages of entries, written one after the other into
+//! the reply until one does not fit.
+
+mod cookie;
+mod page;
+
+use std::ops::ControlFlow;
+
+use comity_export::{Node, Seen, View};
+use comity_proto::nfs3::{Cookieverf3, DirlistHead, Fattr3, Nfsstat3};
+use comity_rpc::Done;
+use comity_vfs::{Attr, Listed, Result, Status, Wire};
+use comity_xdr::Encoder;
+
+use self::cookie::Position;
+use self::page::Page;
+use crate::answer::{Answer, fail};
+use crate::attributes::{attributes_now, fattr3};
+use crate::limits::LISTING_BYTES_MAX;
+
+/// Which state of a directory cookies are good for: any, since they outlive its changes. Zero, so
+/// that a client which never looked at the verifier is right, too.
+const COOKIEVERF: Cookieverf3 = [0; 8];
+
+/// What stands before the entries: attributes and verifier.
+const HEAD_BYTES: usize = (4 + Fattr3::BYTES) + 8;
+
+/// What a client wants to have listed.
+pub(crate) struct Wanted {
+    /// Behind which entry to go on; 0 from the start.
+    pub(crate) cookie: u64,
+    /// The verifier that came with the cookie.
+    pub(crate) cookieverf: Cookieverf3,
+    /// Most bytes of the result behind the status.
+    pub(crate) bytes_max: u32,
+    /// Most bytes of numbers, names and cookies. One entry is shown however few these are.
+    pub(crate) names_max: u32,
+    /// Whether handles and attributes are wanted.
+    pub(crate) listed: Listed,
+}
+
+/// Appends a page, or why there is none.
+pub(crate) fn answer(reply: &mut Encoder, view: &View<'_>, dir: &Node, wanted: &Wanted) -> Answer {
+    let start = reply.mark();
+    match list(reply, view, dir, wanted) {
+        Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),
+        Err(status) => {
+            reply.rollback(start);
+            fail(reply, view, status, &attributes_now(view, dir))
+        }
+    }
+}
+
+fn list(reply: &mut Encoder, view: &View<'_>, dir: &Node, wanted: &Wanted) -> Result<()> {
+    if wanted.cookie != 0 && wanted.cookieverf != COOKIEVERF {
+        return Err(Status::BadCookie);
+    }
+    let position = Position::from_wire(wanted.cookie);
+    reply.value(&Nfsstat3::Ok);
+    let start = reply.mark();
+    let head = reply.reserve(HEAD_BYTES);
+    let bytes_max = wanted.bytes_max.min(LISTING_BYTES_MAX) as usize;
+    let mut page = Page::new(reply, start, (bytes_max, wanted.names_max as usize), wanted.listed);
+    dots(&mut page, view, dir, position)?;
+    let attr = entries(&mut page, view, dir, position)?;
+    page.end()?;
+    let dir_attributes = Some(fattr3(&attr));
+    let told = DirlistHead { dir_attributes, cookieverf: COOKIEVERF };
+    reply.fill(head, |reply| reply.value(&told));
+    Ok(())
+}
+
+/// The directory itself and the one above stand first. If the one above is not to be had, it is not
+/// shown: a wrong number would be worse than none.
+fn dots(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Result<()> {
+    if from == Position::Start {
+        let seen = Seen { node: *dir, attr: view.getattr(dir)? };
+        let _ = page.dot(view, b".", &seen, Position::Dot);
+    }
+    if matches!(from, Position::Start | Position::Dot)
+        && let Ok(seen) = view.parent(dir)
+    {
+        let _ = page.dot(view, b"..", &seen, Position::DotDot);
+    }
+    Ok(())
+}
+
+/// The backend is asked even if there is no room left: only it knows whether the caller may list.
+fn entries(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Result<Attr<Wire>> {
+    view.readdir(dir, from.behind(), page.listed(), &mut |listing, seen| match page.is_full() {
+        true => ControlFlow::Break(()),
+        false => page.entry(view, listing, seen.as_ref()),
+    })
+}

@@ -1,0 +1,103 @@
+//! Cookies on the wire. A backend's are any numbers but 0, on ext4 hashes of 63 bits; `.` and `..`,
+//! which backends do not show, need two that are none of theirs.
+
+/// Behind `.` and behind `..`; a backend's cookies begin above.
+const DOT: u64 = 1;
+const DOT_DOT: u64 = 2;
+
+/// What ext4 says behind a directory's last entry: the largest signed number. It is said as it is,
+/// since Linux clients show cookies to programs as signed offsets.
+const LARGEST_OFFSET: u64 = i64::MAX as u64;
+
+/// Where a listing goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Position {
+    /// From the start.
+    Start,
+    /// Behind `.`.
+    Dot,
+    /// Behind `..`.
+    DotDot,
+    /// Behind the entry to which the backend gave this cookie.
+    Entry(u64),
+}
+
+impl Position {
+    /// Reads a cookie.
+    pub(super) const fn from_wire(cookie: u64) -> Self {
+        match cookie {
+            0 => Self::Start,
+            DOT => Self::Dot,
+            DOT_DOT => Self::DotDot,
+            LARGEST_OFFSET => Self::Entry(LARGEST_OFFSET),
+            // Two numbers before it were moved behind it.
+            _ if cookie > LARGEST_OFFSET && cookie <= LARGEST_OFFSET + DOT_DOT => {
+                Self::Entry(cookie - DOT_DOT - 1)
+            }
+            _ => Self::Entry(cookie - DOT_DOT),
+        }
+    }
+
+    /// The cookie that leads here. The two largest numbers of 64 bits are no cookies of any file
+    /// system; the sum does not pass them.
+    pub(super) const fn to_wire(self) -> u64 {
+        match self {
+            Self::Start => 0,
+            Self::Dot => DOT,
+            Self::DotDot => DOT_DOT,
+            Self::Entry(LARGEST_OFFSET) => LARGEST_OFFSET,
+            Self::Entry(cookie) => match cookie.saturating_add(DOT_DOT) {
+                shifted if cookie < LARGEST_OFFSET && shifted >= LARGEST_OFFSET => shifted + 1,
+                shifted => shifted,
+            },
+        }
+    }
+
+    /// Where the backend is to go on.
+    pub(super) const fn behind(self) -> u64 {
+        match self {
+            Self::Entry(cookie) => cookie,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn there_and_back(cookie: u64) {
+        let position = Position::Entry(cookie);
+        assert_eq!(Position::from_wire(position.to_wire()), position, "{cookie:#x}");
+    }
+
+    #[test]
+    fn numbers_near_the_edges_come_back() {
+        for position in [Position::Start, Position::Dot, Position::DotDot] {
+            assert_eq!(Position::from_wire(position.to_wire()), position);
+        }
+        (1..5).for_each(there_and_back);
+        (LARGEST_OFFSET - 5..LARGEST_OFFSET + 5).for_each(there_and_back);
+        there_and_back(u64::MAX - 2);
+    }
+
+    #[test]
+    fn the_end_of_ext4_stays_a_signed_offset() {
+        assert_eq!(Position::Entry(LARGEST_OFFSET).to_wire(), LARGEST_OFFSET);
+        // The largest hash that ext4 gives out below its end.
+        assert!(Position::Entry(0x7fff_fffe_ffff_ffff).to_wire() < LARGEST_OFFSET);
+    }
+
+    proptest! {
+        #[test]
+        fn every_cookie_comes_back(cookie in 1..u64::MAX - 1) {
+            there_and_back(cookie);
+        }
+
+        #[test]
+        fn every_number_from_the_wire_is_a_position(cookie in any::<u64>()) {
+            let _ = Position::from_wire(cookie).behind();
+        }
+    }
+}

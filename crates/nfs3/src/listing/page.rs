@@ -1,0 +1,126 @@
+use std::ops::ControlFlow;
+
+use comity_export::{Seen, View};
+use comity_proto::nfs3::{Entry3, Entryplus3};
+use comity_vfs::{Disk, Listed, Listing, Result, Status};
+use comity_xdr::{Encoder, Mark, Opaque, padding};
+
+use super::cookie::Position;
+use crate::attributes::fattr3;
+
+/// What stands behind the entries: "no more", and whether the directory ends here.
+const TAIL_BYTES: usize = 4 + 4;
+
+/// A page of entries that is being written, never longer than was asked for.
+pub(super) struct Page<'r> {
+    reply: &'r mut Encoder,
+    start: Mark,
+    bytes_max: usize,
+    names_left: usize,
+    listed: Listed,
+    entries: usize,
+    full: bool,
+}
+
+impl<'r> Page<'r> {
+    /// A page that begins at `start`, with at most so many bytes in all and of names.
+    pub(super) const fn new(
+        reply: &'r mut Encoder,
+        start: Mark,
+        (bytes_max, names_max): (usize, usize),
+        listed: Listed,
+    ) -> Self {
+        let (names_left, entries, full) = (names_max, 0, false);
+        Self { reply, start, bytes_max, names_left, listed, entries, full }
+    }
+
+    /// How much of each entry it shows.
+    pub(super) const fn listed(&self) -> Listed {
+        self.listed
+    }
+
+    /// Whether an entry has not found room.
+    pub(super) const fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Appends an entry as the backend shows it, whole or not at all.
+    pub(super) fn entry(
+        &mut self,
+        view: &View<'_>,
+        listing: &Listing<'_, Disk>,
+        seen: Option<&Seen>,
+    ) -> ControlFlow<()> {
+        let cookie = Position::Entry(listing.cookie).to_wire();
+        let (fileid, name) = (listing.fileid, Opaque(listing.name.bytes()));
+        self.append(view, &Entry3 { fileid, name, cookie }, seen)
+    }
+
+    /// Appends `.` or `..`, whole or not at all.
+    pub(super) fn dot(
+        &mut self,
+        view: &View<'_>,
+        name: &'static [u8],
+        seen: &Seen,
+        behind: Position,
+    ) -> ControlFlow<()> {
+        let (fileid, name, cookie) = (seen.attr.fileid, Opaque(name), behind.to_wire());
+        self.append(view, &Entry3 { fileid, name, cookie }, Some(seen))
+    }
+
+    /// Ends the page.
+    ///
+    /// # Errors
+    /// [`Status::TooSmall`] if there is no room for its end, or for not even one of the entries
+    /// that there are.
+    pub(super) fn end(self) -> Result<()> {
+        let room = self.reply.length_since(self.start) + TAIL_BYTES <= self.bytes_max;
+        if !room || self.full && self.entries == 0 {
+            return Err(Status::TooSmall);
+        }
+        self.reply.value(&false);
+        self.reply.value(&!self.full);
+        Ok(())
+    }
+
+    fn append(
+        &mut self,
+        view: &View<'_>,
+        entry: &Entry3<'_>,
+        seen: Option<&Seen>,
+    ) -> ControlFlow<()> {
+        let (before, names) = (self.reply.mark(), names_bytes(entry));
+        if self.full || names > self.names_left && self.entries > 0 {
+            self.full = true;
+            return ControlFlow::Break(());
+        }
+        self.reply.value(&true);
+        match self.listed {
+            Listed::Names => self.reply.value(entry),
+            Listed::Nodes => self.plus(view, entry, seen),
+        }
+        if self.reply.length_since(self.start) + TAIL_BYTES > self.bytes_max {
+            self.reply.rollback(before);
+            self.full = true;
+            return ControlFlow::Break(());
+        }
+        self.names_left = self.names_left.saturating_sub(names);
+        self.entries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn plus(&mut self, view: &View<'_>, entry: &Entry3<'_>, seen: Option<&Seen>) {
+        let sealed = seen.map(|seen| view.seal(&seen.node));
+        self.reply.value(&Entryplus3 {
+            entry: *entry,
+            name_attributes: seen.map(|seen| fattr3(&seen.attr)),
+            name_handle: sealed.as_ref().map(|sealed| Opaque(sealed.bytes())),
+        });
+    }
+}
+
+/// What an entry takes of `dircount`: number, name and cookie.
+const fn names_bytes(entry: &Entry3<'_>) -> usize {
+    let length = entry.name.0.len();
+    8 + 4 + length + padding(length) + 8
+}

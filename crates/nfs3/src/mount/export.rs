@@ -1,0 +1,36 @@
+//! EXPORT (RFC 1813, 5.2.5): what is offered to the caller, and as whom it is meant. What is offered
+//! to others only is not told, nor who they are.
+
+use std::os::unix::ffi::OsStrExt;
+
+use comity_export::{Client, Offered};
+use comity_proto::mount::{ExportLine, NAME_BYTES_MAX};
+use comity_rpc::Done;
+use comity_xdr::Encoder;
+
+use super::Mount;
+use crate::answer::Answer;
+use crate::request::{Request, Stop};
+
+pub(super) fn export(
+    _: &Mount,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
+    request.arguments::<()>()?;
+    let offered = request.plan.offered(request.visitor.peer().ip());
+    offered.iter().for_each(|offered| line(offered, reply));
+    reply.value(&false);
+    Ok(Answer::new(Done::default()))
+}
+
+/// A line without a group says "everybody".
+fn line(offered: &Offered<'_>, reply: &mut Encoder) {
+    let client = offered.client();
+    let name = client.to_string();
+    let name = name.as_bytes().get(..NAME_BYTES_MAX as usize).unwrap_or(name.as_bytes());
+    let groups = if *client == Client::Everybody { Vec::new() } else { vec![name] };
+    let path = offered.path().as_os_str().as_bytes();
+    reply.value(&true);
+    reply.value(&ExportLine { path, groups });
+}

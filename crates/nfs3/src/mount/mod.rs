@@ -1,0 +1,88 @@
+//! MOUNT version 3 (RFC 1813, appendix I): from a path to a first handle.
+
+mod dump;
+mod export;
+mod mnt;
+mod mounts;
+mod null;
+mod path;
+mod status;
+mod umnt;
+mod umntall;
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use comity_export::{Exports, Visitor};
+use comity_proto::mount::{PROGRAM, VERSION, procedure};
+use comity_rpc::{Call, Outcome, Program, Repeat};
+use comity_xdr::Encoder;
+
+use self::mounts::Mounts;
+use self::status::mountstat3;
+use crate::request::Request;
+use crate::table::{Row, Verb, row};
+
+/// The program MOUNT, version 3.
+pub struct Mount {
+    exports: Arc<Exports>,
+    mounts: Mounts,
+}
+
+impl Mount {
+    /// Gives out handles of `exports`.
+    #[must_use]
+    pub fn new(exports: Arc<Exports>) -> Self {
+        Self { exports, mounts: Mounts::default() }
+    }
+}
+
+impl Program<Visitor> for Mount {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn procedure_name(&self, _version: u32, procedure: u32) -> &'static str {
+        row(&VERBS, procedure).map_or("unknown", |row| row.name)
+    }
+
+    fn repeat(&self, _version: u32, _procedure: u32) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+        let Some(row) = row(&VERBS, call.header.procedure) else { return Outcome::ProcUnavail };
+        let plan = self.exports.current();
+        let request = Request::new(&plan, visitor, call);
+        row.perform(self, &request, reply, |status| mountstat3(status) as u32)
+    }
+}
+
+static VERBS: [Row<Mount>; 6] = [
+    verb(procedure::NULL, "NULL", null::null),
+    verb(procedure::MNT, "MNT", mnt::mnt),
+    verb(procedure::DUMP, "DUMP", dump::dump),
+    verb(procedure::UMNT, "UMNT", umnt::umnt),
+    verb(procedure::UMNTALL, "UMNTALL", umntall::umntall),
+    verb(procedure::EXPORT, "EXPORT", export::export),
+];
+
+const fn verb(number: u32, name: &'static str, verb: Verb<Mount>) -> Row<Mount> {
+    Row { number, name, repeat: Repeat::Harmless, absent_words: 0, verb }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_stands_at_its_number() {
+        for (at, row) in VERBS.iter().enumerate() {
+            assert_eq!(row.number as usize, at, "{}", row.name);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::limits::MOUNTS_MAX;
+
+/// Who has mounted what, as far as they told and since the server began: never to be relied upon
+/// (RFC 1813, 5.2.2), and of no consequence for what anybody may do.
+#[derive(Default)]
+pub(super) struct Mounts(Mutex<VecDeque<Mounted>>);
+
+/// Somebody has mounted something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mounted {
+    /// Who.
+    pub(super) client: IpAddr,
+    /// What: a path in plain form.
+    pub(super) path: Vec<u8>,
+}
+
+impl Mounts {
+    /// Notes a mount, once; the oldest makes room.
+    pub(super) fn add(&self, client: IpAddr, path: Vec<u8>) {
+        let mounted = Mounted { client: client.to_canonical(), path };
+        let mut mounts = self.lock();
+        mounts.retain(|other| *other != mounted);
+        if mounts.len() >= MOUNTS_MAX {
+            mounts.pop_front();
+        }
+        mounts.push_back(mounted);
+    }
+
+    /// Forgets a mount.
+    pub(super) fn remove(&self, client: IpAddr, path: &[u8]) {
+        let client = client.to_canonical();
+        self.lock().retain(|other| other.client != client || other.path != path);
+    }
+
+    /// Forgets all mounts of a client.
+    pub(super) fn remove_all(&self, client: IpAddr) {
+        let client = client.to_canonical();
+        self.lock().retain(|other| other.client != client);
+    }
+
+    /// Shows all of them, the oldest first.
+    pub(super) fn each(&self, show: impl FnMut(&Mounted)) {
+        self.lock().iter().for_each(show);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Mounted>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn paths(mounts: &Mounts) -> Vec<Vec<u8>> {
+        let mut paths = Vec::new();
+        mounts.each(|mounted| paths.push(mounted.path.clone()));
+        paths
+    }
+
+    #[test]
+    fn a_mount_is_noted_once_and_forgotten_by_its_client_only() {
+        let mounts = Mounts::default();
+        mounts.add(CLIENT, b"/a".to_vec());
+        mounts.add(CLIENT, b"/a".to_vec());
+        mounts.add(CLIENT, b"/b".to_vec());
+        assert_eq!(paths(&mounts), [b"/a", b"/b"]);
+        mounts.remove(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), b"/a");
+        assert_eq!(paths(&mounts), [b"/a", b"/b"]);
+        mounts.remove(CLIENT, b"/a");
+        assert_eq!(paths(&mounts), [b"/b"]);
+        let mapped = IpAddr::V6(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
+        mounts.remove_all(mapped);
+        assert!(paths(&mounts).is_empty());
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_the_oldest_goes_first() {
+        let mounts = Mounts::default();
+        for number in 0..=MOUNTS_MAX {
+            mounts.add(CLIENT, format!("/{number}").into_bytes());
+        }
+        let paths = paths(&mounts);
+        assert_eq!(paths.len(), MOUNTS_MAX);
+        assert_eq!(paths[0], b"/1");
+    }
+}

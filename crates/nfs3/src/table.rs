@@ -1,0 +1,52 @@
+use comity_rpc::{Outcome, Repeat};
+use comity_vfs::Status;
+use comity_xdr::Encoder;
+
+use crate::answer::{Answer, absent};
+use crate::request::{Request, Stop};
+
+/// A verb of the program `P`: from a request to its results, appended to the reply.
+pub(crate) type Verb<P> = fn(&P, &Request<'_>, &mut Encoder) -> Result<Answer, Stop>;
+
+/// A procedure of the program `P`.
+pub(crate) struct Row<P> {
+    /// Its number.
+    pub(crate) number: u32,
+    /// What the RFC calls it.
+    pub(crate) name: &'static str,
+    /// Whether it may be done twice.
+    pub(crate) repeat: Repeat,
+    /// Words of a failure's body in which everything is absent.
+    pub(crate) absent_words: usize,
+    /// What it does.
+    pub(crate) verb: Verb<P>,
+}
+
+impl<P> Row<P> {
+    /// Answers a call; `number` says a status in the program's own numbers.
+    pub(crate) fn perform(
+        &self,
+        program: &P,
+        request: &Request<'_>,
+        reply: &mut Encoder,
+        number: impl Fn(Status) -> u32,
+    ) -> Outcome {
+        let start = reply.mark();
+        match (self.verb)(program, request, reply) {
+            Ok(answer) => answer.outcome(reply, start, self.absent_words),
+            Err(Stop::Garbage) => Outcome::GarbageArgs,
+            Err(Stop::Denied(why)) => Outcome::Denied(why),
+            Err(Stop::Status(status)) => {
+                let status = number(status);
+                reply.rollback(start);
+                absent(reply, status, self.absent_words);
+                Outcome::Done(comity_rpc::Done { status, export: None })
+            }
+        }
+    }
+}
+
+/// The row of a procedure; each stands at its number.
+pub(crate) fn row<P>(rows: &'static [Row<P>], procedure: u32) -> Option<&'static Row<P>> {
+    rows.get(procedure as usize).filter(|row| row.number == procedure)
+}

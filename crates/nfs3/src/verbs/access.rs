@@ -1,0 +1,23 @@
+//! ACCESS (RFC 1813, 3.3.4): which of the rights asked for the caller has.
+
+use comity_export::Door;
+use comity_proto::nfs3::{Access3args, Access3resok};
+use comity_vfs::Access;
+use comity_xdr::Encoder;
+
+use crate::answer::{Answer, fail, ok};
+use crate::attributes::{attributes_now, fattr3};
+use crate::program::Nfs3;
+use crate::request::{Request, Stop};
+
+pub(super) fn access(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+    let args = request.arguments::<Access3args<'_>>()?;
+    let (view, node) = request.enter(Door::Handle(args.object.0))?;
+    Ok(match view.access(&node, Access::from_bits(args.access)) {
+        Ok((granted, attr)) => {
+            let obj_attributes = Some(fattr3(&attr));
+            ok(reply, &view, &Access3resok { obj_attributes, access: granted.bits() })
+        }
+        Err(status) => fail(reply, &view, status, &attributes_now(&view, &node)),
+    })
+}

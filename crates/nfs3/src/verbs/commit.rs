@@ -1,0 +1,29 @@
+//! COMMIT (RFC 1813, 3.3.21): all that was written to a file is on stable storage when this is
+//! answered. Offset and count are not looked at: the whole file is put there, which is allowed and
+//! costs the same.
+
+use comity_export::Door;
+use comity_proto::nfs3::{Commit3args, Commit3resok, WccData};
+use comity_xdr::Encoder;
+
+use crate::answer::{Answer, fail, ok};
+use crate::attributes::fattr3;
+use crate::program::Nfs3;
+use crate::request::{Request, Stop};
+
+pub(super) fn commit(
+    nfs: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
+    let args = request.arguments::<Commit3args<'_>>()?;
+    let (view, node) = request.enter(Door::Handle(args.file.0))?;
+    Ok(match view.getattr(&node) {
+        Ok(attr) => {
+            let file_wcc = WccData { before: None, after: Some(fattr3(&attr)) };
+            let body = Commit3resok { file_wcc, verf: nfs.verifier() };
+            ok(reply, &view, &body).behind(Some(view.barrier(&node)))
+        }
+        Err(status) => fail(reply, &view, status, &WccData::default()),
+    })
+}

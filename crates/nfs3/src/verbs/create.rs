@@ -1,0 +1,32 @@
+//! CREATE (RFC 1813, 3.3.8): makes a regular file. An exclusive one is known by the client's verifier,
+//! which the backend keeps with the file, so that a retry after a restart finds its own.
+
+use comity_export::Door;
+use comity_proto::nfs3::{Create3args, Createhow3};
+use comity_vfs::{Create, Result, Wire};
+use comity_xdr::Encoder;
+
+use super::made;
+use crate::answer::Answer;
+use crate::program::Nfs3;
+use crate::request::{Request, Stop};
+use crate::settings::set_attr;
+
+pub(super) fn create(
+    _: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> std::result::Result<Answer, Stop> {
+    let Create3args { place, how } = request.arguments()?;
+    let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
+    let made = wanted(&how).and_then(|how| view.create(&dir, place.name.0, &how));
+    Ok(made::answer(reply, &view, &dir, made))
+}
+
+fn wanted(how: &Createhow3) -> Result<Create<Wire>> {
+    Ok(match how {
+        Createhow3::Unchecked(wanted) => Create::Unchecked(set_attr(wanted)?),
+        Createhow3::Guarded(wanted) => Create::Guarded(set_attr(wanted)?),
+        Createhow3::Exclusive(verifier) => Create::Exclusive(*verifier),
+    })
+}

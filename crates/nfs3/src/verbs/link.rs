@@ -1,0 +1,30 @@
+//! LINK (RFC 1813, 3.3.15): gives an object one name more; the directory and the object's count of
+//! links are stable before it is said.
+
+use comity_export::Door;
+use comity_proto::nfs3::{Link3args, Link3wcc};
+use comity_xdr::Encoder;
+
+use crate::answer::{Answer, fail, ok};
+use crate::attributes::{attributes_now, fattr3, wcc_data, wcc_now};
+use crate::program::Nfs3;
+use crate::request::{Request, Stop};
+
+pub(super) fn link(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+    let Link3args { file, link } = request.arguments()?;
+    let (view, node) = request.enter(Door::Handle(file.0))?;
+    let dir = view.admit(link.dir.0)?;
+    Ok(match view.link(&node, &dir, link.name.0) {
+        Ok(linked) => {
+            let file_attributes = Some(fattr3(&linked.value));
+            let linkdir_wcc = wcc_data(&linked.change);
+            let barrier = view.change_barrier(&dir, Some(&node));
+            ok(reply, &view, &Link3wcc { file_attributes, linkdir_wcc }).behind(barrier)
+        }
+        Err(status) => {
+            let file_attributes = attributes_now(&view, &node);
+            let linkdir_wcc = wcc_now(&view, &dir);
+            fail(reply, &view, status, &Link3wcc { file_attributes, linkdir_wcc })
+        }
+    })
+}

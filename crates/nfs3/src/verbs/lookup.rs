@@ -1,0 +1,27 @@
+//! LOOKUP (RFC 1813, 3.3.3): what a name in a directory stands for.
+
+use comity_export::Door;
+use comity_proto::nfs3::{Diropargs3, Lookup3resok};
+use comity_xdr::{Encoder, Opaque};
+
+use crate::answer::{Answer, fail, ok};
+use crate::attributes::{attributes_now, fattr3};
+use crate::program::Nfs3;
+use crate::request::{Request, Stop};
+
+pub(super) fn lookup(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+    let args = request.arguments::<Diropargs3<'_>>()?;
+    let (view, dir) = request.enter(Door::Handle(args.dir.0))?;
+    Ok(match view.lookup(&dir, args.name.0) {
+        Ok((seen, dir_attr)) => {
+            let sealed = view.seal(&seen.node);
+            let body = Lookup3resok {
+                object: Opaque(sealed.bytes()),
+                obj_attributes: Some(fattr3(&seen.attr)),
+                dir_attributes: dir_attr.as_ref().map(fattr3),
+            };
+            ok(reply, &view, &body)
+        }
+        Err(status) => fail(reply, &view, status, &attributes_now(&view, &dir)),
+    })
+}

@@ -1,0 +1,18 @@
+//! MKDIR (RFC 1813, 3.3.9): makes a directory.
+
+use comity_export::Door;
+use comity_proto::nfs3::Mkdir3args;
+use comity_xdr::Encoder;
+
+use super::made;
+use crate::answer::Answer;
+use crate::program::Nfs3;
+use crate::request::{Request, Stop};
+use crate::settings::set_attr;
+
+pub(super) fn mkdir(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+    let Mkdir3args { place, attributes } = request.arguments()?;
+    let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
+    let made = set_attr(&attributes).and_then(|set| view.mkdir(&dir, place.name.0, &set));
+    Ok(made::answer(reply, &view, &dir, made))
+}

@@ -1,0 +1,13 @@
+//! NULL (RFC 1813, 3.3.0): does nothing, for anybody; clients ping with it and measure.
+
+use comity_rpc::Done;
+use comity_xdr::Encoder;
+
+use crate::answer::Answer;
+use crate::program::Nfs3;
+use crate::request::{Request, Stop};
+
+pub(super) fn null(_: &Nfs3, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
+    request.arguments::<()>()?;
+    Ok(Answer::new(Done::default()))
+}

@@ -1,0 +1,63 @@
+//! READ (RFC 1813, 3.3.6): bytes of a file, straight from the backend into the reply, or as a
+//! stretch of the file for the shell to send.
+
+use comity_export::{Door, Node, View};
+use comity_proto::nfs3::{Fattr3, Nfsstat3, PostOpAttr, Read3args};
+use comity_rpc::Done;
+use comity_vfs::{Data, Read, ReadInto, Result, Wire};
+use comity_xdr::Encoder;
+
+use crate::answer::{Answer, fail};
+use crate::attributes::{attributes_now, fattr3};
+use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
+use crate::program::Nfs3;
+use crate::request::{Request, Stop};
+
+/// What stands before the data: status, attributes, count, eof, and the data's length.
+const HEAD_BYTES: usize = 4 + (4 + Fattr3::BYTES) + 4 + 4 + 4;
+
+pub(super) fn read(
+    _: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> std::result::Result<Answer, Stop> {
+    let args = request.arguments::<Read3args<'_>>()?;
+    let (view, node) = request.enter(Door::Handle(args.file.0))?;
+    let start = reply.mark();
+    Ok(match read_into(&view, &node, &args, reply) {
+        Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),
+        Err(status) => {
+            reply.rollback(start);
+            fail(reply, &view, status, &attributes_now(&view, &node))
+        }
+    })
+}
+
+fn read_into(
+    view: &View<'_>,
+    node: &Node,
+    args: &Read3args<'_>,
+    reply: &mut Encoder,
+) -> Result<()> {
+    let head = reply.reserve(HEAD_BYTES);
+    let count = args.count.min(TRANSFER_BYTES_MAX);
+    let by_reference_from = BY_REFERENCE_FROM_BYTES;
+    let mut into = ReadInto { bytes: reply.bytes_mut(), by_reference_from };
+    let read = view.read(node, args.offset, count, &mut into)?;
+    let length = read.data.length();
+    if let Data::File { file, offset, length } = &read.data {
+        reply.file(file.clone(), *offset, *length);
+    }
+    reply.pad(length as usize);
+    reply.fill(head, |reply| write_head(reply, &read, length));
+    Ok(())
+}
+
+fn write_head(reply: &mut Encoder, read: &Read<Wire>, length: u32) {
+    let file_attributes: PostOpAttr = Some(fattr3(&read.attr));
+    reply.value(&Nfsstat3::Ok);
+    reply.value(&file_attributes);
+    reply.value(&length);
+    reply.value(&read.eof);
+    reply.value(&length);
+}

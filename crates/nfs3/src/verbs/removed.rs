@@ -1,0 +1,20 @@
+use comity_export::{Node, View};
+use comity_vfs::{Change, Result, Wire};
+use comity_xdr::Encoder;
+
+use crate::answer::{Answer, fail, ok};
+use crate::attributes::{wcc_data, wcc_now};
+
+/// What REMOVE and RMDIR say alike: what the removal did to the directory; it is stable before it
+/// is said.
+pub(super) fn answer(
+    reply: &mut Encoder,
+    view: &View<'_>,
+    dir: &Node,
+    change: Result<Change<Wire>>,
+) -> Answer {
+    match change {
+        Ok(change) => ok(reply, view, &wcc_data(&change)).behind(view.change_barrier(dir, None)),
+        Err(status) => fail(reply, view, status, &wcc_now(view, dir)),
+    }
+}

@@ -1,1 +1,23 @@
+//! Load generators and measurements at the level of the protocol.
+//!
+//! **Answers:** what an operation costs a server, in its own processor time and in time a client
+//! waits, beside other servers measured in alternation in the same run: a minimal one that does
+//! nothing but the one system call ([`raw`]), and nfs-ganesha where it is installed.
+//!
+//! **May not know:** how the server that is measured works inside.
 
+pub mod command;
+mod connection;
+pub mod layout;
+pub mod limits;
+pub mod load;
+pub mod nfs;
+mod operation;
+mod outbox;
+pub mod process;
+pub mod raw;
+pub mod script;
+pub mod table;
+pub mod target;
+
+pub use operation::{OPERATIONS, Operation, Stable};

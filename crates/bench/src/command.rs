@@ -1,0 +1,132 @@
+//! The command line of `comity-bench`.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+
+use crate::layout::Layout;
+use crate::load::{Client, Load, Stop};
+use crate::nfs::{Caller, Prober};
+use crate::operation::Operation;
+use crate::process;
+use crate::raw::{self, Pages};
+use crate::table;
+
+#[derive(Parser)]
+#[command(name = "comity-bench")]
+struct Arguments {
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+#[derive(Subcommand)]
+enum Tool {
+    /// Measure, and print the table.
+    Table(table::Options),
+    /// Make the tree of files that is measured.
+    Layout {
+        /// An empty directory.
+        directory: PathBuf,
+    },
+    /// Serve a tree with the minimal server.
+    RawServer {
+        /// The tree.
+        directory: PathBuf,
+        /// The port on loopback.
+        #[arg(long)]
+        port: u16,
+    },
+    /// Load a server that is running on a tree.
+    Load(LoadArguments),
+}
+
+#[derive(Args)]
+struct LoadArguments {
+    /// The server.
+    address: SocketAddr,
+    /// The tree it serves, exported under this path.
+    directory: PathBuf,
+    /// What to ask for.
+    #[arg(long, default_value = "getattr")]
+    operation: Operation,
+    /// Connections.
+    #[arg(long, default_value_t = 4)]
+    connections: usize,
+    /// Calls outstanding on each.
+    #[arg(long, default_value_t = 8)]
+    depth: usize,
+    /// How long.
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// The server's process, for its processor time.
+    #[arg(long)]
+    process: Option<u32>,
+    /// It is the minimal server.
+    #[arg(long)]
+    raw: bool,
+}
+
+/// Does what the command line says.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run(Arguments::parse().tool) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("comity-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(tool: Tool) -> Result<ExitCode> {
+    match tool {
+        Tool::Table(options) => {
+            let met = table::run(&options)?;
+            return Ok(if options.check && !met { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        }
+        Tool::Layout { directory } => Layout::build(&directory).map(|_| ())?,
+        Tool::RawServer { directory, port } => {
+            let listener = TcpListener::bind(("127.0.0.1", port)).context("bind")?;
+            raw::serve(&Layout::at(&directory), listener)?;
+        }
+        Tool::Load(arguments) => load(&arguments)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(arguments: &LoadArguments) -> Result<()> {
+    let layout = Layout::at(&arguments.directory);
+    let created = format!("created-{}", std::process::id());
+    layout.directory(&created)?;
+    let pages = Pages { created, listed: vec![Layout::SMALL.to_owned()] };
+    let script = if arguments.raw {
+        raw::script(&layout, arguments.operation, &pages)?
+    } else {
+        let mut caller = Caller::connect(arguments.address)?;
+        let root = caller.mount(layout.root())?;
+        Prober { caller: &mut caller, root }.script(arguments.operation, &pages)?
+    };
+    process::pin(None, &[crate::target::LOAD_PROCESSOR])?;
+    let mut client = Client::connect(arguments.address, arguments.connections)?;
+    let stop = Stop::After(Duration::from_secs_f64(arguments.seconds));
+    let cpu = || arguments.process.map_or(Ok(0), process::cpu_nanoseconds);
+    let (before, own) = (cpu()?, process::cpu_nanoseconds(std::process::id())?);
+    let outcome = client.run(&script, Load { depth: arguments.depth, stop })?;
+    let used = cpu()? - before;
+    let own = process::cpu_nanoseconds(std::process::id())? - own;
+    let units = outcome.units as f64;
+    println!(
+        "{}: {:.0} /s, server {:.3} us, load {:.3} us each; p50 {:.1} us, p99 {:.1} us a call",
+        arguments.operation,
+        units / outcome.seconds,
+        used as f64 / 1e3 / units,
+        own as f64 / 1e3 / units,
+        outcome.latency.value_at_quantile(0.5) as f64 / 1e3,
+        outcome.latency.value_at_quantile(0.99) as f64 / 1e3,
+    );
+    Ok(())
+}

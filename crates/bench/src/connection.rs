@@ -1,0 +1,167 @@
+use std::io::{self, ErrorKind, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::limits::{INBOX_BYTES, REPLY_BYTES_MAX};
+use crate::outbox::Outbox;
+use crate::script::Script;
+
+/// One connection with calls outstanding on it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    outbox: Outbox,
+    inbox: Box<[u8]>,
+    filled: Range,
+    slots: Vec<Slot>,
+    /// Calls sent so far, for choosing among the script's templates.
+    turn: u64,
+}
+
+/// The received bytes not yet looked at.
+#[derive(Debug, Default, Clone, Copy)]
+struct Range {
+    start: usize,
+    end: usize,
+}
+
+/// A place for one outstanding call.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    /// Counts the calls that used the slot; the high half of their xids.
+    generation: u16,
+    pending: Option<Pending>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    template: usize,
+    sent: Instant,
+}
+
+/// A reply that was right.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reply {
+    pub(crate) slot: usize,
+    pub(crate) units: u32,
+    pub(crate) sent: Instant,
+}
+
+/// What distinguishes one call from others of the script.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Next {
+    pub(crate) slot: usize,
+    /// Which connection of how many this is.
+    pub(crate) place: u64,
+    pub(crate) places: u64,
+    /// A number that no other call has.
+    pub(crate) serial: u64,
+    pub(crate) now: Instant,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address).with_context(|| format!("connect {address}"))?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream,
+            outbox: Outbox::default(),
+            inbox: vec![0; INBOX_BYTES].into(),
+            filled: Range::default(),
+            slots: Vec::new(),
+            turn: 0,
+        })
+    }
+
+    pub(crate) const fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Makes room for `depth` calls at a time.
+    pub(crate) fn resize(&mut self, depth: usize) {
+        self.slots.resize(depth, Slot { generation: 0, pending: None });
+    }
+
+    /// Queues the script's next call in a free slot.
+    pub(crate) fn issue(&mut self, script: &Script, next: Next) {
+        let template = script.choose(self.turn * next.places + next.place);
+        self.turn += 1;
+        let slot = &mut self.slots[next.slot];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.pending = Some(Pending { template, sent: next.now });
+        let xid = u32::from(slot.generation) << 16 | next.slot as u32;
+        self.outbox.add(script, template, xid, next.serial);
+    }
+
+    /// Sends what is queued.
+    pub(crate) fn flush(&mut self, script: &Script) -> io::Result<()> {
+        self.outbox.flush(&self.stream, &script.payload)
+    }
+
+    /// Whether calls wait for room in the socket.
+    pub(crate) fn is_choked(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// Reads what has arrived, once; says whether there may be more.
+    pub(crate) fn receive(&mut self) -> Result<bool> {
+        self.make_room();
+        let room = &mut self.inbox[self.filled.end..];
+        let wanted = room.len();
+        match (&self.stream).read(room) {
+            Ok(0) => bail!("the server closed the connection"),
+            Ok(got) => {
+                self.filled.end += got;
+                Ok(got == wanted)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error).context("receive"),
+        }
+    }
+
+    /// Takes the next whole reply and holds it against what its call expects.
+    pub(crate) fn next_reply(&mut self, script: &Script) -> Result<Option<Reply>> {
+        let bytes = &self.inbox[self.filled.start..self.filled.end];
+        let Some((mark, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
+        let length = record_length(*mark)?;
+        let Some(record) = rest.get(..length) else { return Ok(None) };
+        let reply = settle(&mut self.slots, script, record)?;
+        self.filled.start += 4 + length;
+        Ok(Some(reply))
+    }
+
+    fn make_room(&mut self) {
+        let Range { start, end } = self.filled;
+        if start == end {
+            self.filled = Range::default();
+        } else if self.inbox.len() - end < REPLY_BYTES_MAX / 2 {
+            self.inbox.copy_within(start..end, 0);
+            self.filled = Range { start: 0, end: end - start };
+        }
+    }
+}
+
+/// The length in a record mark; replies of several fragments are not expected.
+fn record_length(mark: [u8; 4]) -> Result<usize> {
+    let mark = u32::from_be_bytes(mark);
+    let length = (mark & !(1 << 31)) as usize;
+    ensure!(mark >> 31 == 1, "a reply in several fragments");
+    ensure!((4..=REPLY_BYTES_MAX).contains(&length), "a reply of {length} bytes");
+    Ok(length)
+}
+
+fn settle(slots: &mut [Slot], script: &Script, record: &[u8]) -> Result<Reply> {
+    let xid = record.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+    let number = (xid & 0xffff) as usize;
+    let slot = slots.get_mut(number).with_context(|| format!("a reply of unknown xid {xid:#x}"))?;
+    ensure!(u32::from(slot.generation) == xid >> 16, "a reply of old xid {xid:#x}");
+    let pending = slot.pending.take().with_context(|| format!("a second reply to {xid:#x}"))?;
+    let template = &script.templates[pending.template];
+    if let Err(wrong) = template.expect.check(record) {
+        bail!("wrong reply to call {}: {}", pending.template, wrong.0);
+    }
+    Ok(Reply { slot: number, units: template.units, sent: pending.sent })
+}

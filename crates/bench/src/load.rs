@@ -1,0 +1,176 @@
+//! The load generator: some connections, some calls outstanding on each, one thread.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use hdrhistogram::Histogram;
+use rustix::event::epoll;
+use rustix::fd::OwnedFd;
+use rustix::time::Timespec;
+
+use crate::connection::{Connection, Next};
+use crate::limits::{DEPTH_MAX, SILENCE_SECONDS_MAX};
+use crate::script::Script;
+
+/// The longest latency that is told from longer ones: far above what ends a run.
+const LATENCY_NANOSECONDS_MAX: u64 = 100_000_000_000;
+
+/// Connections to one server, open from one load to the next.
+#[derive(Debug)]
+pub struct Client {
+    connections: Vec<Connection>,
+    epoll: OwnedFd,
+    /// The number of the next call; never used twice.
+    serial: u64,
+}
+
+/// How many calls are outstanding on each connection, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Calls outstanding on each connection.
+    pub depth: usize,
+    /// When no more calls are made; those that are out are still waited for.
+    pub stop: Stop,
+}
+
+/// The end of a load.
+#[derive(Debug, Clone, Copy)]
+pub enum Stop {
+    /// After a time.
+    After(Duration),
+    /// After so many calls.
+    Calls(u64),
+}
+
+/// What a load did.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Calls answered.
+    pub calls: u64,
+    /// What they count for: calls, or entries of directories.
+    pub units: u64,
+    /// From the first call to the last reply.
+    pub seconds: f64,
+    /// From a call's encoding to its reply, in nanoseconds.
+    pub latency: Histogram<u64>,
+}
+
+/// A load in progress.
+struct Run<'a> {
+    client: &'a mut Client,
+    script: &'a Script,
+    load: Load,
+    started: Instant,
+    now: Instant,
+    issued: u64,
+    outcome: Outcome,
+}
+
+impl Client {
+    /// Opens connections.
+    ///
+    /// # Errors
+    /// The server does not answer, or we run out of descriptors.
+    pub fn connect(address: SocketAddr, connections: usize) -> Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll_create")?;
+        let connections: Vec<_> =
+            (0..connections).map(|_| Connection::open(address)).collect::<Result<_>>()?;
+        for (place, connection) in connections.iter().enumerate() {
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+            let data = epoll::EventData::new_u64(place as u64);
+            epoll::add(&epoll, connection.stream(), data, flags).context("epoll_ctl")?;
+        }
+        Ok(Self { connections, epoll, serial: 0 })
+    }
+
+    /// Makes the script's calls until the load is over and all are answered.
+    ///
+    /// # Errors
+    /// A wrong reply, a closed connection, a server that says nothing for
+    /// [`SILENCE_SECONDS_MAX`] seconds.
+    pub fn run(&mut self, script: &Script, load: Load) -> Result<Outcome> {
+        ensure!((1..DEPTH_MAX).contains(&load.depth), "depth must be 1 to {DEPTH_MAX}");
+        let started = Instant::now();
+        let latency = Histogram::new_with_bounds(1, LATENCY_NANOSECONDS_MAX, 3)?;
+        let outcome = Outcome { calls: 0, units: 0, seconds: 0.0, latency };
+        Run { client: self, script, load, started, now: started, issued: 0, outcome }.finish()
+    }
+}
+
+impl Run<'_> {
+    fn finish(mut self) -> Result<Outcome> {
+        self.fill()?;
+        let mut events = Vec::with_capacity(self.client.connections.len());
+        while self.outcome.calls < self.issued {
+            wait(&self.client.epoll, &mut events)?;
+            self.now = Instant::now();
+            for event in &events {
+                self.serve(event.data.u64() as usize)?;
+            }
+        }
+        self.outcome.seconds = self.started.elapsed().as_secs_f64();
+        Ok(self.outcome)
+    }
+
+    fn fill(&mut self) -> Result<()> {
+        for place in 0..self.client.connections.len() {
+            self.client.connections[place].resize(self.load.depth);
+            for slot in 0..self.load.depth {
+                self.issue(place, slot);
+            }
+            self.client.connections[place].flush(self.script)?;
+        }
+        Ok(())
+    }
+
+    fn issue(&mut self, place: usize, slot: usize) {
+        let over = match self.load.stop {
+            Stop::After(time) => self.now - self.started >= time,
+            Stop::Calls(most) => self.issued >= most,
+        };
+        if over {
+            return;
+        }
+        let places = self.client.connections.len() as u64;
+        let serial = self.client.serial;
+        let next = Next { slot, place: place as u64, places, serial, now: self.now };
+        self.client.serial += 1;
+        self.issued += 1;
+        self.client.connections[place].issue(self.script, next);
+    }
+
+    /// Takes the replies that are there and makes a new call for each.
+    fn serve(&mut self, place: usize) -> Result<()> {
+        if self.client.connections[place].is_choked() {
+            self.client.connections[place].flush(self.script)?;
+        }
+        loop {
+            let more = self.client.connections[place].receive()?;
+            while let Some(reply) = self.client.connections[place].next_reply(self.script)? {
+                let latency = (self.now - reply.sent).as_nanos() as u64;
+                self.outcome.latency.saturating_record(latency);
+                self.outcome.calls += 1;
+                self.outcome.units += u64::from(reply.units);
+                self.issue(place, reply.slot);
+            }
+            self.client.connections[place].flush(self.script)?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>) -> Result<()> {
+    let silence = Timespec { tv_sec: SILENCE_SECONDS_MAX.into(), tv_nsec: 0 };
+    events.clear();
+    loop {
+        match epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&silence)) {
+            Ok(0) => bail!("the server said nothing for {SILENCE_SECONDS_MAX} s"),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).context("epoll_wait"),
+        }
+    }
+}

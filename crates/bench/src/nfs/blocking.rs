@@ -1,0 +1,188 @@
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use comity_proto::mount::{self, Dirpath, MountOk, Mountstat3};
+use comity_proto::nfs3::{self, Diropargs3, Filename3, Lookup3res, NfsFh3, Result3};
+use comity_rpc::{AuthSys, CallHeader, Flavor, OpaqueAuth};
+use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
+
+use crate::layout::CALLER;
+use crate::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
+
+/// One connection on which one call is made at a time, for finding out what a load needs.
+#[derive(Debug)]
+pub struct Caller {
+    stream: TcpStream,
+    credential: Vec<u8>,
+    xid: u32,
+}
+
+/// Bytes of a successful reply before its results: xid, REPLY, MSG_ACCEPTED, verifier, SUCCESS.
+const REPLY_HEADER: [u32; 5] = [1, 0, 0, 0, 0];
+pub(super) const RESULTS_AT: usize = 24;
+
+impl Caller {
+    /// Connects; calls are made as user and group [`CALLER`].
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub fn connect(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address).with_context(|| format!("connect {address}"))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(SILENCE_SECONDS_MAX.into())))?;
+        Ok(Self { stream, credential: credential(), xid: 0 })
+    }
+
+    /// The handle of an export (MNT); the MOUNT program must be served on the same port.
+    ///
+    /// # Errors
+    /// Refused, or no answer.
+    pub fn mount(&mut self, path: &Path) -> Result<Vec<u8>> {
+        let path = Opaque(path.as_os_str().as_bytes());
+        let arguments = encoded::<Dirpath<'_>>(&path);
+        let program = (mount::PROGRAM, mount::VERSION, mount::procedure::MNT);
+        let record = self.call(&self.header(program), &arguments)?;
+        let mut results = Decoder::new(&record[RESULTS_AT..]);
+        match results.value::<Mountstat3>()? {
+            Mountstat3::Ok => Ok(results.value::<MountOk<'_>>()?.handle.0.to_vec()),
+            status => bail!("MNT is answered {status:?}"),
+        }
+    }
+
+    /// The handle of a name in a directory (LOOKUP).
+    ///
+    /// # Errors
+    /// It is not there, or no answer.
+    pub fn lookup(&mut self, dir: &[u8], name: &str) -> Result<Vec<u8>> {
+        let place = Diropargs3 { dir: Opaque(dir), name: Opaque::<{ NAME_MAX }>(name.as_bytes()) };
+        let (_, record) = self.nfs(nfs3::procedure::LOOKUP, &place)?;
+        match Decoder::whole::<Lookup3res<'_>>(&record[RESULTS_AT..])? {
+            Result3::Ok(found) => Ok(found.object.0.to_vec()),
+            Result3::Fail(status, _) => bail!("LOOKUP {name} is answered {status:?}"),
+        }
+    }
+
+    /// The handle of a path below a directory.
+    ///
+    /// # Errors
+    /// As [`Caller::lookup`].
+    pub fn walk(&mut self, root: &[u8], path: &str) -> Result<Vec<u8>> {
+        path.split('/').try_fold(root.to_vec(), |handle, name| self.lookup(&handle, name))
+    }
+
+    /// Makes an NFS call: gives the record that was sent, its mark included, and the reply's record,
+    /// whose results begin at byte 24.
+    ///
+    /// # Errors
+    /// Not answered, or not accepted.
+    pub fn nfs(&mut self, procedure: u32, arguments: &impl Encode) -> Result<(Vec<u8>, Vec<u8>)> {
+        let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
+        let arguments = encoded(arguments);
+        let call = record(&header, &arguments);
+        Ok((call, self.call(&header, &arguments)?))
+    }
+
+    /// The bytes of an NFS call with `payload` bytes to come behind it.
+    pub(super) fn call_before(
+        &self,
+        procedure: u32,
+        arguments: &impl Encode,
+        payload: usize,
+    ) -> Vec<u8> {
+        let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
+        let mut call = record(&header, &encoded(arguments));
+        let mark = 1 << 31 | (call.len() - 4 + payload) as u32;
+        call[..4].copy_from_slice(&mark.to_be_bytes());
+        call
+    }
+
+    /// Sends a record as it is and gives the reply's.
+    pub(super) fn exchange(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
+        parts.iter().try_for_each(|part| self.stream.write_all(part)).context("send")?;
+        let mut mark = [0; 4];
+        self.stream.read_exact(&mut mark).context("receive")?;
+        let mark = u32::from_be_bytes(mark);
+        let length = (mark & !(1 << 31)) as usize;
+        ensure!(mark >> 31 == 1 && length <= REPLY_BYTES_MAX, "record mark {mark:#x}");
+        let mut reply = vec![0; length];
+        self.stream.read_exact(&mut reply).context("receive")?;
+        accepted(&reply)?;
+        Ok(reply)
+    }
+
+    fn call(&mut self, header: &[u8], arguments: &[u8]) -> Result<Vec<u8>> {
+        self.xid = self.xid.wrapping_add(1);
+        let mut call = record(header, arguments);
+        call[4..8].copy_from_slice(&self.xid.to_be_bytes());
+        let reply = self.exchange(&[&call])?;
+        ensure!(reply[..4] == self.xid.to_be_bytes(), "a reply to another call");
+        Ok(reply)
+    }
+
+    fn header(&self, (program, version, procedure): (u32, u32, u32)) -> Vec<u8> {
+        encoded(&CallHeader {
+            xid: 0,
+            program,
+            version,
+            procedure,
+            credential: OpaqueAuth { flavor: Flavor::SYS, body: Opaque(&self.credential) },
+            verifier: OpaqueAuth::NONE,
+        })
+    }
+}
+
+/// The longest name the vocabulary reads.
+pub(super) const NAME_MAX: u32 = nfs3::NAME_BYTES_MAX;
+
+/// A handle as an argument.
+pub(super) const fn fh(handle: &[u8]) -> NfsFh3<'_> {
+    Opaque(handle)
+}
+
+/// A name as an argument.
+pub(super) const fn filename(name: &[u8]) -> Filename3<'_> {
+    Opaque(name)
+}
+
+/// Results of a reply that was accepted.
+pub(super) fn results<'a, T: Decode<'a>>(reply: &'a [u8]) -> Result<T> {
+    Ok(Decoder::whole(&reply[RESULTS_AT..])?)
+}
+
+fn accepted(reply: &[u8]) -> Result<()> {
+    let words: Vec<u32> = (4..RESULTS_AT)
+        .step_by(4)
+        .filter_map(|at| reply.get(at..at + 4)?.first_chunk())
+        .map(|word| u32::from_be_bytes(*word))
+        .collect();
+    ensure!(words == REPLY_HEADER, "not accepted: {words:?}");
+    Ok(())
+}
+
+fn credential() -> Vec<u8> {
+    let root = rustix::process::geteuid().is_root();
+    let id = if root { CALLER } else { rustix::process::getuid().as_raw() };
+    let gid = if root { CALLER } else { rustix::process::getgid().as_raw() };
+    encoded(&AuthSys {
+        stamp: 0,
+        machine_name: Opaque(b"comity-bench"),
+        uid: id,
+        gid,
+        gids: Counted(vec![gid]),
+    })
+}
+
+fn encoded<T: Encode>(value: &T) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    encoder.value(value);
+    encoder.bytes().to_vec()
+}
+
+fn record(header: &[u8], arguments: &[u8]) -> Vec<u8> {
+    let mark = 1 << 31 | (header.len() + arguments.len()) as u32;
+    [&mark.to_be_bytes(), header, arguments].concat()
+}

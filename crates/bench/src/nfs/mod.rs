@@ -1,0 +1,10 @@
+//! NFS version 3 as a client speaks it: one call at a time to learn handles and what replies look
+//! like, and the scripts for the load generator.
+
+mod blocking;
+mod listing;
+mod script;
+
+pub use blocking::Caller;
+pub use listing::{Page, list};
+pub use script::Prober;

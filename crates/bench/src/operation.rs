@@ -1,0 +1,69 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// One kind of request, in the shape in which it is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Nothing: the cost of a call itself.
+    Null,
+    /// Attributes of the files of [`Layout::small`](crate::layout::Layout::small), in turn.
+    Getattr,
+    /// Names of the same files, in turn.
+    Lookup,
+    /// Rights on the same files, in turn.
+    Access,
+    /// So many bytes of one file, from one end to the other.
+    Read(u32),
+    /// So many bytes of one file a connection, from one end to the other.
+    Write(u32, Stable),
+    /// A new file in one directory.
+    Create,
+    /// A page of a directory of 1,000 files, their attributes and handles among it.
+    Readdirplus,
+}
+
+/// When written data must be on stable storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stable {
+    /// Some time, or on COMMIT.
+    Unstable,
+    /// Before the reply.
+    FileSync,
+}
+
+const KIB4: u32 = 4096;
+const MIB: u32 = 1 << 20;
+
+/// The operations that are measured, and what they are called.
+pub const OPERATIONS: &[(&str, Operation)] = &[
+    ("null", Operation::Null),
+    ("getattr", Operation::Getattr),
+    ("lookup", Operation::Lookup),
+    ("access", Operation::Access),
+    ("read-4k", Operation::Read(KIB4)),
+    ("read-1m", Operation::Read(MIB)),
+    ("write-4k", Operation::Write(KIB4, Stable::Unstable)),
+    ("write-1m", Operation::Write(MIB, Stable::Unstable)),
+    ("write-4k-sync", Operation::Write(KIB4, Stable::FileSync)),
+    ("create", Operation::Create),
+    ("readdirplus", Operation::Readdirplus),
+];
+
+impl FromStr for Operation {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = OPERATIONS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, operation)| *operation).ok_or_else(|| {
+            let names: Vec<_> = OPERATIONS.iter().map(|(name, _)| *name).collect();
+            format!("no operation `{name}`; there are {}", names.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = OPERATIONS.iter().find(|(_, known)| known == self);
+        f.write_str(found.map_or("other", |(name, _)| name))
+    }
+}

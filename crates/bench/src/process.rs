@@ -1,0 +1,121 @@
+//! Processes that are measured: what they cost, where they run, how they end.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+/// How long a process may take to end after SIGTERM before it is killed.
+const END_SECONDS: u64 = 5;
+
+/// A process that is measured; it ends with this value.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+}
+
+impl Server {
+    /// Starts a command on some processors only.
+    ///
+    /// # Errors
+    /// The program is not there.
+    pub fn start(command: &mut Command, processors: &[usize]) -> Result<Self> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let before = rustix::thread::sched_getaffinity(None)?;
+        pin(None, processors)?;
+        let child = command.stdin(Stdio::null()).spawn();
+        sched_setaffinity(None, &before)?;
+        Ok(Self { child: child.with_context(|| format!("start {program}"))? })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until `ready` says so.
+    ///
+    /// # Errors
+    /// It ended, or is not ready after `seconds`.
+    pub fn until(&mut self, seconds: u64, mut ready: impl FnMut() -> bool) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        while !ready() {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("it ended: {status}");
+            }
+            if Instant::now() > deadline {
+                bail!("not ready after {seconds} s");
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let deadline = Instant::now() + Duration::from_secs(END_SECONDS);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Keeps a process, or this thread, on some processors.
+///
+/// # Errors
+/// There are no such processors.
+pub fn pin(process: Option<u32>, processors: &[usize]) -> Result<()> {
+    let mut set = CpuSet::new();
+    processors.iter().for_each(|processor| set.set(*processor));
+    let pid = process.and_then(|id| Pid::from_raw(id as i32));
+    sched_setaffinity(pid, &set).with_context(|| format!("run on processors {processors:?}"))
+}
+
+/// Processor time of all threads of a process so far, in nanoseconds. Exact while they all sleep.
+///
+/// # Errors
+/// There is no such process.
+pub fn cpu_nanoseconds(process: u32) -> Result<u64> {
+    let mut sum = 0;
+    for thread in tasks(process)? {
+        // A thread may end between the two looks.
+        let Ok(text) = fs::read_to_string(thread.join("schedstat")) else { continue };
+        sum += text.split(' ').next().and_then(|ran| ran.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
+}
+
+/// Threads of a process.
+///
+/// # Errors
+/// There is no such process.
+pub fn threads(process: u32) -> Result<usize> {
+    Ok(tasks(process)?.len())
+}
+
+/// Resident memory of a process in KiB.
+///
+/// # Errors
+/// There is no such process.
+pub fn resident_kib(process: u32) -> Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|rest| rest.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).context("no VmRSS")
+}
+
+fn tasks(process: u32) -> Result<Vec<std::path::PathBuf>> {
+    let folder = format!("/proc/{process}/task");
+    let tasks = fs::read_dir(&folder).with_context(|| folder.clone())?;
+    Ok(tasks.filter_map(Result::ok).map(|task| task.path()).collect())
+}

@@ -1,0 +1,152 @@
+//! The table of docs/benchmarks.md: what each operation costs, beside other servers in one run.
+
+mod line;
+mod measure;
+mod report;
+mod rows;
+mod shape;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use crate::layout::Layout;
+use crate::process;
+use crate::target::{self, SERVER_PROCESSOR, Target};
+
+pub use line::Line;
+
+/// What to measure, and how long.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// The comity that is measured.
+    #[arg(long, default_value = "target/release/comity")]
+    pub comity: PathBuf,
+    /// Where the files are made; the folder must be on a real disk for the figures to mean anything.
+    #[arg(long, default_value_os_t = std::env::temp_dir())]
+    pub directory: PathBuf,
+    /// A third of the rounds, each a third as long.
+    #[arg(long)]
+    pub quick: bool,
+    /// Only the rows whose names contain one of these, e.g. `read,GETATTR`.
+    #[arg(long, value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// The peer to measure beside.
+    #[arg(long, default_value = "ganesha")]
+    pub against: Against,
+    /// Also write the figures, every sample of them, to this file.
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+    /// Exit with 1 if a row misses what it must reach.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// A peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Against {
+    /// nfs-ganesha as Debian delivers it.
+    Ganesha,
+    /// None.
+    None,
+}
+
+/// Everything a measurement needs: a tree of files, and servers on it.
+struct Bench {
+    layout: Layout,
+    /// The minimal server, comity, and the peer if there is one.
+    targets: Vec<Target>,
+    comity: PathBuf,
+    work: PathBuf,
+    rounds: usize,
+    /// Seconds of one sample.
+    seconds: f64,
+    quick: bool,
+    _folder: TempDir,
+}
+
+/// Rounds of a whole run and of a quick one.
+const ROUNDS: (usize, usize) = (7, 3);
+/// Seconds of a sample in a whole run and in a quick one.
+const SECONDS: (f64, f64) = (0.4, 0.15);
+
+/// Measures the rows that are asked for, prints the table, and says whether all reach what they
+/// must.
+///
+/// # Errors
+/// A server does not come up, or answers wrongly.
+pub fn run(options: &Options) -> Result<bool> {
+    let inside = target::enter_namespace()?;
+    raise_descriptor_limit()?;
+    let bench = Bench::start(options, inside)?;
+    process::pin(None, &[target::LOAD_PROCESSOR])?;
+    report::heading(&bench);
+    let mut lines = Vec::new();
+    for row in rows::ROWS.iter().filter(|row| row.is_wanted(&options.rows)) {
+        let line = row.measure(&bench).with_context(|| row.name.to_owned())?;
+        report::print(&line);
+        lines.push(line);
+    }
+    if let Some(path) = &options.json {
+        report::write_json(path, &bench, &lines)?;
+    }
+    Ok(report::verdict(&lines))
+}
+
+impl Bench {
+    fn start(options: &Options, inside: bool) -> Result<Self> {
+        let folder =
+            tempfile::Builder::new().prefix("comity-bench-").tempdir_in(&options.directory);
+        let folder = folder.context("make a folder for the files")?;
+        let (tree, work) = (folder.path().join("tree"), folder.path().join("work"));
+        for made in [&tree, &work] {
+            std::fs::create_dir(made)?;
+        }
+        open_to_all(folder.path())?;
+        let layout = Layout::build(&tree)?;
+        let comity = options.comity.clone();
+        let targets = start_targets(options, &layout, &work, inside)?;
+        let pick = |(whole, quick)| if options.quick { quick } else { whole };
+        let seconds = if options.quick { SECONDS.1 } else { SECONDS.0 };
+        let (rounds, quick) = (pick(ROUNDS), options.quick);
+        Ok(Self { layout, targets, comity, work, rounds, seconds, quick, _folder: folder })
+    }
+
+    fn target(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+}
+
+fn start_targets(
+    options: &Options,
+    layout: &Layout,
+    work: &Path,
+    inside: bool,
+) -> Result<Vec<Target>> {
+    let mut targets = vec![target::start_raw(layout)?];
+    targets.push(target::start_comity(&options.comity, layout, work, &[SERVER_PROCESSOR])?);
+    if options.against == Against::Ganesha {
+        if !inside {
+            println!("skipped: ganesha, because that takes root (a network of its own)");
+        } else if !target::is_ganesha_installed() {
+            println!("skipped: ganesha, because nfs-ganesha, -vfs and rpcbind are not installed");
+        } else {
+            targets.push(target::start_ganesha(layout, work)?);
+        }
+    }
+    Ok(targets)
+}
+
+/// The callers are not root.
+fn open_to_all(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
+}
+
+/// Thousands of connections take as many descriptors.
+fn raise_descriptor_limit() -> Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
+}

@@ -1,0 +1,60 @@
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{SERVER_PROCESSOR, Target, free_address, nfs_target};
+use crate::layout::Layout;
+use crate::limits::START_SECONDS_MAX;
+use crate::process::Server;
+
+const GANESHA: &str = "/usr/bin/ganesha.nfsd";
+const RPCBIND: &str = "/usr/sbin/rpcbind";
+
+/// Whether Debian's nfs-ganesha and rpcbind are here.
+#[must_use]
+pub fn is_installed() -> bool {
+    [GANESHA, RPCBIND].iter().all(|program| Path::new(program).exists())
+}
+
+/// Starts nfs-ganesha with its VFS back end. It registers itself or ends at once, so it gets an
+/// rpcbind of its own: that takes a network of one's own (see `enter_namespace`).
+///
+/// # Errors
+/// It does not come up; the end of its log is in the message.
+pub fn start(layout: &Layout, work: &Path) -> Result<Target> {
+    ["/run/rpcbind", "/run/ganesha", "/var/lib/nfs/ganesha"]
+        .iter()
+        .try_for_each(fs::create_dir_all)?;
+    let mut rpcbind = Server::start(Command::new(RPCBIND).arg("-f"), &[SERVER_PROCESSOR])?;
+    let socket = PathBuf::from("/run/rpcbind.sock");
+    rpcbind.until(START_SECONDS_MAX, || socket.exists()).context("rpcbind")?;
+    let address = free_address()?;
+    let (settings, log) = (work.join("ganesha.conf"), work.join("ganesha.log"));
+    fs::write(&settings, configuration(layout, address.port(), free_address()?.port()))?;
+    let mut command = Command::new(GANESHA);
+    command.arg("-F").arg("-f").arg(&settings).arg("-L").arg(&log);
+    command.arg("-p").arg(work.join("ganesha.pid"));
+    command.stdout(File::create(work.join("ganesha.out"))?);
+    let ganesha = Server::start(&mut command, &[SERVER_PROCESSOR])?;
+    let target = nfs_target("ganesha", layout, address, vec![ganesha, rpcbind]);
+    target.with_context(|| {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let end: Vec<_> = said.lines().rev().take(5).collect();
+        format!("ganesha does not come up: {}", end.join("\n"))
+    })
+}
+
+/// Its settings: version 3 alone, as Debian delivers it in all that bears on speed.
+fn configuration(layout: &Layout, port: u16, other_port: u16) -> String {
+    let path = layout.root().display();
+    format!(
+        "NFS_CORE_PARAM {{ Protocols = 3; NFS_Port = {port}; MNT_Port = {other_port};\n\
+         Enable_NLM = false; Enable_RQUOTA = false; Bind_addr = 127.0.0.1; }}\n\
+         LOG {{ Default_Log_Level = EVENT; }}\n\
+         EXPORT {{ Export_Id = 1; Path = {path}; Pseudo = /bench; Protocols = 3;\n\
+         Transports = TCP; Access_Type = RW; Squash = No_Root_Squash; SecType = sys;\n\
+         FSAL {{ Name = VFS; }} }}\n"
+    )
+}

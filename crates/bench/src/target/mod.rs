@@ -1,0 +1,115 @@
+//! The servers that are measured side by side.
+
+mod comity;
+mod ganesha;
+mod namespace;
+mod raw;
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::layout::Layout;
+use crate::nfs::{Caller, Prober};
+use crate::operation::Operation;
+use crate::process::{self, Server};
+use crate::raw::Pages;
+use crate::script::Script;
+
+pub use comity::start as start_comity;
+pub use ganesha::{is_installed as is_ganesha_installed, start as start_ganesha};
+pub use namespace::{enter as enter_namespace, is_inside as is_inside_namespace};
+pub use raw::start as start_raw;
+
+/// The processor servers run on; the load runs on [`LOAD_PROCESSOR`].
+pub const SERVER_PROCESSOR: usize = 0;
+/// The processor the load generator runs on.
+pub const LOAD_PROCESSOR: usize = 1;
+
+/// A server that is running on a tree of files.
+#[derive(Debug)]
+pub struct Target {
+    /// Its name in the report.
+    pub name: &'static str,
+    /// Where it listens.
+    pub address: SocketAddr,
+    layout: Layout,
+    speaks: Speaks,
+    /// The server itself first, then what it needs.
+    servers: Vec<Server>,
+}
+
+/// What a server speaks.
+#[derive(Debug)]
+enum Speaks {
+    Raw,
+    Nfs { root: Vec<u8> },
+}
+
+impl Target {
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.servers.first().map_or(0, Server::id)
+    }
+
+    /// Processor time it has used, in nanoseconds.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn cpu_nanoseconds(&self) -> Result<u64> {
+        process::cpu_nanoseconds(self.process()).with_context(|| format!("{} is gone", self.name))
+    }
+
+    /// The calls for an operation.
+    ///
+    /// # Errors
+    /// It does not answer as it should.
+    pub fn script(&self, operation: Operation, pages: &Pages) -> Result<Script> {
+        let script = match &self.speaks {
+            Speaks::Raw => crate::raw::script(&self.layout, operation, pages),
+            Speaks::Nfs { root } => {
+                let mut caller = Caller::connect(self.address)?;
+                let mut prober = Prober { caller: &mut caller, root: root.clone() };
+                prober.script(operation, pages)
+            }
+        };
+        script.with_context(|| format!("{}, {operation}", self.name))
+    }
+
+    /// The handle of the top of the tree, if it has handles.
+    #[must_use]
+    pub fn root(&self) -> Option<&[u8]> {
+        match &self.speaks {
+            Speaks::Raw => None,
+            Speaks::Nfs { root } => Some(root),
+        }
+    }
+}
+
+/// Waits for an NFS server to offer `path`, and makes a target of it.
+fn nfs_target(
+    name: &'static str,
+    layout: &Layout,
+    address: SocketAddr,
+    mut servers: Vec<Server>,
+) -> Result<Target> {
+    let mut root = None;
+    let mount = |path: &Path| Caller::connect(address)?.mount(path);
+    if let Some(server) = servers.first_mut() {
+        server.until(crate::limits::START_SECONDS_MAX, || {
+            root = mount(layout.root()).ok();
+            root.is_some()
+        })?;
+    }
+    // The last error is of interest, so it is asked for once more.
+    let root = root.map_or_else(|| mount(layout.root()), Ok)?;
+    let speaks = Speaks::Nfs { root };
+    Ok(Target { name, address, layout: layout.clone(), speaks, servers })
+}
+
+/// An address on loopback that nobody uses.
+fn free_address() -> Result<SocketAddr> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}

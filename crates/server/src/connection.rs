@@ -1,0 +1,110 @@
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::admission::Place;
+use crate::farewell::Farewell;
+use crate::inbox::Inbox;
+use crate::send::Backlog;
+use crate::settings::Patience;
+
+/// One connection. At any time exactly one thread holds it: the one that runs its desk, or the one
+/// that serves it.
+pub(crate) struct Connection<V> {
+    socket: OwnedFd,
+    pub(crate) peer: SocketAddr,
+    pub(crate) visitor: V,
+    pub(crate) inbox: Inbox,
+    pub(crate) backlog: Option<Box<Backlog>>,
+    /// Whole records may stand in the inbox: it is looked at before more is received.
+    pub(crate) stopped: bool,
+    /// The peer will send no more than it has sent.
+    pub(crate) hung_up: bool,
+    /// Whether room for replies is reported.
+    pub(crate) watched: bool,
+    stamps: Stamps,
+    _place: Place,
+}
+
+/// When something happened last, in seconds of the server's life.
+#[derive(Debug, Clone, Copy)]
+struct Stamps {
+    heard: u32,
+    /// Nothing was heard yet.
+    fresh: bool,
+    /// When the record in the inbox began.
+    record: Option<u32>,
+    /// When replies began to wait, or the peer took some of those.
+    unread: Option<u32>,
+}
+
+impl<V> Connection<V> {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        peer: SocketAddr,
+        visitor: V,
+        place: Place,
+        now: u32,
+    ) -> Self {
+        Self {
+            socket,
+            peer,
+            visitor,
+            inbox: Inbox::Empty,
+            backlog: None,
+            stopped: false,
+            hung_up: false,
+            watched: false,
+            stamps: Stamps { heard: now, fresh: true, record: None, unread: None },
+            _place: place,
+        }
+    }
+
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Bytes arrived.
+    pub(crate) const fn heard(&mut self, now: u32) {
+        self.stamps.heard = now;
+        self.stamps.fresh = false;
+    }
+
+    /// A turn ends: from now on an incomplete record's time runs, if `answered` a new one's.
+    pub(crate) fn rests(&mut self, now: u32, answered: bool) {
+        self.stamps.record = match self.stamps.record {
+            _ if self.inbox.is_empty() || self.backlog.is_some() => None,
+            Some(begun) if !answered => Some(begun),
+            _ => Some(now),
+        };
+    }
+
+    /// The peer took some of the waiting replies, or they began to wait.
+    pub(crate) const fn reads(&mut self, now: u32) {
+        self.stamps.unread = Some(now);
+        self.stamps.heard = now;
+    }
+
+    /// The peer took all.
+    pub(crate) const fn has_read(&mut self) {
+        self.stamps.unread = None;
+    }
+
+    /// Why it should end, if its time is up.
+    pub(crate) fn overdue(&self, now: u32, patience: &Patience) -> Option<Farewell> {
+        let late = |since: u32, seconds: u32| now.saturating_sub(since) > seconds;
+        if let Some(since) = self.stamps.unread {
+            let seconds = patience.unread_seconds;
+            return late(since, seconds).then_some(Farewell::Unread(seconds));
+        }
+        if let Some(since) = self.stamps.record {
+            let seconds = patience.record_seconds;
+            return late(since, seconds).then_some(Farewell::Slow(seconds));
+        }
+        if self.stamps.fresh {
+            let seconds = patience.first_byte_seconds;
+            return late(self.stamps.heard, seconds).then_some(Farewell::Mute(seconds));
+        }
+        let seconds = patience.idle_seconds;
+        late(self.stamps.heard, seconds).then_some(Farewell::Idle(seconds))
+    }
+}

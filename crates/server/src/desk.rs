@@ -1,0 +1,237 @@
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use rustix::event::epoll::{self, Event, EventFlags};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use slab::Slab;
+
+use crate::connection::Connection;
+use crate::farewell::Farewell;
+use crate::limits::EVENTS_MAX;
+use crate::post::{After, BELL, Letter, Post};
+use crate::settings::Patience;
+
+/// An epoll set and its connections, run by one thread at a time, which owns it.
+pub(crate) struct Desk<V> {
+    pub(crate) post: Arc<Post<V>>,
+    patience: Patience,
+    slots: Slab<Slot<V>>,
+    /// Connections that are here.
+    here: usize,
+    /// Reported and not yet served, the next one last.
+    events: Vec<Reported>,
+    /// Connections with more to do, served after those that are reported.
+    again: VecDeque<usize>,
+    /// Connections that wait for memory.
+    starved: Vec<usize>,
+    turn: usize,
+    ending: Ending,
+}
+
+enum Slot<V> {
+    Here(Box<Connection<V>>),
+    /// Held by a thread; what was reported meanwhile.
+    Away {
+        reported: bool,
+        hung_up: bool,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    No,
+    Drain,
+    Abort,
+}
+
+/// Something happened at a connection, or the bell rang.
+struct Reported {
+    token: u64,
+    hung_up: bool,
+}
+
+impl Reported {
+    fn of(event: &Event) -> Self {
+        let Event { flags, data } = *event;
+        let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        Self { token: data.u64(), hung_up }
+    }
+}
+
+/// A connection to be served.
+pub(crate) struct Job<V> {
+    pub(crate) token: usize,
+    pub(crate) connection: Box<Connection<V>>,
+}
+
+impl<V> Desk<V> {
+    pub(crate) fn new(post: Arc<Post<V>>, patience: Patience) -> Self {
+        Self {
+            post,
+            patience,
+            slots: Slab::new(),
+            here: 0,
+            events: Vec::with_capacity(EVENTS_MAX),
+            again: VecDeque::new(),
+            starved: Vec::new(),
+            turn: 0,
+            ending: Ending::No,
+        }
+    }
+
+    /// Whether somebody would wait if this desk were not run.
+    pub(crate) const fn has_others(&self) -> bool {
+        self.here > 0
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ending != Ending::No && self.slots.is_empty()
+    }
+
+    /// Waits until there is something to do, if there is nothing yet.
+    pub(crate) fn wait(&mut self) {
+        if self.events.is_empty() {
+            self.post.counters.waits.add(1);
+            let at_once = Timespec::default();
+            let timeout = (!self.again.is_empty()).then_some(&at_once);
+            let mut buffer = [const { MaybeUninit::uninit() }; EVENTS_MAX];
+            match epoll::wait(&self.post.epoll, &mut buffer, timeout) {
+                Ok((events, _)) => self.events.extend(events.iter().rev().map(Reported::of)),
+                Err(Errno::INTR) => {}
+                Err(error) => tracing::error!(%error, "waiting for connections failed"),
+            }
+        }
+        self.turn = self.again.len();
+    }
+
+    /// The next connection to serve, until another wait is due.
+    pub(crate) fn next_job(&mut self, now: u32) -> Option<Job<V>> {
+        loop {
+            let Some(event) = self.events.pop() else { return self.next_again() };
+            if event.token == BELL {
+                self.read_letters(now);
+            } else if let Some(job) = self.reported(event.token as usize, event.hung_up) {
+                return Some(job);
+            }
+        }
+    }
+
+    /// A connection comes back from its turn.
+    pub(crate) fn settle(
+        &mut self,
+        token: usize,
+        mut connection: Box<Connection<V>>,
+        after: After,
+    ) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        let Slot::Away { reported, hung_up } = *slot else { return };
+        connection.hung_up |= hung_up;
+        let busy = connection.backlog.is_some() || connection.stopped;
+        let ends = match self.ending {
+            Ending::No => false,
+            Ending::Drain => !busy,
+            Ending::Abort => true,
+        };
+        if ends {
+            Farewell::Drained.log(connection.peer);
+            return self.gone(token);
+        }
+        *slot = Slot::Here(connection);
+        self.here += 1;
+        match after {
+            After::Starved => self.starved.push(token),
+            After::Wait if !reported => {}
+            After::Wait | After::Again => self.again.push_back(token),
+        }
+    }
+
+    /// A connection has ended and is not here.
+    pub(crate) fn gone(&mut self, token: usize) {
+        if self.slots.try_remove(token).is_some() {
+            self.post.closed();
+        }
+    }
+
+    fn next_again(&mut self) -> Option<Job<V>> {
+        while self.turn > 0 {
+            self.turn -= 1;
+            let token = self.again.pop_front()?;
+            if let Some(job) = self.reported(token, false) {
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    /// Takes a connection out of its slot, or notes that it was reported while away.
+    fn reported(&mut self, token: usize, ends: bool) -> Option<Job<V>> {
+        let slot = self.slots.get_mut(token)?;
+        if let Slot::Away { reported, hung_up } = slot {
+            *reported = true;
+            *hung_up |= ends;
+            return None;
+        }
+        let taken = std::mem::replace(slot, Slot::Away { reported: false, hung_up: false });
+        let Slot::Here(mut connection) = taken else { return None };
+        connection.hung_up |= ends;
+        self.here -= 1;
+        Some(Job { token, connection })
+    }
+
+    fn read_letters(&mut self, now: u32) {
+        for letter in self.post.letters() {
+            match letter {
+                Letter::Arrived(connection) => self.arrived(connection),
+                Letter::Back { token, connection, after } => self.settle(token, connection, after),
+                Letter::Gone(token) => self.gone(token),
+                Letter::Tick => self.tick(now),
+                Letter::Drain => self.drain(),
+                Letter::Abort => self.abort(),
+            }
+        }
+    }
+
+    fn arrived(&mut self, connection: Box<Connection<V>>) {
+        let entry = self.slots.vacant_entry();
+        let enrolled = self.post.enroll(connection.socket(), entry.key());
+        if self.ending != Ending::No || enrolled.is_err() {
+            return self.post.closed();
+        }
+        entry.insert(Slot::Here(connection));
+        self.here += 1;
+    }
+
+    /// Ends connections whose time is up, and tries again those that starved.
+    fn tick(&mut self, now: u32) {
+        let patience = self.patience;
+        self.end_if(|connection| connection.overdue(now, &patience));
+        self.again.extend(self.starved.drain(..));
+    }
+
+    /// Serves what has arrived by now for the last time.
+    fn drain(&mut self) {
+        self.ending = Ending::Drain;
+        self.again.extend(self.slots.iter().map(|(token, _)| token));
+    }
+
+    fn abort(&mut self) {
+        self.ending = Ending::Abort;
+        self.end_if(|_| Some(Farewell::Drained));
+    }
+
+    fn end_if(&mut self, why: impl Fn(&Connection<V>) -> Option<Farewell>) {
+        let post = &self.post;
+        let before = self.slots.len();
+        self.slots.retain(|_, slot| {
+            let Slot::Here(connection) = slot else { return true };
+            let Some(farewell) = why(connection) else { return true };
+            farewell.log(connection.peer);
+            post.closed();
+            false
+        });
+        self.here -= before - self.slots.len();
+    }
+}

@@ -1,0 +1,87 @@
+use std::sync::Arc;
+
+use crate::budget::{Budget, Charge, LargeBuffer};
+use crate::farewell::Farewell;
+use crate::limits::{BATCH_BYTES, LARGE_ARRIVED_BYTES};
+
+/// What a connection holds of bytes that were received and not yet answered: as a rule the
+/// beginning of a record, and no more memory than arrived.
+#[derive(Default)]
+pub(crate) enum Inbox {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// Few bytes.
+    Part(Part),
+    /// A long record, received where it will be answered from.
+    Large(Box<Large>),
+}
+
+/// Some bytes, as many as arrived.
+pub(crate) struct Part {
+    bytes: Vec<u8>,
+    _charge: Charge,
+}
+
+/// A long record on its way.
+pub(crate) struct Large {
+    pub(crate) buffer: LargeBuffer,
+    /// Bytes of it that arrived.
+    pub(crate) filled: usize,
+    /// Bytes that must have arrived before it is worth looking again.
+    pub(crate) needed: usize,
+    /// Whether the record is of many fragments: it is received ahead, not header by header.
+    pub(crate) fragments: bool,
+}
+
+impl Inbox {
+    pub(crate) const fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty)
+    }
+
+    /// Moves the few bytes, if it holds such, to the front of `buffer`; tells how many.
+    pub(crate) fn unload(&mut self, buffer: &mut [u8]) -> usize {
+        let Self::Part(part) = self else { return 0 };
+        let length = part.bytes.len();
+        buffer[..length].copy_from_slice(&part.bytes);
+        *self = Self::Empty;
+        length
+    }
+
+    /// Keeps the beginning of a record of which `needed` bytes are to come, those among them.
+    /// `false` if it deserves a large buffer and there is none at present.
+    ///
+    /// # Errors
+    /// [`Farewell::Memory`].
+    pub(crate) fn keep(
+        &mut self,
+        rest: &[u8],
+        needed: usize,
+        budget: &Arc<Budget>,
+    ) -> Result<bool, Farewell> {
+        let is_large = needed > BATCH_BYTES && rest.len() >= LARGE_ARRIVED_BYTES;
+        if is_large && let Some(mut buffer) = budget.large() {
+            buffer.bytes()[..rest.len()].copy_from_slice(rest);
+            let filled = rest.len();
+            *self = Self::Large(Box::new(Large { buffer, filled, needed, fragments: false }));
+            return Ok(true);
+        }
+        if !rest.is_empty() {
+            let _charge = budget.charge(rest.len()).ok_or(Farewell::Memory)?;
+            *self = Self::Part(Part { bytes: rest.to_vec(), _charge });
+        }
+        Ok(!is_large)
+    }
+}
+
+impl Large {
+    /// Where the next bytes go: up to the end of the record, or ahead.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        let Self { buffer, filled, needed, fragments } = self;
+        let ahead = if *fragments { BATCH_BYTES } else { 0 };
+        let end = (*filled + ahead).max(*needed);
+        let bytes = buffer.bytes();
+        let end = end.min(bytes.len());
+        &mut bytes[*filled..end]
+    }
+}

@@ -1,0 +1,68 @@
+//! Every bound of this crate, with its reason.
+
+/// Longest record in bytes: the largest READ or WRITE that is offered, and room for everything
+/// around its data.
+pub const RECORD_BYTES_MAX: usize = (1 << 20) + (64 << 10);
+
+/// Most bytes received at once into a worker's own buffer. A batch of small calls fits; of a large
+/// record this is the part that has to be copied once, 6 % of a WRITE of 1 MiB.
+pub const BATCH_BYTES: usize = 64 << 10;
+
+/// A record longer than [`BATCH_BYTES`] gets a buffer of full size once so many bytes of it arrived;
+/// until then it costs no more memory than was really sent.
+pub const LARGE_ARRIVED_BYTES: usize = 16 << 10;
+
+/// Replies are sent once so many bytes of them wait: large ones leave while they are in the
+/// processor's cache, and what a peer that does not read can make us hold stays small.
+pub const SEND_BYTES: usize = 128 << 10;
+
+/// Capacity a worker's reply buffer keeps between batches: one READ of 1 MiB and its neighbours.
+pub const REPLY_BYTES_KEPT: usize = RECORD_BYTES_MAX + SEND_BYTES;
+
+/// Times a connection may receive in one turn before the others have theirs; enough for a few
+/// records of 1 MiB.
+pub const PASSES_MAX: u32 = 8;
+
+/// Calls of one connection whose slow halves are finished together; more than any client has in
+/// flight by default (the Linux client: 64 slots by default on fast links).
+pub const LATES_MAX: usize = 64;
+
+/// Connections reported by one wait; more just takes another wait.
+pub const EVENTS_MAX: usize = 64;
+
+/// Large record buffers kept for reuse when nobody needs them: two for each of a few workers.
+pub const LARGE_BUFFERS_KEPT: usize = 8;
+
+/// Threads that wait for a desk besides those that run one; they are the ones that take over when
+/// a call sleeps, and starting one costs a millisecond.
+pub const SPARES_KEPT: usize = 2;
+
+/// After so many seconds without a desk a thread beyond [`SPARES_KEPT`] ends.
+pub const SPARE_IDLE_SECONDS: u64 = 10;
+
+/// Connections taken from a listener before the others are looked at.
+pub const ACCEPTS_MAX: u32 = 64;
+
+/// Pause in milliseconds when the process is out of descriptors and a connection waits that cannot
+/// be accepted.
+pub const ACCEPT_PAUSE_MS: u64 = 100;
+
+/// Connections the kernel holds before they are accepted; a mass restart of clients arrives at once.
+pub const LISTEN_BACKLOG: i32 = 4096;
+
+/// One in so many of the process's descriptors may be a connection; the others are for files.
+pub const DESCRIPTORS_PER_CONNECTION: usize = 2;
+
+/// Seconds of silence after which the kernel asks whether a peer is still there.
+pub const KEEPALIVE_SECONDS: u64 = 60;
+
+/// Seconds between such questions.
+pub const KEEPALIVE_INTERVAL_SECONDS: u64 = 15;
+
+/// Unanswered questions that end a connection.
+pub const KEEPALIVE_PROBES: u32 = 4;
+
+/// Lines of one kind that are logged a second.
+pub const LOG_LINES_A_SECOND: u32 = 5;
+
+const _: () = assert!(LARGE_ARRIVED_BYTES < BATCH_BYTES && BATCH_BYTES < RECORD_BYTES_MAX);

@@ -1,0 +1,129 @@
+//! Opening the sockets that connections come to.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::limits::LISTEN_BACKLOG;
+
+/// Why an address cannot be listened on, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {reason}")]
+pub struct ListenError {
+    /// Where.
+    pub address: SocketAddr,
+    /// Why not, and the remedy.
+    pub reason: String,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Listens on an address. One of IPv6 takes IPv6 only, except the unspecified one, which takes
+/// IPv4 too.
+///
+/// # Errors
+/// [`ListenError`], with what to do about it.
+pub fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    open(address).map_err(|source| ListenError {
+        address,
+        reason: reason(address, &source),
+        source,
+    })
+}
+
+fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket =
+        Socket::new(Domain::for_address(address), Type::STREAM.cloexec(), Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
+    // A server that was restarted need not wait for the connections of the one before.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(LISTEN_BACKLOG)?;
+    Ok(socket.into())
+}
+
+fn reason(address: SocketAddr, error: &io::Error) -> String {
+    let port = address.port();
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let by = owner_of_port(port).map_or_else(String::new, |owner| format!(" by {owner}"));
+            format!("port {port} is in use{by}; stop that or choose another with --port")
+        }
+        io::ErrorKind::PermissionDenied if port < 1024 => {
+            format!(
+                "ports below 1024 need root; choose another with --port, like --port {}",
+                20_000 + u32::from(port)
+            )
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "no interface of this machine has that address".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Which process listens on a TCP port, as far as /proc tells us.
+fn owner_of_port(port: u16) -> Option<String> {
+    let inode = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .filter_map(|table| std::fs::read_to_string(table).ok())
+        .find_map(|table| listening_inode(&table, port))?;
+    let wanted = format!("socket:[{inode}]");
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    processes.filter(|process| holds(&process.path(), &wanted)).find_map(|process| {
+        let name = std::fs::read_to_string(process.path().join("comm")).ok()?;
+        Some(format!("{} (process {})", name.trim(), process.file_name().to_string_lossy()))
+    })
+}
+
+/// The inode of the listening socket of `port` in a table of /proc/net: columns are number, local
+/// address, remote address, state (0A: listening) and six more before the inode.
+fn listening_inode(table: &str, port: u16) -> Option<String> {
+    let suffix = format!(":{port:04X}");
+    table.lines().skip(1).find_map(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [_, local, _, state, ..] = columns[..] else { return None };
+        let found = state == "0A" && local.ends_with(&suffix);
+        if found { columns.get(9).map(|&inode| inode.to_owned()) } else { None }
+    })
+}
+
+fn holds(process: &std::path::Path, wanted: &str) -> bool {
+    let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else { return false };
+    descriptors
+        .flatten()
+        .filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok())
+        .any(|target| target.as_os_str() == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_in_use_names_its_owner() {
+        let first = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let error = listen(first.local_addr().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("in use by"), "{error}");
+        assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+        assert!(error.to_string().contains("--port"), "{error}");
+    }
+
+    #[test]
+    fn an_address_of_nobody_here_is_said_so() {
+        let error = listen("192.0.2.1:0".parse().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("no interface"), "{error}");
+    }
+
+    #[test]
+    fn the_unspecified_address_takes_both_families() {
+        let listener = listen("[::]:0".parse().unwrap()).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    }
+}

@@ -1,0 +1,63 @@
+use std::net::SocketAddr;
+
+/// How a server is to run; [`Settings::default`] is meant for the finished server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where to listen; port 0 lets the system choose.
+    pub listen: Vec<SocketAddr>,
+    /// Desks, that is threads that serve at the same time while no call sleeps.
+    pub desks: usize,
+    /// Threads at most, those included whose call sleeps.
+    pub threads_max: usize,
+    /// Connections at most; also bounded by half of the process's descriptors.
+    pub connections_max: usize,
+    /// Connections at most of one address (IPv6: of one /64).
+    pub connections_per_address_max: usize,
+    /// Bytes at most held for all connections together: incomplete records and unread replies.
+    pub buffered_bytes_max: usize,
+    /// Patience with peers.
+    pub patience: Patience,
+}
+
+/// After how many seconds a peer is given up.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// From the connection to the first byte.
+    pub first_byte_seconds: u32,
+    /// From the first byte of a record to its last.
+    pub record_seconds: u32,
+    /// While it reads none of the replies that wait for it.
+    pub unread_seconds: u32,
+    /// While it says nothing and is owed nothing. Clients keep idle connections for about five
+    /// minutes: it must be longer, so that they close first.
+    pub idle_seconds: u32,
+    /// For calls in hand and unsent replies at shutdown.
+    pub drain_seconds: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let desks = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            listen: Vec::new(),
+            desks,
+            threads_max: desks + 64,
+            connections_max: 16_384,
+            connections_per_address_max: 1024,
+            buffered_bytes_max: 256 << 20,
+            patience: Patience::default(),
+        }
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            first_byte_seconds: 60,
+            record_seconds: 60,
+            unread_seconds: 120,
+            idle_seconds: 15 * 60,
+            drain_seconds: 5,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Calls and replies over real sockets: order, batches, fragments, large records, slow halves.
+#![allow(clippy::unwrap_used)]
+
+mod toy;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use comity_server::Settings;
+use toy::{Client, Shared, eventually, opaque, record, settings, start};
+
+#[test]
+fn a_batch_is_answered_in_order_by_one_receive_and_one_send() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    client.call(0, toy::NULL, &[]);
+    let before = server.numbers();
+    let rounds = 100;
+    for round in 0..rounds {
+        let batch: Vec<u8> = (0..8).flat_map(|n| record(8 * round + n, toy::NULL, &[])).collect();
+        client.send(&batch);
+        for n in 0..8 {
+            assert_eq!(client.reply().xid, 8 * round + n);
+        }
+    }
+    let after = server.numbers();
+    assert_eq!(after.records - before.records, 8 * u64::from(rounds));
+    assert_eq!(after.receives - before.receives, u64::from(rounds));
+    assert_eq!(after.sends - before.sends, u64::from(rounds));
+    // One wait each, and those for the ticks of the clock.
+    assert!(after.waits - before.waits <= u64::from(rounds) + 5, "{after:?}");
+    assert!(server.shutdown());
+}
+
+#[test]
+fn records_come_whole_wherever_the_stream_is_cut() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    let bytes: Vec<u8> = (0..200_u8).collect();
+    let batch: Vec<u8> = (0..3).flat_map(|n| record(n, toy::ECHO, &opaque(&bytes))).collect();
+    for cut in (1..batch.len()).step_by(7) {
+        client.send(&batch[..cut]);
+        std::thread::sleep(Duration::from_micros(300));
+        client.send(&batch[cut..]);
+        for n in 0..3 {
+            let reply = client.reply();
+            assert_eq!((reply.xid, reply.results), (n, opaque(&bytes)));
+        }
+    }
+    eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+}
+
+#[test]
+fn large_records_arrive_between_small_ones() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    for size in [60_000, 64 << 10, 100_000, 300_000, 1 << 20] {
+        let bytes: Vec<u8> = (0..size).map(|n: u32| (n % 251) as u8).collect();
+        let large = record(1, toy::ECHO, &opaque(&bytes));
+        let small = record(2, toy::ECHO, &opaque(b"small"));
+        let stream = [small.clone(), large.clone(), small.clone(), large, small].concat();
+        let mut sender = Client(client.0.try_clone().unwrap());
+        let sending = std::thread::spawn(move || sender.send(&stream));
+        for xid in [2, 1, 2, 1, 2] {
+            let reply = client.reply();
+            assert_eq!(reply.xid, xid);
+            let wanted = if xid == 1 { opaque(&bytes) } else { opaque(b"small") };
+            assert!(reply.results == wanted, "{size} bytes came back wrong");
+        }
+        sending.join().unwrap();
+    }
+    eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+}
+
+#[test]
+fn a_large_record_of_many_fragments_is_joined() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    let bytes: Vec<u8> = (0..1_000_000).map(|n: u32| (n % 241) as u8).collect();
+    let whole = record(1, toy::ECHO, &opaque(&bytes));
+    let mut pieces: Vec<Vec<u8>> = whole[4..].chunks(4000).map(<[u8]>::to_vec).collect();
+    let last = pieces.len() - 1;
+    let stream: Vec<u8> = pieces
+        .drain(..)
+        .enumerate()
+        .flat_map(|(at, piece)| {
+            let mark = piece.len() as u32 | if at == last { 1 << 31 } else { 0 };
+            [mark.to_be_bytes().to_vec(), piece].concat()
+        })
+        .collect();
+    let mut sender = Client(client.0.try_clone().unwrap());
+    let two = [stream.clone(), stream].concat();
+    let sending = std::thread::spawn(move || sender.send(&two));
+    for _ in 0..2 {
+        assert!(client.reply().results == opaque(&bytes));
+    }
+    sending.join().unwrap();
+}
+
+#[test]
+fn a_panic_costs_its_call_only() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    let calls = [toy::NULL, toy::PANIC, toy::DEFER_PANIC, toy::NULL];
+    for (xid, procedure) in calls.into_iter().enumerate() {
+        client.send(&record(xid as u32, procedure, &[]));
+        let system_err = if matches!(procedure, toy::PANIC | toy::DEFER_PANIC) { 5 } else { 0 };
+        let reply = client.reply();
+        assert_eq!((reply.xid, reply.status, reply.results.len()), (xid as u32, system_err, 0));
+    }
+    assert_eq!(server.numbers().panics, 2);
+}
+
+#[test]
+fn those_who_wait_for_a_barrier_share_it() {
+    let shared = Arc::<Shared>::default();
+    let server = start(&shared, Settings { desks: 2, ..settings() });
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut client = Client::new(&server);
+                for round in 0..10 {
+                    let batch: Vec<u8> = (0..8)
+                        .flat_map(|n| record(8 * round + n, toy::DEFER, &[]))
+                        .chain(record(1000, toy::NULL, &[]))
+                        .collect();
+                    client.send(&batch);
+                    assert_eq!(client.reply().xid, 1000, "what need not wait goes first");
+                    for n in 0..8 {
+                        assert_eq!(client.reply().xid, 8 * round + n);
+                    }
+                }
+            });
+        }
+    });
+    let barriers = shared.barriers.load(Ordering::SeqCst);
+    println!("320 calls, {barriers} barriers, {:?}", started.elapsed());
+    assert!(barriers <= 45, "{barriers} barriers for 320 calls");
+    assert_eq!(server.numbers().lates, 320);
+}
+
+#[test]
+fn others_are_served_while_one_call_sleeps() {
+    let server = start(&Arc::default(), settings());
+    let mut sleeper = Client::new(&server);
+    let mut others: Vec<_> = (0..5).map(|_| Client::new(&server)).collect();
+    for other in &mut others {
+        other.call(1, toy::NULL, &[]);
+    }
+    let calls = [record(1, toy::SLEEP, &500_u32.to_be_bytes()), record(2, toy::NULL, &[])].concat();
+    sleeper.send(&calls);
+    std::thread::sleep(Duration::from_millis(50));
+    let started = Instant::now();
+    for xid in 0..20 {
+        for other in &mut others {
+            other.call(xid, toy::NULL, &[]);
+        }
+    }
+    let mut late_comer = Client::new(&server);
+    late_comer.call(7, toy::NULL, &[]);
+    assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());
+    // What came for the sleeper meanwhile is not lost.
+    sleeper.send(&record(3, toy::NULL, &[]));
+    assert_eq!([(); 3].map(|()| sleeper.reply().xid), [1, 2, 3]);
+    assert!(server.numbers().hand_overs >= 1);
+    assert!(server.shutdown());
+}
+
+#[test]
+fn a_new_connection_does_not_wait_for_the_only_other_that_sleeps() {
+    let server = start(&Arc::default(), settings());
+    let mut sleeper = Client::new(&server);
+    sleeper.call(1, toy::NULL, &[]);
+    sleeper.send(&record(2, toy::SLEEP, &500_u32.to_be_bytes()));
+    std::thread::sleep(Duration::from_millis(50));
+    let started = Instant::now();
+    Client::new(&server).call(7, toy::NULL, &[]);
+    assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());
+    assert_eq!(sleeper.reply().xid, 2);
+}
+
+#[test]
+fn many_sleepers_get_threads_that_go_again() {
+    let server = start(&Arc::default(), Settings { threads_max: 12, ..settings() });
+    let mut clients: Vec<_> = (0..20).map(|_| Client::new(&server)).collect();
+    for client in &mut clients {
+        client.send(&record(1, toy::SLEEP, &200_u32.to_be_bytes()));
+    }
+    for client in &mut clients {
+        client.reply();
+    }
+    let threads = server.numbers().threads;
+    assert!((2..=12).contains(&threads), "{threads} threads");
+}
+
+#[test]
+fn a_file_goes_out_by_reference_and_zeros_stand_for_what_it_lacks() {
+    let mut file = tempfile::tempfile().unwrap();
+    let bytes: Vec<u8> = (0..300_000).map(|n: u32| (n % 247) as u8).collect();
+    file.write_all(&bytes).unwrap();
+    let shared = Arc::new(Shared { file: Some(Arc::new(file)), ..Shared::default() });
+    let server = start(&shared, settings());
+    let mut client = Client::new(&server);
+    assert!(client.call(1, toy::FILE, &300_000_u32.to_be_bytes()).results == bytes);
+    let longer = client.call(2, toy::FILE, &500_000_u32.to_be_bytes()).results;
+    assert_eq!(longer.len(), 500_000);
+    assert!(longer[..300_000] == bytes && longer[300_000..].iter().all(|&byte| byte == 0));
+    let batch: Vec<u8> = (0..4)
+        .flat_map(|n| [record(n, toy::FILE, &1000_u32.to_be_bytes()), record(n, toy::NULL, &[])])
+        .flatten()
+        .collect();
+    client.send(&batch);
+    for n in 0..4 {
+        assert_eq!(client.reply().results, bytes[..1000]);
+        assert_eq!(client.reply().xid, n);
+    }
+}

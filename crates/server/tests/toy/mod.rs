@@ -1,0 +1,229 @@
+//! A program that can do everything that is hard on a shell, and a client for it.
+#![allow(dead_code, reason = "each test uses some of it")]
+#![allow(clippy::unwrap_used)]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use comity_rpc::{
+    Call, CallHeader, Deferred, Dispatcher, Done, OpaqueAuth, Outcome, Program, Repeat,
+};
+use comity_server::{Patience, Server, Service, Settings, blocking};
+use comity_xdr::{Encoder, Opaque};
+
+pub const PROGRAM: u32 = 0x2000_0001;
+pub const NULL: u32 = 0;
+/// Gives its argument back.
+pub const ECHO: u32 = 1;
+/// Sleeps so many milliseconds, saying so.
+pub const SLEEP: u32 = 2;
+/// Is done by the barrier that all who wait share.
+pub const DEFER: u32 = 3;
+pub const PANIC: u32 = 4;
+/// So many bytes of the file, by reference.
+pub const FILE: u32 = 5;
+/// So many zero bytes.
+pub const ZEROS: u32 = 6;
+/// Panics in its slow half.
+pub const DEFER_PANIC: u32 = 7;
+
+#[derive(Default)]
+pub struct Shared {
+    pub file: Option<Arc<File>>,
+    pub calls: AtomicU32,
+    pub barriers: AtomicU32,
+    done: Mutex<u32>,
+}
+
+pub struct Toy(pub Arc<Shared>);
+
+/// Joins those that came before the barrier, like a file's dirty data.
+struct Barrier(Arc<Shared>, u32);
+
+struct Broken;
+
+impl Deferred for Barrier {
+    fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
+        let mut done = self.0.done.lock().unwrap();
+        if *done < self.1 {
+            let covers = self.0.calls.load(Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(5));
+            self.0.barriers.fetch_add(1, Ordering::SeqCst);
+            *done = covers;
+        }
+        reply.value(&self.1);
+        Done::default()
+    }
+}
+
+impl Deferred for Broken {
+    fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
+        reply.value(&7_u32);
+        panic!("the slow half breaks");
+    }
+}
+
+impl Program<SocketAddr> for Toy {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        1..=1
+    }
+
+    fn procedure_name(&self, _: u32, _: u32) -> &'static str {
+        "TOY"
+    }
+
+    fn repeat(&self, _: u32, _: u32) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn call(&self, call: &Call<'_>, _: &SocketAddr, reply: &mut Encoder) -> Outcome {
+        let number = call.arguments::<u32>().unwrap_or(0);
+        match call.header.procedure {
+            NULL => {}
+            ECHO => match call.arguments::<Opaque<'_, { 2 << 20 }>>() {
+                Ok(bytes) => reply.value(&bytes),
+                Err(_) => return Outcome::GarbageArgs,
+            },
+            SLEEP => blocking(|| std::thread::sleep(Duration::from_millis(number.into()))),
+            DEFER => {
+                let at = self.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
+                return Outcome::Deferred(Box::new(Barrier(Arc::clone(&self.0), at)));
+            }
+            PANIC => panic!("so it was asked"),
+            FILE => match &self.0.file {
+                Some(file) => reply.file(Arc::clone(file), 0, number),
+                None => return Outcome::SystemErr,
+            },
+            ZEROS => drop(reply.reserve(number as usize)),
+            DEFER_PANIC => return Outcome::Deferred(Box::new(Broken)),
+            _ => return Outcome::ProcUnavail,
+        }
+        Outcome::Done(Done::default())
+    }
+}
+
+pub struct ToyService(pub Dispatcher<SocketAddr>);
+
+impl Service for ToyService {
+    type Visitor = SocketAddr;
+
+    fn visitor(&self, peer: SocketAddr) -> SocketAddr {
+        peer
+    }
+
+    fn dispatcher(&self) -> &Dispatcher<SocketAddr> {
+        &self.0
+    }
+}
+
+pub fn service(shared: &Arc<Shared>) -> ToyService {
+    ToyService(Dispatcher::new(vec![Arc::new(Toy(Arc::clone(shared)))]))
+}
+
+pub fn settings() -> Settings {
+    Settings {
+        listen: vec!["127.0.0.1:0".parse().unwrap()],
+        desks: 1,
+        patience: Patience {
+            first_byte_seconds: 2,
+            record_seconds: 2,
+            unread_seconds: 3,
+            ..Patience::default()
+        },
+        ..Settings::default()
+    }
+}
+
+pub fn start(shared: &Arc<Shared>, settings: Settings) -> Server<ToyService> {
+    Server::start(service(shared), settings).unwrap()
+}
+
+/// A whole record: a call with these arguments.
+pub fn record(xid: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
+    let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
+    let mut encoder = Encoder::new();
+    let start = encoder.begin_record();
+    let header = CallHeader { xid, program: PROGRAM, version: 1, procedure, credential, verifier };
+    encoder.value(&header);
+    encoder.raw(arguments);
+    encoder.end_record(start);
+    encoder.bytes().to_vec()
+}
+
+pub fn opaque(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    encoder.opaque(bytes);
+    encoder.bytes().to_vec()
+}
+
+pub struct Client(pub TcpStream);
+
+/// A reply: its number, its accept_stat, its results.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub xid: u32,
+    pub status: u32,
+    pub results: Vec<u8>,
+}
+
+impl Client {
+    pub fn new(server: &Server<ToyService>) -> Self {
+        let stream = TcpStream::connect(server.addresses()[0]).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(stream)
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).unwrap();
+    }
+
+    pub fn reply(&mut self) -> Reply {
+        let mark = self.word();
+        let mut rest = vec![0; (mark & !(1 << 31)) as usize];
+        self.0.read_exact(&mut rest).unwrap();
+        let word = |at: usize| u32::from_be_bytes(rest[at..at + 4].try_into().unwrap());
+        Reply { xid: word(0), status: word(20), results: rest[24..].to_vec() }
+    }
+
+    pub fn call(&mut self, xid: u32, procedure: u32, arguments: &[u8]) -> Reply {
+        self.send(&record(xid, procedure, arguments));
+        let reply = self.reply();
+        assert_eq!(reply.xid, xid);
+        reply
+    }
+
+    /// Whether the server ends the connection within `patience`.
+    pub fn is_ended_within(&mut self, patience: Duration) -> bool {
+        self.0.set_read_timeout(Some(patience)).unwrap();
+        match self.0.read(&mut [0; 64]) {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
+    }
+
+    fn word(&mut self) -> u32 {
+        let mut word = [0; 4];
+        self.0.read_exact(&mut word).unwrap();
+        u32::from_be_bytes(word)
+    }
+}
+
+/// Waits until it holds.
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not within 10 s: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

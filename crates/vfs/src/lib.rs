@@ -21,6 +21,7 @@ mod change;
 mod cred;
 mod fs;
 mod handle;
+pub mod layers;
 pub mod limits;
 mod name;
 pub mod permission;

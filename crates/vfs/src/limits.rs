@@ -19,3 +19,10 @@ pub const ACL_ENTRIES_MAX: usize = 8_191;
 
 /// Longest value of an extended attribute in bytes (`XATTR_SIZE_MAX`).
 pub const XATTR_BYTES_MAX: usize = 65_536;
+
+/// Most events a recorder keeps until they are taken: many times what one test does.
+pub const EVENTS_MAX: usize = 65_536;
+
+/// Buckets of a latency histogram, each twice as wide as the one before, from a microsecond to four
+/// seconds: what lies outside is a fault, not a latency.
+pub const LATENCY_BUCKETS: usize = 24;

@@ -1,0 +1,110 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::{Hook, Verb};
+use crate::{Handle, Result, Status};
+
+/// When a fault strikes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// At every call.
+    Always,
+    /// At this call of the verb alone, counted from 1.
+    Once(u64),
+    /// At this call of the verb, counted from 1, and every later one.
+    From(u64),
+    /// At so many calls of a thousand, as the dice fall.
+    PerMille(u32),
+}
+
+/// Faults on purpose: verbs fail without having done anything, and writes take less than all. The
+/// dice are seeded: the same calls in the same order meet the same faults.
+#[derive(Debug)]
+pub struct Faults {
+    rules: Vec<Rule>,
+    short_writes_per_mille: u32,
+    dice: Dice,
+    active: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Rule {
+    verb: Verb,
+    status: Status,
+    when: When,
+    calls: AtomicU64,
+}
+
+impl Faults {
+    /// No faults yet.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let dice = Dice { seed, rolls: AtomicU64::new(0) };
+        let active = AtomicBool::new(true);
+        Self { rules: Vec::new(), short_writes_per_mille: 0, dice, active }
+    }
+
+    /// `verb` fails with `status`. Of several rules for a verb the first that strikes counts.
+    #[must_use]
+    pub fn fail(mut self, verb: Verb, status: Status, when: When) -> Self {
+        self.rules.push(Rule { verb, status, when, calls: AtomicU64::new(0) });
+        self
+    }
+
+    /// So many of a thousand writes of more than a byte take only a part, at least a byte.
+    #[must_use]
+    pub fn short_writes(self, per_mille: u32) -> Self {
+        Self { short_writes_per_mille: per_mille, ..self }
+    }
+
+    /// Lets faults strike, or rest; calls are counted all the same.
+    pub fn set_active(&self, active: bool) {
+        self.active.store(active, Ordering::SeqCst);
+    }
+
+    fn strikes(&self, rule: &Rule) -> bool {
+        let call = rule.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        match rule.when {
+            When::Always => true,
+            When::Once(number) => call == number,
+            When::From(number) => call >= number,
+            When::PerMille(share) => self.dice.roll(1_000) < share.into(),
+        }
+    }
+}
+
+impl Hook for Faults {
+    fn around<T>(&self, verb: Verb, _node: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut rules = self.rules.iter().filter(|rule| rule.verb == verb);
+        match rules.find(|rule| self.strikes(rule)) {
+            Some(rule) if self.active.load(Ordering::SeqCst) => Err(rule.status),
+            _ => work(),
+        }
+    }
+
+    fn write_bytes(&self, length: usize) -> usize {
+        let short = length > 1 && self.dice.roll(1_000) < self.short_writes_per_mille.into();
+        if short && self.active.load(Ordering::SeqCst) {
+            1 + self.dice.roll(length as u64 - 1) as usize
+        } else {
+            length
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014) over a counter, so that threads can share it.
+#[derive(Debug)]
+struct Dice {
+    seed: u64,
+    rolls: AtomicU64,
+}
+
+impl Dice {
+    /// A number below `sides`, which is not 0.
+    fn roll(&self, sides: u64) -> u64 {
+        let roll = self.rolls.fetch_add(1, Ordering::Relaxed);
+        let mut mixed = self.seed.wrapping_add(roll.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % sides
+    }
+}

@@ -1,0 +1,300 @@
+//! Wrappers: an [`Fs`] over an `Fs` that looks at every verb on its way, and may answer in its place.
+//!
+//! [`Layer`] passes all verbs on; what it does about them is its [`Hook`]: [`ReadOnly`], [`Faults`],
+//! [`Recorder`], [`Metrics`].
+
+mod faults;
+mod metrics;
+mod read_only;
+mod record;
+mod verb;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+pub use faults::{Faults, When};
+pub use metrics::{Metrics, Sample};
+pub use read_only::ReadOnly;
+pub use record::{Event, Recorder};
+pub use verb::Verb;
+
+use crate::{
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
+    Listing, Made, Name, Node, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special,
+    Target, Time, Written, XattrMode,
+};
+
+/// What a layer does about the verbs that pass it.
+pub trait Hook: Send + Sync {
+    /// One call of `verb` on `node` (of two, on the first): does `work`, or answers in its place.
+    ///
+    /// # Errors
+    /// Those of `work`, and its own.
+    fn around<T>(&self, verb: Verb, node: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T>;
+
+    /// How many of `length` bytes a write may take; all of them by default.
+    fn write_bytes(&self, length: usize) -> usize {
+        length
+    }
+
+    /// Which of the rights that were granted are passed on; all of them by default.
+    fn rights(&self, granted: Access) -> Access {
+        granted
+    }
+}
+
+impl<H: Hook> Hook for Arc<H> {
+    fn around<T>(&self, verb: Verb, node: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        H::around(self, verb, node, work)
+    }
+
+    fn write_bytes(&self, length: usize) -> usize {
+        H::write_bytes(self, length)
+    }
+
+    fn rights(&self, granted: Access) -> Access {
+        H::rights(self, granted)
+    }
+}
+
+/// A file system with a [`Hook`] in front of it.
+pub struct Layer<H> {
+    fs: Arc<dyn Fs>,
+    hook: H,
+}
+
+impl<H: Hook> Layer<H> {
+    /// Puts `hook` in front of `fs`. Who wants to talk to the hook later gives an [`Arc`] of it.
+    #[must_use]
+    pub fn new(fs: Arc<dyn Fs>, hook: H) -> Self {
+        Self { fs, hook }
+    }
+}
+
+impl<H: Hook> Fs for Layer<H> {
+    fn root(&self) -> Handle {
+        self.fs.root()
+    }
+
+    fn properties(&self, node: &Handle) -> Result<Properties> {
+        self.hook.around(Verb::Properties, node, || self.fs.properties(node))
+    }
+
+    fn statfs(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
+        self.hook.around(Verb::Statfs, node, || self.fs.statfs(cred, node))
+    }
+
+    fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
+        self.hook.around(Verb::Getattr, node, || self.fs.getattr(node))
+    }
+
+    fn setattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        set: &SetAttr<Disk>,
+        guard: Option<Time>,
+    ) -> Result<Change<Disk>> {
+        self.hook.around(Verb::Setattr, node, || self.fs.setattr(cred, node, set, guard))
+    }
+
+    fn access(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        wanted: Access,
+    ) -> Result<(Access, Attr<Disk>)> {
+        let (granted, attr) =
+            self.hook.around(Verb::Access, node, || self.fs.access(cred, node, wanted))?;
+        Ok((self.hook.rights(granted), attr))
+    }
+
+    fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {
+        self.hook.around(Verb::Lookup, dir, || self.fs.lookup(cred, dir, name))
+    }
+
+    fn parent(&self, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
+        self.hook.around(Verb::Parent, dir, || self.fs.parent(cred, dir))
+    }
+
+    fn readlink(&self, cred: &Cred<Disk>, node: &Handle) -> Result<(Target, Attr<Disk>)> {
+        self.hook.around(Verb::Readlink, node, || self.fs.readlink(cred, node))
+    }
+
+    fn read(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        count: u32,
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        self.hook.around(Verb::Read, node, || self.fs.read(cred, node, offset, count, into))
+    }
+
+    fn write(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        let data = data.get(..self.hook.write_bytes(data.len())).unwrap_or(data);
+        self.hook.around(Verb::Write, node, || self.fs.write(cred, node, offset, data))
+    }
+
+    fn commit(&self, node: &Handle) -> Result<Attr<Disk>> {
+        self.hook.around(Verb::Commit, node, || self.fs.commit(node))
+    }
+
+    fn create(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.hook.around(Verb::Create, dir, || self.fs.create(cred, dir, name, how))
+    }
+
+    fn mkdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.hook.around(Verb::Mkdir, dir, || self.fs.mkdir(cred, dir, name, set))
+    }
+
+    fn symlink(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        target: &[u8],
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.hook.around(Verb::Symlink, dir, || self.fs.symlink(cred, dir, name, target, set))
+    }
+
+    fn mknod(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        special: Special,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        self.hook.around(Verb::Mknod, dir, || self.fs.mknod(cred, dir, name, special, set))
+    }
+
+    fn remove(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        self.hook.around(Verb::Remove, dir, || self.fs.remove(cred, dir, name))
+    }
+
+    fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
+        self.hook.around(Verb::Rmdir, dir, || self.fs.rmdir(cred, dir, name))
+    }
+
+    fn rename(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, Name<'_>),
+        target: (&Handle, Name<'_>),
+    ) -> Result<(Change<Disk>, Change<Disk>)> {
+        self.hook.around(Verb::Rename, source.0, || self.fs.rename(cred, source, target))
+    }
+
+    fn link(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        dir: &Handle,
+        name: Name<'_>,
+    ) -> Result<Changed<Attr<Disk>, Disk>> {
+        self.hook.around(Verb::Link, node, || self.fs.link(cred, node, dir, name))
+    }
+
+    fn readdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        cookie: u64,
+        wanted: Listed,
+        visit: &mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>,
+    ) -> Result<Attr<Disk>> {
+        let work = || self.fs.readdir(cred, dir, cookie, wanted, visit);
+        self.hook.around(Verb::Readdir, dir, work)
+    }
+
+    fn getacl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {
+        self.hook.around(Verb::Getacl, node, || self.fs.getacl(node, kind))
+    }
+
+    fn setacl(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        kind: AclKind,
+        acl: Option<&Acl<Disk>>,
+    ) -> Result<Change<Disk>> {
+        self.hook.around(Verb::Setacl, node, || self.fs.setacl(cred, node, kind, acl))
+    }
+
+    fn getxattr(&self, cred: &Cred<Disk>, node: &Handle, name: Name<'_>) -> Result<Vec<u8>> {
+        self.hook.around(Verb::Getxattr, node, || self.fs.getxattr(cred, node, name))
+    }
+
+    fn setxattr(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        name: Name<'_>,
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<Change<Disk>> {
+        let work = || self.fs.setxattr(cred, node, name, value, mode);
+        self.hook.around(Verb::Setxattr, node, work)
+    }
+
+    fn listxattr(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<Box<[u8]>>> {
+        self.hook.around(Verb::Listxattr, node, || self.fs.listxattr(cred, node))
+    }
+
+    fn seek(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, what: Seek) -> Result<u64> {
+        self.hook.around(Verb::Seek, node, || self.fs.seek(cred, node, offset, what))
+    }
+
+    fn allocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        let work = || self.fs.allocate(cred, node, offset, length);
+        self.hook.around(Verb::Allocate, node, work)
+    }
+
+    fn deallocate(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        let work = || self.fs.deallocate(cred, node, offset, length);
+        self.hook.around(Verb::Deallocate, node, work)
+    }
+
+    fn copy(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Changed<u64, Disk>> {
+        self.hook.around(Verb::Copy, target.0, || self.fs.copy(cred, source, target, length))
+    }
+}

@@ -1,0 +1,128 @@
+/// A verb of [`Fs`](crate::Fs), named as there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "each is the verb of that name")]
+pub enum Verb {
+    Properties,
+    Statfs,
+    Getattr,
+    Setattr,
+    Access,
+    Lookup,
+    Parent,
+    Readlink,
+    Read,
+    Write,
+    Commit,
+    Create,
+    Mkdir,
+    Symlink,
+    Mknod,
+    Remove,
+    Rmdir,
+    Rename,
+    Link,
+    Readdir,
+    Getacl,
+    Setacl,
+    Getxattr,
+    Setxattr,
+    Listxattr,
+    Seek,
+    Allocate,
+    Deallocate,
+    Copy,
+}
+
+impl Verb {
+    /// All of them, each at the place of its number.
+    pub const ALL: [Self; 29] = [
+        Self::Properties,
+        Self::Statfs,
+        Self::Getattr,
+        Self::Setattr,
+        Self::Access,
+        Self::Lookup,
+        Self::Parent,
+        Self::Readlink,
+        Self::Read,
+        Self::Write,
+        Self::Commit,
+        Self::Create,
+        Self::Mkdir,
+        Self::Symlink,
+        Self::Mknod,
+        Self::Remove,
+        Self::Rmdir,
+        Self::Rename,
+        Self::Link,
+        Self::Readdir,
+        Self::Getacl,
+        Self::Setacl,
+        Self::Getxattr,
+        Self::Setxattr,
+        Self::Listxattr,
+        Self::Seek,
+        Self::Allocate,
+        Self::Deallocate,
+        Self::Copy,
+    ];
+
+    /// Its name as in the source, for logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Properties => "properties",
+            Self::Statfs => "statfs",
+            Self::Getattr => "getattr",
+            Self::Setattr => "setattr",
+            Self::Access => "access",
+            Self::Lookup => "lookup",
+            Self::Parent => "parent",
+            Self::Readlink => "readlink",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Commit => "commit",
+            Self::Create => "create",
+            Self::Mkdir => "mkdir",
+            Self::Symlink => "symlink",
+            Self::Mknod => "mknod",
+            Self::Remove => "remove",
+            Self::Rmdir => "rmdir",
+            Self::Rename => "rename",
+            Self::Link => "link",
+            Self::Readdir => "readdir",
+            Self::Getacl => "getacl",
+            Self::Setacl => "setacl",
+            Self::Getxattr => "getxattr",
+            Self::Setxattr => "setxattr",
+            Self::Listxattr => "listxattr",
+            Self::Seek => "seek",
+            Self::Allocate => "allocate",
+            Self::Deallocate => "deallocate",
+            Self::Copy => "copy",
+        }
+    }
+
+    /// Whether it changes what is stored.
+    #[must_use]
+    pub const fn changes(self) -> bool {
+        matches!(
+            self,
+            Self::Setattr
+                | Self::Write
+                | Self::Create
+                | Self::Mkdir
+                | Self::Symlink
+                | Self::Mknod
+                | Self::Remove
+                | Self::Rmdir
+                | Self::Rename
+                | Self::Link
+                | Self::Setacl
+                | Self::Setxattr
+                | Self::Allocate
+                | Self::Deallocate
+                | Self::Copy
+        )
+    }
+}

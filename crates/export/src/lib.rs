@@ -15,15 +15,41 @@
 )]
 
 mod barrier;
+mod check;
+mod client;
+mod config;
+mod exports;
+mod finding;
+pub mod limits;
+mod load;
+mod mount_point;
+mod names;
+mod netgroup;
+mod offer;
+mod offered;
+mod path;
 mod plan;
+mod resolver;
 mod seal;
+mod sources;
 mod squash;
 mod view;
 mod visitor;
+mod wildcard;
 
 pub use barrier::Barrier;
-pub use plan::{Client, Export, ExportId, Exports, Plan, Rules};
+pub use client::Client;
+pub use config::ServerSettings;
+pub use finding::{Finding, Place, Severity};
+pub use load::{ExportRequest, Open, load};
+pub use netgroup::{Members, Netgroups};
+pub use offer::{Fsid, Settings};
+pub use offered::Offered;
+pub use plan::{Export, ExportId, Exports, Plan, Rules};
+pub use resolver::{Resolver, SystemResolver, Unresolved};
 pub use seal::{HandleKey, SealedHandle};
+pub use sources::{Configuration, Source, Sources};
 pub use squash::Squash;
 pub use view::{Door, Node, Refusal, Seen, SeenMade, View};
 pub use visitor::Visitor;
+pub use wildcard::Wildcard;

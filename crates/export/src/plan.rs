@@ -5,9 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use comity_credential::Flavor;
-use comity_vfs::{Cred, Disk, Fs, Gid, Uid};
+use comity_vfs::{Cred, Disk, Fs, Gid, Result, Status, Uid};
 
-use crate::{HandleKey, Squash};
+use crate::load::identity;
+use crate::mount_point::is_mount_point;
+use crate::names::Names;
+use crate::offer::Settings;
+use crate::{Client, HandleKey, Squash};
 
 /// The number of an export: in every handle, so the same over restarts and reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +33,8 @@ pub struct Rules {
     pub anonymous: Cred<Disk>,
     /// How callers may identify themselves, preferred first (`sec`).
     pub flavors: Vec<Flavor>,
+    /// Whether a listing may show attributes and handles (not with `nordirplus`).
+    pub readdirplus: bool,
 }
 
 impl Default for Rules {
@@ -41,26 +47,7 @@ impl Default for Rules {
             squash: Squash::Root,
             anonymous: Cred::new(Uid::new(65_534), Gid::new(65_534)),
             flavors: vec![Flavor::SYS],
-        }
-    }
-}
-
-/// To whom an export is offered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Client {
-    /// One address.
-    Address(IpAddr),
-    /// Everybody (`*`).
-    Everybody,
-}
-
-impl Client {
-    /// Whether it is meant.
-    #[must_use]
-    pub fn matches(&self, peer: IpAddr) -> bool {
-        match self {
-            Self::Address(address) => *address == peer,
-            Self::Everybody => true,
+            readdirplus: true,
         }
     }
 }
@@ -70,19 +57,33 @@ pub struct Export {
     id: ExportId,
     path: PathBuf,
     fs: Arc<dyn Fs>,
+    fsid: u64,
     clients: Vec<(Client, Arc<Rules>)>,
+    settings: Settings,
+    names: Option<Arc<Names>>,
+    identity: Option<(u64, u64)>,
 }
 
 impl Export {
-    /// Offers what is at `path`, served by `fs`, to `clients`: the first that matches decides.
+    /// Offers what is at `path`, served by `fs`, to `clients`: the most specific that matches decides,
+    /// among equals the first.
     #[must_use]
     pub fn new(
         id: ExportId,
         path: PathBuf,
         fs: Arc<dyn Fs>,
-        clients: Vec<(Client, Arc<Rules>)>,
+        mut clients: Vec<(Client, Arc<Rules>)>,
     ) -> Self {
-        Self { id, path, fs, clients }
+        clients.sort_by_key(|(client, _)| client.rank());
+        let fsid = fs.getattr(&fs.root()).map_or(0, |attr| attr.fsid);
+        let (settings, identity) = (Settings::default(), identity(&path));
+        Self { id, path, fs, fsid, clients, settings, names: None, identity }
+    }
+
+    /// The same export with what its options say about it, and with somebody to ask for the names of
+    /// peers; without, entries by name match nobody.
+    pub(crate) fn configured(self, settings: Settings, names: Arc<Names>) -> Self {
+        Self { settings, names: Some(names), ..self }
     }
 
     /// Its number.
@@ -97,14 +98,70 @@ impl Export {
         &self.path
     }
 
+    /// What its options say about it, whoever comes.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// To whom it is offered under which rules, in the order in which they are asked.
+    #[must_use]
+    pub fn clients(&self) -> &[(Client, Arc<Rules>)] {
+        &self.clients
+    }
+
+    /// Which directory was at its path when it was made.
+    pub(crate) const fn identity(&self) -> Option<(u64, u64)> {
+        self.identity
+    }
+
     pub(crate) fn fs(&self) -> &Arc<dyn Fs> {
         &self.fs
+    }
+
+    /// What its top directory's file system is called by the backend.
+    pub(crate) const fn fsid(&self) -> u64 {
+        self.fsid
     }
 
     /// The rules for a client at this address, if it may come in at all.
     #[must_use]
     pub fn rules(&self, peer: IpAddr) -> Option<&Arc<Rules>> {
-        self.clients.iter().find(|(client, _)| client.matches(peer)).map(|(_, rules)| rules)
+        self.judge(peer).ok().map(|(_, rules)| rules)
+    }
+
+    /// The entry that decides about a peer. An address of IPv4 in the clothes of IPv6 is itself.
+    ///
+    /// # Errors
+    /// [`Status::Acces`] if nobody meant it; [`Status::Delay`] while that cannot be told.
+    pub(crate) fn judge(&self, peer: IpAddr) -> Result<(&Client, &Arc<Rules>)> {
+        let peer = peer.to_canonical();
+        let names = || match &self.names {
+            Some(names) => names.of(peer),
+            None => Ok(Arc::default()),
+        };
+        for (client, rules) in &self.clients {
+            if client.matches(peer, &names)? {
+                return Ok((client, rules));
+            }
+        }
+        Err(Status::Acces)
+    }
+
+    /// Whether what must be mounted is mounted.
+    pub(crate) fn is_mounted(&self) -> bool {
+        self.settings.is_mounted(&self.path)
+    }
+}
+
+impl Settings {
+    /// Whether what must be mounted for an export at `path` is mounted.
+    pub(crate) fn is_mounted(&self, path: &Path) -> bool {
+        match &self.mount_point {
+            None => true,
+            Some(own) if own.as_os_str().is_empty() => is_mount_point(path),
+            Some(other) => is_mount_point(other),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! One room, one door: an export as one caller sees it during one request.
 
+use std::cmp::Reverse;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -7,9 +8,9 @@ use std::sync::Arc;
 
 use comity_credential::{AuthStat, Credential, OpaqueAuth};
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, Disk, Fs, Gid, Handle, Listed, Listing, Name,
-    Properties, Read, ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire,
-    Written,
+    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Handle, Listed, Listing,
+    Name, Properties, Read, ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid,
+    Wire, Written,
 };
 
 use crate::{Barrier, Export, ExportId, Plan, Rules, SealedHandle, Visitor};
@@ -188,7 +189,7 @@ impl<'a> View<'a> {
         let (found, dir) = match name {
             b"." | b".." => (self.dots(dir, name)?, None),
             _ => {
-                let entry = self.fs().lookup(self.cred(), &dir.0, Name::new(name)?)?;
+                let entry = self.fs().lookup(self.cred(), &dir.0, plain_name(name)?)?;
                 (entry.node, entry.dir)
             }
         };
@@ -284,7 +285,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn remove(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
         let fs = self.writable()?;
-        Ok(self.change_out(fs.remove(self.cred(), &dir.0, entry_name(name)?)?))
+        Ok(self.change_out(fs.remove(self.cred(), &dir.0, entry_name(name, REMOVED)?)?))
     }
 
     /// See [`Fs::rmdir`].
@@ -293,7 +294,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn rmdir(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
         let fs = self.writable()?;
-        Ok(self.change_out(fs.rmdir(self.cred(), &dir.0, entry_name(name)?)?))
+        Ok(self.change_out(fs.rmdir(self.cred(), &dir.0, entry_name(name, REMOVED_AS_DIR)?)?))
     }
 
     /// See [`Fs::rename`].
@@ -305,9 +306,10 @@ impl<'a> View<'a> {
         source: (&Node, &[u8]),
         target: (&Node, &[u8]),
     ) -> Result<(Change<Wire>, Change<Wire>)> {
-        let from = (&source.0.0, entry_name(source.1)?);
-        let to = (&target.0.0, entry_name(target.1)?);
-        let (source, target) = self.writable()?.rename(self.cred(), from, to)?;
+        let fs = self.writable()?;
+        let from = (&source.0.0, entry_name(source.1, RENAMED)?);
+        let to = (&target.0.0, entry_name(target.1, RENAMED)?);
+        let (source, target) = fs.rename(self.cred(), from, to)?;
         Ok((self.change_out(source), self.change_out(target)))
     }
 
@@ -317,14 +319,15 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn link(&self, node: &Node, dir: &Node, name: &[u8]) -> Result<Changed<Attr<Wire>, Wire>> {
         let fs = self.writable()?;
-        let Changed { value, change } = fs.link(self.cred(), &node.0, &dir.0, entry_name(name)?)?;
+        let name = entry_name(name, MADE)?;
+        let Changed { value, change } = fs.link(self.cred(), &node.0, &dir.0, name)?;
         Ok(Changed { value: self.attr_out(value), change: self.change_out(change) })
     }
 
     /// See [`Fs::readdir`]. The node of each listing, with [`Listed::Nodes`], can be sealed.
     ///
     /// # Errors
-    /// [`Status`].
+    /// [`Status::NotSupp`] for [`Listed::Nodes`] under `nordirplus`; [`Status`].
     pub fn readdir(
         &self,
         dir: &Node,
@@ -332,6 +335,9 @@ impl<'a> View<'a> {
         wanted: Listed,
         visit: &mut dyn FnMut(&Listing<'_, Disk>, Option<Seen>) -> ControlFlow<()>,
     ) -> Result<Attr<Wire>> {
+        if wanted == Listed::Nodes && !self.rules().readdirplus {
+            return Err(Status::NotSupp);
+        }
         let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut |listing| {
             visit(listing, listing.node.map(|node| self.seen(node)))
         })?;
@@ -378,14 +384,14 @@ impl<'a> View<'a> {
         name: &[u8],
         make: impl FnOnce(&dyn Fs, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
     ) -> Result<SeenMade> {
-        let Changed { value, change } = make(self.writable()?, entry_name(name)?)?;
+        let Changed { value, change } = make(self.writable()?, entry_name(name, MADE)?)?;
         Ok(Changed { value: self.seen(value), change: self.change_out(change) })
     }
 
     fn dots(&self, dir: &Node, name: &[u8]) -> Result<comity_vfs::Node<Disk>> {
         let (granted, attr) = self.fs().access(self.cred(), &dir.0, Access::LOOKUP)?;
         match name {
-            _ if attr.file_type != comity_vfs::FileType::Directory => Err(Status::NotDir),
+            _ if attr.file_type != FileType::Directory => Err(Status::NotDir),
             _ if !granted.contains(Access::LOOKUP) => Err(Status::Acces),
             b"." => Ok(comity_vfs::Node { handle: dir.0, attr }),
             _ => self.fs().parent(self.cred(), &dir.0),
@@ -400,7 +406,11 @@ impl<'a> View<'a> {
         for component in below.components() {
             let Component::Normal(name) = component else { return Err(Status::Inval) };
             let name = Name::new(name.as_bytes())?;
-            handle = self.fs().lookup(&server, &handle, name)?.node.handle;
+            let found = self.fs().lookup(&server, &handle, name)?.node;
+            if found.attr.file_type == FileType::Symlink {
+                return Err(Status::NotDir);
+            }
+            handle = found.handle;
         }
         Ok(Node(handle))
     }
@@ -414,10 +424,11 @@ impl<'a> View<'a> {
     }
 
     /// Two exports of one file system are two file systems to a client, or it would share caches
-    /// between them although their rules differ.
+    /// between them although their rules differ. The file system of an export's root is called by
+    /// the export's number alone, which stays the same when devices are numbered anew.
     fn attr_out(&self, attr: Attr<Disk>) -> Attr<Wire> {
         let id = u64::from(self.export_id().0);
-        let fsid = attr.fsid ^ (id << 32 | id);
+        let fsid = attr.fsid ^ self.pass.export.fsid() ^ (id << 32 | id);
         Attr { fsid, ..attr.with_ids(attr.uid.carried_over(), attr.gid.carried_over()) }
     }
 }
@@ -427,10 +438,30 @@ fn set_in(set: &SetAttr<Wire>) -> SetAttr<Disk> {
     set.with_ids(set.uid.map(Uid::carried_over), set.gid.map(Gid::carried_over))
 }
 
-/// A name to be made, changed or removed; `.` and `..` are there already and are not to be touched
-/// (RFC 1813, 3.3.8, 3.3.12, 3.3.14).
-fn entry_name(name: &[u8]) -> Result<Name<'_>> {
-    Name::new(name)
+/// What is said of `.` and of `..` where the name of an entry is asked for.
+type OfDots = [Status; 2];
+
+/// They are there already (RFC 1813, 3.3.9).
+const MADE: OfDots = [Status::Exist, Status::Exist];
+/// RFC 1813, 3.3.12 leaves it open; this is what Linux says.
+const REMOVED: OfDots = [Status::Acces, Status::Acces];
+/// RFC 1813, 3.3.13.
+const REMOVED_AS_DIR: OfDots = [Status::Inval, Status::Exist];
+/// RFC 1813, 3.3.14.
+const RENAMED: OfDots = [Status::Inval, Status::Inval];
+
+/// A name to be made, changed or removed.
+fn entry_name(name: &[u8], [one, two]: OfDots) -> Result<Name<'_>> {
+    match name {
+        b"." => Err(one),
+        b".." => Err(two),
+        _ => plain_name(name),
+    }
+}
+
+/// What no name can be is ACCES (RFC 1813, 3.2).
+fn plain_name(name: &[u8]) -> Result<Name<'_>> {
+    Name::new(name).map_err(|status| if status == Status::Inval { Status::Acces } else { status })
 }
 
 fn admit(
@@ -443,7 +474,7 @@ fn admit(
         return Ok(pass);
     }
     let export = plan.export(id).ok_or(Status::Stale)?;
-    let rules = export.rules(visitor.peer().ip()).ok_or(Status::Acces)?;
+    let (_, rules) = export.judge(visitor.peer().ip())?;
     if rules.secure && visitor.peer().port() >= 1024 {
         return Err(Status::Perm.into());
     }
@@ -458,20 +489,21 @@ fn admit(
     Ok(pass)
 }
 
-/// The export a path is in, as far as this visitor may see any, and the rest of the path below it.
-fn locate<'p>(
-    plan: &'p Plan,
-    visitor: &Visitor,
-    path: &'p Path,
-) -> std::result::Result<(&'p Export, &'p Path), Refusal> {
+/// The innermost export that a path is in and this visitor may use, and the rest of the path below
+/// it. Whether there are others is not told.
+fn locate<'p>(plan: &'p Plan, visitor: &Visitor, path: &'p Path) -> Result<(&'p Export, &'p Path)> {
     let within = |export: &'p Arc<Export>| {
         path.strip_prefix(export.path()).ok().map(|below| (&**export, below))
     };
-    let depth = |(export, _): &(&Export, &Path)| export.path().components().count();
-    let found = plan.exports().iter().filter_map(within).max_by_key(depth);
-    let (export, below) = found.ok_or(Status::NoEnt)?;
-    match export.rules(visitor.peer().ip()) {
-        Some(_) => Ok((export, below)),
-        None => Err(Status::Acces.into()),
+    let mut found: Vec<_> = plan.exports().iter().filter_map(within).collect();
+    found.sort_by_key(|(export, _)| Reverse(export.path().components().count()));
+    for (export, below) in found {
+        match export.judge(visitor.peer().ip()) {
+            Ok(_) if export.is_mounted() => return Ok((export, below)),
+            Err(Status::Acces) => {}
+            Ok(_) => return Err(Status::Acces),
+            Err(status) => return Err(status),
+        }
     }
+    Err(Status::Acces)
 }

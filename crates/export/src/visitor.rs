@@ -1,13 +1,11 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_credential::OpaqueAuth;
+use comity_credential::{Flavor, OpaqueAuth};
 
 use crate::ExportId;
+use crate::limits::PASSES_MAX;
 use crate::view::Pass;
-
-/// How many passes a visitor keeps: the users of one client that take turns on a connection.
-const PASSES_MAX: usize = 8;
 
 /// One connection's peer, and the passes it was given: under which rules and ids it meets an export
 /// is decided once and kept until the plan changes.
@@ -21,6 +19,7 @@ struct Passes {
     generation: u64,
     kept: Vec<Kept>,
     next: usize,
+    recent: usize,
 }
 
 struct Kept {
@@ -50,24 +49,29 @@ impl Visitor {
         export: ExportId,
         credential: &OpaqueAuth<'_>,
     ) -> Option<Arc<Pass>> {
-        let passes = self.passes();
+        let mut passes = self.passes();
         if passes.generation != generation {
             return None;
         }
-        passes.kept.iter().find(|kept| kept.is(export, credential)).map(|k| Arc::clone(&k.pass))
+        let recent = passes.kept.get(passes.recent).filter(|kept| kept.is(export, credential));
+        if let Some(kept) = recent {
+            return Some(Arc::clone(&kept.pass));
+        }
+        passes.recent = passes.kept.iter().position(|kept| kept.is(export, credential))?;
+        passes.kept.get(passes.recent).map(|kept| Arc::clone(&kept.pass))
     }
 
     /// Keeps a pass; the oldest makes room.
     pub(crate) fn keep(&self, generation: u64, credential: &OpaqueAuth<'_>, pass: &Arc<Pass>) {
         let export = pass.export().id();
-        let (flavor, body) = (credential.flavor.0, credential.body.0.into());
+        let (flavor, body) = (credential.flavor.0, lasting(credential).into());
         let kept = Kept { export, flavor, body, pass: Arc::clone(pass) };
         let mut passes = self.passes();
         if passes.generation != generation {
             *passes = Passes { generation, ..Passes::default() };
         }
         let at = passes.next % PASSES_MAX;
-        passes.next = at + 1;
+        (passes.next, passes.recent) = (at + 1, at);
         match passes.kept.get_mut(at) {
             Some(place) => *place = kept,
             None => passes.kept.push(kept),
@@ -83,6 +87,15 @@ impl Kept {
     fn is(&self, export: ExportId, credential: &OpaqueAuth<'_>) -> bool {
         self.export == export
             && self.flavor == credential.flavor.0
-            && *self.body == *credential.body.0
+            && *self.body == *lasting(credential)
+    }
+}
+
+/// The body of a credential without what says nothing about the caller: the stamp of AUTH_SYS (RFC
+/// 5531, appendix A), which some clients change with every call.
+fn lasting<'a>(credential: &OpaqueAuth<'a>) -> &'a [u8] {
+    match credential.flavor {
+        Flavor::SYS => credential.body.0.get(4..).unwrap_or(credential.body.0),
+        _ => credential.body.0,
     }
 }

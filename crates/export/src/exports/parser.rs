@@ -1,0 +1,168 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::lexer::{At, Letter, Lines, Word};
+use super::options::{Given, Item, given, terms};
+use crate::finding::Findings;
+use crate::limits::CLIENTS_MAX;
+use crate::offer::{Declaration, Offer};
+use crate::path::normal;
+use crate::{Client, Place};
+
+/// Reads the text of an exports file called `file`. Total: whatever is wrong is a finding, and the
+/// line that holds it declares nothing.
+pub(crate) fn parse(file: &Arc<str>, text: &[u8], findings: &mut Findings) -> Vec<Declaration> {
+    let mut parser = Parser { file, findings, clients: 0 };
+    let mut declarations = Vec::new();
+    for line in Lines::new(text) {
+        match line {
+            Ok(words) => declarations.extend(parser.line(&words)),
+            Err((at, what)) => parser.error(at, what),
+        }
+        if parser.clients > CLIENTS_MAX {
+            findings.error(&Place::file(file), format!("more than {CLIENTS_MAX} clients"));
+            break;
+        }
+    }
+    declarations
+}
+
+struct Parser<'a> {
+    file: &'a Arc<str>,
+    findings: &'a mut Findings,
+    clients: usize,
+}
+
+impl Parser<'_> {
+    fn line(&mut self, words: &[Word]) -> Option<Declaration> {
+        let (path, words) = words.split_first()?;
+        let place = self.place(path.at);
+        let path = self.path(path);
+        let (defaults, words) = match words.split_first() {
+            Some((word, words)) if word.letters.first().is_some_and(|first| first.is(b'-')) => {
+                let list = word.letters.get(1..).unwrap_or_default();
+                (self.options(list, word.at), words)
+            }
+            _ => (Some(Vec::new()), words),
+        };
+        if words.is_empty() {
+            self.findings.error(&place, "no client: expected PATH CLIENT(OPTION,...) ...");
+        }
+        let defaults = defaults?;
+        self.clients += words.len();
+        let mut offers = Vec::with_capacity(words.len());
+        let mut bare = None;
+        for word in words {
+            let offer = self.offer(word, &defaults, bare);
+            bare =
+                offer.as_ref().filter(|(_, bare)| *bare).map(|(offer, _)| &offer.client).cloned();
+            offers.extend(offer.map(|(offer, _)| offer));
+        }
+        Some(Declaration { place, path: path?, offers })
+    }
+
+    fn path(&mut self, word: &Word) -> Option<PathBuf> {
+        let bytes = text_of(&word.letters);
+        let found = normal(OsStr::from_bytes(&bytes));
+        found.map_err(|what| self.error(word.at, what)).ok()
+    }
+
+    /// A client with its options; and whether there were none. `before` is the client before it, if
+    /// that one had none.
+    fn offer(
+        &mut self,
+        word: &Word,
+        defaults: &[Given],
+        before: Option<Client>,
+    ) -> Option<(Offer, bool)> {
+        let open = word.letters.iter().position(|letter| letter.is(b'('));
+        let (name, list) = word.letters.split_at(open.unwrap_or(word.letters.len()));
+        let place = self.place(word.at);
+        let own = if open.is_some() { self.list(list, word.at) } else { Some(Vec::new()) };
+        let client = match name {
+            [] if open.is_some() => {
+                self.findings.warning(&place, trap(before.as_ref()));
+                Some(Client::Everybody)
+            }
+            _ => self.client(name, &place),
+        };
+        let (own, client) = (own?, client?);
+        let terms = terms(defaults, &own, self.findings)?;
+        Some((Offer { place, client, terms }, open.is_none()))
+    }
+
+    fn client(&mut self, name: &[Letter], place: &Place) -> Option<Client> {
+        if name.first().is_some_and(|first| first.is(b'-')) {
+            self.findings.error(place, "default options stand right behind the path, once");
+            return None;
+        }
+        let found = match String::from_utf8(text_of(name)) {
+            Ok(name) => Client::parse(&name),
+            Err(_) => Err("a client whose name is no text".into()),
+        };
+        found.map_err(|what| self.findings.error(place, what)).ok()
+    }
+
+    /// What stands in parentheses.
+    fn list(&mut self, list: &[Letter], at: At) -> Option<Vec<Given>> {
+        let inside = match list {
+            [_, inside @ .., last] if last.is(b')') => inside,
+            _ => {
+                self.error(at, "an option list without its end: expected ')', no blanks before it");
+                return None;
+            }
+        };
+        if let Some(sign) = inside.iter().find(|letter| letter.is(b'(') || letter.is(b')')) {
+            let client = "a parenthesis within an option list: expected a blank between clients";
+            self.error(sign.at, client);
+            return None;
+        }
+        self.options(inside, list.first().map_or(at, |first| first.at))
+    }
+
+    fn options(&mut self, list: &[Letter], at: At) -> Option<Vec<Given>> {
+        if list.is_empty() {
+            return Some(Vec::new());
+        }
+        let items: Option<Vec<Item>> =
+            list.split(|letter| letter.is(b',')).map(|item| self.item(item, at)).collect();
+        given(items?, self.findings)
+    }
+
+    fn item(&mut self, letters: &[Letter], before: At) -> Option<Item> {
+        let Some(first) = letters.first() else {
+            self.error(before, "an empty option: expected a name between the commas");
+            return None;
+        };
+        let Ok(text) = String::from_utf8(text_of(letters)) else {
+            self.error(first.at, "an option that is no text");
+            return None;
+        };
+        Some(Item::new(&text, self.place(first.at)))
+    }
+
+    fn error(&mut self, at: At, what: impl Into<String>) {
+        let place = self.place(at);
+        self.findings.error(&place, what);
+    }
+
+    fn place(&self, (line, column): At) -> Place {
+        Place { file: Arc::clone(self.file), line, column }
+    }
+}
+
+fn text_of(letters: &[Letter]) -> Vec<u8> {
+    letters.iter().map(|letter| letter.byte).collect()
+}
+
+fn trap(before: Option<&Client>) -> String {
+    match before {
+        Some(client) => format!(
+            "a blank between {client} and its options: {client} gets the defaults and everybody gets \
+             these; write {client}(...), or *(...) if that is meant"
+        ),
+        None => "options without a client are for everybody; write *(...) if that is meant".into(),
+    }
+}

@@ -1,0 +1,394 @@
+//! Every option of exports(5), and what becomes of it. `docs/exports.md` shows this table to users.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use comity_credential::Flavor;
+use comity_vfs::{Gid, Uid};
+
+use crate::offer::{Fsid, Terms};
+use crate::path::normal;
+
+/// An option there is.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// What comes behind `=`.
+    pub(crate) argument: Argument,
+    /// What it decides: options about the same thing exclude each other.
+    pub(crate) about: &'static str,
+    /// What becomes of it.
+    pub(crate) verdict: Verdict,
+    /// Why, for users.
+    pub(crate) note: &'static str,
+}
+
+/// What stands behind the `=` of an option.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Argument {
+    /// Nothing.
+    None,
+    /// This, or nothing.
+    Possible(&'static str),
+    /// This.
+    Needed(&'static str),
+}
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Verdict {
+    /// It does what exports(5) says, by this.
+    Honoured(Effect),
+    /// It makes the configuration invalid.
+    Refused,
+}
+
+/// What an option does, given its value.
+pub(crate) type Effect = fn(&mut Draft, &str) -> Result<(), String>;
+
+/// Terms in the making: whom they squash two options say together.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) terms: Terms,
+    pub(crate) root_squash: bool,
+    pub(crate) all_squash: bool,
+}
+
+const fn flag(
+    name: &'static str,
+    about: &'static str,
+    effect: Effect,
+    note: &'static str,
+) -> Choice {
+    valued(name, Argument::None, about, effect, note)
+}
+
+const fn valued(
+    name: &'static str,
+    argument: Argument,
+    about: &'static str,
+    effect: Effect,
+    note: &'static str,
+) -> Choice {
+    Choice { name, argument, about, verdict: Verdict::Honoured(effect), note }
+}
+
+const fn refused(name: &'static str, argument: Argument, note: &'static str) -> Choice {
+    Choice { name, argument, about: name, verdict: Verdict::Refused, note }
+}
+
+/// It asks for what is done anyway.
+const NOTHING: Effect = |_, _| Ok(());
+
+const NOT_YET: &str = "not yet: maps of ids and cloaks are the next thing to be built";
+
+/// All options, by the order of exports(5).
+pub(crate) const OPTIONS: &[Choice] = &[
+    flag(
+        "secure",
+        "secure",
+        |draft, _| set(&mut draft.terms.rules.secure, true),
+        "calls must come from a port below 1024; the default",
+    ),
+    flag(
+        "insecure",
+        "secure",
+        |draft, _| set(&mut draft.terms.rules.secure, false),
+        "calls may come from any port",
+    ),
+    flag(
+        "rw",
+        "access",
+        |draft, _| set(&mut draft.terms.rules.read_only, false),
+        "reading and writing",
+    ),
+    flag(
+        "ro",
+        "access",
+        |draft, _| set(&mut draft.terms.rules.read_only, true),
+        "reading only: everything else is ROFS; the default",
+    ),
+    flag(
+        "sync",
+        "sync",
+        |draft, _| set(&mut draft.terms.rules.sync, true),
+        "changes are on stable storage before they are answered; the default",
+    ),
+    flag(
+        "async",
+        "sync",
+        |draft, _| set(&mut draft.terms.rules.sync, false),
+        "changes of names and attributes may be lost by a crash after they were answered; COMMIT and \
+         stable writes stay real, which is stricter than knfsd; `check` warns",
+    ),
+    flag(
+        "wdelay",
+        "wdelay",
+        NOTHING,
+        "what waits for stable storage together shares one barrier, always; the default",
+    ),
+    flag(
+        "no_wdelay",
+        "wdelay",
+        NOTHING,
+        "no barrier is held back in the hope of more writes, so there is nothing to turn off",
+    ),
+    flag(
+        "hide",
+        "nohide",
+        |draft, _| set(&mut draft.terms.settings.is_unhidden, false),
+        "an export is not seen from the export above it if a file system begins there; the default",
+    ),
+    flag(
+        "nohide",
+        "nohide",
+        |draft, _| set(&mut draft.terms.settings.is_unhidden, true),
+        "honoured if the export above it has `crossmnt` or there is none above it; else refused, for \
+         then nothing leads from the one into the other. What is seen from above is served under the \
+         rules of the export above",
+    ),
+    flag(
+        "crossmnt",
+        "crossmnt",
+        |draft, _| set(&mut draft.terms.settings.crosses_mounts, true),
+        "file systems mounted below the export are part of it, under its rules; all clients of an \
+         export must have it, or none",
+    ),
+    flag(
+        "nocrossmnt",
+        "crossmnt",
+        |draft, _| set(&mut draft.terms.settings.crosses_mounts, false),
+        "where a file system is mounted below the export, the directory beneath is seen; the default",
+    ),
+    flag(
+        "no_subtree_check",
+        "subtree_check",
+        NOTHING,
+        "no look at an object's place in the tree at every call; the default. Handles are signed, so \
+         nobody can make up one for a file outside the export",
+    ),
+    refused(
+        "subtree_check",
+        Argument::None,
+        "it breaks files that are renamed while they are open, and what it guards against, forged \
+         handles, the signature in every handle prevents; take it out",
+    ),
+    refused(
+        "insecure_locks",
+        Argument::None,
+        "NLM, the lock protocol of NFSv3, is not served yet, with or without credentials",
+    ),
+    flag(
+        "secure_locks",
+        "locks",
+        NOTHING,
+        "no lock is granted without a credential: NLM is not served yet; the default",
+    ),
+    refused(
+        "no_auth_nlm",
+        Argument::None,
+        "NLM, the lock protocol of NFSv3, is not served yet, with or without credentials",
+    ),
+    flag("auth_nlm", "locks", NOTHING, "another name of `secure_locks`"),
+    valued(
+        "mountpoint",
+        Argument::Possible("PATH"),
+        "mountpoint",
+        mount_point,
+        "the export is offered only while it (or PATH) is a mount point: looked at when the \
+         configuration is loaded, and whenever a client mounts",
+    ),
+    valued(
+        "mp",
+        Argument::Possible("PATH"),
+        "mountpoint",
+        mount_point,
+        "another name of `mountpoint`",
+    ),
+    valued(
+        "fsid",
+        Argument::Needed("NUMBER, root or a UUID"),
+        "fsid",
+        fsid,
+        "the export's number in handles and attributes, the same over moves of its path. `0` and \
+         `root` name the top of what NFSv4 clients see; NFSv3 clients mount by path and see no \
+         difference",
+    ),
+    flag(
+        "nordirplus",
+        "rdirplus",
+        |draft, _| set(&mut draft.terms.rules.readdirplus, false),
+        "READDIRPLUS is NOTSUPP",
+    ),
+    refused(
+        "refer",
+        Argument::Needed("PATH@HOST"),
+        "referrals need NFSv4, which is not served yet",
+    ),
+    refused("replicas", Argument::Needed("PATH@HOST"), "it needs NFSv4, which is not served yet"),
+    refused("pnfs", Argument::None, "pNFS needs NFSv4.1, which is not served yet"),
+    flag("no_pnfs", "pnfs", NOTHING, "no layouts are given; the default"),
+    refused(
+        "security_label",
+        Argument::None,
+        "labels of mandatory access control need NFSv4.2, which is not served yet",
+    ),
+    refused(
+        "reexport",
+        Argument::Needed("auto-fsidnum"),
+        "numbers of re-exported file systems are not kept in a database; give each export its `fsid=`",
+    ),
+    flag("sign_fh", "sign_fh", NOTHING, "all handles are signed, always"),
+    flag(
+        "no_acl",
+        "acl",
+        NOTHING,
+        "no ACL is shown to clients: NFSACL, the protocol beside NFSv3 for it, is not served. ACLs \
+         are obeyed all the same",
+    ),
+    refused(
+        "acl",
+        Argument::None,
+        "NFSACL, the protocol beside NFSv3 that shows ACLs, is not served",
+    ),
+    valued(
+        "sec",
+        Argument::Needed("sys, none, or both as sys:none"),
+        "sec",
+        sec,
+        "`sys`, the default, and `none` (everybody is anonymous); `krb5`, `krb5i`, `krb5p` are \
+         refused: Kerberos is not spoken. A second `sec=` in one list is refused: rules by flavor are \
+         not kept",
+    ),
+    valued(
+        "xprtsec",
+        Argument::Needed("none"),
+        "xprtsec",
+        xprtsec,
+        "`none`; `tls` and `mtls` are refused: RPC with TLS is not spoken yet, and who asks for it must \
+         not get plain text",
+    ),
+    flag(
+        "root_squash",
+        "root_squash",
+        |draft, _| set(&mut draft.root_squash, true),
+        "uid 0 and gid 0 become the anonymous ids; the default",
+    ),
+    flag(
+        "no_root_squash",
+        "root_squash",
+        |draft, _| set(&mut draft.root_squash, false),
+        "the client's superuser is the server's; `check` warns if everybody may come",
+    ),
+    flag(
+        "all_squash",
+        "all_squash",
+        |draft, _| set(&mut draft.all_squash, true),
+        "everybody acts under the anonymous ids, whatever `no_root_squash` says",
+    ),
+    flag(
+        "no_all_squash",
+        "all_squash",
+        |draft, _| set(&mut draft.all_squash, false),
+        "users act under their own ids; the default",
+    ),
+    valued(
+        "anonuid",
+        Argument::Needed("UID"),
+        "anonuid",
+        |draft, value| set(&mut draft.terms.rules.anonymous.uid, Uid::new(id(value)?)),
+        "as which user the squashed act; 65534 by default, and -2 is 4294967294",
+    ),
+    valued(
+        "anongid",
+        Argument::Needed("GID"),
+        "anongid",
+        |draft, value| set(&mut draft.terms.rules.anonymous.gid, Gid::new(id(value)?)),
+        "the same for the group",
+    ),
+    refused("range_map_uid", Argument::Needed("C1[-C2]:S1[-S2]"), NOT_YET),
+    refused("range_map_gid", Argument::Needed("C1[-C2]:S1[-S2]"), NOT_YET),
+    refused("map_default", Argument::Needed("squash, pass or deny"), NOT_YET),
+    refused("cloak_uid", Argument::Needed("A[-B]:+MASK"), NOT_YET),
+    refused("cloak_gid", Argument::Needed("A[-B]:+MASK"), NOT_YET),
+    refused("no_client_cache", Argument::None, NOT_YET),
+];
+
+fn set<T>(place: &mut T, value: T) -> Result<(), String> {
+    *place = value;
+    Ok(())
+}
+
+/// The last id is none: chown(2) takes it for "leave as it is".
+fn id(value: &str) -> Result<u32, String> {
+    let number: i64 = decimal(value, true)?;
+    let wrapped = if number < 0 { number + (1 << 32) } else { number };
+    match u32::try_from(wrapped) {
+        Ok(id) if id != u32::MAX && number >= i64::from(i32::MIN) => Ok(id),
+        _ => Err(format!("{value} is no id: expected 0 to 4294967294, or -2 and below")),
+    }
+}
+
+fn fsid(draft: &mut Draft, value: &str) -> Result<(), String> {
+    let fsid = match (value, uuid(value)) {
+        ("root", _) => Fsid::Number(0),
+        (_, Some(uuid)) => Fsid::Uuid(uuid),
+        _ => Fsid::Number(u32::try_from(decimal(value, false)?).map_err(|_| {
+            format!("{value} is too large: expected 0 to 4294967295, root or a UUID")
+        })?),
+    };
+    set(&mut draft.terms.settings.fsid, Some(fsid))
+}
+
+/// 32 hexadecimal digits with any dashes or colons between them.
+fn uuid(value: &str) -> Option<[u8; 16]> {
+    let digits: Vec<u8> = value
+        .chars()
+        .filter(|letter| !matches!(letter, '-' | ':'))
+        .map(|letter| letter.to_digit(16).map(|digit| digit as u8))
+        .collect::<Option<_>>()?;
+    let bytes: Vec<u8> =
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+    (digits.len() == 32).then(|| bytes.try_into().ok()).flatten()
+}
+
+fn decimal(value: &str, signed: bool) -> Result<i64, String> {
+    let digits = if signed { value.strip_prefix('-').unwrap_or(value) } else { value };
+    let number = value.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    number.ok_or_else(|| format!("{value:?} is no number"))
+}
+
+fn mount_point(draft: &mut Draft, value: &str) -> Result<(), String> {
+    let path = if value.is_empty() { PathBuf::new() } else { normal(OsStr::new(value))? };
+    set(&mut draft.terms.settings.mount_point, Some(path))
+}
+
+fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {
+    let mut flavors = Vec::new();
+    for name in value.split(':') {
+        let flavor = match name {
+            "sys" | "unix" => Flavor::SYS,
+            "none" | "null" => Flavor::NONE,
+            "krb5" | "krb5i" | "krb5p" => {
+                return Err(format!("{name} is refused: Kerberos is not spoken"));
+            }
+            _ => return Err(format!("unknown flavor {name:?}: expected sys or none")),
+        };
+        if flavors.contains(&flavor) {
+            return Err(format!("flavor {name} stands twice"));
+        }
+        flavors.push(flavor);
+    }
+    set(&mut draft.terms.rules.flavors, flavors)
+}
+
+fn xprtsec(_: &mut Draft, value: &str) -> Result<(), String> {
+    match value.split(':').find(|name| *name != "none") {
+        None => Ok(()),
+        Some(name @ ("tls" | "mtls")) => {
+            Err(format!("{name} is refused: RPC with TLS is not spoken yet"))
+        }
+        Some(name) => Err(format!("unknown transport security {name:?}: expected none")),
+    }
+}

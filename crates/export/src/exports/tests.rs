@@ -1,0 +1,312 @@
+use comity_credential::Flavor;
+use comity_vfs::{Cred, Gid, Uid};
+use proptest::prelude::*;
+
+use super::table::{Argument, OPTIONS, Verdict};
+use crate::finding::Findings;
+use crate::offer::{Declaration, Escaped, Fsid, Offer, Settings, Terms};
+use crate::{Client, Place, Rules, Severity, Squash, limits};
+
+fn parse(text: &[u8]) -> (Vec<Declaration>, Vec<crate::Finding>) {
+    let mut findings = Findings::default();
+    let declarations = super::parse(&"e".into(), text, &mut findings);
+    (declarations, findings.sorted())
+}
+
+fn fine(text: &str) -> Vec<Declaration> {
+    let (declarations, findings) = parse(text.as_bytes());
+    assert_eq!(findings, [], "{text}");
+    declarations
+}
+
+fn found(text: &str) -> Vec<String> {
+    parse(text.as_bytes()).1.iter().map(ToString::to_string).collect()
+}
+
+fn terms(options: &str) -> Terms {
+    fine(&format!("/a h({options})"))[0].offers[0].terms.clone()
+}
+
+fn clients(declaration: &Declaration) -> Vec<String> {
+    declaration.offers.iter().map(|offer| offer.client.to_string()).collect()
+}
+
+#[test]
+fn the_example_of_exports_5_is_read() {
+    let text = "# sample /etc/exports file\n\
+        /               master(rw) trusty(rw,no_root_squash)\n\
+        /projects       proj*.local.domain(rw)\n\
+        /usr            *.local.domain(ro) @trusted(rw)\n\
+        /home/joe       pc001(rw,all_squash,anonuid=150,anongid=100)\n\
+        /pub            *(ro,insecure,all_squash)\n\
+        /srv/www        -sync,rw server @trusted @external(ro)\n\
+        /foo            2001:db8:9:e54::/64(rw) 192.0.2.0/24(rw)\n\
+        /build          buildhost[0-9].local.domain(rw)\n";
+    let read = fine(text);
+    assert_eq!(read.len(), 8);
+    assert_eq!(clients(&read[0]), ["master", "trusty"]);
+    assert_eq!(read[0].offers[1].terms.rules.squash, Squash::None);
+    let joe = &read[3].offers[0].terms.rules;
+    assert_eq!(joe.anonymous, Cred::new(Uid::new(150), Gid::new(100)));
+    assert_eq!(joe.squash, Squash::All);
+    let www: Vec<bool> = read[5].offers.iter().map(|o| o.terms.rules.read_only).collect();
+    assert_eq!(www, [false, false, true], "own options come before the default ones");
+    assert_eq!(clients(&read[6]), ["2001:db8:9:e54::/64", "192.0.2.0/24"]);
+    assert_eq!(clients(&read[7]), ["buildhost[0-9].local.domain"]);
+}
+
+#[test]
+fn blanks_quotes_escapes_and_comments() {
+    let read = fine(
+        "\"/a b\" h(rw) # comment (rw) \\\n this too\n\
+         /c\\040d\\134 \\\n  h(ro)\\\n\th2 #x\n\r\n  /e#f h\n/g \"h\"(\"rw\")\n/last h",
+    );
+    let paths: Vec<_> = read.iter().map(|d| d.path.to_str().unwrap()).collect();
+    assert_eq!(paths, ["/a b", "/c d\\", "/e#f", "/g", "/last"]);
+    assert_eq!(clients(&read[1]), ["h", "h2"]);
+    let place = &read[1].offers[1].place;
+    assert_eq!((place.line, place.column), (5, 2));
+    assert!(!read[3].offers[0].terms.rules.read_only);
+    assert_eq!(fine("/a//b/./c/ h")[0].path.to_str(), Some("/a/b/c"));
+    assert_eq!(fine("/\\377 h")[0].path.as_os_str().as_encoded_bytes(), b"/\xff");
+}
+
+#[test]
+fn a_blank_before_the_options_is_a_trap() {
+    let (read, findings) = parse(b"/a host (rw)");
+    assert_eq!(clients(&read[0]), ["host", "*"]);
+    assert_eq!(findings[0].severity, Severity::Warning);
+    assert!(findings[0].to_string().starts_with("e:1:9: warning: a blank between host and its"));
+    assert!(found("/a (rw)")[0].contains("options without a client are for everybody"));
+    assert!(found("/a h(ro) (rw)")[0].contains("options without a client are for everybody"));
+}
+
+#[test]
+fn errors_say_where_and_what() {
+    for (text, expected) in [
+        ("\n /a h(rw,x)", "e:2:10: unknown option \"x\""),
+        ("/a h(rw,ro)", "e:1:9: option ro contradicts rw"),
+        ("/a h(anonuid=1,anonuid=2)", "e:1:16: option anonuid stands twice with different"),
+        ("/a h(sec=sys,ro,sec=none)", "e:1:17: option sec stands twice: rules by flavor"),
+        ("/a h(subtree_check)", "e:1:6: option subtree_check is refused: it breaks files"),
+        ("/a h(sec=krb5p)", "e:1:6: option sec: krb5p is refused: Kerberos"),
+        ("/a h(sec=sys:sys)", "e:1:6: option sec: flavor sys stands twice"),
+        ("/a h(xprtsec=tls)", "e:1:6: option xprtsec: tls is refused"),
+        ("/a h(range_map_uid=1:2)", "e:1:6: option range_map_uid is refused: not yet"),
+        ("/a h(anonuid=4294967295)", "e:1:6: option anonuid: 4294967295 is no id"),
+        ("/a h(anonuid=-1)", "e:1:6: option anonuid: -1 is no id"),
+        ("/a h(anonuid=+1)", "e:1:6: option anonuid: \"+1\" is no number"),
+        ("/a h(anonuid)", "e:1:6: option anonuid without a value"),
+        ("/a h(anonuid=)", "e:1:6: option anonuid without a value"),
+        ("/a h(rw=1)", "e:1:6: option rw takes no value"),
+        ("/a h(fsid=4294967296)", "e:1:6: option fsid: 4294967296 is too large"),
+        ("/a h(mountpoint=x)", "e:1:6: option mountpoint: path \"x\" is not absolute"),
+        ("/a h(rw,)", "e:1:5: an empty option"),
+        ("/a h(rw", "e:1:4: an option list without its end"),
+        ("/a h(rw, ro)", "e:1:4: an option list without its end"),
+        ("/a h(rw)x", "e:1:4: an option list without its end"),
+        ("/a h(rw)h2(ro)", "e:1:8: a parenthesis within"),
+        ("/a", "e:1:1: no client"),
+        ("/a -rw", "e:1:1: no client"),
+        ("/a h -rw", "e:1:6: default options stand right behind the path"),
+        ("a h", "e:1:1: path \"a\" is not absolute"),
+        ("/a/../b h", "e:1:1: path \"/a/../b\" goes up"),
+        ("/a\\000 h", "e:1:1: path \"/a\\0\" holds a zero byte"),
+        ("/a \"h\n/b h", "e:1:4: a quote that does not end"),
+        ("/a 10.0.0.0/99", "e:1:4: client \"10.0.0.0/99\": expected ADDRESS/PREFIX"),
+    ] {
+        let found = found(text);
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{text}: {found:?}");
+    }
+    assert_eq!(found("/a h(rw,rw)"), ["e:1:9: warning: option rw stands twice"]);
+}
+
+#[test]
+fn a_line_that_is_wrong_takes_no_other_with_it() {
+    let (read, findings) = parse(b"/a \"h\n/b h(x)\n/c h\nd h\n/e h");
+    let paths: Vec<_> = read.iter().filter(|d| !d.offers.is_empty()).map(|d| &d.path).collect();
+    assert_eq!(paths, [std::path::Path::new("/c"), std::path::Path::new("/e")]);
+    assert_eq!(findings.len(), 3);
+}
+
+#[test]
+fn options_do_what_they_say() {
+    assert_eq!(terms("").rules, Rules::default());
+    assert_eq!(terms("no_root_squash,all_squash").rules.squash, Squash::All);
+    assert_eq!(terms("all_squash,no_root_squash").rules.squash, Squash::All);
+    assert_eq!(terms("no_root_squash").rules.squash, Squash::None);
+    assert_eq!(terms("anonuid=-2").rules.anonymous.uid, Uid::new(4_294_967_294));
+    assert_eq!(terms("sec=none:sys").rules.flavors, [Flavor::NONE, Flavor::SYS]);
+    assert!(!terms("async").rules.sync && !terms("insecure").rules.secure);
+    assert!(!terms("nordirplus").rules.readdirplus);
+    assert_eq!(terms("fsid=root").settings.fsid, Some(Fsid::Number(0)));
+    assert_eq!(terms("fsid=7").settings.fsid, Some(Fsid::Number(7)));
+    let uuid = terms("fsid=00112233-4455-6677-8899-aabbccddeeff").settings.fsid.unwrap();
+    assert_eq!(uuid.to_string(), "00112233-4455-6677-8899-aabbccddeeff");
+    assert!(terms("crossmnt").settings.crosses_mounts && terms("nohide").settings.is_unhidden);
+    assert_eq!(terms("mp=/m").settings.mount_point, Some("/m".into()));
+    let over = fine("/a -all_squash,ro,anonuid=5 h(no_all_squash,rw)");
+    let rules = &over[0].offers[0].terms.rules;
+    assert!(rules.squash == Squash::Root && !rules.read_only);
+    assert_eq!(rules.anonymous.uid, Uid::new(5));
+}
+
+#[test]
+fn every_option_of_the_table_is_what_the_table_says() {
+    for option in OPTIONS {
+        let value = match (option.name, option.argument) {
+            (_, Argument::None | Argument::Possible(_)) => "",
+            ("anonuid" | "anongid" | "fsid", _) => "=1",
+            ("sec", _) => "=sys",
+            _ => "=none",
+        };
+        let text = format!("/a h({}{value})", option.name);
+        let refused = matches!(option.verdict, Verdict::Refused);
+        assert_eq!(!found(&text).is_empty(), refused, "{text}: {:?}", found(&text));
+        assert!(!option.note.is_empty(), "{}", option.name);
+    }
+    for (at, option) in OPTIONS.iter().enumerate() {
+        assert!(OPTIONS[..at].iter().all(|other| other.name != option.name), "{}", option.name);
+    }
+}
+
+/// All that people paste, and what exports(5) of nfs-utils 2.8 knows.
+#[test]
+fn no_option_of_linux_is_unknown() {
+    for name in "rw ro sync async no_wdelay wdelay root_squash no_root_squash all_squash no_all_squash \
+        anonuid anongid subtree_check no_subtree_check fsid crossmnt nocrossmnt nohide hide insecure \
+        secure insecure_locks secure_locks no_auth_nlm auth_nlm acl no_acl sec xprtsec pnfs no_pnfs \
+        refer replicas security_label nordirplus mountpoint mp reexport sign_fh"
+        .split_whitespace()
+    {
+        assert!(OPTIONS.iter().any(|option| option.name == name), "{name}");
+    }
+}
+
+#[test]
+fn the_documentation_shows_the_table() {
+    let row = |option: &super::table::Choice| {
+        let syntax = match option.argument {
+            Argument::None => option.name.to_owned(),
+            Argument::Possible(what) => format!("{}[={what}]", option.name),
+            Argument::Needed(what) => format!("{}={what}", option.name),
+        };
+        let verdict = match option.verdict {
+            Verdict::Honoured(_) => "honoured",
+            Verdict::Refused => "refused",
+        };
+        format!("| `{}` | {verdict} | {} |\n", syntax.replace('|', "\\|"), option.note)
+    };
+    let expected: String = OPTIONS.iter().map(row).collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/exports.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let shown = page.split("|---|---|---|\n").nth(1).unwrap_or_default();
+    let shown: String = shown.split_inclusive('\n').take_while(|l| l.starts_with('|')).collect();
+    assert!(shown == expected, "the table in docs/exports.md has to be:\n{expected}");
+}
+
+#[test]
+fn limits_are_kept() {
+    let long = format!("/a {}\n/b h", "h ".repeat(limits::LINE_BYTES_MAX / 2));
+    let (read, findings) = parse(long.as_bytes());
+    assert!(findings[0].to_string().contains("an entry over"), "{}", findings[0]);
+    assert_eq!(read.len(), 1);
+    let quoted = format!("/a \"{}\"\n", "h".repeat(limits::LINE_BYTES_MAX + 1));
+    assert!(found(&quoted)[0].contains("an entry over"));
+    let many = "/a h h h h h h h h\n".repeat(limits::CLIENTS_MAX / 8 + 1);
+    assert!(found(&many)[0].contains("more than 65536 clients"));
+    let (_, findings) = parse("(\n".repeat(limits::FINDINGS_MAX * 2).as_bytes());
+    assert_eq!(findings.len(), limits::FINDINGS_MAX);
+}
+
+fn client() -> impl Strategy<Value = Client> {
+    let text = prop_oneof![
+        Just("*".to_owned()),
+        any::<std::net::IpAddr>().prop_map(|address| address.to_string()),
+        (any::<std::net::Ipv4Addr>(), 0..=32_u8).prop_map(|(a, n)| format!("{a}/{n}")),
+        (any::<std::net::Ipv6Addr>(), 0..=128_u8).prop_map(|(a, n)| format!("{a}/{n}")),
+        "@[a-z][a-z0-9-]{0,8}",
+        "[a-z][a-z0-9]{0,5}(\\.[a-z][a-z0-9]{0,5}){0,3}",
+        "[a-z?*]{1,5}\\*\\.[a-z]{1,5}(\\[[a-f][g-k]\\])?",
+    ];
+    text.prop_map(|text| Client::parse(&text).unwrap())
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let squash = prop_oneof![Just(Squash::None), Just(Squash::Root), Just(Squash::All)];
+    let flavors = proptest::sample::subsequence(vec![Flavor::SYS, Flavor::NONE], 1..=2);
+    let ids = (0..u32::MAX, 0..u32::MAX);
+    (any::<(bool, bool, bool, bool)>(), squash, flavors, ids).prop_map(
+        |((read_only, sync, secure, readdirplus), squash, flavors, (uid, gid))| Rules {
+            read_only,
+            sync,
+            secure,
+            readdirplus,
+            squash,
+            flavors,
+            anonymous: Cred::new(Uid::new(uid), Gid::new(gid)),
+        },
+    )
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let fsid =
+        prop_oneof![any::<u32>().prop_map(Fsid::Number), any::<[u8; 16]>().prop_map(Fsid::Uuid),];
+    let mount_point = prop_oneof![Just("".to_owned()), "/[ -~]{1,8}x"];
+    let mount_point =
+        mount_point.prop_filter("normal", |path| !path.contains("/.") && !path.contains("//"));
+    let (fsid, mount_point) =
+        (proptest::option::of(fsid), proptest::option::of(mount_point.prop_map(Into::into)));
+    (fsid, any::<bool>(), any::<bool>(), mount_point).prop_map(
+        |(fsid, crosses_mounts, is_unhidden, mount_point)| Settings {
+            fsid,
+            crosses_mounts,
+            is_unhidden,
+            mount_point,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_shown_is_read_again(
+        name in proptest::collection::vec(1..=255_u8, 1..20),
+        offers in proptest::collection::vec((client(), rules(), settings()), 1..4),
+    ) {
+        use std::os::unix::ffi::OsStringExt;
+        let mut bytes = b"/x".to_vec();
+        bytes.extend(name.into_iter().map(|byte| if byte == b'/' { b'_' } else { byte }));
+        let path = std::path::PathBuf::from(std::ffi::OsString::from_vec(bytes));
+        let place = Place::file("e");
+        let offers: Vec<Offer> = offers
+            .into_iter()
+            .map(|(client, rules, settings)| {
+                Offer { place: place.clone(), client, terms: Terms { rules, settings } }
+            })
+            .collect();
+        let shown: String = offers.iter().map(|offer| format!(" {offer}")).collect();
+        let text = format!("{}{shown}\n", Escaped(&path));
+        let read = fine(&text);
+        prop_assert_eq!(&read[0].path, &path);
+        prop_assert_eq!(read[0].offers.len(), offers.len());
+        for (read, offer) in read[0].offers.iter().zip(&offers) {
+            prop_assert_eq!(&read.client, &offer.client);
+            prop_assert_eq!(&read.terms, &offer.terms);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        parse(&bytes);
+    }
+
+    #[test]
+    fn nothing_near_the_grammar_makes_it_panic(
+        text in "(/a|h|\\*|@|10\\.|/8|\\(|\\)|rw|,|=|-|\"|\\\\|\\\\04|#|\n| |fsid=|sec=|:|\\[|\\])*",
+    ) {
+        let (_, findings) = parse(text.as_bytes());
+        for finding in findings {
+            prop_assert!(finding.place.line >= 1 && finding.place.column >= 1);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+use std::fmt;
+use std::sync::Arc;
+
+use crate::limits::FINDINGS_MAX;
+
+/// Where something stands in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file's name, or what stands for it.
+    pub file: Arc<str>,
+    /// The line, counted from 1; 0 is the file as a whole.
+    pub line: u32,
+    /// The byte within the line, counted from 1.
+    pub column: u32,
+}
+
+impl Place {
+    /// The file as a whole.
+    #[must_use]
+    pub fn file(name: &str) -> Self {
+        Self { file: name.into(), line: 0, column: 0 }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.file),
+            line => write!(f, "{}:{}:{}", self.file, line, self.column),
+        }
+    }
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It works, but perhaps not as it was meant.
+    Warning,
+    /// Nothing is served from this configuration.
+    Error,
+}
+
+/// Something to be said about the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// What it is about.
+    pub place: Place,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was found, and what to do about it.
+    pub text: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Warning => "warning: ",
+            Severity::Error => "",
+        };
+        write!(f, "{}: {severity}{}", self.place, self.text)
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Findings(Vec<Finding>);
+
+impl Findings {
+    pub(crate) fn error(&mut self, place: &Place, text: impl Into<String>) {
+        self.push(place, Severity::Error, text.into());
+    }
+
+    pub(crate) fn warning(&mut self, place: &Place, text: impl Into<String>) {
+        self.push(place, Severity::Warning, text.into());
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.0.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// All of them by place, each once.
+    pub(crate) fn sorted(mut self) -> Vec<Finding> {
+        self.0.sort();
+        self.0.dedup();
+        self.0
+    }
+
+    /// An error always finds room, or a configuration full of warnings would be taken.
+    fn push(&mut self, place: &Place, severity: Severity, text: String) {
+        let full = self.0.len() >= FINDINGS_MAX;
+        if !full || severity == Severity::Error && !self.has_errors() {
+            self.0.push(Finding { place: place.clone(), severity, text });
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Every bound of this crate, with its reason.
+
+/// Longest configuration file in bytes: more than any that people write, and room for range maps of
+/// 100,000 entries.
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Longest entry of an exports file in bytes, continuation lines joined: a missing end is found
+/// before the whole file is one line.
+pub const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// Most files of one directory of exports.
+pub const FILES_MAX: usize = 1_024;
+
+/// Most exports: each keeps a backend with open files.
+pub const EXPORTS_MAX: usize = 4_096;
+
+/// Most client entries of one file: each is looked at when a stranger comes.
+pub const CLIENTS_MAX: usize = 65_536;
+
+/// Most findings that are kept: nobody reads more, and every line of a foreign file has one.
+pub const FINDINGS_MAX: usize = 1_000;
+
+/// Longest host name or pattern in bytes (RFC 1035, 2.3.4, in text).
+pub const NAME_BYTES_MAX: usize = 253;
+
+/// Most hosts of one netgroup.
+pub const NETGROUP_HOSTS_MAX: usize = 65_536;
+
+/// How deep netgroups may hold each other.
+pub const NETGROUP_DEPTH_MAX: usize = 32;
+
+/// Most addresses whose names are kept: each a few hundred bytes.
+pub const NAMES_MAX: usize = 16_384;
+
+/// How long an address is known by a name, in seconds.
+pub const NAME_SECONDS: u64 = 600;
+
+/// How long it is not asked again after a look-up that failed, in seconds.
+pub const NAME_FAILURE_SECONDS: u64 = 10;
+
+/// Most look-ups of names at once: each blocks a worker; further callers are told to come again.
+pub const LOOKUPS_MAX: usize = 4;
+
+/// How many passes a visitor keeps: the users of one client that take turns on a connection.
+pub const PASSES_MAX: usize = 32;

@@ -1,0 +1,246 @@
+//! From a configuration to a plan: hosts found, backends opened, numbers given.
+
+use std::collections::HashMap;
+use std::hash::Hasher;
+use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use comity_vfs::Fs;
+use siphasher::sip::SipHasher24;
+
+use crate::check::{Merged, check, merge};
+use crate::finding::Findings;
+use crate::limits::EXPORTS_MAX;
+use crate::names::Names;
+use crate::offer::{Declaration, Fsid, Offer, Settings};
+use crate::{
+    Client, Export, ExportId, Finding, HandleKey, Netgroups, Place, Plan, Resolver, Sources,
+};
+
+/// What a backend is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportRequest<'a> {
+    /// The directory.
+    pub path: &'a Path,
+    /// Whether file systems mounted below it belong to it.
+    pub crosses_mounts: bool,
+}
+
+/// Opens the backend of an export; if it cannot, says why and what to do.
+pub type Open<'a> = dyn Fn(&ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> + 'a;
+
+/// Makes a plan of a configuration, opening what it names. An export that `old` has too keeps its
+/// backend, and with it all that clients have open, as long as its path leads to the same directory.
+///
+/// # Errors
+/// All findings, by place, if one of them is an error; else they come with the plan as warnings.
+pub fn load(
+    sources: &Sources,
+    open: &Open<'_>,
+    key: HandleKey,
+    old: Option<&Plan>,
+) -> Result<(Plan, Vec<Finding>), Vec<Finding>> {
+    let (configuration, mut findings) = sources.declarations();
+    let mut merged = merge(configuration.exports, &mut findings);
+    check(&merged, &mut findings);
+    check_count(&merged, &mut findings);
+    find_clients(&mut merged, sources, &mut findings);
+    let ids = numbers(&merged, &mut findings);
+    if findings.has_errors() {
+        return Err(findings.sorted());
+    }
+    let names = Arc::new(Names::new(Arc::clone(&sources.resolver)));
+    let mut exports = Vec::with_capacity(merged.len());
+    for (export, id) in merged.into_iter().zip(ids) {
+        if let Some(fs) = backend(&export, open, old, &mut findings) {
+            exports.push(Arc::new(made(export, id, fs, &names)));
+        }
+    }
+    let plan = Plan::new(key, exports);
+    if findings.has_errors() { Err(findings.sorted()) } else { Ok((plan, findings.sorted())) }
+}
+
+fn check_count(exports: &[Merged], findings: &mut Findings) {
+    let place = |export: &Merged| export.declaration.place.clone();
+    match exports.get(EXPORTS_MAX) {
+        Some(export) => findings.error(&place(export), format!("over {EXPORTS_MAX} exports")),
+        None if exports.is_empty() => {
+            findings.warning(&Place::file("configuration"), "nothing is exported");
+        }
+        None => {}
+    }
+}
+
+fn find_clients(exports: &mut [Merged], sources: &Sources, findings: &mut Findings) {
+    let netgroups = Netgroups::read(&sources.netgroups).unwrap_or_else(|what| {
+        let place = Place::file(&sources.netgroups.display().to_string());
+        findings.error(&place, format!("cannot be read: {what}"));
+        Netgroups::default()
+    });
+    let mut hosts = Hosts { resolver: &*sources.resolver, known: HashMap::new() };
+    for export in exports {
+        let declaration = &mut export.declaration;
+        for at in 0..declaration.offers.len() {
+            find_client(declaration, at, &mut hosts, &netgroups, findings);
+        }
+        check_addresses(declaration, findings);
+    }
+}
+
+fn find_client(
+    export: &mut Declaration,
+    at: usize,
+    hosts: &mut Hosts<'_>,
+    netgroups: &Netgroups,
+    findings: &mut Findings,
+) {
+    let Some(offer) = export.offers.get(at).cloned() else { return };
+    let found = match &offer.client {
+        Client::Host(name, _) => match hosts.addresses(name) {
+            Ok(addresses) => Ok(Client::Host(name.clone(), addresses)),
+            Err(what) => return unresolved(&export.offers, &offer, &what, findings),
+        },
+        Client::Netgroup(name, _) => {
+            let members = netgroups.members(name);
+            members.map(|members| Client::Netgroup(name.clone(), Arc::new(members)))
+        }
+        _ => return,
+    };
+    match (found, export.offers.get_mut(at)) {
+        (Ok(client), Some(offer)) => offer.client = client,
+        (Err(what), _) => findings.error(&offer.place, what),
+        _ => {}
+    }
+}
+
+/// Each name is asked for once.
+struct Hosts<'a> {
+    resolver: &'a dyn Resolver,
+    known: HashMap<Box<str>, Result<Box<[IpAddr]>, String>>,
+}
+
+impl Hosts<'_> {
+    fn addresses(&mut self, name: &str) -> Result<Box<[IpAddr]>, String> {
+        let resolver = self.resolver;
+        let ask = || {
+            let found = resolver.addresses(name).map_err(|reason| reason.to_string())?;
+            Ok(found.iter().map(IpAddr::to_canonical).collect())
+        };
+        self.known.entry(name.into()).or_insert_with(ask).clone()
+    }
+}
+
+/// A host without an address is harmless where it would only be kept out; where a wider entry would
+/// let it in under other rules, it is not.
+fn unresolved(offers: &[Offer], offer: &Offer, what: &str, findings: &mut Findings) {
+    let wider = offers.iter().find(|other| {
+        other.client.rank() > offer.client.rank() && other.terms.rules != offer.terms.rules
+    });
+    let what = format!("client {} is not found: {what}", offer.client);
+    match wider {
+        Some(wider) => findings.error(
+            &offer.place,
+            format!("{what}; it would come in under the rules of {}", wider.client),
+        ),
+        None => findings.warning(&offer.place, format!("{what}; it cannot come in")),
+    }
+}
+
+/// Two entries for one address: the first decides.
+fn check_addresses(export: &Declaration, findings: &mut Findings) {
+    let mut seen: HashMap<IpAddr, &Offer> = HashMap::new();
+    for offer in &export.offers {
+        let addresses = match &offer.client {
+            Client::Address(address) => std::slice::from_ref(address),
+            Client::Host(_, addresses) => addresses,
+            _ => continue,
+        };
+        for address in addresses {
+            let first = *seen.entry(*address).or_insert(offer);
+            if first.terms != offer.terms && first.client != offer.client {
+                let what = format!(
+                    "{} has the address {address} of {} ({}), whose rules come first: these are never \
+                     used for it",
+                    offer.client, first.client, first.place
+                );
+                findings.warning(&offer.place, what);
+            }
+        }
+    }
+}
+
+fn numbers(exports: &[Merged], findings: &mut Findings) -> Vec<ExportId> {
+    let mut taken: HashMap<ExportId, &Declaration> = HashMap::new();
+    let mut ids = Vec::with_capacity(exports.len());
+    for Merged { declaration, settings } in exports {
+        let id = number(settings, &declaration.path);
+        if let Some(other) = taken.insert(id, declaration) {
+            let (path, place) = (other.path.display(), &other.place);
+            let what = format!("same export number as {path} ({place}): set another fsid=");
+            findings.error(&declaration.place, what);
+        }
+        ids.push(id);
+    }
+    ids
+}
+
+/// The number of an export, from what does not change over restarts and reloads. The hash is part of
+/// every handle: another one would make all of them stale.
+fn number(settings: &Settings, path: &Path) -> ExportId {
+    let hash = |bytes: &[u8]| {
+        let mut hasher = SipHasher24::new();
+        hasher.write(bytes);
+        let hash = hasher.finish();
+        (hash >> 32) as u32 ^ hash as u32
+    };
+    ExportId(match settings.fsid {
+        Some(Fsid::Number(number)) => number,
+        Some(Fsid::Uuid(uuid)) => hash(&uuid),
+        None => hash(path.as_os_str().as_bytes()),
+    })
+}
+
+fn backend(
+    export: &Merged,
+    open: &Open<'_>,
+    old: Option<&Plan>,
+    findings: &mut Findings,
+) -> Option<Arc<dyn Fs>> {
+    let Merged { declaration: Declaration { path, place, .. }, settings } = export;
+    if !settings.is_mounted(path) {
+        let what = format!("{} is not offered: nothing is mounted there", path.display());
+        findings.warning(place, format!("{what} (mountpoint); reload when it is"));
+        return None;
+    }
+    if let Some(fs) = old.and_then(|old| kept(old, path, settings)) {
+        return Some(fs);
+    }
+    let request = ExportRequest { path, crosses_mounts: settings.crosses_mounts };
+    let opened = open(&request);
+    opened.map_err(|what| findings.error(place, format!("{}: {what}", path.display()))).ok()
+}
+
+fn kept(old: &Plan, path: &Path, settings: &Settings) -> Option<Arc<dyn Fs>> {
+    let same = |export: &&Arc<Export>| {
+        export.path() == path
+            && export.settings().crosses_mounts == settings.crosses_mounts
+            && export.identity() == identity(path)
+    };
+    let fs = old.exports().iter().find(same)?.fs();
+    fs.getattr(&fs.root()).is_ok().then(|| Arc::clone(fs))
+}
+
+/// What tells a directory from another one at the same path.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn made(export: Merged, id: ExportId, fs: Arc<dyn Fs>, names: &Arc<Names>) -> Export {
+    let Merged { declaration: Declaration { path, offers, .. }, settings } = export;
+    let client = |offer: Offer| (offer.client, Arc::new(offer.terms.rules));
+    let clients = offers.into_iter().map(client).collect();
+    Export::new(id, path, fs, clients).configured(settings, Arc::clone(names))
+}

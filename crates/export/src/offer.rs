@@ -1,0 +1,135 @@
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use comity_credential::Flavor;
+
+use crate::{Client, Place, Rules, Squash};
+
+/// An export as the configuration has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Declaration {
+    /// Where it stands.
+    pub(crate) place: Place,
+    /// What is exported.
+    pub(crate) path: PathBuf,
+    /// To whom.
+    pub(crate) offers: Vec<Offer>,
+}
+
+/// One client of an export as the configuration has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Where it stands.
+    pub(crate) place: Place,
+    /// Who.
+    pub(crate) client: Client,
+    /// Under which terms.
+    pub(crate) terms: Terms,
+}
+
+/// Everything that options say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Terms {
+    /// What holds for the client.
+    pub(crate) rules: Rules,
+    /// What holds for the export, whoever comes.
+    pub(crate) settings: Settings,
+}
+
+/// What the options of an export's clients say about the export itself; they have to agree.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// What it is called in handles and attributes (`fsid`); else its path decides.
+    pub fsid: Option<Fsid>,
+    /// Whether file systems mounted below it are part of it (`crossmnt`).
+    pub crosses_mounts: bool,
+    /// Whether it is to be seen from the export above it (`nohide`).
+    pub is_unhidden: bool,
+    /// What must be a mount point for it to be offered (`mountpoint`).
+    pub mount_point: Option<PathBuf>,
+}
+
+/// The name an export is given by `fsid=`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fsid {
+    /// A number; 0 is also the top of what NFSv4 clients see (`root`).
+    Number(u32),
+    /// A UUID.
+    Uuid([u8; 16]),
+}
+
+/// A path as exports(5) writes it: what would end or change it there is escaped.
+pub(crate) struct Escaped<'a>(pub(crate) &'a Path);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_os_str().as_bytes().iter().try_for_each(|&byte| match byte {
+            b'"' | b'#' | b'\\' | b'(' | b')' | b',' => write!(f, "\\{byte:03o}"),
+            0x21..=0x7e => write!(f, "{}", char::from(byte)),
+            _ => write!(f, "\\{byte:03o}"),
+        })
+    }
+}
+
+impl fmt::Display for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", self.client, self.terms)
+    }
+}
+
+impl fmt::Display for Terms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.rules, self.settings)
+    }
+}
+
+/// All of them spelled out, the defaults too, separated by commas.
+impl fmt::Display for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let either = |yes, name, other| if yes { name } else { other };
+        let squash = match self.squash {
+            Squash::None => "no_root_squash,no_all_squash",
+            Squash::Root => "root_squash,no_all_squash",
+            Squash::All => "root_squash,all_squash",
+        };
+        let access = either(self.read_only, "ro", "rw");
+        let sync = either(self.sync, "sync", "async");
+        let secure = either(self.secure, "secure", "insecure");
+        write!(f, "{access},{sync},{secure},{squash}")?;
+        write!(f, ",anonuid={},anongid={}", self.anonymous.uid, self.anonymous.gid)?;
+        for (at, flavor) in self.flavors.iter().enumerate() {
+            let sign = if at == 0 { ",sec=" } else { ":" };
+            write!(f, "{sign}{}", if *flavor == Flavor::NONE { "none" } else { "sys" })?;
+        }
+        f.write_str(if self.readdirplus { "" } else { ",nordirplus" })
+    }
+}
+
+/// What is set, each with a comma in front.
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(fsid) = self.fsid {
+            write!(f, ",fsid={fsid}")?;
+        }
+        f.write_str(if self.crosses_mounts { ",crossmnt" } else { "" })?;
+        f.write_str(if self.is_unhidden { ",nohide" } else { "" })?;
+        match &self.mount_point {
+            Some(path) if path.as_os_str().is_empty() => f.write_str(",mountpoint"),
+            Some(path) => write!(f, ",mountpoint={}", Escaped(path)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Fsid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Uuid(bytes) => bytes.iter().enumerate().try_for_each(|(at, byte)| {
+                let dash = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
+                write!(f, "{dash}{byte:02x}")
+            }),
+        }
+    }
+}

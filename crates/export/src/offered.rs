@@ -1,0 +1,57 @@
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path;
+
+use crate::offer::Escaped;
+use crate::{Client, Export, Plan, Rules};
+
+/// An export as it is offered to somebody. Shown as a line of exports(5) with every option spelled
+/// out, the defaults too.
+#[derive(Clone, Copy)]
+pub struct Offered<'a> {
+    export: &'a Export,
+    client: &'a Client,
+    rules: &'a Rules,
+}
+
+impl Plan {
+    /// What a client at this address would find, in the order of the configuration: only what it may
+    /// use. May wait for the name of a stranger, as the first call of a client may.
+    #[must_use]
+    pub fn offered(&self, peer: IpAddr) -> Vec<Offered<'_>> {
+        let mounted = self.exports().iter().filter(|export| export.is_mounted());
+        mounted.filter_map(|export| Offered::to(export, peer)).collect()
+    }
+}
+
+impl<'a> Offered<'a> {
+    fn to(export: &'a Export, peer: IpAddr) -> Option<Self> {
+        let (client, rules) = export.judge(peer).ok()?;
+        Some(Self { export, client, rules })
+    }
+
+    /// What is offered.
+    #[must_use]
+    pub fn path(&self) -> &'a Path {
+        self.export.path()
+    }
+
+    /// As whom the client is meant.
+    #[must_use]
+    pub const fn client(&self) -> &'a Client {
+        self.client
+    }
+
+    /// Under which rules.
+    #[must_use]
+    pub const fn rules(&self) -> &'a Rules {
+        self.rules
+    }
+}
+
+impl fmt::Display for Offered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, settings) = (Escaped(self.path()), self.export.settings());
+        write!(f, "{path} {}({}{settings})", self.client, self.rules)
+    }
+}

@@ -1,0 +1,23 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// An export's path as it is compared: absolute, no `.`, no `..`, no doubled or closing slashes.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(crate) fn normal(path: &OsStr) -> Result<PathBuf, String> {
+    const PATH_BYTES_MAX: usize = 1024;
+    let wrong = |what: &str| Err(format!("path {path:?} {what}"));
+    match Path::new(path) {
+        _ if path.as_bytes().contains(&0) => wrong("holds a zero byte"),
+        _ if path.len() > PATH_BYTES_MAX => {
+            wrong("is longer than MOUNT can name (RFC 1813, 5.1.2)")
+        }
+        path if !path.is_absolute() => wrong("is not absolute: expected /..."),
+        path if path.components().any(|part| part == Component::ParentDir) => {
+            wrong("goes up by \"..\": write where it leads")
+        }
+        path => Ok(path.components().collect()),
+    }
+}

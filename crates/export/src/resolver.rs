@@ -1,0 +1,77 @@
+use std::fmt;
+use std::net::IpAddr;
+
+use dns_lookup::{LookupErrorKind, getaddrinfo, getnameinfo};
+
+/// Who knows the addresses of names and the names of addresses.
+pub trait Resolver: Send + Sync {
+    /// The addresses of a host.
+    ///
+    /// # Errors
+    /// [`Unresolved`].
+    fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unresolved>;
+
+    /// The name of an address, which proves nothing yet: who owns the address says what it is called.
+    ///
+    /// # Errors
+    /// [`Unresolved`].
+    fn name(&self, address: IpAddr) -> Result<String, Unresolved>;
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unresolved {
+    /// There is none, says who must know.
+    Unknown,
+    /// Nobody could be asked, or nobody answered; the reason in words.
+    Failed(String),
+}
+
+impl fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("no such name"),
+            Self::Failed(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// The system's resolver: hosts file, DNS, and whatever else `nsswitch.conf` names.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unresolved> {
+        let found = getaddrinfo(Some(name), None, None).map_err(unresolved)?;
+        let mut found: Vec<IpAddr> =
+            found.flatten().map(|info| info.sockaddr.ip().to_canonical()).collect();
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn name(&self, address: IpAddr) -> Result<String, Unresolved> {
+        const NAME_REQUIRED: i32 = 8;
+        let (name, _) = getnameinfo(&(address, 0).into(), NAME_REQUIRED).map_err(unresolved)?;
+        Ok(name)
+    }
+}
+
+fn unresolved(error: dns_lookup::LookupError) -> Unresolved {
+    match error.kind() {
+        LookupErrorKind::NoName | LookupErrorKind::NoData => Unresolved::Unknown,
+        _ => Unresolved::Failed(std::io::Error::from(error).to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_need_nobody_to_be_asked() {
+        let found = SystemResolver.addresses("192.0.2.7");
+        assert_eq!(found, Ok(vec!["192.0.2.7".parse().unwrap()]));
+        assert!(SystemResolver.addresses("no such host").is_err());
+    }
+}

@@ -1,0 +1,158 @@
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::{self, ServerSettings};
+use crate::finding::Findings;
+use crate::limits::{FILE_BYTES_MAX, FILES_MAX};
+use crate::offer::{Declaration, Escaped};
+use crate::{Finding, Place, Resolver, SystemResolver, exports};
+
+/// Where a configuration comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file of exports(5).
+    Exports(PathBuf),
+    /// The files `*.exports` of a directory, by name, those that begin with a dot left out. It need
+    /// not be there.
+    Directory(PathBuf),
+    /// A TOML file.
+    Config(PathBuf),
+    /// Text of exports(5) that stands in no file.
+    Text {
+        /// What findings call it.
+        name: String,
+        /// The text.
+        text: Vec<u8>,
+    },
+}
+
+impl Source {
+    /// One export of `path` to `clients`, in the spelling of exports(5): `127.0.0.1(rw) ::1(rw)`.
+    #[must_use]
+    pub fn export(name: &str, path: &Path, clients: &str) -> Self {
+        let text = format!("{} {clients}\n", Escaped(path)).into_bytes();
+        Self::Text { name: name.into(), text }
+    }
+}
+
+/// A configuration's sources, read in this order, and who is asked about names.
+#[derive(Clone)]
+pub struct Sources {
+    /// What is read.
+    pub list: Vec<Source>,
+    /// The file of netgroup(5).
+    pub netgroups: PathBuf,
+    /// Who knows hosts.
+    pub resolver: Arc<dyn Resolver>,
+}
+
+impl Sources {
+    /// These sources, with the system's resolver and `/etc/netgroup`.
+    #[must_use]
+    pub fn new(list: Vec<Source>) -> Self {
+        Self { list, netgroups: "/etc/netgroup".into(), resolver: Arc::new(SystemResolver) }
+    }
+
+    /// Reads the text of all sources. What is wrong in it is told by [`crate::load`], too.
+    ///
+    /// # Errors
+    /// All findings, if one of them is an error.
+    pub fn read(&self) -> Result<Configuration, Vec<Finding>> {
+        let (configuration, findings) = self.declarations();
+        if findings.has_errors() { Err(findings.sorted()) } else { Ok(configuration) }
+    }
+
+    pub(crate) fn declarations(&self) -> (Configuration, Findings) {
+        let (mut configuration, mut findings) = (Configuration::default(), Findings::default());
+        for source in &self.list {
+            configuration.add(source, &mut findings);
+        }
+        (configuration, findings)
+    }
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources").field("list", &self.list).finish_non_exhaustive()
+    }
+}
+
+/// What stands in a configuration.
+#[derive(Debug, Default)]
+pub struct Configuration {
+    /// How the server runs.
+    pub server: ServerSettings,
+    pub(crate) exports: Vec<Declaration>,
+}
+
+impl Configuration {
+    fn add(&mut self, source: &Source, findings: &mut Findings) {
+        match source {
+            Source::Exports(path) => self.add_exports(path, findings),
+            Source::Directory(path) => {
+                files(path, findings).iter().for_each(|file| self.add_exports(file, findings));
+            }
+            Source::Text { name, text } => {
+                self.exports.extend(exports::parse(&name.as_str().into(), text, findings));
+            }
+            Source::Config(path) => {
+                if let Some((name, text)) = text_of(path, findings) {
+                    let (server, exports) = config::parse(&name, &text, findings);
+                    self.server = server;
+                    self.exports.extend(exports);
+                }
+            }
+        }
+    }
+
+    fn add_exports(&mut self, path: &Path, findings: &mut Findings) {
+        if let Some((name, text)) = text_of(path, findings) {
+            self.exports.extend(exports::parse(&name, &text, findings));
+        }
+    }
+}
+
+fn text_of(path: &Path, findings: &mut Findings) -> Option<(Arc<str>, Vec<u8>)> {
+    let name: Arc<str> = path.display().to_string().into();
+    let length = std::fs::metadata(path).map(|found| found.len());
+    let text = match length {
+        Ok(length) if length > FILE_BYTES_MAX => Err(format!("over {FILE_BYTES_MAX} bytes")),
+        _ => std::fs::read(path).map_err(|error| error.to_string()),
+    };
+    match text {
+        Ok(text) => Some((name, text)),
+        Err(reason) => {
+            findings.error(&Place::file(&name), format!("cannot be read: {reason}"));
+            None
+        }
+    }
+}
+
+fn files(directory: &Path, findings: &mut Findings) -> Vec<PathBuf> {
+    let place = Place::file(&directory.display().to_string());
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) => {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                findings.error(&place, format!("cannot be read: {error}"));
+            }
+            return Vec::new();
+        }
+    };
+    let mut files: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| is_exports(path)).collect();
+    files.sort();
+    if files.len() > FILES_MAX {
+        findings.error(&place, format!("more than {FILES_MAX} files"));
+        files.truncate(FILES_MAX);
+    }
+    files
+}
+
+fn is_exports(path: &Path) -> bool {
+    let hidden = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+    path.extension() == Some(OsStr::new("exports")) && !hidden
+}

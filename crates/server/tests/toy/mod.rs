@@ -17,31 +17,31 @@ use comity_rpc::{
 use comity_server::{Patience, Server, Service, Settings, blocking};
 use comity_xdr::{Encoder, Opaque};
 
-pub const PROGRAM: u32 = 0x2000_0001;
-pub const NULL: u32 = 0;
+pub(crate) const PROGRAM: u32 = 0x2000_0001;
+pub(crate) const NULL: u32 = 0;
 /// Gives its argument back.
-pub const ECHO: u32 = 1;
+pub(crate) const ECHO: u32 = 1;
 /// Sleeps so many milliseconds, saying so.
-pub const SLEEP: u32 = 2;
+pub(crate) const SLEEP: u32 = 2;
 /// Is done by the barrier that all who wait share.
-pub const DEFER: u32 = 3;
-pub const PANIC: u32 = 4;
+pub(crate) const DEFER: u32 = 3;
+pub(crate) const PANIC: u32 = 4;
 /// So many bytes of the file, by reference.
-pub const FILE: u32 = 5;
+pub(crate) const FILE: u32 = 5;
 /// So many zero bytes.
-pub const ZEROS: u32 = 6;
+pub(crate) const ZEROS: u32 = 6;
 /// Panics in its slow half.
-pub const DEFER_PANIC: u32 = 7;
+pub(crate) const DEFER_PANIC: u32 = 7;
 
 #[derive(Default)]
-pub struct Shared {
-    pub file: Option<Arc<File>>,
-    pub calls: AtomicU32,
-    pub barriers: AtomicU32,
-    done: Mutex<u32>,
+pub(crate) struct Shared {
+    pub(crate) file: Option<Arc<File>>,
+    pub(crate) calls: AtomicU32,
+    pub(crate) barriers: AtomicU32,
+    pub(crate) done: Mutex<u32>,
 }
 
-pub struct Toy(pub Arc<Shared>);
+pub(crate) struct Toy(pub(crate) Arc<Shared>);
 
 /// Joins those that came before the barrier, like a file's dirty data.
 struct Barrier(Arc<Shared>, u32);
@@ -112,7 +112,7 @@ impl Program<SocketAddr> for Toy {
     }
 }
 
-pub struct ToyService(pub Dispatcher<SocketAddr>);
+pub(crate) struct ToyService(pub(crate) Dispatcher<SocketAddr>);
 
 impl Service for ToyService {
     type Visitor = SocketAddr;
@@ -126,11 +126,11 @@ impl Service for ToyService {
     }
 }
 
-pub fn service(shared: &Arc<Shared>) -> ToyService {
+pub(crate) fn service(shared: &Arc<Shared>) -> ToyService {
     ToyService(Dispatcher::new(vec![Arc::new(Toy(Arc::clone(shared)))]))
 }
 
-pub fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         desks: 1,
@@ -144,12 +144,12 @@ pub fn settings() -> Settings {
     }
 }
 
-pub fn start(shared: &Arc<Shared>, settings: Settings) -> Server<ToyService> {
+pub(crate) fn start(shared: &Arc<Shared>, settings: Settings) -> Server<ToyService> {
     Server::start(service(shared), settings).unwrap()
 }
 
 /// A whole record: a call with these arguments.
-pub fn record(xid: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
+pub(crate) fn record(xid: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
     let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
     let mut encoder = Encoder::new();
     let start = encoder.begin_record();
@@ -160,35 +160,35 @@ pub fn record(xid: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-pub fn opaque(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn opaque(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::new();
     encoder.opaque(bytes);
     encoder.bytes().to_vec()
 }
 
-pub struct Client(pub TcpStream);
+pub(crate) struct Client(pub(crate) TcpStream);
 
 /// A reply: its number, its accept_stat, its results.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Reply {
-    pub xid: u32,
-    pub status: u32,
-    pub results: Vec<u8>,
+pub(crate) struct Reply {
+    pub(crate) xid: u32,
+    pub(crate) status: u32,
+    pub(crate) results: Vec<u8>,
 }
 
 impl Client {
-    pub fn new(server: &Server<ToyService>) -> Self {
+    pub(crate) fn new(server: &Server<ToyService>) -> Self {
         let stream = TcpStream::connect(server.addresses()[0]).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream.set_nodelay(true).unwrap();
         Self(stream)
     }
 
-    pub fn send(&mut self, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).unwrap();
     }
 
-    pub fn reply(&mut self) -> Reply {
+    pub(crate) fn reply(&mut self) -> Reply {
         let mark = self.word();
         let mut rest = vec![0; (mark & !(1 << 31)) as usize];
         self.0.read_exact(&mut rest).unwrap();
@@ -196,7 +196,7 @@ impl Client {
         Reply { xid: word(0), status: word(20), results: rest[24..].to_vec() }
     }
 
-    pub fn call(&mut self, xid: u32, procedure: u32, arguments: &[u8]) -> Reply {
+    pub(crate) fn call(&mut self, xid: u32, procedure: u32, arguments: &[u8]) -> Reply {
         self.send(&record(xid, procedure, arguments));
         let reply = self.reply();
         assert_eq!(reply.xid, xid);
@@ -204,7 +204,7 @@ impl Client {
     }
 
     /// Whether the server ends the connection within `patience`.
-    pub fn is_ended_within(&mut self, patience: Duration) -> bool {
+    pub(crate) fn is_ended_within(&mut self, patience: Duration) -> bool {
         self.0.set_read_timeout(Some(patience)).unwrap();
         match self.0.read(&mut [0; 64]) {
             Ok(count) => count == 0,
@@ -220,7 +220,7 @@ impl Client {
 }
 
 /// Waits until it holds.
-pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !holds() {
         assert!(Instant::now() < deadline, "not within 10 s: {what}");

@@ -1,0 +1,108 @@
+//! From where it is written to a plan in force, and to another one at a reload.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use comity_backend::{Passthrough, PassthroughOptions};
+use comity_export::{
+    ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
+};
+use comity_vfs::Fs;
+
+/// Where every configuration of this process comes from.
+pub(crate) struct Configuration {
+    sources: Sources,
+    key: HandleKey,
+}
+
+/// A plan, and what is doubtful about it; or all that was found, some of it wrong.
+pub(crate) type Loaded = Result<(Plan, Vec<Finding>), Vec<Finding>>;
+
+impl Configuration {
+    /// One of these sources, whose handles are signed with `key`.
+    pub(crate) fn new(sources: Vec<Source>, key: HandleKey) -> Self {
+        Self { sources: Sources::new(sources), key }
+    }
+
+    /// One of these sources for a look only: no handle ever leaves the process.
+    pub(crate) fn to_look_at(sources: Vec<Source>) -> Self {
+        Self::new(sources, HandleKey::new([0; 16]))
+    }
+
+    /// Reads everything and opens what it names; what `old` has open stays so.
+    pub(crate) fn load(&self, old: Option<&Plan>) -> Loaded {
+        load(&self.sources, &open, self.key.clone(), old)
+    }
+}
+
+/// What a configuration says about the server itself.
+///
+/// # Errors
+/// All findings, if one of them is an error.
+pub(crate) fn server_settings(sources: &[Source]) -> Result<ServerSettings, Vec<Finding>> {
+    Ok(Sources::new(sources.to_vec()).read()?.server)
+}
+
+/// The exports in force and how to renew them.
+pub(crate) struct Reload {
+    configuration: Configuration,
+    exports: Arc<Exports>,
+    /// One reload after the other.
+    turn: Mutex<()>,
+}
+
+impl Reload {
+    pub(crate) fn new(configuration: Configuration, exports: Arc<Exports>) -> Self {
+        Self { configuration, exports, turn: Mutex::new(()) }
+    }
+
+    /// Puts the configuration as it is now in force; tells what is doubtful about it.
+    ///
+    /// # Errors
+    /// All findings, if one of them is an error: the old plan stays in force then.
+    pub(crate) fn perform(&self) -> Result<Vec<Finding>, Vec<Finding>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = Arc::clone(&self.exports.current());
+        let loaded = self.configuration.load(Some(&old));
+        match &loaded {
+            Ok((plan, findings)) => {
+                log(findings);
+                tracing::info!(exports = plan.exports().len(), "configuration reloaded");
+            }
+            Err(findings) => {
+                log(findings);
+                tracing::error!("configuration refused; the one before stays in force");
+            }
+        }
+        let (plan, findings) = loaded?;
+        self.exports.replace(plan);
+        Ok(findings)
+    }
+}
+
+/// Writes findings to the log, each as bad as it is.
+pub(crate) fn log(findings: &[Finding]) {
+    for finding in findings {
+        let place = &finding.place;
+        match finding.severity {
+            comity_export::Severity::Error => tracing::error!(%place, "{}", finding.text),
+            comity_export::Severity::Warning => tracing::warn!(%place, "{}", finding.text),
+        }
+    }
+}
+
+fn open(request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+    let options = PassthroughOptions {
+        cross_mounts: request.crosses_mounts,
+        ..PassthroughOptions::default()
+    };
+    let opened = Passthrough::open(request.path, options).map_err(|error| error.to_string())?;
+    tell_shortcomings(request.path, &opened);
+    Ok(Arc::new(opened))
+}
+
+fn tell_shortcomings(path: &Path, opened: &Passthrough) {
+    for shortcoming in opened.capabilities().shortcomings() {
+        tracing::warn!(export = %path.display(), "{shortcoming}");
+    }
+}

@@ -1,0 +1,86 @@
+//! What is wrong with a configuration, for people or programs: `comity check`, and the reason why a
+//! server does not start.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use comity_export::{Finding, Severity, Source};
+use serde_json::{Value, json};
+
+use crate::configuration::{Configuration, server_settings};
+use crate::journal;
+
+/// Reports everything there is to say about a configuration; fails if a server would refuse it.
+///
+/// # Errors
+/// None of its own: what is wrong is in the report and in the exit code.
+pub(crate) fn check(sources: Vec<Source>, json: bool) -> Result<ExitCode> {
+    let mut found = levels(&sources);
+    let exports = match Configuration::to_look_at(sources).load(None) {
+        Ok((plan, doubts)) => {
+            found.extend(doubts);
+            Some(plan.exports().len())
+        }
+        Err(wrong) => {
+            found.extend(wrong);
+            None
+        }
+    };
+    let errors = found.iter().filter(|finding| finding.severity == Severity::Error).count();
+    if json {
+        let list: Vec<Value> = found.iter().map(shown).collect();
+        println!("{}", json!({ "ok": errors == 0, "exports": exports, "findings": list }));
+    } else {
+        found.iter().for_each(|finding| println!("{finding}"));
+        println!("{}", summary(exports, errors, found.len() - errors));
+    }
+    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tells why a server does not start.
+pub(crate) fn refused(found: &[Finding]) -> ExitCode {
+    found.iter().for_each(|finding| eprintln!("{finding}"));
+    eprintln!("comity: nothing is served from this configuration; mend it, then try comity check");
+    ExitCode::FAILURE
+}
+
+/// A finding, for programs.
+pub(crate) fn shown(finding: &Finding) -> Value {
+    json!({
+        "file": &*finding.place.file,
+        "line": finding.place.line,
+        "column": finding.place.column,
+        "severity": match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "text": finding.text,
+    })
+}
+
+fn summary(exports: Option<usize>, errors: usize, warnings: usize) -> String {
+    let plural = |count: usize, noun: &str| match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    };
+    let (errors, warnings) = (plural(errors, "error"), plural(warnings, "warning"));
+    match exports {
+        Some(exports) => format!("{}, {errors}, {warnings}", plural(exports, "export")),
+        None => format!("{errors}, {warnings}"),
+    }
+}
+
+/// The one thing in a configuration that only this program can judge.
+fn levels(sources: &[Source]) -> Vec<Finding> {
+    let Ok(settings) = server_settings(sources) else { return Vec::new() };
+    let Some(Err(error)) = settings.log_level.as_deref().map(journal::level) else {
+        return Vec::new();
+    };
+    let named = |source: &Source| match source {
+        Source::Config(path) => Some(path.display().to_string()),
+        _ => None,
+    };
+    let file = sources.iter().find_map(named).unwrap_or_default();
+    let text = format!("log_level: {error}");
+    vec![Finding { place: comity_export::Place::file(&file), severity: Severity::Error, text }]
+}

@@ -1,0 +1,74 @@
+//! The log: lines for people or JSON for programs, on standard error, with a level that changes
+//! while the server runs.
+
+use anyhow::{Context, Result, anyhow};
+use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, fmt, reload};
+
+/// What decides how much is logged.
+#[derive(Debug, Clone)]
+pub(crate) struct Journal(reload::Handle<EnvFilter, Registry>);
+
+impl Journal {
+    /// Begins the log of this process.
+    ///
+    /// # Errors
+    /// If there is one already.
+    pub(crate) fn begin(level: EnvFilter, json: bool) -> Result<Self> {
+        let (filter, handle) = reload::Layer::new(level);
+        let lines = fmt::layer().with_writer(std::io::stderr).with_target(true);
+        let lines = if json {
+            lines.json().flatten_event(true).boxed()
+        } else {
+            lines.with_ansi(false).compact().boxed()
+        };
+        tracing_subscriber::registry().with(filter).with(lines).try_init()?;
+        Ok(Self(handle))
+    }
+
+    /// Changes how much is logged from here on.
+    ///
+    /// # Errors
+    /// If it is no level: says what one looks like.
+    pub(crate) fn set_level(&self, text: &str) -> Result<()> {
+        self.0.reload(level(text)?).context("the log is closed")
+    }
+}
+
+/// Reads a level, as in `info` or `info,comity_server=debug`.
+///
+/// # Errors
+/// If it is none: says what one looks like.
+pub(crate) fn level(text: &str) -> Result<EnvFilter> {
+    let parsed =
+        EnvFilter::builder().parse(text).ok().filter(|_| text.split(',').all(is_directive));
+    parsed.ok_or_else(|| {
+        anyhow!(
+            "{text:?} is no log level: give off, error, warn, info, debug or trace, also for a \
+             part only, as in info,comity_server=debug"
+        )
+    })
+}
+
+/// A bare word would be taken for the name of a part, and everything else switched off.
+fn is_directive(text: &str) -> bool {
+    let level = text.rsplit('=').next().unwrap_or(text);
+    ["off", "error", "warn", "info", "debug", "trace"].contains(&level.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_and_other_words_refused() {
+        for good in ["info", "off", "info,comity_server=debug", "warn, comity_nfs3=trace"] {
+            assert!(level(good).is_ok(), "{good}");
+        }
+        for bad in ["", "loud", "info,", "comity_server", "comity_server=loud", "=info=="] {
+            assert!(level(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Manual pages and completions, from the definition of the arguments; the pages about files and
+//! concepts are written by hand and carried in the program.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+
+use crate::arguments::Arguments;
+
+/// Pages that no definition yields.
+const WRITTEN: &[(&str, &str)] = &[
+    ("comity-exports.5", include_str!("../../../docs/man/comity-exports.5")),
+    ("comity.toml.5", include_str!("../../../docs/man/comity.toml.5")),
+    ("comity.7", include_str!("../../../docs/man/comity.7")),
+];
+
+/// Prints the completion script of a shell.
+pub(crate) fn completions(shell: Shell) {
+    clap_complete::generate(shell, &mut Arguments::command(), "comity", &mut std::io::stdout());
+}
+
+/// Prints one page.
+///
+/// # Errors
+/// If there is no such page: names those there are.
+pub(crate) fn print(name: &str) -> Result<()> {
+    let pages = pages()?;
+    let Some((_, page)) = pages.iter().find(|(known, _)| known == name) else {
+        let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+        bail!("there is no page {name}; there are {}", names.join(", "));
+    };
+    std::io::stdout().write_all(page).context("cannot print the page")
+}
+
+/// Writes all pages into a folder.
+///
+/// # Errors
+/// If it cannot be made or written to.
+pub(crate) fn write(folder: &Path) -> Result<()> {
+    let failed = || format!("cannot write to {}: choose another folder", folder.display());
+    fs::create_dir_all(folder).with_context(failed)?;
+    for (name, page) in pages()? {
+        fs::write(folder.join(name), page).with_context(failed)?;
+    }
+    Ok(())
+}
+
+fn pages() -> Result<Vec<(String, Vec<u8>)>> {
+    let mut pages: Vec<_> =
+        WRITTEN.iter().map(|(name, page)| ((*name).to_owned(), page.as_bytes().into())).collect();
+    let mut top = Arguments::command().disable_help_subcommand(true);
+    top.build();
+    pages.push(("comity.1".into(), render(top.clone())?));
+    for command in top.get_subcommands() {
+        let name = format!("comity-{}", command.get_name());
+        let file = format!("{name}.1");
+        pages.push((file, render(command.clone().display_name(name))?));
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+fn render(command: Command) -> Result<Vec<u8>> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).source("comity").manual("Comity manual").render(&mut page)?;
+    Ok(page)
+}

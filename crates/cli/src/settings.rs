@@ -1,0 +1,248 @@
+//! What the arguments mean here and now: who runs the program, what is there, what the configuration
+//! says, what follows from what was left out. Nothing in it can contradict itself any more.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use comity_export::{ServerSettings, Source};
+use tracing_subscriber::filter::EnvFilter;
+
+use crate::{arguments, journal, state};
+
+/// The port of NFS (RFC 1813, 1.1).
+const PORT_OF_ROOT: u16 = 2049;
+
+/// The port for those who should not take NFS's own: looks like it, and no service is registered
+/// for it.
+const PORT_OF_USERS: u16 = 20_490;
+
+/// Clients on this machine.
+const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
+
+/// How much is logged unless somebody says.
+const LEVEL: &str = "info";
+
+/// How a server is to run.
+#[derive(Debug)]
+pub(crate) struct Serve {
+    /// What it serves.
+    pub(crate) sources: Vec<Source>,
+    /// Where it listens.
+    pub(crate) listen: Listen,
+    /// Where metrics are served, if anywhere.
+    pub(crate) metrics: Option<SocketAddr>,
+    /// How clients that ask for ports get an answer.
+    pub(crate) portmap: Portmap,
+    /// Threads that serve at the same time, if not the usual number.
+    pub(crate) threads: Option<usize>,
+    /// Seconds that calls in hand get at the end.
+    pub(crate) drain_seconds: u32,
+    /// What is kept between runs.
+    pub(crate) state_folder: PathBuf,
+    /// How much is logged.
+    pub(crate) level: EnvFilter,
+    /// Whether output and log are for programs.
+    pub(crate) json: bool,
+}
+
+/// Addresses and one port.
+#[derive(Debug, Clone)]
+pub(crate) struct Listen {
+    /// The addresses.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Whether the user named them: then each must be there.
+    pub(crate) is_explicit: bool,
+    /// The port, 0 for any.
+    pub(crate) port: u16,
+}
+
+/// How clients that ask a portmapper get an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Portmap {
+    /// From the portmapper of this machine, if there is one.
+    Register,
+    /// From this server.
+    Embedded,
+    /// Not at all.
+    None,
+}
+
+impl Serve {
+    /// Decides what was left open: the command line comes before the configuration's `[server]`.
+    ///
+    /// # Errors
+    /// No place for the state, or a level in the configuration that is none.
+    pub(crate) fn decide(
+        typed: arguments::Serve,
+        sources: Vec<Source>,
+        written: ServerSettings,
+    ) -> Result<Self> {
+        let is_root = rustix::process::geteuid().is_root();
+        let is_local = !typed.dirs.is_empty() && typed.allow.is_empty();
+        let level = typed.log.as_deref().or(written.log_level.as_deref()).unwrap_or(LEVEL);
+        Ok(Self {
+            listen: Listen::decide(&typed, &written, is_root, is_local),
+            portmap: Portmap::decide(&typed, is_local),
+            level: journal::level(level).context("log_level of the configuration")?,
+            state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
+            sources,
+            metrics: typed.metrics.or(written.metrics),
+            threads: typed.threads.map(usize::from).or(written.threads),
+            drain_seconds: typed.drain_seconds,
+            json: typed.json.json,
+        })
+    }
+}
+
+impl Listen {
+    fn decide(
+        typed: &arguments::Serve,
+        written: &ServerSettings,
+        is_root: bool,
+        is_local: bool,
+    ) -> Self {
+        let named = match typed.listen.is_empty() {
+            true => written.listen.clone().filter(|addresses| !addresses.is_empty()),
+            false => Some(typed.listen.clone()),
+        };
+        let usual: &[IpAddr] = match is_local {
+            true => &[IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)],
+            false => &[IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
+        };
+        let port = typed.port.or(written.port);
+        Self {
+            is_explicit: named.is_some(),
+            addresses: named.unwrap_or_else(|| usual.into()),
+            port: port.unwrap_or(if is_root { PORT_OF_ROOT } else { PORT_OF_USERS }),
+        }
+    }
+}
+
+impl Portmap {
+    /// What is for this machine alone is not announced to others.
+    fn decide(typed: &arguments::Serve, is_local: bool) -> Self {
+        match (typed.portmap, typed.no_register || is_local) {
+            (true, _) => Self::Embedded,
+            (false, true) => Self::None,
+            (false, false) => Self::Register,
+        }
+    }
+}
+
+/// The state folder: the one given, or the user's own.
+///
+/// # Errors
+/// If the user has no home.
+pub(crate) fn state_folder(given: Option<PathBuf>, is_root: bool) -> Result<PathBuf> {
+    given.map_or_else(|| state::default_folder(is_root), Ok)
+}
+
+/// What to serve, as typed: files, or folders with the exports that they mean.
+///
+/// # Errors
+/// A folder that is not there: says what to do about it.
+pub(crate) fn sources(typed: &arguments::Serve) -> Result<Vec<Source>> {
+    if typed.dirs.is_empty() {
+        return Ok(files(&typed.source));
+    }
+    let clients = clients(&typed.allow, typed.read_only);
+    let export = |dir: &PathBuf| Ok(Source::export("command line", &folder(dir)?, &clients));
+    typed.dirs.iter().map(export).collect()
+}
+
+/// The files named.
+pub(crate) fn files(typed: &arguments::Source) -> Vec<Source> {
+    let exports = typed.exports.iter().cloned().map(Source::Exports);
+    let drop_ins = typed.exports.iter().filter_map(|path| drop_ins(path)).map(Source::Directory);
+    let config = typed.config.iter().cloned().map(Source::Config);
+    exports.chain(drop_ins).chain(config).collect()
+}
+
+/// `exports.d` beside a file `exports`, as exports(5) has it.
+fn drop_ins(exports: &Path) -> Option<PathBuf> {
+    let is_usual = exports.file_name().is_some_and(|name| name == "exports");
+    is_usual.then(|| exports.with_file_name("exports.d"))
+}
+
+/// Who may come in by `comity serve DIR...`, as exports(5) writes it: loopback, and whoever was
+/// named, from any port, their root squashed.
+fn clients(allow: &[String], read_only: bool) -> String {
+    let access = if read_only { "ro" } else { "rw" };
+    let clients = LOOPBACK.into_iter().chain(allow.iter().map(String::as_str));
+    let clients: Vec<_> = clients.map(|client| format!("{client}({access},insecure)")).collect();
+    clients.join(" ")
+}
+
+fn folder(dir: &Path) -> Result<PathBuf> {
+    let shown = dir.display();
+    let path = dir.canonicalize().with_context(|| {
+        format!("cannot serve {shown}: make the folder, or name one that is there")
+    })?;
+    ensure!(path.is_dir(), "cannot serve {shown}: it is no folder; name the folder it is in");
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn typed(words: &[&str]) -> arguments::Serve {
+        let all = ["comity", "serve"].iter().chain(words);
+        match arguments::Arguments::try_parse_from(all).unwrap().command {
+            arguments::Command::Serve(typed) => typed,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    fn decided(words: &[&str], written: ServerSettings) -> Serve {
+        let typed = typed(words);
+        let sources = sources(&typed).unwrap();
+        Serve::decide(typed, sources, written).unwrap()
+    }
+
+    fn text(sources: &[Source]) -> &str {
+        let [Source::Text { text, .. }] = sources else { unreachable!("{sources:?}") };
+        std::str::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn a_folder_alone_is_for_this_machine_only() {
+        let serve = decided(&["/tmp", "--state-dir", "/s"], ServerSettings::default());
+        assert_eq!(text(&serve.sources), "/tmp 127.0.0.0/8(rw,insecure) ::1(rw,insecure)\n");
+        assert!(serve.listen.addresses.iter().all(IpAddr::is_loopback));
+        assert_eq!(serve.portmap, Portmap::None);
+    }
+
+    #[test]
+    fn others_come_in_only_when_named() {
+        let words = ["/tmp", "--allow", "192.0.2.0/24", "--read-only", "--state-dir", "/s"];
+        let serve = decided(&words, ServerSettings::default());
+        let expected = "/tmp 127.0.0.0/8(ro,insecure) ::1(ro,insecure) 192.0.2.0/24(ro,insecure)\n";
+        assert_eq!(text(&serve.sources), expected);
+        assert!(serve.listen.addresses.iter().all(IpAddr::is_unspecified));
+        assert_eq!(serve.portmap, Portmap::Register);
+    }
+
+    #[test]
+    fn the_command_line_comes_before_the_configuration() {
+        let written = ServerSettings {
+            port: Some(1),
+            threads: Some(7),
+            listen: Some(vec![Ipv4Addr::new(192, 0, 2, 1).into()]),
+            ..ServerSettings::default()
+        };
+        let words = ["--config", "f", "--port", "2", "--state-dir", "/s"];
+        let serve = decided(&words, written);
+        assert_eq!((serve.listen.port, serve.threads), (2, Some(7)));
+        assert_eq!(serve.listen.addresses, [Ipv4Addr::new(192, 0, 2, 1)]);
+        assert!(serve.listen.is_explicit);
+    }
+
+    #[test]
+    fn drop_ins_are_read_beside_the_usual_name_only() {
+        assert_eq!(drop_ins(Path::new("/etc/exports")), Some("/etc/exports.d".into()));
+        assert_eq!(drop_ins(Path::new("/tmp/my")), None);
+    }
+}

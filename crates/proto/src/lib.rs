@@ -13,3 +13,4 @@
 
 pub mod mount;
 pub mod nfs3;
+pub mod portmap;

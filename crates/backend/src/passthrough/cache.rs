@@ -87,6 +87,14 @@ impl Cache {
         drop(slot);
     }
 
+    /// Forgets all objects but those that `keep` tells.
+    pub(super) fn retain(&self, keep: impl Fn(&Node) -> bool) {
+        for shard in &self.shards {
+            let gone: Vec<_> = lock(shard).nodes.extract_if(|_, slot| !keep(&slot.node)).collect();
+            drop(gone);
+        }
+    }
+
     /// Evicts until the bound is kept, as far as nodes are not held.
     pub(super) fn make_room(&self) {
         let excess = self.descriptors.load(Ordering::Relaxed).saturating_sub(self.descriptors_max);

@@ -44,6 +44,15 @@ impl Batch {
         self.items.push(Item { fileid, cookie, maybe_directory, start });
     }
 
+    /// Adds the entries of another batch behind these.
+    pub(super) fn append(&mut self, other: &Self) {
+        let start = self.names.len() as u32;
+        self.names.extend_from_slice(&other.names);
+        self.items.extend(
+            other.items.iter().map(|item| Item { start: start + item.start, ..item.clone() }),
+        );
+    }
+
     fn clear(&mut self) {
         self.items.clear();
         self.names.clear();

@@ -16,13 +16,14 @@ fn of_object(errno: Errno) -> Option<Status> {
         Errno::XDEV => Status::XDev,
         Errno::NOTDIR => Status::NotDir,
         Errno::ISDIR => Status::IsDir,
-        Errno::INVAL | Errno::BUSY => Status::Inval,
+        Errno::INVAL => Status::Inval,
         Errno::MLINK => Status::MLink,
         Errno::NAMETOOLONG => Status::NameTooLong,
         Errno::NOTEMPTY => Status::NotEmpty,
         Errno::LOOP => Status::SymLink,
         Errno::STALE => Status::Stale,
-        Errno::TXTBSY => Status::Acces,
+        // Something is mounted there, or runs: the name is not to be had.
+        Errno::TXTBSY | Errno::BUSY => Status::Acces,
         Errno::NODATA => Status::NoXattr,
         _ => return None,
     })

@@ -113,8 +113,28 @@ impl Passthrough {
         Err(Status::Delay)
     }
 
+    /// Looks at what is mounted, if it is time to.
+    pub(super) fn look_at_mounts(&self) -> Result<()> {
+        if self.volumes.is_due() {
+            self.identity.server()?;
+            if self.volumes.look() {
+                // What was unmounted is not to be kept busy.
+                self.nodes.retain(|node| self.volumes.get(node.volume.id).is_some());
+            }
+        }
+        Ok(())
+    }
+
+    fn volume(&self, id: u32) -> Result<Arc<Volume>> {
+        if let Some(volume) = self.volumes.get(id) {
+            return Ok(volume);
+        }
+        self.look_at_mounts()?;
+        self.volumes.get(id).ok_or(Status::Stale)
+    }
+
     fn open_node(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
-        let volume = self.volumes.get(volume_id(handle)?).ok_or(Status::Stale)?;
+        let volume = self.volume(volume_id(handle)?)?;
         if volume.reach() == Reach::BySearch {
             return self.search(&volume, handle);
         }

@@ -18,20 +18,31 @@ pub(super) enum Identity {
     Server,
 }
 
-thread_local! {
-    static PRESENT: RefCell<Option<Cred<Disk>>> = const { RefCell::new(None) };
-    static PREPARED: Cell<bool> = const { Cell::new(false) };
+/// Whose ids a thread has.
+#[derive(Debug)]
+enum Present {
+    /// Nobody knows: a new thread has those that its maker had just then, and a switch may have gone
+    /// wrong half-way.
+    Unknown,
+    Server,
+    Caller(Cred<Disk>),
 }
 
-/// Marks that a switch has gone wrong half-way: no caller has this user number.
-const UNKNOWN_UID: u32 = u32::MAX;
+thread_local! {
+    static PRESENT: RefCell<Present> = const { RefCell::new(Present::Unknown) };
+    static PREPARED: Cell<bool> = const { Cell::new(false) };
+}
 
 impl Identity {
     /// What this process may do: without both capabilities no caller's ids can be taken on.
     pub(super) fn available() -> Self {
         let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::DAC_OVERRIDE;
-        let may = capabilities(None).is_ok_and(|sets| sets.effective.contains(needed));
-        if may && sys::fs_uid() == 0 { Self::PerCaller } else { Self::Server }
+        let may = capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed));
+        if may && rustix::process::geteuid().is_root() && Self::PerCaller.server().is_ok() {
+            Self::PerCaller
+        } else {
+            Self::Server
+        }
     }
 
     /// Takes on the ids of `cred` for the calls that follow in this thread.
@@ -40,7 +51,7 @@ impl Identity {
             return Ok(());
         }
         PRESENT.with_borrow_mut(|present| match present {
-            Some(now) if now == cred => Ok(()),
+            Present::Caller(now) if now == cred => Ok(()),
             _ => become_caller(present, cred),
         })
     }
@@ -51,18 +62,17 @@ impl Identity {
             return Ok(());
         }
         PRESENT.with_borrow_mut(|present| match present {
-            None => Ok(()),
+            Present::Server => Ok(()),
             // The superuser of the disk has every right already.
-            Some(now) if now.is_root() => Ok(()),
-            Some(_) => become_server(present),
+            Present::Caller(now) if now.is_root() => Ok(()),
+            _ => become_server(present),
         })
     }
 }
 
-fn become_caller(present: &mut Option<Cred<Disk>>, cred: &Cred<Disk>) -> Result<()> {
+fn become_caller(present: &mut Present, cred: &Cred<Disk>) -> Result<()> {
     prepare_thread();
-    let unknown = comity_vfs::Uid::new(UNKNOWN_UID);
-    *present = Some(Cred { uid: unknown, ..cred.clone() });
+    *present = Present::Unknown;
     let groups: Vec<u32> = cred.groups.iter().map(|gid| gid.number()).collect();
     sys::set_groups(&groups).map_err(status)?;
     sys::set_fs_gid(cred.gid.number());
@@ -70,15 +80,16 @@ fn become_caller(present: &mut Option<Cred<Disk>>, cred: &Cred<Disk>) -> Result<
     if sys::fs_uid() != cred.uid.number() {
         return Err(comity_vfs::Status::Acces);
     }
-    *present = Some(cred.clone());
+    *present = Present::Caller(cred.clone());
     Ok(())
 }
 
-fn become_server(present: &mut Option<Cred<Disk>>) -> Result<()> {
+fn become_server(present: &mut Present) -> Result<()> {
+    *present = Present::Unknown;
     sys::set_fs_uid(0);
     sys::set_fs_gid(0);
     sys::set_groups(&[]).map_err(status)?;
-    *present = None;
+    *present = Present::Server;
     Ok(())
 }
 

@@ -40,6 +40,10 @@ pub(super) const LISTING_BYTES: usize = 32_768;
 /// Most entries of a directory that is remembered whole: reading them takes about 3 ms.
 pub(super) const SNAPSHOT_ENTRIES_MAX: usize = 16_384;
 
+/// Entries of a remembered directory that are looked at together, between two looks at the directory:
+/// more cost less, but the last may be in vain.
+pub(super) const SNAPSHOT_STEP: usize = 16;
+
 /// Entries of all remembered directories together: about 64 MiB.
 pub(super) const SNAPSHOTS_ENTRIES_MAX: usize = 524_288;
 

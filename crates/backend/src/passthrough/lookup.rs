@@ -25,6 +25,7 @@ impl Passthrough {
         name: Name<'_>,
     ) -> Result<Entry<Disk>> {
         let dir = self.directory(dir)?;
+        self.look_at_mounts()?;
         self.identity.caller(cred)?;
         let found = self.find(&dir, ZeroName::new(name).as_c_str());
         // A directory that is gone holds no names, but that is not what the caller has to know.
@@ -41,6 +42,9 @@ impl Passthrough {
         let node = self.directory(dir)?;
         if *dir == self.root {
             return Ok(found_node(&node, &self.stat(&node)?));
+        }
+        if let Some(above) = self.volumes.above(dir) {
+            return self.look(&above).map(|(node, stat)| found_node(&node, &stat));
         }
         self.stat(&node)?;
         self.identity.caller(cred)?;
@@ -62,7 +66,10 @@ impl Passthrough {
     /// Finds a name under the thread's present identity: never the attributes of one object with the
     /// handle of another.
     pub(super) fn find(&self, dir: &Node, name: &CStr) -> Result<(Arc<Node>, Stat)> {
-        let handle = dir.volume.name(dir.fd(), name).map_err(status)?;
+        if let Some(root) = self.volumes.mounted_at(&dir.handle, name) {
+            return self.look(&root);
+        }
+        let handle = dir.volume.name(dir.fd(), name).map_err(foreign)?;
         self.places.learn(&handle, &dir.handle, name);
         if let Some(node) = self.nodes.get(&handle) {
             let stat = self.stat(&node)?;
@@ -95,6 +102,11 @@ impl Passthrough {
         }
         Err(Status::Stale)
     }
+}
+
+/// A directory with another file system mounted on it can only be passed through a mount of our own.
+fn foreign(errno: Errno) -> Status {
+    if errno == Errno::XDEV { Status::Acces } else { status(errno) }
 }
 
 /// A node as the waist shows it.

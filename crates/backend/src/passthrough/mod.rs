@@ -21,6 +21,7 @@ mod identity;
 pub(crate) mod limits;
 mod link;
 mod lookup;
+mod mounts;
 mod name;
 mod node;
 mod open;
@@ -30,6 +31,7 @@ mod readdir;
 mod remove;
 mod search;
 mod setattr;
+mod snapshot;
 mod space;
 mod verdict;
 mod volume;
@@ -39,13 +41,13 @@ mod xattr;
 pub use capabilities::Capabilities;
 pub use open::{OpenError, PassthroughOptions};
 
-use comity_vfs::{Cred, Disk, Handle};
+use comity_vfs::{Cred, Disk, Handle, Result};
 
 /// A directory of this machine as a file system.
 ///
 /// Each thread that calls it takes on the ids of the caller it last spoke for and keeps them until the
-/// next, so such threads are for this work alone: files they open for other purposes are opened under
-/// those ids.
+/// next: before such a thread opens files for other purposes it calls
+/// [`Passthrough::release_identity`].
 #[derive(Debug)]
 pub struct Passthrough {
     root: Handle,
@@ -55,11 +57,20 @@ pub struct Passthrough {
     volumes: volumes::Volumes,
     nodes: cache::Cache,
     cursors: cursor::Cursors,
+    snapshots: snapshot::Snapshots,
     failures: commit::Failures,
     places: places::Places,
 }
 
 impl Passthrough {
+    /// Gives the calling thread the server's own ids back, before it opens files for other purposes.
+    ///
+    /// # Errors
+    /// [`comity_vfs::Status`] if the kernel does not let it.
+    pub fn release_identity(&self) -> Result<()> {
+        self.identity.server()
+    }
+
     /// Whose files count as the caller's own.
     fn owner_uid(&self, cred: &Cred<Disk>) -> u32 {
         match self.identity {

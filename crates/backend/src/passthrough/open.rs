@@ -63,9 +63,10 @@ impl Passthrough {
             root: top.root,
             identity: Identity::available(),
             server_uid: rustix::process::geteuid().as_raw(),
-            volumes: Volumes::new(top),
+            volumes: Volumes::new(top, root, options.cross_mounts),
             nodes: Cache::new(descriptors_max.max(DESCRIPTORS_LEAST)),
             cursors: Default::default(),
+            snapshots: Default::default(),
             failures: Default::default(),
             places: Places::new(searched),
         };

@@ -19,6 +19,13 @@ pub struct Served {
     pub fs: Passthrough,
 }
 
+impl Drop for Served {
+    /// The folder is removed under the server's own ids.
+    fn drop(&mut self) {
+        self.fs.release_identity().unwrap();
+    }
+}
+
 /// Serves a fresh folder that everybody may use.
 pub fn serve() -> Served {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

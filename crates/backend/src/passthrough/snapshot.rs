@@ -1,0 +1,112 @@
+use std::fs::File;
+use std::sync::{Arc, OnceLock};
+
+use comity_vfs::{Handle, Result};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::cursor::{Batch, Version, read_batch};
+use super::limits::{LISTING_BYTES, SNAPSHOT_ENTRIES_MAX, SNAPSHOTS_ENTRIES_MAX};
+
+/// All entries of a directory as they were at one version of it.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    version: Version,
+    pub(super) batch: Batch,
+    handles: Box<[OnceLock<Handle>]>,
+    /// Whether cookies grow from entry to entry.
+    ordered: bool,
+    /// Whether it holds all: too big a directory is not remembered.
+    whole: bool,
+}
+
+impl Snapshot {
+    /// Reads all entries of a directory, as far as they are not too many.
+    pub(super) fn read(file: &File, version: Version) -> Result<Self> {
+        let (mut all, mut part) = (Batch::default(), Batch::default());
+        let mut room = Vec::with_capacity(LISTING_BYTES);
+        let whole = loop {
+            read_batch(file, &mut part, &mut room)?;
+            if part.items.is_empty() {
+                break true;
+            }
+            if all.items.len() + part.items.len() > SNAPSHOT_ENTRIES_MAX {
+                all = Batch::default();
+                break false;
+            }
+            all.append(&part);
+        };
+        let ordered = all.items.is_sorted_by(|one, next| one.cookie < next.cookie);
+        let handles = all.items.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { version, batch: all, handles, ordered, whole })
+    }
+
+    /// Where a listing goes on behind `cookie`; `None` if that entry is not among these.
+    pub(super) fn position(&self, cookie: u64) -> Option<usize> {
+        let items = &self.batch.items;
+        match cookie {
+            0 => Some(0),
+            _ if self.ordered => {
+                items.binary_search_by_key(&cookie, |item| item.cookie).ok().map(|at| at + 1)
+            }
+            _ => items.iter().position(|item| item.cookie == cookie).map(|at| at + 1),
+        }
+    }
+
+    /// Where the handle of an entry is kept once it is known.
+    pub(super) fn handle(&self, position: usize) -> Option<&OnceLock<Handle>> {
+        self.handles.get(position)
+    }
+}
+
+/// Directories remembered whole.
+#[derive(Debug)]
+pub(super) struct Snapshots(Cache<Handle, Arc<Snapshot>, ByEntries>);
+
+#[derive(Debug, Clone)]
+struct ByEntries;
+
+impl Weighter<Handle, Arc<Snapshot>> for ByEntries {
+    fn weight(&self, _: &Handle, snapshot: &Arc<Snapshot>) -> u64 {
+        snapshot.batch.items.len() as u64 + 1
+    }
+}
+
+/// What is remembered about a directory at its present version.
+pub(super) enum Remembered {
+    /// All its entries.
+    Whole(Arc<Snapshot>),
+    /// That they are too many.
+    TooBig,
+    /// Nothing.
+    Nothing,
+}
+
+impl Snapshots {
+    /// What is remembered about a directory that has this version now.
+    pub(super) fn of(&self, dir: &Handle, version: Version) -> Remembered {
+        match self.0.get(dir) {
+            Some(snapshot) if snapshot.version != version => Remembered::Nothing,
+            Some(snapshot) if snapshot.whole => Remembered::Whole(snapshot),
+            Some(_) => Remembered::TooBig,
+            None => Remembered::Nothing,
+        }
+    }
+
+    /// Remembers a directory; gives the snapshot back if it is whole.
+    pub(super) fn keep(&self, dir: Handle, snapshot: Snapshot) -> Option<Arc<Snapshot>> {
+        let snapshot = Arc::new(snapshot);
+        self.0.insert(dir, Arc::clone(&snapshot));
+        snapshot.whole.then_some(snapshot)
+    }
+}
+
+/// Directories expected to be remembered at a time, to size the table with.
+const SNAPSHOTS_EXPECTED: usize = 4_096;
+
+impl Default for Snapshots {
+    fn default() -> Self {
+        let entries = SNAPSHOTS_ENTRIES_MAX as u64;
+        Self(Cache::with_weighter(SNAPSHOTS_EXPECTED, entries, ByEntries))
+    }
+}

@@ -1,0 +1,199 @@
+//! What the fuzz targets share: a server without sockets over the memory backend.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::{
+    ExportRequest, Exports, Finding, HandleKey, Plan, Resolver, Source, Sources, Unresolved,
+    Visitor, load,
+};
+use comity_nfs3::{Mount, Nfs3};
+use comity_proto::{mount, nfs3};
+use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
+use comity_vfs::Fs;
+use comity_xdr::{Counted, Encoder, Opaque};
+
+/// Where calls come from: a privileged port.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 700);
+
+/// Bytes that stand for a handle in the arguments of a call: its length and name. The two bytes
+/// behind them say which of the handles seen so far it is.
+pub const HANDLE: [u8; 6] = [0, 0, 0, 4, b'f', b'h'];
+
+/// Most handles that are remembered.
+const HANDLES_MAX: usize = 256;
+
+/// Knows no host.
+struct Nobody;
+
+impl Resolver for Nobody {
+    fn addresses(&self, _: &str) -> Result<Vec<IpAddr>, Unresolved> {
+        Ok(Vec::new())
+    }
+
+    fn name(&self, _: IpAddr) -> Result<String, Unresolved> {
+        Ok("host.example.org".into())
+    }
+}
+
+/// Reads a configuration and opens an empty file system for each export.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn plan(source: Source) -> Result<(Plan, Vec<Finding>), Vec<Finding>> {
+    let mut sources = Sources::new(vec![source]);
+    sources.resolver = Arc::new(Nobody);
+    sources.netgroups = PathBuf::from("/nonexistent");
+    let open = |_: &ExportRequest<'_>| Ok(Arc::new(memory()) as Arc<dyn Fs>);
+    load(&sources, &open, HandleKey::new([7; 16]), None)
+}
+
+fn memory() -> Memory {
+    let options = MemoryOptions {
+        bytes_max: 8 << 20,
+        nodes_max: 1000,
+        file_size_max: 1 << 40,
+        ..MemoryOptions::default()
+    };
+    Memory::new(options).expect("an empty file system")
+}
+
+/// A server that answers one caller.
+pub struct House {
+    dispatcher: Dispatcher<Visitor>,
+    visitor: Visitor,
+    handles: Vec<Vec<u8>>,
+    xid: u32,
+}
+
+impl House {
+    /// A server with one export, /export, open to all, and its handle.
+    ///
+    /// # Panics
+    /// If it cannot even be mounted.
+    #[must_use]
+    pub fn new() -> Self {
+        let text = b"/export *(rw,insecure,no_root_squash)\n".to_vec();
+        let (plan, _) = plan(Source::Text { name: "fuzz".into(), text }).expect("a plan");
+        let exports = Arc::new(Exports::new(plan));
+        let programs: Vec<Arc<dyn Program<Visitor>>> = vec![
+            Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8])),
+            Arc::new(Mount::new(exports)),
+        ];
+        let dispatcher = Dispatcher::new(programs);
+        let mut house =
+            Self { dispatcher, visitor: Visitor::new(PEER), handles: Vec::new(), xid: 0 };
+        let mut path = Encoder::new();
+        path.opaque(b"/export");
+        house.call(mount::PROGRAM, mount::procedure::MNT, path.bytes());
+        assert_eq!(house.handles.len(), 1, "the export mounts");
+        house
+    }
+
+    /// Makes every call of an input: a byte for the procedure, two for the length of the arguments,
+    /// the arguments.
+    pub fn calls(&mut self, program: u32, mut input: &[u8]) {
+        while let [procedure, high, low, rest @ ..] = input {
+            let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
+            let (arguments, behind) = rest.split_at(length);
+            self.call(program, u32::from(*procedure), arguments);
+            input = behind;
+        }
+    }
+
+    fn call(&mut self, program: u32, procedure: u32, arguments: &[u8]) {
+        self.xid += 1;
+        let record = self.record(program, procedure, arguments);
+        let mut replies = Encoder::new();
+        match self.dispatcher.answer(&record, PEER.ip(), &self.visitor, &mut replies) {
+            Ok(Answered::Later(late)) => drop(late.finish(&mut replies)),
+            Ok(Answered::Now) => {}
+            Ok(Answered::Never) => panic!("a call without an answer"),
+            Err(hangup) => panic!("a call that is none: {hangup}"),
+        }
+        assert_one_reply(&record, &replies);
+        self.remember(replies.bytes());
+    }
+
+    fn record(&self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
+        let mut body = Encoder::new();
+        body.value(&AuthSys {
+            stamp: 0,
+            machine_name: Opaque(b"fuzz"),
+            uid: 0,
+            gid: 0,
+            gids: Counted(vec![4, 24]),
+        });
+        let credential = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(body.bytes()) };
+        let mut record = Encoder::new();
+        record.value(&CallHeader {
+            xid: self.xid,
+            program,
+            version: 3,
+            procedure,
+            credential,
+            verifier: OpaqueAuth::NONE,
+        });
+        record.raw(&self.with_handles(arguments));
+        record.bytes().to_vec()
+    }
+
+    /// Puts real handles where arguments only name them: nobody can guess one.
+    fn with_handles(&self, arguments: &[u8]) -> Vec<u8> {
+        let mut filled = Encoder::new();
+        let mut rest = arguments;
+        while let Some((first, behind)) = rest.split_first() {
+            match rest.strip_prefix(&HANDLE) {
+                Some([high, low, behind @ ..]) if !self.handles.is_empty() => {
+                    let index = usize::from(u16::from_be_bytes([*high, *low]));
+                    filled.opaque(&self.handles[index % self.handles.len()]);
+                    rest = behind;
+                }
+                _ => {
+                    filled.raw(std::slice::from_ref(first));
+                    rest = behind;
+                }
+            }
+        }
+        filled.bytes().to_vec()
+    }
+
+    /// Keeps the handles in a reply: all look alike at their beginning.
+    fn remember(&mut self, reply: &[u8]) {
+        let known = self.handles.first().cloned();
+        for at in (0..reply.len().saturating_sub(8)).step_by(4) {
+            let length = u32::from_be_bytes(reply[at..at + 4].try_into().unwrap()) as usize;
+            let Some(handle) = reply.get(at + 4..at + 4 + length) else { continue };
+            let alike = match &known {
+                Some(root) => handle.len() == root.len() && handle[..5] == root[..5],
+                None => length > 16 && length <= nfs3::HANDLE_BYTES_MAX as usize,
+            };
+            let new = !self.handles.iter().any(|other| other == handle);
+            if alike && new && self.handles.len() < HANDLES_MAX {
+                self.handles.push(handle.to_vec());
+            }
+        }
+    }
+}
+
+impl Default for House {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The replies hold nothing, or one whole record with the call's xid.
+///
+/// # Panics
+/// If they do not.
+pub fn assert_one_reply(record: &[u8], replies: &Encoder) {
+    let bytes = replies.bytes();
+    if bytes.is_empty() {
+        return;
+    }
+    let header = u32::from_be_bytes(bytes[..4].try_into().unwrap());
+    assert_eq!(header, 1 << 31 | (bytes.len() as u32 - 4), "one last fragment");
+    assert_eq!(bytes[4..8], record[..4], "the xid of the call");
+}

@@ -1,7 +1,8 @@
-//! The house's own tools: `cargo xtask tidy | test | kernel`.
+//! The house's own tools: `cargo xtask tidy | test | kernel | bench`.
 //!
 //! They build on the workspace and are no part of what a user runs.
 
+mod bench;
 mod kernel;
 mod test;
 mod tidy;
@@ -26,6 +27,8 @@ enum Tool {
     Tidy,
     /// Run every check and test there is, and add them up.
     Test(test::Options),
+    /// Measure the server beside others, and count what a call costs.
+    Bench(bench::Options),
     /// Tests with a Linux kernel NFS client, in User-Mode Linux.
     #[command(subcommand)]
     Kernel(kernel::Command),
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().tool {
         Tool::Tidy => tidy::command(&root()),
         Tool::Test(options) => test::command(&root(), &options),
+        Tool::Bench(options) => bench::command(&root(), &options),
         Tool::Kernel(command) => kernel::command(&root(), &command),
     };
     done.unwrap_or_else(|error| {

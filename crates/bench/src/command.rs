@@ -14,7 +14,7 @@ use crate::nfs::{Caller, Prober};
 use crate::operation::Operation;
 use crate::process;
 use crate::raw::{self, Pages};
-use crate::table;
+use crate::{instructions, syscalls, table};
 
 #[derive(Parser)]
 #[command(name = "comity-bench")]
@@ -27,6 +27,10 @@ struct Arguments {
 enum Tool {
     /// Measure, and print the table.
     Table(table::Options),
+    /// Count the system calls of steady loads.
+    Syscalls(syscalls::Options),
+    /// Count the instructions of single calls.
+    Instructions(instructions::Options),
     /// Make the tree of files that is measured.
     Layout {
         /// An empty directory.
@@ -65,6 +69,9 @@ struct LoadArguments {
     /// The server's process, for its processor time.
     #[arg(long)]
     process: Option<u32>,
+    /// Where MOUNT is served, if elsewhere.
+    #[arg(long)]
+    mount: Option<SocketAddr>,
     /// It is the minimal server.
     #[arg(long)]
     raw: bool,
@@ -84,9 +91,10 @@ pub fn main() -> ExitCode {
 
 fn run(tool: Tool) -> Result<ExitCode> {
     match tool {
-        Tool::Table(options) => {
-            let met = table::run(&options)?;
-            return Ok(if options.check && !met { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        Tool::Table(options) => return Ok(judge(options.check, table::run(&options)?)),
+        Tool::Syscalls(options) => return Ok(judge(options.check, syscalls::run(&options)?)),
+        Tool::Instructions(options) => {
+            return Ok(judge(options.check, instructions::run(&options)?));
         }
         Tool::Layout { directory } => Layout::build(&directory).map(|_| ())?,
         Tool::RawServer { directory, port } => {
@@ -98,6 +106,10 @@ fn run(tool: Tool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn judge(check: bool, good: bool) -> ExitCode {
+    if check && !good { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
 fn load(arguments: &LoadArguments) -> Result<()> {
     let layout = Layout::at(&arguments.directory);
     let created = format!("created-{}", std::process::id());
@@ -106,8 +118,9 @@ fn load(arguments: &LoadArguments) -> Result<()> {
     let script = if arguments.raw {
         raw::script(&layout, arguments.operation, &pages)?
     } else {
+        let mount = arguments.mount.unwrap_or(arguments.address);
+        let root = Caller::connect(mount)?.mount(layout.root())?;
         let mut caller = Caller::connect(arguments.address)?;
-        let root = caller.mount(layout.root())?;
         Prober { caller: &mut caller, root }.script(arguments.operation, &pages)?
     };
     process::pin(None, &[crate::target::LOAD_PROCESSOR])?;

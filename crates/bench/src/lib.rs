@@ -8,6 +8,7 @@
 
 pub mod command;
 mod connection;
+pub mod instructions;
 pub mod layout;
 pub mod limits;
 pub mod load;
@@ -17,6 +18,7 @@ mod outbox;
 pub mod process;
 pub mod raw;
 pub mod script;
+pub mod syscalls;
 pub mod table;
 pub mod target;
 

@@ -29,7 +29,7 @@ pub fn start(program: &Path, layout: &Layout, work: &Path, processors: &[usize])
         .stdout(File::create(&log)?)
         .stderr(File::options().append(true).open(&log)?);
     let server = Server::start(&mut command, processors)?;
-    let target = nfs_target("comity", layout, address, vec![server]);
+    let target = nfs_target("comity", layout, [address; 2], vec![server]);
     target.with_context(|| {
         let said = fs::read_to_string(&log).unwrap_or_default();
         format!("comity does not come up: {}", said.trim())

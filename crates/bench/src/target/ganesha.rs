@@ -1,4 +1,5 @@
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,15 +31,15 @@ pub fn start(layout: &Layout, work: &Path) -> Result<Target> {
     let mut rpcbind = Server::start(Command::new(RPCBIND).arg("-f"), &[SERVER_PROCESSOR])?;
     let socket = PathBuf::from("/run/rpcbind.sock");
     rpcbind.until(START_SECONDS_MAX, || socket.exists()).context("rpcbind")?;
-    let address = free_address()?;
+    let addresses = [free_address()?, free_address()?];
     let (settings, log) = (work.join("ganesha.conf"), work.join("ganesha.log"));
-    fs::write(&settings, configuration(layout, address.port(), free_address()?.port()))?;
+    fs::write(&settings, configuration(layout, addresses))?;
     let mut command = Command::new(GANESHA);
     command.arg("-F").arg("-f").arg(&settings).arg("-L").arg(&log);
     command.arg("-p").arg(work.join("ganesha.pid"));
     command.stdout(File::create(work.join("ganesha.out"))?);
     let ganesha = Server::start(&mut command, &[SERVER_PROCESSOR])?;
-    let target = nfs_target("ganesha", layout, address, vec![ganesha, rpcbind]);
+    let target = nfs_target("ganesha", layout, addresses, vec![ganesha, rpcbind]);
     target.with_context(|| {
         let said = fs::read_to_string(&log).unwrap_or_default();
         let end: Vec<_> = said.lines().rev().take(5).collect();
@@ -47,11 +48,12 @@ pub fn start(layout: &Layout, work: &Path) -> Result<Target> {
 }
 
 /// Its settings: version 3 alone, as Debian delivers it in all that bears on speed.
-fn configuration(layout: &Layout, port: u16, other_port: u16) -> String {
+fn configuration(layout: &Layout, addresses: [SocketAddr; 2]) -> String {
+    let [port, mount_port] = addresses.map(|address| address.port());
     let path = layout.root().display();
     format!(
-        "NFS_CORE_PARAM {{ Protocols = 3; NFS_Port = {port}; MNT_Port = {other_port};\n\
-         Enable_NLM = false; Enable_RQUOTA = false; Bind_addr = 127.0.0.1; }}\n\
+        "NFS_CORE_PARAM {{ Protocols = 3; NFS_Port = {port}; MNT_Port = {mount_port};\n\
+         Enable_NLM = false; Enable_RQUOTA = false; }}\n\
          LOG {{ Default_Log_Level = EVENT; }}\n\
          EXPORT {{ Export_Id = 1; Path = {path}; Pseudo = /bench; Protocols = 3;\n\
          Transports = TCP; Access_Type = RW; Squash = No_Root_Squash; SecType = sys;\n\

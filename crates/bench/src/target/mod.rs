@@ -88,15 +88,17 @@ impl Target {
     }
 }
 
-/// Waits for an NFS server to offer `path`, and makes a target of it.
+/// Waits for an NFS server to offer the tree, and makes a target of it. It listens for NFS and for
+/// MOUNT at `addresses`.
 fn nfs_target(
     name: &'static str,
     layout: &Layout,
-    address: SocketAddr,
+    addresses: [SocketAddr; 2],
     mut servers: Vec<Server>,
 ) -> Result<Target> {
+    let [address, mount_address] = addresses;
     let mut root = None;
-    let mount = |path: &Path| Caller::connect(address)?.mount(path);
+    let mount = |path: &Path| Caller::connect(mount_address)?.mount(path);
     if let Some(server) = servers.first_mut() {
         server.until(crate::limits::START_SECONDS_MAX, || {
             root = mount(layout.root()).ok();

@@ -1,0 +1,146 @@
+//! Instructions of a call through the whole stack, counted by callgrind: no noise, so a slower path
+//! is seen where wall time would hide it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+/// What to count, and what with.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// The program that makes the calls (an example of this crate).
+    #[arg(long, default_value = "target/release/examples/instructions")]
+    pub program: PathBuf,
+    /// The file with the counts that were agreed on.
+    #[arg(long, default_value = "docs/instructions.toml")]
+    pub file: PathBuf,
+    /// Exit with 1 if a count is more than 3 % above the file's.
+    #[arg(long)]
+    pub check: bool,
+    /// Write the counts to the file.
+    #[arg(long, conflicts_with = "check")]
+    pub update: bool,
+}
+
+/// The operations that are counted, as the program and the file call them.
+pub const COUNTED: [&str; 3] = ["getattr", "lookup", "read-4k"];
+
+/// A count may be so much above the agreed one, in percent.
+const TOLERANCE_PERCENT: f64 = 3.0;
+
+/// Calls in the two runs whose difference counts: what is done once falls out of it.
+const CALLS: (u64, u64) = (2_000, 6_000);
+
+/// The file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Agreed {
+    /// Instructions of one call, by operation.
+    instructions: BTreeMap<String, u64>,
+}
+
+/// Counts, prints, and compares or updates; says whether every count is within the tolerance.
+///
+/// # Errors
+/// Valgrind or the program is missing or fails; the file cannot be read.
+pub fn run(options: &Options) -> Result<bool> {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: the path that is counted takes root (handles opened by the kernel)");
+        return Ok(true);
+    }
+    let agreed = if options.update { Agreed::default() } else { read(&options.file)? };
+    let mut counted = Agreed::default();
+    let mut within = true;
+    for operation in COUNTED {
+        let count = count(&options.program, operation)?;
+        within &= report(operation, count, agreed.instructions.get(operation).copied());
+        counted.instructions.insert(operation.to_owned(), count);
+    }
+    if options.update {
+        write(&options.file, &counted)?;
+    }
+    Ok(within)
+}
+
+/// Prints one count; says whether it is within the tolerance.
+fn report(operation: &str, count: u64, agreed: Option<u64>) -> bool {
+    let Some(agreed) = agreed else {
+        println!("{operation}: {count} instructions a call");
+        return true;
+    };
+    let percent = (count as f64 / agreed as f64 - 1.0) * 100.0;
+    let judgement = match percent {
+        more if more > TOLERANCE_PERCENT => "MORE THAN AGREED",
+        less if less < -TOLERANCE_PERCENT => "fewer than agreed: run with --update",
+        _ => "as agreed",
+    };
+    println!("{operation}: {count} instructions a call, {percent:+.1} % of {agreed}: {judgement}");
+    percent <= TOLERANCE_PERCENT
+}
+
+fn count(program: &Path, operation: &str) -> Result<u64> {
+    let few = total(program, operation, CALLS.0)?;
+    let many = total(program, operation, CALLS.1)?;
+    Ok(many.saturating_sub(few) / (CALLS.1 - CALLS.0))
+}
+
+/// Instructions of a whole run with so many calls.
+fn total(program: &Path, operation: &str, calls: u64) -> Result<u64> {
+    let out = tempfile::NamedTempFile::new()?;
+    let run = Command::new("valgrind")
+        .args(["--tool=callgrind", "--quiet"])
+        .arg(format!("--callgrind-out-file={}", out.path().display()))
+        .arg(program)
+        .args([operation, &calls.to_string()])
+        // A bare environment: its size moves the stack, and with it what is aligned how.
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stdin(Stdio::null())
+        .output()
+        .context("valgrind cannot be run (apt-get install valgrind)")?;
+    let said = String::from_utf8_lossy(&run.stderr);
+    ensure!(run.status.success(), "{operation} under valgrind: {}: {said}", run.status);
+    let text = fs::read_to_string(out.path())?;
+    let line = text.lines().rev().find_map(|line| line.strip_prefix("totals:"));
+    let number = line.and_then(|rest| rest.trim().parse().ok());
+    number.context("callgrind wrote no total")
+}
+
+fn read(file: &Path) -> Result<Agreed> {
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    toml::from_str(&text).with_context(|| file.display().to_string())
+}
+
+fn write(file: &Path, counted: &Agreed) -> Result<()> {
+    let text = format!(
+        "# Instructions of one call through the whole stack, from the record to the reply's bytes, by\n\
+         # callgrind; what the kernel does is not among them. `cargo xtask bench --instructions`\n\
+         # compares (`--check` fails above 3 % more), `--update` writes this file.\n\n{}",
+        toml::to_string(counted)?
+    );
+    fs::write(file, text).with_context(|| file.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_percent_more_is_too_much() {
+        assert!(report("getattr", 1030, Some(1000)));
+        assert!(!report("getattr", 1031, Some(1000)));
+        assert!(report("getattr", 500, Some(1000)));
+    }
+
+    #[test]
+    fn the_file_is_read_as_it_is_written() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut counted = Agreed::default();
+        counted.instructions.insert("read-4k".into(), 1234);
+        write(file.path(), &counted).unwrap();
+        assert_eq!(read(file.path()).unwrap().instructions, counted.instructions);
+    }
+}

@@ -1,0 +1,78 @@
+//! `cargo xtask bench`: builds what is measured, in release, and measures it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::tools::cargo;
+
+/// What to measure; the table of operations if nothing else is named.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A minute instead of four.
+    #[arg(long)]
+    quick: bool,
+    /// Only the rows whose names contain one of these, e.g. `read,GETATTR`.
+    #[arg(long)]
+    rows: Option<String>,
+    /// The peer to measure beside: `ganesha` or `none`.
+    #[arg(long, default_value = "ganesha")]
+    against: String,
+    /// Also write the figures to this file.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Exit with 1 if something is worse than it must be.
+    #[arg(long)]
+    check: bool,
+    /// Count system calls instead.
+    #[arg(long)]
+    syscalls: bool,
+    /// Count instructions instead, and compare with docs/instructions.toml.
+    #[arg(long, conflicts_with = "syscalls")]
+    instructions: bool,
+    /// Write the counts of instructions to that file.
+    #[arg(long, requires = "instructions", conflicts_with = "check")]
+    update: bool,
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+/// Something cannot be built or run.
+pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
+    let mut build = vec!["build", "--release", "--locked", "--package", "comity-bench", "--bins"];
+    if options.instructions {
+        build.extend(["--example", "instructions"]);
+    } else {
+        build.extend(["--package", "comity-cli"]);
+    }
+    cargo(root, &build)?;
+    let mut program = Command::new(root.join("target/release/comity-bench"));
+    program.args(arguments(options)).current_dir(root);
+    let status = program.status().context("run comity-bench")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn arguments(options: &Options) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut add = |given: bool, word: &str| {
+        if given {
+            words.push(word.to_owned());
+        }
+    };
+    add(options.instructions, "instructions");
+    add(options.syscalls, "syscalls");
+    add(options.update, "--update");
+    if !options.instructions && !options.syscalls {
+        add(true, "table");
+        add(options.quick, "--quick");
+        add(true, &format!("--against={}", options.against));
+        add(options.rows.is_some(), &format!("--rows={}", options.rows.as_deref().unwrap_or("")));
+        let json = options.json.as_ref().map(|path| path.display().to_string());
+        add(json.is_some(), &format!("--json={}", json.unwrap_or_default()));
+    }
+    add(options.check, "--check");
+    words
+}

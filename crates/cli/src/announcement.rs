@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 pub(crate) struct Announcement<'a> {
     /// What is served.
     pub(crate) plan: &'a Plan,
+    /// Whether nobody may change anything, whatever the rules say.
+    pub(crate) read_only: bool,
     /// Where the server listens.
     pub(crate) addresses: &'a [SocketAddr],
     /// Where metrics are.
@@ -29,7 +31,11 @@ impl Announcement<'_> {
         for export in self.plan.exports() {
             lines.push(format!("Serving {}", export.path().display()));
             let clients = export.clients().iter();
-            lines.extend(clients.map(|(client, rules)| format!("  to {client}: {}", terms(rules))));
+            lines.extend(
+                clients.map(|(client, rules)| {
+                    format!("  to {client}: {}", terms(rules, self.read_only))
+                }),
+            );
         }
         let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
         lines.push(format!("Listening at {} (NFS version 3 and MOUNT, TCP)", addresses.join(", ")));
@@ -50,6 +56,7 @@ impl Announcement<'_> {
         let exports: Vec<Value> = self.plan.exports().iter().map(|e| self.export(e)).collect();
         json!({
             "exports": exports,
+            "read_only": self.read_only,
             "listen": self.addresses,
             "port": self.port(),
             "callers": if self.user == 0 { "their own ids" } else { "the server's user" },
@@ -111,8 +118,8 @@ impl Announcement<'_> {
 }
 
 /// Rules in words.
-fn terms(rules: &Rules) -> String {
-    let access = if rules.read_only { "read only" } else { "read and write" };
+fn terms(rules: &Rules, read_only: bool) -> String {
+    let access = if rules.read_only || read_only { "read only" } else { "read and write" };
     let (uid, gid) = (rules.anonymous.uid, rules.anonymous.gid);
     let squash = match rules.squash {
         Squash::None => "root stays root".to_owned(),
@@ -147,8 +154,9 @@ mod tests {
     #[test]
     fn rules_are_told_in_words() {
         let rules = Rules { read_only: false, secure: false, ..Rules::default() };
-        assert_eq!(terms(&rules), "read and write, root becomes 65534:65534, any port");
+        assert_eq!(terms(&rules, false), "read and write, root becomes 65534:65534, any port");
+        assert_eq!(terms(&rules, true), "read only, root becomes 65534:65534, any port");
         let rules = Rules { squash: Squash::None, ..Rules::default() };
-        assert_eq!(terms(&rules), "read only, root stays root, ports below 1024 only");
+        assert_eq!(terms(&rules, false), "read only, root stays root, ports below 1024 only");
     }
 }

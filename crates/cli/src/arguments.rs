@@ -69,8 +69,8 @@ pub(crate) struct Serve {
           conflicts_with_all = ["exports", "config"])]
     pub(crate) allow: Vec<String>,
 
-    /// Let nobody change anything
-    #[arg(long, conflicts_with_all = ["exports", "config"])]
+    /// Let nobody change anything, whatever the exports say
+    #[arg(long)]
     pub(crate) read_only: bool,
 
     /// Listen at this address; may be given more than once [default: loopback only for DIR without

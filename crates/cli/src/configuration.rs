@@ -8,11 +8,13 @@ use comity_export::{
     ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
 };
 use comity_vfs::Fs;
+use comity_vfs::layers::{Layer, ReadOnly};
 
 /// Where every configuration of this process comes from.
 pub(crate) struct Configuration {
     sources: Sources,
     key: HandleKey,
+    read_only: bool,
 }
 
 /// A plan, and what is doubtful about it; or all that was found, some of it wrong.
@@ -21,7 +23,12 @@ pub(crate) type Loaded = Result<(Plan, Vec<Finding>), Vec<Finding>>;
 impl Configuration {
     /// One of these sources, whose handles are signed with `key`.
     pub(crate) fn new(sources: Vec<Source>, key: HandleKey) -> Self {
-        Self { sources: Sources::new(sources), key }
+        Self { sources: Sources::new(sources), key, read_only: false }
+    }
+
+    /// The same with nobody changing anything, whatever it says.
+    pub(crate) fn read_only(self, read_only: bool) -> Self {
+        Self { read_only, ..self }
     }
 
     /// One of these sources for a look only: no handle ever leaves the process.
@@ -31,6 +38,10 @@ impl Configuration {
 
     /// Reads everything and opens what it names; what `old` has open stays so.
     pub(crate) fn load(&self, old: Option<&Plan>) -> Loaded {
+        let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
+            let fs = open(request)?;
+            Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
+        };
         load(&self.sources, &open, self.key.clone(), old)
     }
 }

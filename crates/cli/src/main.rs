@@ -12,6 +12,7 @@ mod findings;
 mod journal;
 mod listening;
 mod manual;
+mod offered;
 mod serve;
 mod service;
 mod settings;
@@ -43,6 +44,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(typed) => return serve::serve(typed),
         Command::Check(typed) => {
             return findings::check(settings::files(&typed.source), typed.json.json);
+        }
+        Command::Exports(typed) => {
+            return offered::show(settings::files(&typed.source), typed.client, typed.json.json);
         }
         Command::Completions(typed) => manual::completions(typed.shell),
         Command::Man(typed) => match typed.out {

@@ -40,8 +40,8 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     // Modes are what clients ask for.
     rustix::process::umask(Mode::empty());
     let state = State::take(&serve.state_folder)?;
-    let configuration =
-        Configuration::new(serve.sources.clone(), HandleKey::new(state.handle_key()?));
+    let key = HandleKey::new(state.handle_key()?);
+    let configuration = Configuration::new(serve.sources.clone(), key).read_only(serve.read_only);
     match configuration.load(None) {
         Ok((plan, doubts)) => {
             log(&doubts);
@@ -82,6 +82,7 @@ fn settings(serve: &Serve) -> Settings {
 fn announce(serve: &Serve, plan: &Plan, server: &Server<Programs>) -> Result<()> {
     let announcement = Announcement {
         plan,
+        read_only: serve.read_only,
         addresses: server.addresses(),
         metrics: serve.metrics,
         state_folder: &serve.state_folder,

@@ -28,6 +28,8 @@ const LEVEL: &str = "info";
 pub(crate) struct Serve {
     /// What it serves.
     pub(crate) sources: Vec<Source>,
+    /// Nobody may change anything.
+    pub(crate) read_only: bool,
     /// Where it listens.
     pub(crate) listen: Listen,
     /// Where metrics are served, if anywhere.
@@ -87,6 +89,7 @@ impl Serve {
             level: journal::level(level).context("log_level of the configuration")?,
             state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
             sources,
+            read_only: typed.read_only,
             metrics: typed.metrics.or(written.metrics),
             threads: typed.threads.map(usize::from).or(written.threads),
             drain_seconds: typed.drain_seconds,

@@ -100,11 +100,12 @@ impl Guest {
         Ok((Instant::now() > self.deadline).then_some(End::TimedOut))
     }
 
-    /// The last of what it wrote, and of its console if it has ended badly.
-    pub(super) fn story(&self, end: End) -> String {
-        let mut story = format!("guest ended: {end:?}; files in {}\n", self.folder.display());
-        let console = if matches!(end, End::Status(_)) { &[][..] } else { &["console"][..] };
-        for name in ["out", "err"].iter().chain(console) {
+    /// The last of what it wrote, and of its console if its kernel has ended badly.
+    pub(super) fn story(&self, end: Option<End>) -> String {
+        let ended = end.map_or_else(|| "runs".into(), |end| format!("ended: {end:?}"));
+        let mut story = format!("guest {ended}; files in {}\n", self.folder.display());
+        let bad = matches!(end, Some(End::Died | End::TimedOut));
+        for name in ["out", "err"].iter().chain(bad.then_some(&"console")) {
             let text = fs::read(self.folder.join(name)).unwrap_or_default();
             let text = text.get(text.len().saturating_sub(SHOWN_BYTES_MAX)..).unwrap_or_default();
             story += &format!("--- {name}\n{}", String::from_utf8_lossy(text));

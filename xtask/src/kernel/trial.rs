@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use super::ground::Ground;
 use super::guest::{End, Guest, Orders};
@@ -88,16 +88,20 @@ fn work(
 }
 
 /// The guests that have not ended yet.
-fn still_running(guests: Vec<Guest>) -> Result<Vec<Guest>> {
-    let mut running = Vec::new();
-    for mut guest in guests {
-        match guest.poll()? {
-            None => running.push(guest),
-            Some(End::Status(0)) => {}
-            Some(end) => bail!("{}", guest.story(end)),
-        }
+fn still_running(mut guests: Vec<Guest>) -> Result<Vec<Guest>> {
+    let mut ends = Vec::new();
+    for guest in &mut guests {
+        ends.push(guest.poll()?);
     }
-    Ok(running)
+    let failed = ends.iter().flatten().any(|end| *end != End::Status(0));
+    ensure!(!failed, "{}", stories(&guests, &ends));
+    let pairs = guests.into_iter().zip(ends);
+    Ok(pairs.filter(|(_, end)| end.is_none()).map(|(guest, _)| guest).collect())
+}
+
+/// What all guests have to say: the first to fail need not be the one to blame.
+fn stories(guests: &[Guest], ends: &[Option<End>]) -> String {
+    guests.iter().zip(ends).map(|(guest, end)| guest.story(*end)).collect()
 }
 
 /// Kills the server again and again while there is work.

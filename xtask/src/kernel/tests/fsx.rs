@@ -18,10 +18,11 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// Besides what it does by default: close and open, drop what is mapped, fsync.
-const CONFIGURATION: &str = "flen = 262144\n[opsize]\nmax = 65536\n[weights]\nclose_open = 1.0\n\
-    invalidate = 0.3\nmapread = 1.0\nmapwrite = 1.0\nread = 1.0\nwrite = 1.0\ntruncate = 1.0\n\
-    fsync = 0.1\nfdatasync = 0.1\nposix_fallocate = 0.0\n";
+/// What it does by default and, more seldom because each waits for the disk: close and open, drop
+/// what is mapped, fsync, cut and extend.
+const CONFIGURATION: &str = "flen = 131072\n[opsize]\nmax = 16384\n[weights]\nread = 1.0\n\
+    write = 1.0\nmapread = 1.0\nmapwrite = 1.0\ntruncate = 0.2\nclose_open = 0.1\n\
+    invalidate = 0.05\nfsync = 0.02\nfdatasync = 0.02\nposix_fallocate = 0.0\n";
 
 /// The guest's last view of the file is what the disk holds.
 fn verify(ground: &Ground) -> Result<()> {

@@ -10,24 +10,25 @@ OTHER = 3 - ME
 
 def connect():
     if ME == 1:
-        listener = socket.create_server((os.environ["ADDRESS"], 7777))
-        return listener.accept()[0].makefile("rw")
+        return socket.create_server((os.environ["ADDRESS"], 7777)).accept()[0]
     for _ in range(600):
         try:
-            return socket.create_connection(("10.77.0.11", 7777)).makefile("rw")
+            return socket.create_connection(("10.77.0.11", 7777))
         except OSError:
             time.sleep(0.1)
     raise SystemExit("the other guest does not answer")
 
 
 PEER = connect()
+# Two objects: one for both would drop what it has read ahead when it writes.
+FROM, TO = PEER.makefile("r"), PEER.makefile("w")
 
 
 def swap(text=""):
     """Tells the other guest, waits for what it tells."""
-    PEER.write(f"{text}\n")
-    PEER.flush()
-    line = PEER.readline()
+    TO.write(f"{text}\n")
+    TO.flush()
+    line = FROM.readline()
     assert line, "the other guest is gone"
     return line.strip()
 

@@ -1,10 +1,11 @@
 //! What can be said about exports as they are declared, before anything is opened.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::finding::Findings;
 use crate::offer::{Declaration, Offer, Settings};
-use crate::{Client, Squash};
+use crate::{Client, Rules, Squash};
 
 /// Everything that is declared of one path.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ pub(crate) struct Merged {
 /// Puts declarations of the same path together, in the order of the first of each.
 pub(crate) fn merge(declarations: Vec<Declaration>, findings: &mut Findings) -> Vec<Merged> {
     let mut merged: Vec<Declaration> = Vec::new();
-    let mut places = std::collections::HashMap::new();
+    let mut places = HashMap::new();
     for declaration in declarations {
         let at = *places.entry(declaration.path.clone()).or_insert(merged.len());
         match merged.get_mut(at) {
@@ -74,7 +75,7 @@ fn goes_with<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
 }
 
 fn check_twice(export: &Declaration, findings: &mut Findings) {
-    let mut seen = std::collections::HashMap::new();
+    let mut seen = HashMap::new();
     for offer in &export.offers {
         let Some(first) = seen.insert(offer.client.to_string(), offer) else { continue };
         let (client, path, place) = (&offer.client, export.path.display(), &first.place);
@@ -142,13 +143,10 @@ fn check_overlap(export: &Merged, above: &Merged, findings: &mut Findings) {
         let what = format!("option nohide: {wider} ({place}) has to have crossmnt for it");
         findings.error(&inner.place, what);
     }
-    let known = |offer: &Offer, others: &[Offer]| {
-        let same =
-            |other: &Offer| other.client == offer.client && other.terms.rules == offer.terms.rules;
-        others.iter().any(same)
-    };
-    let within = |some: &[Offer], others: &[Offer]| some.iter().all(|offer| known(offer, others));
-    if !within(&outer.offers, &inner.offers) {
+    let own: HashMap<String, &Rules> =
+        inner.offers.iter().map(|offer| (offer.client.to_string(), &offer.terms.rules)).collect();
+    let same = |offer: &Offer| own.get(&offer.client.to_string()) == Some(&&offer.terms.rules);
+    if !outer.offers.iter().all(same) {
         let what = format!(
             "{path} is also below {wider} ({place}), under other rules: who comes in there meets those"
         );

@@ -33,7 +33,7 @@ pub struct Rules {
     pub anonymous: Cred<Disk>,
     /// How callers may identify themselves, preferred first (`sec`).
     pub flavors: Vec<Flavor>,
-    /// Whether a listing may show attributes and handles (not with `nordirplus`).
+    /// Whether there is READDIRPLUS (not with `nordirplus`).
     pub readdirplus: bool,
 }
 

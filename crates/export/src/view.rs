@@ -327,7 +327,7 @@ impl<'a> View<'a> {
     /// See [`Fs::readdir`]. The node of each listing, with [`Listed::Nodes`], can be sealed.
     ///
     /// # Errors
-    /// [`Status::NotSupp`] for [`Listed::Nodes`] under `nordirplus`; [`Status`].
+    /// [`Status`].
     pub fn readdir(
         &self,
         dir: &Node,
@@ -335,9 +335,6 @@ impl<'a> View<'a> {
         wanted: Listed,
         visit: &mut dyn FnMut(&Listing<'_, Disk>, Option<Seen>) -> ControlFlow<()>,
     ) -> Result<Attr<Wire>> {
-        if wanted == Listed::Nodes && !self.rules().readdirplus {
-            return Err(Status::NotSupp);
-        }
         let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut |listing| {
             visit(listing, listing.node.map(|node| self.seen(node)))
         })?;

@@ -59,6 +59,9 @@ impl Parser<'_> {
             bare =
                 offer.as_ref().filter(|(_, bare)| *bare).map(|(offer, _)| &offer.client).cloned();
             offers.extend(offer.map(|(offer, _)| offer));
+            if is_torn(word) {
+                break;
+            }
         }
         Some(Declaration { place, path: path?, offers })
     }
@@ -151,6 +154,12 @@ impl Parser<'_> {
     fn place(&self, (line, column): At) -> Place {
         Place { file: Arc::clone(self.file), line, column }
     }
+}
+
+/// Whether an option list begins in it that does not end in it: what follows is no client.
+fn is_torn(word: &Word) -> bool {
+    let ends = word.letters.last().is_some_and(|last| last.is(b')'));
+    !ends && word.letters.iter().any(|letter| letter.is(b'('))
 }
 
 fn text_of(letters: &[Letter]) -> Vec<u8> {

@@ -1,0 +1,290 @@
+//! From files to a plan: what is found, what is refused, what lives on over a reload.
+
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::{
+    ExportRequest, Finding, HandleKey, Plan, Resolver, Severity, Source, Sources, Unresolved, load,
+};
+use comity_vfs::Fs;
+
+/// Hosts of a test.
+struct Book;
+
+impl Resolver for Book {
+    fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unresolved> {
+        match name {
+            "one.example.org" | "alias.example.org" => Ok(vec![peer("192.0.2.1")]),
+            "lab1.example.org" => Ok(vec![peer("192.0.2.11"), peer("2001:db8::11")]),
+            "lab2.example.org" => Ok(vec![peer("192.0.2.12")]),
+            "down.example.org" => Err(Unresolved::Failed("no server answers".into())),
+            _ => Err(Unresolved::Unknown),
+        }
+    }
+
+    fn name(&self, address: IpAddr) -> Result<String, Unresolved> {
+        match address.to_string().as_str() {
+            "192.0.2.1" => Ok("one.example.org".into()),
+            "192.0.2.11" | "2001:db8::11" => Ok("lab1.example.org".into()),
+            "192.0.2.12" => Ok("lab2.example.org".into()),
+            "192.0.2.66" => Ok("lab1.example.org".into()),
+            "192.0.2.99" => Err(Unresolved::Failed("no server answers".into())),
+            _ => Err(Unresolved::Unknown),
+        }
+    }
+}
+
+fn peer(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn sources(text: &str) -> Sources {
+    let text = Source::Text { name: "e".into(), text: text.into() };
+    Sources {
+        resolver: Arc::new(Book),
+        netgroups: "/nonexistent".into(),
+        ..Sources::new(vec![text])
+    }
+}
+
+fn memory(_: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+    Ok(Arc::new(Memory::new(MemoryOptions::default()).map_err(|status| status.to_string())?))
+}
+
+fn loaded(sources: &Sources, old: Option<&Plan>) -> Result<(Plan, Vec<Finding>), Vec<Finding>> {
+    load(sources, &memory, HandleKey::new([1; 16]), old)
+}
+
+fn fine(text: &str) -> Plan {
+    loaded(&sources(text), None).unwrap_or_else(|findings| panic!("{findings:?}")).0
+}
+
+/// What is said of a configuration, and whether it is taken.
+fn found(text: &str) -> (bool, Vec<String>) {
+    let (taken, findings) = match loaded(&sources(text), None) {
+        Ok((_, findings)) => (true, findings),
+        Err(findings) => (false, findings),
+    };
+    (taken, findings.iter().map(ToString::to_string).collect())
+}
+
+fn shown(plan: &Plan, address: &str) -> Vec<String> {
+    plan.offered(peer(address)).iter().map(ToString::to_string).collect()
+}
+
+fn client(plan: &Plan, address: &str) -> String {
+    plan.offered(peer(address)).first().map_or("-".into(), |offered| offered.client().to_string())
+}
+
+#[test]
+fn the_most_specific_client_decides() {
+    let dir = tempfile::tempdir().unwrap();
+    let netgroups = dir.path().join("netgroup");
+    std::fs::write(&netgroups, "lab (lab1.example.org,,)\n").unwrap();
+    let text = "/a *(ro) *.org(ro) *.example.org(rw) @lab(ro) 192.0.0.0/8(ro) 192.0.2.0/29(rw) \
+                one.example.org(ro) 192.0.2.2(rw)";
+    let sources = Sources { netgroups, ..sources(text) };
+    let plan = loaded(&sources, None).unwrap().0;
+    for (address, expected) in [
+        ("192.0.2.1", "one.example.org"),
+        ("192.0.2.2", "192.0.2.2"),
+        ("192.0.2.3", "192.0.2.0/29"),
+        ("::ffff:192.0.2.3", "192.0.2.0/29"),
+        ("192.0.2.99", "192.0.0.0/8"),
+        ("2001:db8::11", "@lab"),
+        ("198.51.100.1", "*"),
+    ] {
+        assert_eq!(client(&plan, address), expected, "{address}");
+    }
+    let plan = fine("/a *(ro) *.org(ro) *.example.org(rw)");
+    assert_eq!(client(&plan, "192.0.2.12"), "*.example.org");
+}
+
+#[test]
+fn names_count_only_if_they_are_proven() {
+    let plan = fine("/a lab*.example.org(ro)");
+    assert_eq!(client(&plan, "192.0.2.11"), "lab*.example.org");
+    assert_eq!(client(&plan, "192.0.2.66"), "-", "claims the name of another host");
+    let plan = fine("/a lab*.example.org(ro) *(ro)");
+    assert_eq!(client(&plan, "192.0.2.66"), "*");
+    assert_eq!(client(&plan, "192.0.2.99"), "-", "a look-up that fails opens no wider door");
+}
+
+#[test]
+fn what_a_client_would_see_is_spelled_out() {
+    let plan = fine(
+        "/a\\040b 192.0.2.0/24(rw,fsid=7) *(ro,all_squash,anonuid=9)\n/b 192.0.2.1(rw,async,nordirplus)",
+    );
+    assert_eq!(
+        shown(&plan, "192.0.2.1"),
+        [
+            "/a\\040b 192.0.2.0/24(rw,sync,secure,root_squash,no_all_squash,anonuid=65534,\
+             anongid=65534,sec=sys,fsid=7)",
+            "/b 192.0.2.1(rw,async,secure,root_squash,no_all_squash,anonuid=65534,anongid=65534,\
+             sec=sys,nordirplus)",
+        ]
+    );
+    assert_eq!(
+        shown(&plan, "198.51.100.1"),
+        [
+            "/a\\040b *(ro,sync,secure,root_squash,all_squash,anonuid=9,anongid=65534,sec=sys,fsid=7)"
+        ]
+    );
+}
+
+#[test]
+fn what_is_unwise_is_a_warning() {
+    for (text, expected) in [
+        ("/a *(no_root_squash)", "e:1:4: warning: no_root_squash for everybody"),
+        ("/a *(rw,insecure)", "e:1:4: warning: rw and insecure for everybody"),
+        ("/a h.example.org(async)", "e:1:4: warning: async"),
+        (
+            "/a 10.0.0.1\n\n/a 10.0.0.1",
+            "e:3:4: warning: client 10.0.0.1 of /a stands twice, first at e:1:4",
+        ),
+        ("/a *\n/a/b 10.0.0.1", "e:2:1: warning: /a/b is also below /a (e:1:1), under other rules"),
+        ("/a one.example.org(rw) 192.0.2.1(ro)", "e:1:24: warning: 192.0.2.1 has the address"),
+        ("/a *.org(ro) *(rw)", "e:1:4: warning: *.org may only read but everybody may write"),
+        (
+            "/a gone.example.org",
+            "e:1:4: warning: client gone.example.org is not found: no such name",
+        ),
+        ("/a *(mountpoint)", "e:1:1: warning: /a is not offered: nothing is mounted there"),
+        ("/a h (ro)", "e:1:6: warning: a blank between h and its options"),
+        ("# nothing", "configuration: warning: nothing is exported"),
+    ] {
+        let (taken, found) = found(text);
+        assert!(
+            taken && found.iter().any(|found| found.starts_with(expected)),
+            "{text}: {found:?}"
+        );
+    }
+    assert_eq!(found("/a *(ro)\n/a/b *(ro)\n/c 10.0.0.1(rw)"), (true, vec![]));
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    for (text, expected) in [
+        (
+            "/a 10.0.0.1(rw)\n/a 10.0.0.1(ro)",
+            "e:2:4: client 10.0.0.1 of /a stands at e:1:4 with other",
+        ),
+        ("/a 10.0.0.1(fsid=1) 10.0.0.2(fsid=2)", "e:1:21: option fsid: all clients"),
+        ("/a 10.0.0.1(crossmnt) 10.0.0.2", "e:1:23: option crossmnt: all clients"),
+        (
+            "/a *(fsid=1)\n/b *(fsid=1)",
+            "e:2:1: same export number as /a (e:1:1): set another fsid=",
+        ),
+        ("/a *\n/a/b *(nohide)", "e:2:1: option nohide: /a (e:1:1) has to have crossmnt"),
+        ("/a @none", "e:1:4: netgroup \"none\" is not known"),
+        (
+            "/a down.example.org(ro) *(rw)",
+            "e:1:4: client down.example.org is not found: no server answers; it would come in under",
+        ),
+        ("/a *(x)", "e:1:6: unknown option"),
+    ] {
+        let (taken, found) = found(text);
+        assert!(
+            !taken && found.iter().any(|found| found.starts_with(expected)),
+            "{text}: {found:?}"
+        );
+    }
+    assert!(found("/a *(crossmnt)\n/a/b *(nohide)").0 && found("/a/b *(nohide)").0);
+}
+
+#[test]
+fn a_backend_that_does_not_open_is_an_error_with_its_place() {
+    let open = |request: &ExportRequest<'_>| Err(format!("no such {}", request.crosses_mounts));
+    let refused = load(&sources("/a *(crossmnt)"), &open, HandleKey::new([1; 16]), None);
+    let findings = refused.map(drop).unwrap_err();
+    assert_eq!(findings[0].to_string(), "e:1:1: /a: no such true");
+    assert_eq!(findings[0].severity, Severity::Error);
+}
+
+#[test]
+fn only_what_is_mounted_is_offered() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().display();
+    let plan = fine(&format!("{path} *(mountpoint)\n/proc *(mp)\n{path}/x *(mp=/)"));
+    let offered = plan.offered(peer("10.0.0.1"));
+    let paths: Vec<&Path> = offered.iter().map(|offered| offered.path()).collect();
+    assert_eq!(paths, [Path::new("/proc"), &dir.path().join("x")]);
+}
+
+#[test]
+fn all_files_count_in_their_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let first = write("exports", "/a *\n");
+    write("exports.d/b.exports", "/b *\n");
+    write("exports.d/a.exports", "/c *\n");
+    write("exports.d/.hidden.exports", "/hidden *\n");
+    write("exports.d/readme.txt", "no exports\n");
+    let config =
+        write("comity.toml", "[[export]]\npath = \"/d\"\nclients = [{ client = \"*\" }]\n");
+    let list = vec![
+        Source::Exports(first),
+        Source::Directory(dir.path().join("exports.d")),
+        Source::Directory(dir.path().join("missing.d")),
+        Source::Config(config),
+        Source::export("command line", Path::new("/e f"), "127.0.0.1(rw) ::1(rw)"),
+    ];
+    let plan = loaded(&Sources { list, ..sources("") }, None).unwrap().0;
+    let paths: Vec<&Path> = plan.exports().iter().map(|export| export.path()).collect();
+    assert_eq!(paths, ["/a", "/c", "/b", "/d", "/e f"].map(Path::new));
+    let missing = PathBuf::from("/nonexistent/exports");
+    let list = vec![Source::Exports(missing.clone()), Source::Config(missing)];
+    let findings = Sources { list, ..sources("") }.read().map(drop).unwrap_err();
+    assert!(findings[0].to_string().starts_with("/nonexistent/exports: cannot be read: No such"));
+}
+
+#[test]
+fn backends_live_on_over_a_reload() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+    std::fs::create_dir(&a).unwrap();
+    std::fs::create_dir(&b).unwrap();
+    let opened = RefCell::new(Vec::new());
+    let open = |request: &ExportRequest<'_>| {
+        opened.borrow_mut().push(request.path.file_name().unwrap().to_owned());
+        memory(request)
+    };
+    let reload = |text: String, old: Option<&Plan>| {
+        let plan = load(&sources(&text), &open, HandleKey::new([1; 16]), old).unwrap().0;
+        (plan, std::mem::take(&mut *opened.borrow_mut()))
+    };
+    let (pa, pb) = (a.display(), b.display());
+    let (first, opens) = reload(format!("{pa} *(ro)\n{pb} *(ro)"), None);
+    assert_eq!(opens, ["a", "b"]);
+    let (second, opens) = reload(format!("{pb} *(ro)\n{pa} 10.0.0.1(rw,fsid=3)"), Some(&first));
+    assert!(opens.is_empty(), "rules and numbers change, the backend stays: {opens:?}");
+    let (third, opens) = reload(format!("{pa} *(ro,crossmnt)\n{pb} *(ro)"), Some(&second));
+    assert_eq!(opens, ["a"], "crossmnt changed");
+    std::fs::rename(&b, dir.path().join("c")).unwrap();
+    std::fs::create_dir(&b).unwrap();
+    let (_, opens) = reload(format!("{pa} *(ro,crossmnt)\n{pb} *(ro)"), Some(&third));
+    assert_eq!(opens, ["b"], "another directory at the same path");
+}
+
+#[test]
+fn numbers_are_the_same_over_restarts() {
+    let ids = |text| fine(text).exports().iter().map(|export| export.id().0).collect::<Vec<_>>();
+    assert_eq!(ids("/srv/data *"), ids("/other *\n/srv/data/ *")[1..]);
+    assert_eq!(ids("/a *(fsid=root)\n/b *(fsid=77)"), [0, 77]);
+    assert_eq!(
+        ids("/a *(fsid=00112233-4455-6677-8899-aabbccddeeff)"),
+        ids("/b *(fsid=00112233445566778899AABBCCDDEEFF)")
+    );
+    // Written down: another hash would make the handles of all clients stale.
+    assert_eq!(ids("/srv/data *"), [NUMBER_OF_SRV_DATA]);
+}
+
+const NUMBER_OF_SRV_DATA: u32 = 842_959_608;

@@ -1,4 +1,5 @@
 //! Every file system of this crate does what an `Fs` must do.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +9,7 @@ use std::thread;
 
 use comity_backend::conformance::{Needs, Report, run};
 use comity_backend::{Memory, MemoryOptions, Passthrough, PassthroughOptions};
-use comity_vfs::{Cred, Disk, Fs, Gid, Uid};
+use comity_vfs::{Cred, Disk, Gid, Uid};
 
 fn cred(uid: u32, gid: u32) -> Cred<Disk> {
     Cred::new(Uid::new(uid), Gid::new(gid))
@@ -50,8 +51,8 @@ fn passthrough() {
     check("passthrough", &report);
 }
 
-/// Without privilege there are no kernel handles and no other identities: this same program again, as
-/// nobody.
+/// Without privilege there are no kernel handles and no other identities: this same program again,
+/// as nobody.
 #[test]
 fn passthrough_of_an_ordinary_user() {
     const NOBODY: u32 = 65_534;

@@ -1,4 +1,5 @@
 //! Layers pass everything on, but for what they are there for.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
 

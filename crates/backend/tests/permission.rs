@@ -1,5 +1,6 @@
 //! The verdicts of `comity_vfs::permission` are the Linux kernel's: both are asked about the same
 //! random objects under the same ids. Needs root; skipped otherwise, and says so.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::os::fd::OwnedFd;
 

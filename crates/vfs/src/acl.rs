@@ -99,7 +99,8 @@ impl<S: Side> Acl<S> {
         )
     }
 
-    /// This ACL after a chmod to `mode`: owner, mask (or group, if there is no mask) and others follow.
+    /// This ACL after a chmod to `mode`: owner, mask (or group, if there is no mask) and others
+    /// follow.
     #[must_use]
     pub fn with_mode(mut self, mode: Mode) -> Self {
         let group = self.group_class();
@@ -111,8 +112,8 @@ impl<S: Side> Acl<S> {
         self
     }
 
-    /// What a new object gets from its directory's default ACL if its maker asks for `mode`: no more
-    /// than both allow.
+    /// What a new object gets from its directory's default ACL if its maker asks for `mode`: no
+    /// more than both allow.
     #[must_use]
     pub fn inherited(mut self, mode: Mode) -> (Self, Mode) {
         let group = self.group_class();

@@ -1,7 +1,7 @@
 //! The POSIX verdict in user space: modes, POSIX ACLs, supplementary groups, sticky directories and
 //! who may change which attribute, as the Linux kernel decides it for a process with the caller's
-//! ids. Root has all capabilities. `crates/backend/tests/permission.rs` compares every rule with the
-//! kernel's own.
+//! ids. Root has all capabilities. `crates/backend/tests/permission.rs` compares every rule with
+//! the kernel's own.
 
 use std::ops::BitOr;
 
@@ -60,8 +60,8 @@ impl<S: Side> Object<'_, S> {
         if self.permits(cred, wanted) { Ok(()) } else { Err(Status::Acces) }
     }
 
-    /// The rights among `wanted` that the caller has; those that make no sense for the object's type
-    /// are left out, as RFC 1813 (3.3.4) permits.
+    /// The rights among `wanted` that the caller has; those that make no sense for the object's
+    /// type are left out, as RFC 1813 (3.3.4) permits.
     #[must_use]
     pub fn access(self, cred: &Cred<S>, wanted: Access) -> Access {
         let table =
@@ -73,8 +73,8 @@ impl<S: Side> Object<'_, S> {
             .fold(Access::NONE, |granted, (right, _)| granted | *right)
     }
 
-    /// Whether the caller may read a file's data over NFS, where a client opened it long ago: owners
-    /// always, and who may execute it.
+    /// Whether the caller may read a file's data over NFS, where a client opened it long ago:
+    /// owners always, and who may execute it.
     ///
     /// # Errors
     /// [`Status::Acces`].
@@ -101,7 +101,8 @@ impl<S: Side> Object<'_, S> {
         if self.is_owner(cred) || cred.is_root() { Ok(()) } else { Err(Status::Perm) }
     }
 
-    /// Whether the caller may set these attributes; the length as [`Object::check_write_data`] says.
+    /// Whether the caller may set these attributes; the length as [`Object::check_write_data`]
+    /// says.
     ///
     /// # Errors
     /// [`Status::Perm`], [`Status::Acces`].
@@ -120,7 +121,8 @@ impl<S: Side> Object<'_, S> {
         self.check_times(cred, set)
     }
 
-    /// Whether the caller may take `entry` out of this directory, or give its name to another object.
+    /// Whether the caller may take `entry` out of this directory, or give its name to another
+    /// object.
     ///
     /// # Errors
     /// [`Status::Acces`] without write permission; [`Status::Perm`] by the sticky bit.
@@ -204,8 +206,8 @@ pub fn mode_after_chmod<S: Side>(cred: &Cred<S>, gid: Gid<S>, mode: Mode) -> Mod
     }
 }
 
-/// Group and mode of an object of type `file_type` that the caller makes in `dir` asking for `mode`:
-/// a set-group-id directory hands down its group, and to directories the bit too.
+/// Group and mode of an object of type `file_type` that the caller makes in `dir` asking for
+/// `mode`: a set-group-id directory hands down its group, and to directories the bit too.
 #[must_use]
 pub fn group_and_mode_of_new<S: Side>(
     cred: &Cred<S>,

@@ -10,7 +10,8 @@ super::topic! { "acl"
         one_without_its_parts_is_inval, it_can_be_removed, a_default_is_kept_apart,
         a_file_has_no_default, a_new_file_inherits_the_default,
         a_new_directory_inherits_and_hands_on, a_change_changes_the_ctime;
-    Needs::ACLS.and(Needs::IDENTITIES) => a_named_user_gets_what_it_says, the_mask_limits_named_ones,
+    Needs::ACLS.and(Needs::IDENTITIES) => a_named_user_gets_what_it_says,
+        the_mask_limits_named_ones,
         a_named_group_gets_what_it_says, only_the_owner_sets_it;
 }
 

@@ -5,7 +5,8 @@ use super::failure::{Check, ensure, fails, same};
 use super::fixture::{Fixture, size, tick, times};
 
 super::topic! { "data"
-    Needs::NONE => what_is_written_is_read, a_read_behind_the_end_is_empty, a_read_over_the_end_is_cut,
+    Needs::NONE => what_is_written_is_read, a_read_behind_the_end_is_empty,
+        a_read_over_the_end_is_cut,
         eof_is_said_exactly_at_the_end, a_write_behind_the_end_leaves_zeros,
         a_write_in_the_middle_keeps_the_rest, an_empty_write_changes_nothing,
         an_empty_read, a_megabyte_at_odd_offsets, offsets_around_four_gigabytes,

@@ -5,7 +5,8 @@ use super::failure::{Check, ensure, fails, same};
 use super::fixture::{Fixture, name};
 
 super::topic! { "names"
-    Needs::NONE => an_unknown_name_is_noent, a_file_has_no_entries, case_matters, lookup_tells_the_directory,
+    Needs::NONE => an_unknown_name_is_noent, a_file_has_no_entries, case_matters,
+        lookup_tells_the_directory,
         the_parent_of_a_directory_is_where_it_was_made, the_parent_follows_a_rename,
         the_parent_of_the_root_is_the_root, a_file_has_no_parent, the_root_is_a_directory,
         properties_are_sane, access_grants_the_owner_what_makes_sense,

@@ -5,9 +5,11 @@ use super::failure::{Check, ensure, fails, same};
 use super::fixture::{Fixture, size};
 
 super::topic! { "space"
-    Needs::SEEK => data_and_holes_are_told_apart, there_is_a_hole_at_the_end, behind_the_end_is_nodata,
+    Needs::SEEK => data_and_holes_are_told_apart, there_is_a_hole_at_the_end,
+        behind_the_end_is_nodata,
         a_directory_has_neither;
-    Needs::ALLOCATE => allocation_extends_with_zeros, allocation_keeps_data, allocation_of_nothing_is_inval,
+    Needs::ALLOCATE => allocation_extends_with_zeros, allocation_keeps_data,
+        allocation_of_nothing_is_inval,
         allocation_takes_space, allocation_beyond_all_bounds;
     Needs::DEALLOCATE => a_punched_range_reads_as_zeros, punching_keeps_the_size,
         punching_behind_the_end_changes_nothing, punching_gives_space_back;

@@ -5,7 +5,8 @@ use super::failure::{Check, fails, same};
 use super::fixture::{Fixture, mode, name, times};
 
 super::topic! { "symlink"
-    Needs::NONE => the_target_is_kept_byte_for_byte, a_target_of_4095_bytes, its_size_is_its_targets,
+    Needs::NONE => the_target_is_kept_byte_for_byte, a_target_of_4095_bytes,
+        its_size_is_its_targets,
         readlink_of_something_else_is_inval, symlink_refuses_a_name_that_is_there,
         an_impossible_target_is_refused, its_times_can_be_set,
         it_has_no_data, looking_it_up_does_not_follow_it;

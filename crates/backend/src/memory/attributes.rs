@@ -102,8 +102,8 @@ pub(super) fn set_times(state: &mut State, set: &SetAttr<Disk>, now: Time) {
     state.meta.mtime = set.mtime.map_or(state.meta.mtime, value);
 }
 
-/// Notes that data was read, seldom enough that readers rarely need the write lock; tells the time of
-/// last access.
+/// Notes that data was read, seldom enough that readers rarely need the write lock; tells the time
+/// of last access.
 pub(super) fn accessed(memory: &Memory, node: &Node, attr: &Attr<Disk>) -> Time {
     let now = memory.now();
     let Attr { atime, mtime, ctime, .. } = *attr;

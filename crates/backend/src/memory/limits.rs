@@ -3,8 +3,8 @@
 /// Bytes of one page: the grain of space and of holes; that of the kernel's page cache.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// What an entry of a directory, and an object beside its data, is reckoned to take in bytes: names,
-/// map nodes and attributes are memory too, and many empty files must not be free.
+/// What an entry of a directory, and an object beside its data, is reckoned to take in bytes:
+/// names, map nodes and attributes are memory too, and many empty files must not be free.
 pub(super) const ENTRY_BYTES: u64 = 128;
 
 /// Space by default in bytes: enough for tests and small tools, safe on every machine.

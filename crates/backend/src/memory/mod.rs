@@ -72,8 +72,8 @@ impl Default for MemoryOptions {
     }
 }
 
-/// A file system in memory. Its objects live as long as it does; a handle of another instance, or of
-/// an object that is gone, is [`Status::Stale`](comity_vfs::Status::Stale).
+/// A file system in memory. Its objects live as long as it does; a handle of another instance, or
+/// of an object that is gone, is [`Status::Stale`](comity_vfs::Status::Stale).
 #[derive(Debug)]
 pub struct Memory {
     options: MemoryOptions,
@@ -88,7 +88,8 @@ impl Memory {
     /// An empty file system.
     ///
     /// # Errors
-    /// [`Status::NoSpc`](comity_vfs::Status::NoSpc) if the limits do not even let the top directory be.
+    /// [`Status::NoSpc`](comity_vfs::Status::NoSpc) if the limits do not even let the top directory
+    /// be.
     pub fn new(options: MemoryOptions) -> Result<Self> {
         let table = Table::new();
         let account = Account::new(options.bytes_max, options.nodes_max);

@@ -247,6 +247,7 @@ fn take_out(
     Ok(Change { before: Some(before), after: Some(after) })
 }
 
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 enum Outcome {
     Made(Made<Disk>),
     /// The name is there: the object's number and the directory's attributes.

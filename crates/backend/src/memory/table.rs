@@ -10,9 +10,9 @@ use super::node::Node;
 
 const HANDLE_BYTES: usize = 24;
 
-/// All objects by number, and what their handles look like: the instance's tag, the object's number,
-/// and a mark of the two that cannot be guessed. Numbers are never used twice, so a handle of an
-/// object that is gone is told from one that never was only by its mark, and both are stale.
+/// All objects by number, and what their handles look like: the instance's tag, the object's
+/// number, and a mark of the two that cannot be guessed. Numbers are never used twice, so a handle
+/// of an object that is gone is told from one that never was only by its mark, and both are stale.
 #[derive(Debug)]
 pub(super) struct Table {
     tag: u64,

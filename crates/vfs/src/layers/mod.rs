@@ -1,7 +1,8 @@
-//! Wrappers: an [`Fs`] over an `Fs` that looks at every verb on its way, and may answer in its place.
+//! Wrappers: an [`Fs`] over an `Fs` that looks at every verb on its way, and may answer in its
+//! place.
 //!
-//! [`Layer`] passes all verbs on; what it does about them is its [`Hook`]: [`ReadOnly`], [`Faults`],
-//! [`Recorder`], [`Metrics`].
+//! [`Layer`] passes all verbs on; what it does about them is its [`Hook`]: [`ReadOnly`],
+//! [`Faults`], [`Recorder`], [`Metrics`].
 
 mod faults;
 mod metrics;

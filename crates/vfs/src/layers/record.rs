@@ -15,8 +15,8 @@ pub struct Event {
     pub failure: Option<Status>,
 }
 
-/// Notes which verbs have ended, in their order: whoever has an answer in hand can see what was done
-/// for it.
+/// Notes which verbs have ended, in their order: whoever has an answer in hand can see what was
+/// done for it.
 #[derive(Debug, Default)]
 pub struct Recorder {
     events: Mutex<Vec<Event>>,

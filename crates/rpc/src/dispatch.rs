@@ -1,5 +1,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use comity_xdr::{Encoder, RecordStart};
 
@@ -12,6 +13,7 @@ use crate::{
 pub struct Dispatcher<V: ?Sized> {
     programs: Vec<Arc<dyn Program<V>>>,
     replay: ReplayCache,
+    repeats: AtomicU64,
 }
 
 /// What became of a record.
@@ -40,7 +42,12 @@ impl<V: ?Sized> Dispatcher<V> {
     /// Offers these programs.
     #[must_use]
     pub fn new(programs: Vec<Arc<dyn Program<V>>>) -> Self {
-        Self { programs, replay: ReplayCache::default() }
+        Self { programs, replay: ReplayCache::default(), repeats: AtomicU64::new(0) }
+    }
+
+    /// Calls that were recognized as sent again and not done twice.
+    pub fn repeats(&self) -> u64 {
+        self.repeats.load(Ordering::Relaxed)
     }
 
     /// Answers one record from `peer`: a whole record is appended to `replies`, or nothing.
@@ -64,10 +71,9 @@ impl<V: ?Sized> Dispatcher<V> {
             Repeat::Harmless => None,
             Repeat::Remember => match self.replay.begin(ReplayKey::new(peer, header.xid, record)) {
                 Verdict::New(ticket) => Some(ticket),
-                Verdict::InProgress => return Ok(Answered::Never),
-                Verdict::Answered(answer) => {
-                    replies.raw(&answer);
-                    return Ok(Answered::Now);
+                repeat => {
+                    self.repeats.fetch_add(1, Ordering::Relaxed);
+                    return Ok(again(&repeat, replies));
                 }
             },
         };
@@ -129,6 +135,13 @@ fn perform<'a, V: ?Sized>(
             framed(replies, |reply| fail(reply, xid, &failure));
         }
     }
+    Answered::Now
+}
+
+/// What is said to a call that was sent again.
+fn again<'a>(verdict: &Verdict<'_>, replies: &mut Encoder) -> Answered<'a> {
+    let Verdict::Answered(answer) = verdict else { return Answered::Never };
+    replies.raw(answer);
     Answered::Now
 }
 

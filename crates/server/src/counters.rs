@@ -1,5 +1,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::farewell::Farewell;
+
+const REASONS: usize = Farewell::REASONS.len();
+
 /// A number that only grows.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -33,6 +37,8 @@ pub(crate) struct DeskCounters {
     pub(crate) hand_overs: Counter,
     pub(crate) backlogs: Counter,
     pub(crate) panics: Counter,
+    /// By reason.
+    pub(crate) ended: [Counter; REASONS],
 }
 
 /// What the whole shell did since it started, and what it holds.
@@ -60,6 +66,8 @@ pub struct ShellNumbers {
     pub backlogs: u64,
     /// Panics of programs that were caught.
     pub panics: u64,
+    /// Calls that were sent again and not done twice.
+    pub replayed: u64,
     /// Connections let in.
     pub accepted: u64,
     /// Connections turned away.
@@ -70,9 +78,15 @@ pub struct ShellNumbers {
     pub buffered_bytes: u64,
     /// Threads that serve now, waiting ones among them.
     pub threads: u64,
+    pub(crate) ended: [u64; REASONS],
 }
 
 impl ShellNumbers {
+    /// Connections that ended, by reason.
+    pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Farewell::REASONS.into_iter().zip(self.ended)
+    }
+
     /// Adds what a desk did.
     pub(crate) fn add(&mut self, desk: &DeskCounters) {
         self.waits += desk.waits.get();
@@ -86,5 +100,8 @@ impl ShellNumbers {
         self.hand_overs += desk.hand_overs.get();
         self.backlogs += desk.backlogs.get();
         self.panics += desk.panics.get();
+        for (sum, count) in self.ended.iter_mut().zip(&desk.ended) {
+            *sum += count.get();
+        }
     }
 }

@@ -136,7 +136,7 @@ impl<V> Desk<V> {
             Ending::Abort => true,
         };
         if ends {
-            Farewell::Drained.log(connection.peer);
+            Farewell::Drained.tell(connection.peer, &self.post.counters);
             return self.gone(token);
         }
         *slot = Slot::Here(connection);
@@ -228,7 +228,7 @@ impl<V> Desk<V> {
         self.slots.retain(|_, slot| {
             let Slot::Here(connection) = slot else { return true };
             let Some(farewell) = why(connection) else { return true };
-            farewell.log(connection.peer);
+            farewell.tell(connection.peer, &post.counters);
             post.closed();
             false
         });

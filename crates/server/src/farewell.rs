@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 
 use comity_rpc::{Hangup, RecordError};
 
+use crate::counters::DeskCounters;
 use crate::quiet::Quiet;
 
 /// Why a connection ends.
@@ -46,8 +47,18 @@ pub(crate) enum Farewell {
 static LOG: Quiet = Quiet::new();
 
 impl Farewell {
-    /// Logs the end of the connection to `peer`; what is not the ordinary end, a few lines a second.
-    pub(crate) fn log(&self, peer: SocketAddr) {
+    /// The names under which ends are counted.
+    pub(crate) const REASONS: [&str; 11] = [
+        "closed", "broken", "file", "record", "no_rpc", "mute", "slow", "unread", "idle", "memory",
+        "drained",
+    ];
+
+    /// Tells of the end of the connection to `peer`: counts it, and logs it; what is not the
+    /// ordinary end, a few lines a second.
+    pub(crate) fn tell(&self, peer: SocketAddr, counters: &DeskCounters) {
+        if let Some(count) = counters.ended.get(self.reason()) {
+            count.add(1);
+        }
         match self {
             Self::Closed | Self::Idle(_) | Self::Drained | Self::Broken(_) => {
                 tracing::debug!(%peer, reason = %self, "connection ends");
@@ -58,20 +69,20 @@ impl Farewell {
         }
     }
 
-    /// Under which name it is counted.
-    pub(crate) const fn name(&self) -> &'static str {
+    /// Its place among [`Farewell::REASONS`].
+    const fn reason(&self) -> usize {
         match self {
-            Self::Closed => "closed",
-            Self::Broken(_) => "broken",
-            Self::File(_) => "file",
-            Self::Record(_) => "record",
-            Self::NoRpc(_) => "no_rpc",
-            Self::Mute(_) => "mute",
-            Self::Slow(_) => "slow",
-            Self::Unread(_) => "unread",
-            Self::Idle(_) => "idle",
-            Self::Memory => "memory",
-            Self::Drained => "drained",
+            Self::Closed => 0,
+            Self::Broken(_) => 1,
+            Self::File(_) => 2,
+            Self::Record(_) => 3,
+            Self::NoRpc(_) => 4,
+            Self::Mute(_) => 5,
+            Self::Slow(_) => 6,
+            Self::Unread(_) => 7,
+            Self::Idle(_) => 8,
+            Self::Memory => 9,
+            Self::Drained => 10,
         }
     }
 }

@@ -69,6 +69,7 @@ impl<S: Service> Floor<S> {
         let mut numbers = ShellNumbers {
             accepted: self.accepted.get(),
             refused: self.refused.get(),
+            replayed: self.service.dispatcher().repeats(),
             connections: self.admission.total() as u64,
             buffered_bytes: self.budget.used() as u64,
             threads: self.crew.threads() as u64,

@@ -23,6 +23,8 @@ mod floor;
 mod inbox;
 pub mod limits;
 mod listen;
+pub mod metrics;
+pub mod portmap;
 mod post;
 mod quiet;
 mod reception;

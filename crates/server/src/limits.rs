@@ -53,6 +53,10 @@ pub const LISTEN_BACKLOG: i32 = 4096;
 /// One in so many of the process's descriptors may be a connection; the others are for files.
 pub const DESCRIPTORS_PER_CONNECTION: usize = 2;
 
+/// Descriptors that root takes even where its limit is lower: for the default number of connections
+/// and the cache of open files.
+pub const DESCRIPTORS_WANTED: u64 = 65_536;
+
 /// Seconds of silence after which the kernel asks whether a peer is still there.
 pub const KEEPALIVE_SECONDS: u64 = 60;
 
@@ -61,6 +65,24 @@ pub const KEEPALIVE_INTERVAL_SECONDS: u64 = 15;
 
 /// Unanswered questions that end a connection.
 pub const KEEPALIVE_PROBES: u32 = 4;
+
+/// Longest call or reply of the portmapper in bytes; its calls and our list are below 1 KiB.
+pub const DATAGRAM_BYTES_MAX: usize = 4096;
+
+/// Connections at most to the embedded portmapper; a question takes a millisecond.
+pub const PORTMAP_CONNECTIONS_MAX: usize = 256;
+
+/// Milliseconds between looks whether the embedded portmapper is to stop.
+pub const PORTMAP_STOP_MS: u64 = 500;
+
+/// Seconds to wait for the machine's portmapper.
+pub const PORTMAP_PATIENCE_SECONDS: u64 = 3;
+
+/// Procedures of a version that are measured each for itself; NFSv3 has 22.
+pub const MEASURED_PROCEDURES_MAX: u32 = 32;
+
+/// Exports whose successes are counted without a search; servers with more are rare.
+pub const DIRECT_EXPORTS: usize = 32;
 
 /// Lines of one kind that are logged a second.
 pub const LOG_LINES_A_SECOND: u32 = 5;

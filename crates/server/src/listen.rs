@@ -1,7 +1,9 @@
 //! Opening the sockets that connections come to.
 
+use std::fs::DirEntry;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::ffi::OsStrExt;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -74,7 +76,9 @@ fn owner_of_port(port: u16) -> Option<String> {
         .filter_map(|table| std::fs::read_to_string(table).ok())
         .find_map(|table| listening_inode(&table, port))?;
     let wanted = format!("socket:[{inode}]");
-    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let numbered =
+        |process: &DirEntry| process.file_name().as_bytes().iter().all(u8::is_ascii_digit);
+    let processes = std::fs::read_dir("/proc").ok()?.flatten().filter(numbered);
     processes.filter(|process| holds(&process.path(), &wanted)).find_map(|process| {
         let name = std::fs::read_to_string(process.path().join("comm")).ok()?;
         Some(format!("{} (process {})", name.trim(), process.file_name().to_string_lossy()))

@@ -11,7 +11,7 @@ use crate::counters::ShellNumbers;
 use crate::crew::Crew;
 use crate::desk::Desk;
 use crate::floor::Floor;
-use crate::limits::DESCRIPTORS_PER_CONNECTION;
+use crate::limits::{DESCRIPTORS_PER_CONNECTION, DESCRIPTORS_WANTED};
 use crate::listen::{ListenError, listen};
 use crate::post::{Letter, Post};
 use crate::reception::receive;
@@ -121,9 +121,10 @@ impl<S: Service> Server<S> {
 pub fn raise_descriptor_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // Refused, the limit is what it was.
-    let _ = setrlimit(Resource::Nofile, raised);
+    let wanted = limit.maximum.map(|most| most.max(DESCRIPTORS_WANTED));
+    let raise = |to| setrlimit(Resource::Nofile, Rlimit { current: to, maximum: to });
+    // Only root may go above the maximum, and where all is refused the limit stays what it was.
+    let _ = raise(wanted).or_else(|_| raise(limit.maximum));
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 

@@ -16,6 +16,7 @@ use crate::inbox::{Inbox, Large};
 use crate::limits::{
     BATCH_BYTES, LATES_MAX, PASSES_MAX, RECORD_BYTES_MAX, REPLY_BYTES_KEPT, SEND_BYTES,
 };
+use crate::metrics::forget_time;
 use crate::post::After;
 use crate::quiet::Quiet;
 use crate::send::{Backlog, Outgoing, Progress};
@@ -196,6 +197,7 @@ impl<S: Service> Turn<'_, '_, S> {
             match rustix::net::recv(self.connection.socket(), &mut *room, RecvFlags::empty()) {
                 Ok((0, _)) => return Err(Farewell::Closed),
                 Ok((received, _)) => {
+                    forget_time();
                     self.counters.received_bytes.add(received as u64);
                     self.connection.heard(self.floor.seconds());
                     // What fills less than its room was all there is, and the next byte will be
@@ -284,6 +286,7 @@ impl<S: Service> Turn<'_, '_, S> {
         }
         let result = self.send_or_keep();
         self.tools.replies.clear(REPLY_BYTES_KEPT);
+        forget_time();
         result
     }
 

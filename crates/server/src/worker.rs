@@ -115,7 +115,7 @@ impl<S: Service> Seat<S> {
         let after = match watched {
             Ok(after) => after,
             Err(farewell) => {
-                farewell.log(connection.peer);
+                farewell.tell(connection.peer, &post.counters);
                 drop(connection);
                 if self.with_desk(|desk| desk.gone(token)).is_none() {
                     post.deliver(Letter::Gone(token), &self.floor.crew);

@@ -33,6 +33,9 @@ pub(crate) const ZEROS: u32 = 6;
 /// Panics in its slow half.
 pub(crate) const DEFER_PANIC: u32 = 7;
 
+/// Fails, about the export of that number.
+pub(crate) const EXPORT: u32 = 8;
+
 #[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) file: Option<Arc<File>>,
@@ -78,8 +81,14 @@ impl Program<SocketAddr> for Toy {
         1..=1
     }
 
-    fn procedure_name(&self, _: u32, _: u32) -> &'static str {
-        "TOY"
+    fn procedure_name(&self, _: u32, procedure: u32) -> &'static str {
+        match procedure {
+            NULL => "NULL",
+            SLEEP => "SLEEP",
+            DEFER => "DEFER",
+            EXPORT => "EXPORT",
+            _ => "TOY",
+        }
     }
 
     fn repeat(&self, _: u32, _: u32) -> Repeat {
@@ -105,6 +114,7 @@ impl Program<SocketAddr> for Toy {
                 None => return Outcome::SystemErr,
             },
             ZEROS => drop(reply.reserve(number as usize)),
+            EXPORT => return Outcome::Done(Done { status: 5, export: Some(number) }),
             DEFER_PANIC => return Outcome::Deferred(Box::new(Broken)),
             _ => return Outcome::ProcUnavail,
         }

@@ -1,0 +1,112 @@
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Instant;
+
+use comity_rpc::{Call, Deferred, Done, Outcome, Program, Repeat};
+use comity_xdr::Encoder;
+
+use super::recorder::{Ending, Metrics, Row, begun};
+use crate::limits::MEASURED_PROCEDURES_MAX;
+
+/// A program whose calls are counted and timed; in all else it is the program it wraps.
+pub struct Measured<P> {
+    program: P,
+    metrics: Arc<Metrics>,
+    version_low: u32,
+    first_row: usize,
+}
+
+/// A slow half whose call is counted when it ends.
+struct MeasuredLate {
+    deferred: Box<dyn Deferred>,
+    metrics: Arc<Metrics>,
+    row: usize,
+    begun: Instant,
+}
+
+impl<P> Measured<P> {
+    /// Measures `program`, which the numbers call `name`; `status_name` spells its statuses. All
+    /// programs must be there before the first call is counted.
+    pub fn new<V: ?Sized>(
+        program: P,
+        name: &'static str,
+        status_name: fn(u32) -> &'static str,
+        metrics: &Arc<Metrics>,
+    ) -> Self
+    where
+        P: Program<V>,
+    {
+        let versions = program.versions();
+        let version_low = *versions.start();
+        let numbers = |version| (0..MEASURED_PROCEDURES_MAX).map(move |number| (version, number));
+        let first_row = metrics.add_rows(versions.flat_map(numbers).map(|(version, number)| Row {
+            program: name,
+            version,
+            procedure: program.procedure_name(version, number),
+            status_name,
+        }));
+        Self { program, metrics: Arc::clone(metrics), version_low, first_row }
+    }
+
+    fn row(&self, call: &Call<'_>) -> usize {
+        // Procedures that no version has share the last row.
+        let procedure = call.header.procedure.min(MEASURED_PROCEDURES_MAX - 1);
+        let version = call.header.version - self.version_low;
+        self.first_row + (version * MEASURED_PROCEDURES_MAX + procedure) as usize
+    }
+}
+
+impl<V: ?Sized, P: Program<V>> Program<V> for Measured<P> {
+    fn number(&self) -> u32 {
+        self.program.number()
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        self.program.versions()
+    }
+
+    fn procedure_name(&self, version: u32, procedure: u32) -> &'static str {
+        self.program.procedure_name(version, procedure)
+    }
+
+    fn repeat(&self, version: u32, procedure: u32) -> Repeat {
+        self.program.repeat(version, procedure)
+    }
+
+    fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome {
+        let begun = begun();
+        let row = self.row(call);
+        let outcome = self.program.call(call, visitor, reply);
+        let ending = match &outcome {
+            Outcome::Done(done) => {
+                self.metrics.record(row, begun, Ending::Status(done.status), done.export);
+                return outcome;
+            }
+            Outcome::Deferred(_) => return self.late(row, begun, outcome),
+            Outcome::ProcUnavail => "PROC_UNAVAIL",
+            Outcome::GarbageArgs => "GARBAGE_ARGS",
+            Outcome::SystemErr => "SYSTEM_ERR",
+            Outcome::Denied(_) => "AUTH_ERROR",
+            Outcome::Silence => "SILENCE",
+        };
+        self.metrics.record(row, begun, Ending::Rpc(ending), None);
+        outcome
+    }
+}
+
+impl<P> Measured<P> {
+    fn late(&self, row: usize, begun: Instant, outcome: Outcome) -> Outcome {
+        let Outcome::Deferred(deferred) = outcome else { return outcome };
+        let metrics = Arc::clone(&self.metrics);
+        Outcome::Deferred(Box::new(MeasuredLate { deferred, metrics, row, begun }))
+    }
+}
+
+impl Deferred for MeasuredLate {
+    fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
+        let Self { deferred, metrics, row, begun } = *self;
+        let done = deferred.finish(reply);
+        metrics.record(row, begun, Ending::Status(done.status), done.export);
+        done
+    }
+}

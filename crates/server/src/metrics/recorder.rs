@@ -1,0 +1,170 @@
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::histogram::{Histogram, add_as_owner};
+use crate::limits::DIRECT_EXPORTS;
+
+/// How a call ended, besides with a status of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ending {
+    Status(u32),
+    Rpc(&'static str),
+}
+
+/// One procedure of one version.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) program: &'static str,
+    pub(super) version: u32,
+    pub(super) procedure: &'static str,
+    pub(super) status_name: fn(u32) -> &'static str,
+}
+
+/// What is counted: rows, and for each thread the numbers of each row.
+///
+/// A thread takes a sheet when it counts for the first time and leaves it when it ends; the next
+/// one goes on with it. So there are no more sheets than there were threads at once.
+#[derive(Default)]
+pub struct Metrics {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    rows: Vec<Row>,
+    sheets: Vec<Arc<Sheet>>,
+    free: Vec<Arc<Sheet>>,
+}
+
+/// The numbers of one thread.
+pub(super) struct Sheet {
+    pub(super) cells: Box<[Cells]>,
+    /// What is rare: failures, and exports with high numbers.
+    pub(super) others: Mutex<BTreeMap<(usize, Ending, Option<u32>), u64>>,
+}
+
+/// The numbers of one row.
+pub(super) struct Cells {
+    pub(super) latency: Histogram,
+    /// Successes that were about no export.
+    pub(super) plain: AtomicU64,
+    /// Successes by export.
+    pub(super) by_export: [AtomicU64; DIRECT_EXPORTS],
+}
+
+thread_local! {
+    static MINE: RefCell<Option<Mine>> = const { RefCell::new(None) };
+    static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// A sheet in use by this thread.
+struct Mine {
+    metrics: Arc<Metrics>,
+    sheet: Arc<Sheet>,
+}
+
+/// Tells that time passed on this thread that belongs to no call; the next one looks at the clock
+/// when it begins.
+#[inline]
+pub fn forget_time() {
+    LAST.set(None);
+}
+
+/// When the call that begins now began: when the one before ended, unless that was forgotten. So a
+/// batch of n calls looks at the clock n + 1 times.
+#[inline]
+pub(super) fn begun() -> Instant {
+    LAST.get().unwrap_or_else(Instant::now)
+}
+
+impl Metrics {
+    /// Adds rows for the procedures of one version; returns the number of the first.
+    pub(super) fn add_rows(&self, rows: impl Iterator<Item = Row>) -> usize {
+        let mut state = self.state();
+        let first = state.rows.len();
+        state.rows.extend(rows);
+        first
+    }
+
+    /// Counts a call that ends now.
+    pub(super) fn record(
+        self: &Arc<Self>,
+        row: usize,
+        begun: Instant,
+        ending: Ending,
+        export: Option<u32>,
+    ) {
+        let now = Instant::now();
+        LAST.set(Some(now));
+        let nanoseconds = now.duration_since(begun).as_nanos() as u64;
+        MINE.with_borrow_mut(|mine| {
+            let mine = match mine {
+                Some(mine) if Arc::ptr_eq(&mine.metrics, self) => mine,
+                _ => mine.insert(self.lend()),
+            };
+            mine.sheet.count(row, nanoseconds, ending, export);
+        });
+    }
+
+    /// The rows, and the sheets to add up.
+    pub(super) fn snapshot(&self) -> (Vec<Row>, Vec<Arc<Sheet>>) {
+        let state = self.state();
+        (state.rows.clone(), state.sheets.clone())
+    }
+
+    fn lend(self: &Arc<Self>) -> Mine {
+        let mut state = self.state();
+        let sheet = state.free.pop().unwrap_or_else(|| {
+            let sheet = Arc::new(Sheet::new(state.rows.len()));
+            state.sheets.push(Arc::clone(&sheet));
+            sheet
+        });
+        Mine { metrics: Arc::clone(self), sheet }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        self.metrics.state().free.push(Arc::clone(&self.sheet));
+    }
+}
+
+impl Sheet {
+    fn new(rows: usize) -> Self {
+        let others = Mutex::default();
+        Self { cells: (0..rows).map(|_| Cells::new()).collect(), others }
+    }
+
+    fn count(&self, row: usize, nanoseconds: u64, ending: Ending, export: Option<u32>) {
+        let Some(cells) = self.cells.get(row) else { return };
+        cells.latency.record(nanoseconds);
+        let direct = match export {
+            None => Some(&cells.plain),
+            Some(export) => cells.by_export.get(export as usize),
+        };
+        match direct {
+            Some(count) if ending == Ending::Status(0) => add_as_owner(count, 1),
+            _ => {
+                let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+                *others.entry((row, ending, export)).or_default() += 1;
+            }
+        }
+    }
+}
+
+impl Cells {
+    const fn new() -> Self {
+        Self {
+            latency: Histogram::new(),
+            plain: AtomicU64::new(0),
+            by_export: [const { AtomicU64::new(0) }; DIRECT_EXPORTS],
+        }
+    }
+}

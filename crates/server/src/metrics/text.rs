@@ -1,0 +1,170 @@
+//! The numbers in Prometheus' text format, version 0.0.4.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use super::histogram::{Sum, bound_nanoseconds};
+use super::recorder::{Ending, Metrics, Row, Sheet};
+use crate::counters::ShellNumbers;
+
+/// Which row, how it ended, about which export.
+type Key = (usize, Ending, Option<u32>);
+
+impl Metrics {
+    /// All numbers; `export_name` spells exports.
+    #[must_use]
+    pub fn render(
+        &self,
+        shell: &ShellNumbers,
+        export_name: &dyn Fn(u32) -> Option<String>,
+    ) -> String {
+        let (rows, sheets) = self.snapshot();
+        let mut text = String::new();
+        calls(&mut text, &rows, &counts(&sheets), export_name);
+        durations(&mut text, &rows, &sheets);
+        shell_numbers(&mut text, shell);
+        text
+    }
+}
+
+fn counts(sheets: &[impl AsRef<Sheet>]) -> BTreeMap<Key, u64> {
+    let mut counts: BTreeMap<Key, u64> = BTreeMap::new();
+    let mut add = |key: Key, count: u64| {
+        if count > 0 {
+            *counts.entry(key).or_default() += count;
+        }
+    };
+    for sheet in sheets.iter().map(AsRef::as_ref) {
+        for (row, cells) in sheet.cells.iter().enumerate() {
+            add((row, Ending::Status(0), None), cells.plain.load(Ordering::Relaxed));
+            for (export, count) in cells.by_export.iter().enumerate() {
+                let key = (row, Ending::Status(0), Some(export as u32));
+                add(key, count.load(Ordering::Relaxed));
+            }
+        }
+        let others = sheet.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.iter().for_each(|(key, count)| add(*key, *count));
+    }
+    counts
+}
+
+fn calls(
+    text: &mut String,
+    rows: &[Row],
+    counts: &BTreeMap<Key, u64>,
+    export_name: &dyn Fn(u32) -> Option<String>,
+) {
+    head(text, "comity_rpc_calls_total", "counter", "Calls answered.");
+    for ((row, ending, export), count) in counts {
+        let Some(row) = rows.get(*row) else { continue };
+        let status = match ending {
+            Ending::Status(status) => (row.status_name)(*status),
+            Ending::Rpc(name) => name,
+        };
+        let export = export.map(|number| export_name(number).unwrap_or_else(|| number.to_string()));
+        let export = escaped(&export.unwrap_or_default());
+        let labels = labels(row);
+        line(
+            text,
+            format_args!(
+                "comity_rpc_calls_total{{{labels},status=\"{status}\",export=\"{export}\"}} {count}"
+            ),
+        );
+    }
+}
+
+fn durations(text: &mut String, rows: &[Row], sheets: &[impl AsRef<Sheet>]) {
+    let name = "comity_rpc_call_duration_seconds";
+    head(text, name, "histogram", "From the beginning of a call to its reply.");
+    for (at, row) in rows.iter().enumerate() {
+        let mut sum = Sum::new();
+        for sheet in sheets {
+            if let Some(cells) = sheet.as_ref().cells.get(at) {
+                sum.add(&cells.latency);
+            }
+        }
+        if sum.count() > 0 {
+            histogram(text, name, &labels(row), &sum);
+        }
+    }
+}
+
+fn histogram(text: &mut String, name: &str, labels: &str, sum: &Sum) {
+    let mut below = 0;
+    for (bucket, count) in sum.buckets.iter().enumerate() {
+        below += count;
+        let bound = bound_nanoseconds(bucket).map_or_else(|| "+Inf".to_owned(), seconds);
+        line(text, format_args!("{name}_bucket{{{labels},le=\"{bound}\"}} {below}"));
+    }
+    let total = seconds(sum.nanoseconds);
+    line(text, format_args!("{name}_sum{{{labels}}} {total}"));
+    line(text, format_args!("{name}_count{{{labels}}} {below}"));
+}
+
+fn shell_numbers(text: &mut String, shell: &ShellNumbers) {
+    let counters = [
+        ("comity_received_bytes_total", "Bytes received from clients.", shell.received_bytes),
+        ("comity_sent_bytes_total", "Bytes sent to clients.", shell.sent_bytes),
+        ("comity_receives_total", "System calls that received.", shell.receives),
+        ("comity_sends_total", "Batches of replies sent.", shell.sends),
+        ("comity_waits_total", "Waits for clients.", shell.waits),
+        ("comity_records_total", "RPC records received.", shell.records),
+        ("comity_replayed_calls_total", "Calls sent again and not done twice.", shell.replayed),
+        ("comity_deferred_calls_total", "Calls that waited for stable storage.", shell.lates),
+        ("comity_deferred_rounds_total", "Times such calls were finished.", shell.late_rounds),
+        ("comity_desk_hand_overs_total", "Times a sleeping call was left.", shell.hand_overs),
+        ("comity_backlogs_total", "Times a client did not read its replies.", shell.backlogs),
+        ("comity_call_panics_total", "Calls that failed by our fault.", shell.panics),
+        ("comity_connections_accepted_total", "Connections let in.", shell.accepted),
+        ("comity_connections_refused_total", "Connections turned away.", shell.refused),
+    ];
+    for (name, help, value) in counters {
+        head(text, name, "counter", help);
+        line(text, format_args!("{name} {value}"));
+    }
+    ended(text, shell);
+    let gauges = [
+        ("comity_connections", "Connections open.", shell.connections),
+        ("comity_buffered_bytes", "Bytes held for clients.", shell.buffered_bytes),
+        ("comity_threads", "Threads that serve.", shell.threads),
+    ];
+    for (name, help, value) in gauges {
+        head(text, name, "gauge", help);
+        line(text, format_args!("{name} {value}"));
+    }
+}
+
+fn ended(text: &mut String, shell: &ShellNumbers) {
+    let name = "comity_connections_ended_total";
+    head(text, name, "counter", "Connections that ended, by reason.");
+    for (reason, count) in shell.ended() {
+        line(text, format_args!("{name}{{reason=\"{reason}\"}} {count}"));
+    }
+}
+
+fn labels(row: &Row) -> String {
+    let Row { program, version, procedure, .. } = row;
+    format!("program=\"{program}\",version=\"{version}\",procedure=\"{procedure}\"")
+}
+
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    line(text, format_args!("# HELP {name} {help}"));
+    line(text, format_args!("# TYPE {name} {kind}"));
+}
+
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing to a string does not fail.
+    let _ = text.write_fmt(arguments);
+    text.push('\n');
+}
+
+fn seconds(nanoseconds: u64) -> String {
+    (nanoseconds as f64 / 1e9).to_string()
+}
+
+/// A label's value as the format wants it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

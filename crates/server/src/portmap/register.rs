@@ -1,0 +1,150 @@
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use comity_proto::portmap::{
+    PORT, PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_4, procedure, universal_address,
+};
+use comity_rpc::{CallHeader, OpaqueAuth};
+use comity_xdr::{Decoder, Encode, Encoder};
+
+use super::Offered;
+use super::program::{mapping, rpcb};
+use crate::limits::{DATAGRAM_BYTES_MAX, PORTMAP_PATIENCE_SECONDS};
+
+/// Where rpcbind takes registrations from the machine's own programs.
+const LOCAL_SOCKET: &str = "/run/rpcbind.sock";
+
+/// Programs that were made known to the machine's portmapper.
+#[derive(Debug)]
+pub struct Registration {
+    offered: Vec<Offered>,
+}
+
+/// Why programs could not be made known.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// No portmapper runs here.
+    #[error("no portmapper runs on this machine")]
+    Absent,
+    /// There is one and it cannot be spoken to.
+    #[error("the portmapper does not answer: {0}")]
+    Broken(#[from] io::Error),
+    /// It does not want to.
+    #[error(
+        "the portmapper refuses program {program} version {version}; root may register it, or \
+             another server already has"
+    )]
+    Refused {
+        /// Which one.
+        program: u32,
+        /// Its version.
+        version: u32,
+    },
+}
+
+impl Registration {
+    /// Makes programs known to the portmapper of this machine, if there is one; what an earlier
+    /// server left there is replaced.
+    ///
+    /// # Errors
+    /// [`RegisterError`]; those that were made known before stay so.
+    pub fn new(offered: &[Offered]) -> Result<Self, RegisterError> {
+        let mut portmapper = Portmapper::find()?;
+        for one in offered {
+            portmapper.ask(procedure::UNSET, one)?;
+        }
+        for one in offered {
+            if !portmapper.ask(procedure::SET, one)? {
+                let Offered { program, version, .. } = *one;
+                return Err(RegisterError::Refused { program, version });
+            }
+        }
+        Ok(Self { offered: offered.to_vec() })
+    }
+
+    /// Takes them back.
+    ///
+    /// # Errors
+    /// [`RegisterError`].
+    pub fn withdraw(self) -> Result<(), RegisterError> {
+        let mut portmapper = Portmapper::find()?;
+        for one in &self.offered {
+            portmapper.ask(procedure::UNSET, one)?;
+        }
+        Ok(())
+    }
+}
+
+/// A connection to the machine's portmapper.
+enum Portmapper {
+    /// To rpcbind, which knows who asks.
+    Local(UnixStream),
+    /// To a portmapper of the old kind.
+    Loopback(TcpStream),
+}
+
+impl Portmapper {
+    fn find() -> Result<Self, RegisterError> {
+        let patience = Some(Duration::from_secs(PORTMAP_PATIENCE_SECONDS));
+        if let Ok(stream) = UnixStream::connect(Path::new(LOCAL_SOCKET)) {
+            stream.set_read_timeout(patience)?;
+            stream.set_write_timeout(patience)?;
+            return Ok(Self::Local(stream));
+        }
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+        let Ok(stream) = TcpStream::connect(address) else { return Err(RegisterError::Absent) };
+        stream.set_read_timeout(patience)?;
+        stream.set_write_timeout(patience)?;
+        Ok(Self::Loopback(stream))
+    }
+
+    /// SET or UNSET: whether it was done.
+    fn ask(&mut self, procedure: u32, offered: &Offered) -> io::Result<bool> {
+        match self {
+            Self::Local(stream) => {
+                let address = universal_address(offered.address);
+                ask(stream, RPCBIND_VERSION_4, procedure, &rpcb(offered, &address))
+            }
+            Self::Loopback(stream) => ask(stream, PORTMAP_VERSION, procedure, &mapping(offered)),
+        }
+    }
+}
+
+/// One call and its boolean answer.
+fn ask(
+    stream: &mut (impl Read + Write),
+    version: u32,
+    procedure: u32,
+    argument: &impl Encode,
+) -> io::Result<bool> {
+    let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
+    let mut encoder = Encoder::new();
+    let start = encoder.begin_record();
+    let header =
+        CallHeader { xid: procedure, program: PROGRAM, version, procedure, credential, verifier };
+    encoder.value(&header);
+    encoder.value(argument);
+    encoder.end_record(start);
+    stream.write_all(encoder.bytes())?;
+    let mut mark = [0; 4];
+    stream.read_exact(&mut mark)?;
+    let length = (u32::from_be_bytes(mark) & !(1 << 31)) as usize;
+    if length > DATAGRAM_BYTES_MAX {
+        return Err(io::Error::other("its answer is too long"));
+    }
+    let mut reply = vec![0; length];
+    stream.read_exact(&mut reply)?;
+    // REPLY, MSG_ACCEPTED, an empty verifier, SUCCESS, and the answer (RFC 5531, 9).
+    let words: Vec<u32> = {
+        let mut decoder = Decoder::new(&reply);
+        std::iter::from_fn(|| decoder.value().ok()).collect()
+    };
+    match words[..] {
+        [_, 1, 0, 0, 0, 0, done] => Ok(done != 0),
+        [_, 1, 0, 0, 0, _, ..] | [_, 1, 1, ..] => Ok(false),
+        _ => Err(io::Error::other("its answer makes no sense")),
+    }
+}

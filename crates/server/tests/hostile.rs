@@ -1,0 +1,230 @@
+//! Every bound against a peer that is slow, broken or means harm has its test here.
+#![allow(clippy::unwrap_used)]
+
+mod toy;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use comity_server::{Patience, Server, Settings, limits};
+use toy::{Client, ToyService, eventually, opaque, record, settings, start};
+
+const PATIENCE: Duration = Duration::from_secs(8);
+
+fn is_empty(server: &Server<ToyService>) -> bool {
+    let numbers = server.numbers();
+    numbers.connections == 0 && numbers.buffered_bytes == 0
+}
+
+#[test]
+fn a_record_of_two_gigabytes_ends_the_connection_at_once() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    let call = record(1, toy::NULL, &[]);
+    client.send(&[call, vec![0xff; 8]].concat());
+    assert_eq!(client.reply().xid, 1, "what came before is answered");
+    assert!(client.is_ended_within(Duration::from_millis(500)));
+    eventually("all is given back", || is_empty(&server));
+}
+
+#[test]
+fn who_does_not_speak_rpc_is_not_listened_to() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    client.send(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+    assert!(client.is_ended_within(Duration::from_millis(500)));
+}
+
+#[test]
+fn one_byte_a_second_comes_to_an_end() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    let (call, started) = (record(1, toy::NULL, &[]), Instant::now());
+    for byte in &call {
+        if std::io::Write::write_all(&mut client.0, &[*byte]).is_err() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert!(started.elapsed() < PATIENCE, "it went on for {:?}", started.elapsed());
+    eventually("all is given back", || is_empty(&server));
+}
+
+#[test]
+fn who_says_nothing_is_not_kept_and_who_spoke_once_is() {
+    let server = start(&Arc::default(), settings());
+    let mut spoke = Client::new(&server);
+    spoke.call(1, toy::NULL, &[]);
+    assert!(Client::new(&server).is_ended_within(PATIENCE));
+    std::thread::sleep(Duration::from_secs(2));
+    spoke.call(2, toy::NULL, &[]);
+}
+
+#[test]
+fn the_idle_are_let_go_after_their_time() {
+    let patience = Patience { idle_seconds: 1, ..settings().patience };
+    let server = start(&Arc::default(), Settings { patience, ..settings() });
+    let mut client = Client::new(&server);
+    client.call(1, toy::NULL, &[]);
+    assert!(client.is_ended_within(PATIENCE));
+}
+
+#[test]
+fn an_announced_megabyte_costs_what_was_sent_of_it() {
+    let server = start(&Arc::default(), settings());
+    let clients: Vec<_> = (0..20)
+        .map(|_| {
+            let mut client = Client::new(&server);
+            client.send(&record(1, toy::ECHO, &opaque(&vec![0; 1 << 20]))[..10]);
+            client
+        })
+        .collect();
+    eventually("the bytes arrived", || server.numbers().buffered_bytes == 200);
+    drop(clients);
+    eventually("all is given back", || is_empty(&server));
+}
+
+#[test]
+fn half_megabytes_wait_for_memory_and_are_served_when_there_is_some() {
+    let settings = Settings { buffered_bytes_max: 3 << 20, ..settings() };
+    let server = start(&Arc::default(), settings);
+    let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
+    let mut greedy: Vec<_> = (0..2).map(|_| Client::new(&server)).collect();
+    greedy.iter_mut().for_each(|client| client.send(&call[..200_000]));
+    std::thread::sleep(Duration::from_millis(200));
+    let mut honest = Client::new(&server);
+    let mut sender = Client(honest.0.try_clone().unwrap());
+    std::thread::scope(|scope| {
+        scope.spawn(|| sender.send(&call));
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(500));
+            assert!(server.numbers().buffered_bytes <= 3 << 20);
+            greedy.clear();
+        });
+        assert_eq!(honest.reply().xid, 1);
+    });
+    drop((honest, sender));
+    eventually("all is given back", || is_empty(&server));
+}
+
+#[test]
+fn who_never_reads_makes_us_stop_reading_and_goes() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    client.0.set_nonblocking(true).unwrap();
+    let call = record(1, toy::ZEROS, &(1_u32 << 20).to_be_bytes());
+    let mut calls = 0;
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < deadline {
+        match std::io::Write::write(&mut client.0, &call) {
+            Ok(_) => calls += 1,
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    let numbers = server.numbers();
+    assert!(calls > 1000, "it could not even ask: {calls}");
+    assert!(numbers.records < 50, "{} calls were answered into the void", numbers.records);
+    let held_max = (limits::RECORD_BYTES_MAX + 4 * limits::BATCH_BYTES) as u64;
+    assert!(numbers.buffered_bytes <= held_max, "{} bytes held", numbers.buffered_bytes);
+    Client::new(&server).call(1, toy::NULL, &[]);
+    eventually("it is ended", || is_empty(&server));
+}
+
+#[test]
+fn who_reads_late_gets_everything() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    for xid in 0..40 {
+        client.send(&record(xid, toy::ZEROS, &(1_u32 << 20).to_be_bytes()));
+    }
+    eventually("it waits", || server.numbers().backlogs > 0);
+    std::thread::sleep(Duration::from_millis(300));
+    for xid in 0..40 {
+        let reply = client.reply();
+        assert_eq!((reply.xid, reply.results.len()), (xid, 1 << 20));
+    }
+    client.call(99, toy::NULL, &[]);
+    eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+}
+
+#[test]
+fn connections_are_bounded_for_one_address() {
+    let settings = Settings { connections_per_address_max: 3, ..settings() };
+    let server = start(&Arc::default(), settings);
+    let mut clients: Vec<_> = (0..3).map(|_| Client::new(&server)).collect();
+    clients.iter_mut().for_each(|client| drop(client.call(1, toy::NULL, &[])));
+    assert!(Client::new(&server).is_ended_within(Duration::from_millis(500)));
+    assert_eq!(server.numbers().refused, 1);
+    clients.pop();
+    eventually("a place is free", || server.numbers().connections == 2);
+    Client::new(&server).call(1, toy::NULL, &[]);
+}
+
+#[test]
+fn shutdown_finishes_the_calls_in_hand_and_sends_their_replies() {
+    let server = start(&Arc::default(), settings());
+    let address = server.addresses()[0];
+    let mut sleeper = Client::new(&server);
+    let mut idle = Client::new(&server);
+    idle.call(1, toy::NULL, &[]);
+    sleeper.send(&record(5, toy::SLEEP, &600_u32.to_be_bytes()));
+    std::thread::sleep(Duration::from_millis(100));
+    let started = Instant::now();
+    assert!(server.shutdown());
+    assert!(started.elapsed() > Duration::from_millis(300), "it did not wait");
+    assert_eq!(sleeper.reply().xid, 5);
+    assert!(idle.is_ended_within(Duration::from_millis(100)));
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn shutdown_does_not_wait_for_ever() {
+    let patience = Patience { drain_seconds: 1, ..settings().patience };
+    let server = start(&Arc::default(), Settings { patience, ..settings() });
+    let mut client = Client::new(&server);
+    for xid in 0..40 {
+        client.send(&record(xid, toy::ZEROS, &(1_u32 << 20).to_be_bytes()));
+    }
+    eventually("it waits", || server.numbers().backlogs > 0);
+    let started = Instant::now();
+    assert!(!server.shutdown());
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+}
+
+/// Both ends are in this process: 20,000 descriptors and some are needed.
+#[test]
+fn ten_thousand_connections_hold() {
+    const CONNECTIONS: usize = 10_000;
+    let limit = comity_server::raise_descriptor_limit() as usize;
+    let connections = CONNECTIONS.min((limit - 200) / 2);
+    if connections < CONNECTIONS {
+        println!("only {connections} connections: this process may open only {limit} files");
+    }
+    let settings = Settings {
+        connections_per_address_max: CONNECTIONS,
+        patience: Patience::default(),
+        desks: 2,
+        ..settings()
+    };
+    let server = start(&Arc::default(), settings);
+    let before = resident_bytes();
+    let mut clients: Vec<_> = (0..connections).map(|_| Client::new(&server)).collect();
+    for client in &mut clients {
+        client.send(&record(3, toy::NULL, &[]));
+    }
+    for client in &mut clients {
+        assert_eq!(client.reply().xid, 3);
+    }
+    let each = (resident_bytes() - before) / connections;
+    println!("{connections} connections, {each} bytes each, the client's end among them");
+    assert!(each < 4096, "{each} bytes for an idle connection");
+    assert_eq!(server.numbers().connections as usize, connections);
+    drop(clients);
+    eventually("all have gone", || is_empty(&server));
+    assert!(server.shutdown());
+}
+
+fn resident_bytes() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}

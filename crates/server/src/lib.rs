@@ -11,10 +11,12 @@
 //! readiness and reply. Before a call sleeps ([`blocking()`]) its thread leaves the desk to another
 //! and keeps the connection it serves; that comes back by letter.
 
+mod activation;
 mod admission;
 mod blocking;
 mod budget;
 mod connection;
+pub mod control;
 mod counters;
 mod crew;
 mod desk;
@@ -32,9 +34,11 @@ mod send;
 mod server;
 mod service;
 mod settings;
+mod sys;
 mod turn;
 mod worker;
 
+pub use activation::inherited_listeners;
 pub use blocking::{blocking, blocking_hook};
 pub use counters::{Counter, ShellNumbers};
 pub use listen::{ListenError, listen};

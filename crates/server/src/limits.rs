@@ -84,6 +84,12 @@ pub const MEASURED_PROCEDURES_MAX: u32 = 32;
 /// Exports whose successes are counted without a search; servers with more are rare.
 pub const DIRECT_EXPORTS: usize = 32;
 
+/// Longest request at the control socket in bytes; the longest real one names an address.
+pub const CONTROL_LINE_BYTES_MAX: u64 = 4096;
+
+/// Seconds that one who asks at the control socket may keep others waiting.
+pub const CONTROL_PATIENCE_SECONDS: u64 = 2;
+
 /// Lines of one kind that are logged a second.
 pub const LOG_LINES_A_SECOND: u32 = 5;
 

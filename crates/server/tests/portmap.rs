@@ -1,0 +1,92 @@
+//! The embedded portmapper over TCP and UDP: it answers questions and takes nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use comity_proto::portmap::{self, List, Mapping, Rpcb, procedure};
+use comity_rpc::{CallHeader, OpaqueAuth};
+use comity_server::portmap::{Offered, Portmapper};
+use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
+
+const NFS: Mapping = Mapping { program: 100_003, version: 3, protocol: portmap::TCP, port: 20_049 };
+const HEADER_BYTES: usize = 24;
+
+fn portmapper() -> Portmapper {
+    let address = "127.0.0.1:20049".parse().unwrap();
+    let offered =
+        [100_003, 100_005].map(|program| Offered { program, version: 3, address }).to_vec();
+    Portmapper::start(vec!["127.0.0.1:0".parse().unwrap()], &offered).unwrap()
+}
+
+fn call(version: u32, procedure: u32, argument: &impl Encode) -> Vec<u8> {
+    let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
+    let program = portmap::PROGRAM;
+    let mut encoder = Encoder::new();
+    encoder.value(&CallHeader { xid: 9, program, version, procedure, credential, verifier });
+    encoder.value(argument);
+    encoder.bytes().to_vec()
+}
+
+fn over_udp(to: SocketAddr, call: &[u8]) -> Vec<u8> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    socket.send_to(call, to).unwrap();
+    let mut reply = vec![0; 4096];
+    let length = socket.recv(&mut reply).unwrap();
+    reply.truncate(length);
+    assert_eq!(reply[..4], [0, 0, 0, 9]);
+    reply
+}
+
+fn over_tcp(to: SocketAddr, call: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(to).unwrap();
+    let mark = (call.len() as u32 | 1 << 31).to_be_bytes();
+    stream.write_all(&[&mark, call].concat()).unwrap();
+    let mut mark = [0; 4];
+    stream.read_exact(&mut mark).unwrap();
+    let mut reply = vec![0; (u32::from_be_bytes(mark) & !(1 << 31)) as usize];
+    stream.read_exact(&mut reply).unwrap();
+    reply
+}
+
+fn results<'a, T: Decode<'a>>(reply: &'a [u8]) -> T {
+    Decoder::whole(&reply[HEADER_BYTES..]).unwrap()
+}
+
+#[test]
+fn ports_and_addresses_are_told_and_nothing_is_taken() {
+    let portmapper = portmapper();
+    let to = portmapper.addresses()[0];
+    for transport in [over_udp, over_tcp] {
+        let port = transport(to, &call(2, procedure::GETPORT, &NFS));
+        assert_eq!(results::<u32>(&port), 20_049);
+        let udp = Mapping { protocol: portmap::UDP, ..NFS };
+        assert_eq!(results::<u32>(&transport(to, &call(2, procedure::GETPORT, &udp))), 0);
+        let dump = transport(to, &call(2, procedure::DUMP, &()));
+        assert_eq!(results::<List<Mapping>>(&dump).0[0], NFS);
+
+        let asked = Rpcb {
+            program: NFS.program,
+            version: 4,
+            netid: Opaque(b"tcp"),
+            address: Opaque(b""),
+            owner: Opaque(b""),
+        };
+        let address = transport(to, &call(4, procedure::GETADDR, &asked));
+        assert_eq!(results::<Opaque<'_, 64>>(&address).0, b"127.0.0.1.78.81");
+        let exact = transport(to, &call(4, procedure::GETVERSADDR, &asked));
+        assert_eq!(results::<Opaque<'_, 64>>(&exact).0, b"");
+        let dump = transport(to, &call(3, procedure::DUMP, &()));
+        assert_eq!(results::<List<Rpcb<'_>>>(&dump).0.len(), 2);
+
+        let set = transport(to, &call(2, procedure::SET, &Mapping { program: 7, ..NFS }));
+        assert!(!results::<bool>(&set));
+        let unset = transport(to, &call(4, procedure::UNSET, &asked));
+        assert!(!results::<bool>(&unset));
+        // CALLIT would make it the attacker of others: PROC_UNAVAIL.
+        assert_eq!(transport(to, &call(2, 5, &()))[HEADER_BYTES - 4..], [0, 0, 0, 3]);
+    }
+    portmapper.shutdown();
+}

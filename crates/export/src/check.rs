@@ -148,7 +148,8 @@ fn check_overlap(export: &Merged, above: &Merged, findings: &mut Findings) {
     let same = |offer: &Offer| own.get(&offer.client.to_string()) == Some(&&offer.terms.rules);
     if !outer.offers.iter().all(same) {
         let what = format!(
-            "{path} is also below {wider} ({place}), under other rules: who comes in there meets those"
+            "{path} is also below {wider} ({place}), under other rules: who comes in there meets \
+             those"
         );
         findings.warning(&inner.place, what);
     }

@@ -30,8 +30,8 @@ pub enum Client {
 pub(crate) type NamesOf<'a> = dyn Fn() -> Result<Arc<[Box<str>]>> + 'a;
 
 impl Client {
-    /// Reads a client as exports(5) writes it: address, `network/prefix`, `network/netmask`, host name,
-    /// wildcard, `@netgroup` or `*`. Hosts and netgroups have no members yet.
+    /// Reads a client as exports(5) writes it: address, `network/prefix`, `network/netmask`, host
+    /// name, wildcard, `@netgroup` or `*`. Hosts and netgroups have no members yet.
     ///
     /// # Errors
     /// What is wrong with it, in words.

@@ -141,6 +141,17 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(
+            text in "(\\[\\[?(export|server)\\]\\]?|path|clients|client|options|=|\\[|\\]|\
+                    \\{|\\}|,|\"|/a|rw|1|\n| |.)*",
+        ) {
+            read(&text);
+        }
+    }
 
     fn read(text: &str) -> (ServerSettings, Vec<Declaration>, Vec<String>) {
         let mut findings = Findings::default();
@@ -151,7 +162,8 @@ mod tests {
     #[test]
     fn both_forms_declare_the_same() {
         let toml = "[server]\nport = 2050\nlisten = [\"::1\"]\n\n[[export]]\npath = \"/srv/a b\"\n\
-                    options = [\"rw\", \"sec=sys:none\"]\nclients = [\n { client = \"10.0.0.0/8\" },\n\
+                    options = [\"rw\", \"sec=sys:none\"]\nclients = [\n { client = \"10.0.0.0/8\" \
+                    },\n\
                     { client = \"*\", options = [\"ro\", \"anonuid=7\"] },\n]\n";
         let (server, exports, found) = read(toml);
         assert_eq!((server.port, found), (Some(2050), vec![]));
@@ -181,7 +193,8 @@ mod tests {
             ("[[export]]\npath = \"/a\"\nclients = []", "t.toml:2:8: no client"),
             ("[[export]]\npath = \"/a\"\nclients = [{ client = \"a b\" }]", "t.toml:3:23: client"),
             (
-                "[[export]]\npath = \"/a\"\nclients = [{ client = \"*\", options = [\"rw\", \"x\"] }]",
+                "[[export]]\npath = \"/a\"\nclients = [{ client = \"*\", options = [\"rw\", \
+                 \"x\"] }]",
                 "t.toml:3:45: unknown option \"x\"",
             ),
             ("a = [", "t.toml:1:"),

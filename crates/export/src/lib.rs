@@ -1,11 +1,11 @@
 //! What is offered to whom.
 //!
-//! **Answers:** which exports there are, which of them a caller meets under which rules, and what one
-//! caller sees of one export during one request: the [`View`].
+//! **Answers:** which exports there are, which of them a caller meets under which rules, and what
+//! one caller sees of one export during one request: the [`View`].
 //!
-//! The order of decisions is fixed and stands in `view.rs` only: admit, map in, cloak, do, cloak the
-//! results, map out. Protocol code holds a `View` and never a file system; a handle off the wire must
-//! be admitted before it is a [`Node`].
+//! The order of decisions is fixed and stands in `view.rs` only: admit, map in, cloak, do, cloak
+//! the results, map out. Protocol code holds a `View` and never a file system; a handle off the
+//! wire must be admitted before it is a [`Node`].
 //!
 //! **May not know:** protocols and their versions, sockets, which backend a file system is.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -50,6 +50,6 @@ pub use resolver::{Resolver, SystemResolver, Unresolved};
 pub use seal::{HandleKey, SealedHandle};
 pub use sources::{Configuration, Source, Sources};
 pub use squash::Squash;
-pub use view::{Door, Node, Refusal, Seen, SeenMade, View};
+pub use view::{Door, Node, Refusal, Seen, SeenMade, View, VisitSeen};
 pub use visitor::Visitor;
 pub use wildcard::Wildcard;

@@ -43,3 +43,7 @@ pub const LOOKUPS_MAX: usize = 4;
 
 /// How many passes a visitor keeps: the users of one client that take turns on a connection.
 pub const PASSES_MAX: usize = 32;
+
+/// After how many look-ups without an answer the other hosts of a configuration are not asked for:
+/// a dead name server takes its time for each.
+pub const LOOKUPS_FAILED_MAX: usize = 3;

@@ -13,11 +13,12 @@ use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
 use crate::finding::Findings;
-use crate::limits::EXPORTS_MAX;
+use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
 use crate::names::Names;
 use crate::offer::{Declaration, Fsid, Offer, Settings};
 use crate::{
     Client, Export, ExportId, Finding, HandleKey, Netgroups, Place, Plan, Resolver, Sources,
+    Unresolved,
 };
 
 /// What a backend is opened for.
@@ -33,7 +34,8 @@ pub struct ExportRequest<'a> {
 pub type Open<'a> = dyn Fn(&ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> + 'a;
 
 /// Makes a plan of a configuration, opening what it names. An export that `old` has too keeps its
-/// backend, and with it all that clients have open, as long as its path leads to the same directory.
+/// backend, and with it all that clients have open, as long as its path leads to the same
+/// directory.
 ///
 /// # Errors
 /// All findings, by place, if one of them is an error; else they come with the plan as warnings.
@@ -80,7 +82,7 @@ fn find_clients(exports: &mut [Merged], sources: &Sources, findings: &mut Findin
         findings.error(&place, format!("cannot be read: {what}"));
         Netgroups::default()
     });
-    let mut hosts = Hosts { resolver: &*sources.resolver, known: HashMap::new() };
+    let mut hosts = Hosts { resolver: &*sources.resolver, known: HashMap::new(), failed: 0 };
     for export in exports {
         let declaration = &mut export.declaration;
         for at in 0..declaration.offers.len() {
@@ -119,23 +121,31 @@ fn find_client(
 /// Each name is asked for once.
 struct Hosts<'a> {
     resolver: &'a dyn Resolver,
-    known: HashMap<Box<str>, Result<Box<[IpAddr]>, String>>,
+    known: HashMap<Box<str>, Result<Box<[IpAddr]>, Unresolved>>,
+    failed: usize,
 }
 
 impl Hosts<'_> {
-    fn addresses(&mut self, name: &str) -> Result<Box<[IpAddr]>, String> {
-        let resolver = self.resolver;
-        let ask = || {
-            let found = resolver.addresses(name).map_err(|reason| reason.to_string())?;
-            Ok(found.iter().map(IpAddr::to_canonical).collect())
+    fn addresses(&mut self, name: &str) -> Result<Box<[IpAddr]>, Unresolved> {
+        if let Some(known) = self.known.get(name) {
+            return known.clone();
+        }
+        let found = match self.failed {
+            LOOKUPS_FAILED_MAX.. => {
+                Err(Unresolved::Failed("not asked for, as others got no answer".into()))
+            }
+            _ => self.resolver.addresses(name),
         };
-        self.known.entry(name.into()).or_insert_with(ask).clone()
+        self.failed += usize::from(matches!(found, Err(Unresolved::Failed(_))));
+        let found = found.map(|found| found.iter().map(IpAddr::to_canonical).collect());
+        self.known.insert(name.into(), found.clone());
+        found
     }
 }
 
 /// A host without an address is harmless where it would only be kept out; where a wider entry would
 /// let it in under other rules, it is not.
-fn unresolved(offers: &[Offer], offer: &Offer, what: &str, findings: &mut Findings) {
+fn unresolved(offers: &[Offer], offer: &Offer, what: &Unresolved, findings: &mut Findings) {
     let wider = offers.iter().find(|other| {
         other.client.rank() > offer.client.rank() && other.terms.rules != offer.terms.rules
     });
@@ -162,8 +172,8 @@ fn check_addresses(export: &Declaration, findings: &mut Findings) {
             let first = *seen.entry(*address).or_insert(offer);
             if first.terms != offer.terms && first.client != offer.client {
                 let what = format!(
-                    "{} has the address {address} of {} ({}), whose rules come first: these are never \
-                     used for it",
+                    "{} has the address {address} of {} ({}), whose rules come first: these are \
+                     never used for it",
                     offer.client, first.client, first.place
                 );
                 findings.warning(&offer.place, what);
@@ -187,8 +197,8 @@ fn numbers(exports: &[Merged], findings: &mut Findings) -> Vec<ExportId> {
     ids
 }
 
-/// The number of an export, from what does not change over restarts and reloads. The hash is part of
-/// every handle: another one would make all of them stale.
+/// The number of an export, from what does not change over restarts and reloads. The hash is part
+/// of every handle: another one would make all of them stale.
 fn number(settings: &Settings, path: &Path) -> ExportId {
     let hash = |bytes: &[u8]| {
         let mut hasher = SipHasher24::new();

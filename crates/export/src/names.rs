@@ -30,12 +30,12 @@ impl Names {
         Self { resolver, kept_for, under_way: AtomicUsize::new(0), known: Mutex::default() }
     }
 
-    /// What a peer is called, as its name's owner confirms: its full name, and the short one if that
-    /// is known here too; and its address in text.
+    /// What a peer is called, as its name's owner confirms: its full name, and the short one if
+    /// that is known here too; and its address in text.
     ///
     /// # Errors
-    /// [`Status::Delay`] if it cannot be told now. Then a wider entry must not decide: its rules may
-    /// be softer than those by name.
+    /// [`Status::Delay`] if it cannot be told now. Then a wider entry must not decide: its rules
+    /// may be softer than those by name.
     pub(crate) fn of(&self, peer: IpAddr) -> Result<Arc<[Box<str>]>> {
         if let Some(names) = self.kept(peer) {
             return names;

@@ -65,8 +65,8 @@ pub struct Export {
 }
 
 impl Export {
-    /// Offers what is at `path`, served by `fs`, to `clients`: the most specific that matches decides,
-    /// among equals the first.
+    /// Offers what is at `path`, served by `fs`, to `clients`: the most specific that matches
+    /// decides, among equals the first.
     #[must_use]
     pub fn new(
         id: ExportId,
@@ -80,8 +80,8 @@ impl Export {
         Self { id, path, fs, fsid, clients, settings, names: None, identity }
     }
 
-    /// The same export with what its options say about it, and with somebody to ask for the names of
-    /// peers; without, entries by name match nobody.
+    /// The same export with what its options say about it, and with somebody to ask for the names
+    /// of peers; without, entries by name match nobody.
     pub(crate) fn configured(self, settings: Settings, names: Arc<Names>) -> Self {
         Self { settings, names: Some(names), ..self }
     }

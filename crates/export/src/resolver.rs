@@ -11,7 +11,8 @@ pub trait Resolver: Send + Sync {
     /// [`Unresolved`].
     fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unresolved>;
 
-    /// The name of an address, which proves nothing yet: who owns the address says what it is called.
+    /// The name of an address, which proves nothing yet: who owns the address says what it is
+    /// called.
     ///
     /// # Errors
     /// [`Unresolved`].

@@ -74,13 +74,16 @@ pub struct Seen {
 /// A new object, and what making it did to its directory.
 pub type SeenMade = Changed<Seen, Wire>;
 
+/// Who is shown the entries of a directory.
+pub type VisitSeen<'a> = dyn FnMut(&Listing<'_, Disk>, Option<Seen>) -> ControlFlow<()> + 'a;
+
 impl<'a> View<'a> {
-    /// Lets a request in: finds its export, the rules for its caller, the ids it acts under, and its
-    /// first object.
+    /// Lets a request in: finds its export, the rules for its caller, the ids it acts under, and
+    /// its first object.
     ///
     /// # Errors
-    /// [`Refusal`]: a handle that is none of ours or of an export that is no more, a client the export
-    /// is not offered to, a port or credential that the export's rules do not take.
+    /// [`Refusal`]: a handle that is none of ours or of an export that is no more, a client the
+    /// export is not offered to, a port or credential that the export's rules do not take.
     pub fn enter(
         plan: &'a Plan,
         visitor: &Visitor,
@@ -324,7 +327,8 @@ impl<'a> View<'a> {
         Ok(Changed { value: self.attr_out(value), change: self.change_out(change) })
     }
 
-    /// See [`Fs::readdir`]. The node of each listing, with [`Listed::Nodes`], can be sealed.
+    /// See [`Fs::readdir`]. Each entry comes with its object as the caller sees it, with
+    /// [`Listed::Nodes`]; as the file system sees it is not shown.
     ///
     /// # Errors
     /// [`Status`].
@@ -333,10 +337,11 @@ impl<'a> View<'a> {
         dir: &Node,
         cookie: u64,
         wanted: Listed,
-        visit: &mut dyn FnMut(&Listing<'_, Disk>, Option<Seen>) -> ControlFlow<()>,
+        visit: &mut VisitSeen<'_>,
     ) -> Result<Attr<Wire>> {
         let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut |listing| {
-            visit(listing, listing.node.map(|node| self.seen(node)))
+            let seen = listing.node.map(|node| self.seen(node));
+            visit(&Listing { node: None, ..*listing }, seen)
         })?;
         Ok(self.attr_out(attr))
     }

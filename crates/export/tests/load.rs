@@ -1,13 +1,16 @@
 //! From files to a plan: what is found, what is refused, what lives on over a reload.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
-    ExportRequest, Finding, HandleKey, Plan, Resolver, Severity, Source, Sources, Unresolved, load,
+    ExportRequest, Finding, HandleKey, Plan, Resolver, Severity, Source, Sources, Unresolved,
+    limits, load,
 };
 use comity_vfs::Fs;
 
@@ -114,9 +117,30 @@ fn names_count_only_if_they_are_proven() {
 }
 
 #[test]
+fn a_dead_name_server_is_not_asked_for_ever() {
+    struct Dead(AtomicUsize);
+    impl Resolver for Dead {
+        fn addresses(&self, _: &str) -> Result<Vec<IpAddr>, Unresolved> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Err(Unresolved::Failed("no server answers".into()))
+        }
+        fn name(&self, _: IpAddr) -> Result<String, Unresolved> {
+            Err(Unresolved::Unknown)
+        }
+    }
+    let dead = Arc::new(Dead(AtomicUsize::new(0)));
+    let hosts: String = (0..100).map(|number| format!(" h{number}")).collect();
+    let resolver = Arc::clone(&dead) as Arc<dyn Resolver>;
+    let sources = Sources { resolver, ..sources(&format!("/a{hosts}")) };
+    assert_eq!(loaded(&sources, None).unwrap().1.len(), 100);
+    assert_eq!(dead.0.load(Ordering::Relaxed), limits::LOOKUPS_FAILED_MAX);
+}
+
+#[test]
 fn what_a_client_would_see_is_spelled_out() {
     let plan = fine(
-        "/a\\040b 192.0.2.0/24(rw,fsid=7) *(ro,all_squash,anonuid=9)\n/b 192.0.2.1(rw,async,nordirplus)",
+        "/a\\040b 192.0.2.0/24(rw,fsid=7) *(ro,all_squash,anonuid=9)\n/b \
+         192.0.2.1(rw,async,nordirplus)",
     );
     assert_eq!(
         shown(&plan, "192.0.2.1"),
@@ -129,9 +153,8 @@ fn what_a_client_would_see_is_spelled_out() {
     );
     assert_eq!(
         shown(&plan, "198.51.100.1"),
-        [
-            "/a\\040b *(ro,sync,secure,root_squash,all_squash,anonuid=9,anongid=65534,sec=sys,fsid=7)"
-        ]
+        ["/a\\040b \
+             *(ro,sync,secure,root_squash,all_squash,anonuid=9,anongid=65534,sec=sys,fsid=7)"]
     );
 }
 
@@ -182,7 +205,8 @@ fn what_is_wrong_is_refused() {
         ("/a @none", "e:1:4: netgroup \"none\" is not known"),
         (
             "/a down.example.org(ro) *(rw)",
-            "e:1:4: client down.example.org is not found: no server answers; it would come in under",
+            "e:1:4: client down.example.org is not found: no server answers; it would come in \
+             under",
         ),
         ("/a *(x)", "e:1:6: unknown option"),
     ] {

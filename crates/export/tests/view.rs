@@ -1,4 +1,5 @@
 //! What a caller sees of an export, over the file system in memory.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -260,8 +261,9 @@ fn names_are_judged_by_the_verb() {
         assert!(view.lookup(&root, name).is_ok());
     }
     let mut shown = 0;
-    view.readdir(&root, 0, Listed::Names, &mut |_, _| {
+    view.readdir(&root, 0, Listed::Nodes, &mut |listing, seen| {
         shown += 1;
+        assert!(listing.node.is_none() && seen.is_some());
         ControlFlow::Continue(())
     })
     .unwrap();

@@ -169,8 +169,8 @@ fn text_of(letters: &[Letter]) -> Vec<u8> {
 fn trap(before: Option<&Client>) -> String {
     match before {
         Some(client) => format!(
-            "a blank between {client} and its options: {client} gets the defaults and everybody gets \
-             these; write {client}(...), or *(...) if that is meant"
+            "a blank between {client} and its options: {client} gets the defaults and everybody \
+             gets these; write {client}(...), or *(...) if that is meant"
         ),
         None => "options without a client are for everybody; write *(...) if that is meant".into(),
     }

@@ -119,8 +119,8 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "async",
         "sync",
         |draft, _| set(&mut draft.terms.rules.sync, false),
-        "changes of names and attributes may be lost by a crash after they were answered; COMMIT and \
-         stable writes stay real, which is stricter than knfsd; `check` warns",
+        "changes of names and attributes may be lost by a crash after they were answered; COMMIT \
+         and stable writes stay real, which is stricter than knfsd; `check` warns",
     ),
     flag(
         "wdelay",
@@ -144,9 +144,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "nohide",
         "nohide",
         |draft, _| set(&mut draft.terms.settings.is_unhidden, true),
-        "honoured if the export above it has `crossmnt` or there is none above it; else refused, for \
-         then nothing leads from the one into the other. What is seen from above is served under the \
-         rules of the export above",
+        "honoured if the export above it has `crossmnt` or there is none above it; else refused, \
+         for \
+         then nothing leads from the one into the other. What is seen from above is served under \
+         the rules of the export above",
     ),
     flag(
         "crossmnt",
@@ -159,14 +160,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "nocrossmnt",
         "crossmnt",
         |draft, _| set(&mut draft.terms.settings.crosses_mounts, false),
-        "where a file system is mounted below the export, the directory beneath is seen; the default",
+        "where a file system is mounted below the export, the directory beneath is seen; the \
+         default",
     ),
     flag(
         "no_subtree_check",
         "subtree_check",
         NOTHING,
-        "no look at an object's place in the tree at every call; the default. Handles are signed, so \
-         nobody can make up one for a file outside the export",
+        "no look at an object's place in the tree at every call; the default. Handles are signed, \
+         so nobody can make up one for a file outside the export",
     ),
     refused(
         "subtree_check",
@@ -237,7 +239,8 @@ pub(crate) const OPTIONS: &[Choice] = &[
     refused(
         "reexport",
         Argument::Needed("auto-fsidnum"),
-        "numbers of re-exported file systems are not kept in a database; give each export its `fsid=`",
+        "numbers of re-exported file systems are not kept in a database; give each export its \
+         `fsid=`",
     ),
     flag("sign_fh", "sign_fh", NOTHING, "all handles are signed, always"),
     flag(
@@ -258,16 +261,16 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "sec",
         sec,
         "`sys`, the default, and `none` (everybody is anonymous); `krb5`, `krb5i`, `krb5p` are \
-         refused: Kerberos is not spoken. A second `sec=` in one list is refused: rules by flavor are \
-         not kept",
+         refused: Kerberos is not spoken. A second `sec=` in one list is refused: rules by flavor \
+         are not kept",
     ),
     valued(
         "xprtsec",
         Argument::Needed("none"),
         "xprtsec",
         xprtsec,
-        "`none`; `tls` and `mtls` are refused: RPC with TLS is not spoken yet, and who asks for it must \
-         not get plain text",
+        "`none`; `tls` and `mtls` are refused: RPC with TLS is not spoken yet, and who asks for \
+         it must not get plain text",
     ),
     flag(
         "root_squash",

@@ -173,10 +173,12 @@ fn every_option_of_the_table_is_what_the_table_says() {
 /// All that people paste, and what exports(5) of nfs-utils 2.8 knows.
 #[test]
 fn no_option_of_linux_is_unknown() {
-    for name in "rw ro sync async no_wdelay wdelay root_squash no_root_squash all_squash no_all_squash \
-        anonuid anongid subtree_check no_subtree_check fsid crossmnt nocrossmnt nohide hide insecure \
-        secure insecure_locks secure_locks no_auth_nlm auth_nlm acl no_acl sec xprtsec pnfs no_pnfs \
-        refer replicas security_label nordirplus mountpoint mp reexport sign_fh"
+    for name in "rw ro sync async no_wdelay wdelay root_squash no_root_squash all_squash \
+                 no_all_squash \
+        anonuid anongid subtree_check no_subtree_check fsid crossmnt nocrossmnt nohide hide \
+        insecure \
+        secure insecure_locks secure_locks no_auth_nlm auth_nlm acl no_acl sec xprtsec pnfs \
+        no_pnfs refer replicas security_label nordirplus mountpoint mp reexport sign_fh"
         .split_whitespace()
     {
         assert!(OPTIONS.iter().any(|option| option.name == name), "{name}");
@@ -302,7 +304,8 @@ proptest! {
 
     #[test]
     fn nothing_near_the_grammar_makes_it_panic(
-        text in "(/a|h|\\*|@|10\\.|/8|\\(|\\)|rw|,|=|-|\"|\\\\|\\\\04|#|\n| |fsid=|sec=|:|\\[|\\])*",
+        text in "(/a|h|\\*|@|10\\.|/8|\\(|\\)|rw|,|=|-|\"|\\\\|\\\\04|#|\n| \
+                 |fsid=|sec=|:|\\[|\\])*",
     ) {
         let (_, findings) = parse(text.as_bytes());
         for finding in findings {

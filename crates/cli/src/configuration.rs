@@ -10,6 +10,8 @@ use comity_export::{
 use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
 
+use crate::manager;
+
 /// Where every configuration of this process comes from.
 pub(crate) struct Configuration {
     sources: Sources,
@@ -58,13 +60,19 @@ pub(crate) fn server_settings(sources: &[Source]) -> Result<ServerSettings, Vec<
 pub(crate) struct Reload {
     configuration: Configuration,
     exports: Arc<Exports>,
+    /// How the server itself was configured when it started.
+    written: ServerSettings,
     /// One reload after the other.
     turn: Mutex<()>,
 }
 
 impl Reload {
-    pub(crate) fn new(configuration: Configuration, exports: Arc<Exports>) -> Self {
-        Self { configuration, exports, turn: Mutex::new(()) }
+    pub(crate) fn new(
+        configuration: Configuration,
+        exports: Arc<Exports>,
+        written: ServerSettings,
+    ) -> Self {
+        Self { configuration, exports, written, turn: Mutex::new(()) }
     }
 
     /// Puts the configuration as it is now in force; tells what is doubtful about it.
@@ -73,20 +81,25 @@ impl Reload {
     /// All findings, if one of them is an error: the old plan stays in force then.
     pub(crate) fn perform(&self) -> Result<Vec<Finding>, Vec<Finding>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = Arc::clone(&self.exports.current());
-        let loaded = self.configuration.load(Some(&old));
-        match &loaded {
-            Ok((plan, findings)) => {
-                log(findings);
-                tracing::info!(exports = plan.exports().len(), "configuration reloaded");
-            }
-            Err(findings) => {
-                log(findings);
-                tracing::error!("configuration refused; the one before stays in force");
-            }
+        manager::reloading();
+        let reloaded = self.replace();
+        manager::ready();
+        let (Ok(findings) | Err(findings)) = &reloaded;
+        log(findings);
+        match &reloaded {
+            Ok(_) => tracing::info!("configuration reloaded"),
+            Err(_) => tracing::error!("configuration refused; the one before stays in force"),
         }
-        let (plan, findings) = loaded?;
+        reloaded
+    }
+
+    fn replace(&self) -> Result<Vec<Finding>, Vec<Finding>> {
+        let old = Arc::clone(&self.exports.current());
+        let (plan, findings) = self.configuration.load(Some(&old))?;
         self.exports.replace(plan);
+        if server_settings(&self.configuration.sources.list)? != self.written {
+            tracing::warn!("[server] has changed: that takes effect when the server starts again");
+        }
         Ok(findings)
     }
 }

@@ -55,6 +55,7 @@ pub(crate) fn shown(finding: &Finding) -> Value {
             Severity::Warning => "warning",
         },
         "text": finding.text,
+        "shown": finding.to_string(),
     })
 }
 

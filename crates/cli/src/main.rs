@@ -8,15 +8,20 @@
 mod announcement;
 mod arguments;
 mod configuration;
+mod control;
+mod directory;
 mod findings;
 mod journal;
 mod listening;
+mod manager;
 mod manual;
 mod offered;
+mod remote;
 mod serve;
 mod service;
 mod settings;
 mod state;
+mod statuses;
 mod usage;
 
 use std::process::ExitCode;
@@ -41,19 +46,24 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Serve(typed) => return serve::serve(typed),
-        Command::Check(typed) => {
-            return findings::check(settings::files(&typed.source), typed.json.json);
-        }
+        Command::Serve(typed) => serve::serve(typed),
+        Command::Check(typed) => findings::check(settings::files(&typed.source), typed.json.json),
         Command::Exports(typed) => {
-            return offered::show(settings::files(&typed.source), typed.client, typed.json.json);
+            offered::show(settings::files(&typed.source), typed.client, typed.json.json)
         }
-        Command::Completions(typed) => manual::completions(typed.shell),
-        Command::Man(typed) => match typed.out {
-            Some(folder) => manual::write(&folder)?,
-            None => manual::print(&typed.page)?,
-        },
-        _ => {}
+        Command::Reload(typed) => remote::reload(typed),
+        Command::Status(typed) => remote::status(typed),
+        Command::Log(typed) => remote::log(typed),
+        Command::Completions(typed) => {
+            manual::completions(typed.shell);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man(typed) => {
+            match typed.out {
+                Some(folder) => manual::write(&folder)?,
+                None => manual::print(&typed.page)?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }
     }
-    Ok(ExitCode::SUCCESS)
 }

@@ -3,23 +3,27 @@
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use comity_export::{Exports, HandleKey, Plan};
-use comity_server::{Patience, Server, Settings, blocking_hook};
+use comity_export::{Exports, HandleKey, Plan, ServerSettings};
+use comity_server::metrics::{Metrics, MetricsPage};
+use comity_server::{Patience, Quiet, Server, Settings, ShellNumbers, blocking_hook};
 use rustix::fs::Mode;
 use rustix::rand::{GetRandomFlags, getrandom};
-use sd_notify::NotifyState;
+use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::announcement::Announcement;
 use crate::configuration::{Configuration, Reload, log, server_settings};
+use crate::control::{Control, Request};
+use crate::directory::Directory;
 use crate::journal::Journal;
 use crate::service::Programs;
 use crate::settings::{Serve, sources};
 use crate::state::State;
-use crate::{arguments, findings, listening};
+use crate::{arguments, findings, listening, manager};
 
 /// Serves until told to stop.
 ///
@@ -34,42 +38,136 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
         Ok(written) => written,
         Err(found) => return Ok(findings::refused(&found)),
     };
-    let serve = Serve::decide(typed, sources, written)?;
-    Journal::begin(serve.level.clone(), serve.json)?;
+    let serve = Serve::decide(typed, sources, written.clone())?;
+    let journal = Journal::begin(serve.level.clone(), serve.json)?;
     log_panics();
-    // Modes are what clients ask for.
-    rustix::process::umask(Mode::empty());
     let state = State::take(&serve.state_folder)?;
     let key = HandleKey::new(state.handle_key()?);
     let configuration = Configuration::new(serve.sources.clone(), key).read_only(serve.read_only);
-    match configuration.load(None) {
+    let plan = match configuration.load(None) {
         Ok((plan, doubts)) => {
             log(&doubts);
-            run(&serve, configuration, plan)
+            plan
         }
-        Err(found) => Ok(findings::refused(&found)),
-    }
+        Err(found) => return Ok(findings::refused(&found)),
+    };
+    // It sets the mode mask for a moment: before there are threads that make files.
+    let control = Control::open(&serve.state_folder)?;
+    let running = Running::start(&serve, configuration, plan, written)?;
+    running.answer(control, journal)?;
+    running.run(&serve)
 }
 
-fn run(serve: &Serve, configuration: Configuration, plan: Plan) -> Result<ExitCode> {
-    // From here on a signal waits until it is asked for.
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let exports = Arc::new(Exports::new(plan));
-    let listeners = listening::open(&serve.listen)?;
-    ensure!(!listeners.is_empty(), "there is no address to listen at; name one with --listen");
-    comity_backend::install_blocking_hook(blocking_hook);
-    let programs = Programs::new(&exports, write_verifier()?);
-    let server = Server::start_with(programs, settings(serve), listeners)?;
-    announce(serve, &exports.current(), &server)?;
-    notify(&[NotifyState::Ready]);
-    let reload = Reload::new(configuration, exports);
-    wait_for_end(&mut signals, &reload);
-    notify(&[NotifyState::Stopping]);
-    if !server.shutdown() {
-        tracing::warn!("calls in hand were not finished in time");
+/// A server and what goes with it.
+struct Running {
+    signals: Signals,
+    server: Server<Programs>,
+    page: Option<MetricsPage>,
+    directory: Directory,
+    reload: Arc<Reload>,
+    exports: Arc<Exports>,
+}
+
+impl Running {
+    fn start(
+        serve: &Serve,
+        configuration: Configuration,
+        plan: Plan,
+        written: ServerSettings,
+    ) -> Result<Self> {
+        // From here on a signal waits until it is asked for.
+        let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+        // Modes are what clients ask for.
+        rustix::process::umask(Mode::empty());
+        let listeners = listening::open(&serve.listen)?;
+        ensure!(!listeners.is_empty(), "there is no address to listen at; name one with --listen");
+        comity_backend::install_blocking_hook(blocking_hook);
+        let exports = Arc::new(Exports::new(plan));
+        let metrics = serve.metrics.map(|_| Arc::<Metrics>::default());
+        let programs = Programs::new(&exports, write_verifier()?, metrics.as_ref());
+        let server = Server::start_with(programs, settings(serve), listeners)?;
+        let page = match (serve.metrics, metrics) {
+            (Some(address), Some(metrics)) => {
+                let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
+                let render = move || metrics.render(&numbers(), &|id| path_of(&exports, id));
+                Some(MetricsPage::start(address, render)?)
+            }
+            _ => None,
+        };
+        let directory = Directory::open(serve.portmap, server.addresses())?;
+        let reload = Arc::new(Reload::new(configuration, Arc::clone(&exports), written));
+        Ok(Self { signals, server, page, directory, reload, exports })
     }
-    tracing::info!("stopped");
-    Ok(ExitCode::SUCCESS)
+
+    fn run(mut self, serve: &Serve) -> Result<ExitCode> {
+        self.announce(serve);
+        manager::ready();
+        self.wait_for_end();
+        manager::stopping();
+        self.directory.close();
+        if !self.server.shutdown() {
+            tracing::warn!("calls in hand were not finished in time");
+        }
+        if let Some(page) = self.page {
+            page.shutdown();
+        }
+        tracing::info!("stopped");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Answers what is asked over the control socket, from here on.
+    fn answer(&self, control: Control, journal: Journal) -> Result<()> {
+        let (reload, exports) = (Arc::clone(&self.reload), Arc::clone(&self.exports));
+        let (numbers, addresses) = (self.server.numbers_source(), self.server.addresses().to_vec());
+        let (begun, portmap) = (Instant::now(), self.directory.name());
+        control.answer(move |request| match request {
+            Request::Reload => reloaded(&reload, &exports),
+            Request::Log(level) => match journal.set_level(&level) {
+                Ok(()) => {
+                    tracing::info!(level, "log level changed");
+                    json!({ "ok": true })
+                }
+                Err(error) => json!({ "ok": false, "error": error.to_string() }),
+            },
+            Request::Status => {
+                let mut status = status(&exports.current(), &numbers());
+                status["uptime_seconds"] = begun.elapsed().as_secs().into();
+                status["listen"] = json!(addresses);
+                status["portmap"] = portmap.into();
+                status
+            }
+        })
+    }
+
+    fn announce(&self, serve: &Serve) {
+        let plan = self.exports.current();
+        let announcement = Announcement {
+            plan: &plan,
+            read_only: serve.read_only,
+            addresses: self.server.addresses(),
+            metrics: self.page.as_ref().map(MetricsPage::address),
+            state_folder: &serve.state_folder,
+            user: rustix::process::geteuid().as_raw(),
+        };
+        let text = if serve.json { announcement.json().to_string() } else { announcement.text() };
+        let mut out = std::io::stdout().lock();
+        // Who started the server need not listen to it.
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+        let addresses = self.server.addresses();
+        tracing::info!(exports = plan.exports().len(), ?addresses, "serving");
+    }
+
+    /// Returns when the server is to end.
+    fn wait_for_end(&mut self) {
+        for signal in self.signals.forever() {
+            if signal != SIGHUP {
+                tracing::info!(signal, "stopping");
+                return;
+            }
+            // What is wrong with it is in the log.
+            let _ = self.reload.perform();
+        }
+    }
 }
 
 fn settings(serve: &Serve) -> Settings {
@@ -79,44 +177,38 @@ fn settings(serve: &Serve) -> Settings {
     Settings { desks, threads_max: desks + usual.threads_max - usual.desks, patience, ..usual }
 }
 
-fn announce(serve: &Serve, plan: &Plan, server: &Server<Programs>) -> Result<()> {
-    let announcement = Announcement {
-        plan,
-        read_only: serve.read_only,
-        addresses: server.addresses(),
-        metrics: serve.metrics,
-        state_folder: &serve.state_folder,
-        user: rustix::process::geteuid().as_raw(),
+fn path_of(exports: &Exports, id: u32) -> Option<String> {
+    let plan = exports.current();
+    let found = plan.exports().iter().find(|export| export.id().0 == id)?;
+    Some(found.path().display().to_string())
+}
+
+fn reloaded(reload: &Reload, exports: &Exports) -> Value {
+    let (ok, found) = match reload.perform() {
+        Ok(doubts) => (true, doubts),
+        Err(found) => (false, found),
     };
-    let text = if serve.json { announcement.json().to_string() } else { announcement.text() };
-    let mut out = std::io::stdout().lock();
-    // Who started the server need not listen to it.
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
-    tracing::info!(exports = plan.exports().len(), addresses = ?server.addresses(), "serving");
-    Ok(())
+    let findings: Vec<Value> = found.iter().map(findings::shown).collect();
+    json!({ "ok": ok, "exports": exports.current().exports().len(), "findings": findings })
 }
 
-/// Returns when the server is to end.
-fn wait_for_end(signals: &mut Signals, reload: &Reload) {
-    for signal in signals.forever() {
-        if signal != SIGHUP {
-            tracing::info!(signal, "stopping");
-            return;
-        }
-        if let Ok(now) = NotifyState::monotonic_usec_now() {
-            notify(&[NotifyState::Reloading, now]);
-        }
-        // What is wrong with it is in the log.
-        let _ = reload.perform();
-        notify(&[NotifyState::Ready]);
-    }
-}
-
-/// Tells the service manager, if there is one.
-fn notify(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "the service manager was not told");
-    }
+fn status(plan: &Plan, numbers: &ShellNumbers) -> Value {
+    let paths = plan.exports().iter().map(|export| export.path().display().to_string());
+    json!({
+        "ok": true,
+        "version": env!("CARGO_PKG_VERSION"),
+        "process": std::process::id(),
+        "exports": paths.collect::<Vec<_>>(),
+        "connections": numbers.connections,
+        "connections_accepted": numbers.accepted,
+        "connections_refused": numbers.refused,
+        "calls": numbers.records,
+        "received_bytes": numbers.received_bytes,
+        "sent_bytes": numbers.sent_bytes,
+        "buffered_bytes": numbers.buffered_bytes,
+        "threads": numbers.threads,
+        "panics": numbers.panics,
+    })
 }
 
 /// Another in every life of the server, by chance.
@@ -127,13 +219,13 @@ fn write_verifier() -> Result<[u8; 8]> {
     Ok(verifier)
 }
 
-/// A panic is a fault of ours: it belongs in the log with its place. The server answers the call it
-/// happened in with SYSTEM_ERR and goes on.
+/// A panic is a fault of ours: its place belongs in the log. The server answers the call it happened
+/// in with SYSTEM_ERR and goes on.
 fn log_panics() {
+    static LOG: Quiet = Quiet::new();
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let what = panic.payload_as_str().unwrap_or("no reason given");
-        let thread = std::thread::current();
-        tracing::error!(place, thread = thread.name().unwrap_or("?"), "panic: {what}");
+        LOG.say(|suppressed| tracing::error!(place, suppressed, "panic: {what}"));
     }));
 }

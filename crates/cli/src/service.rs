@@ -5,17 +5,36 @@ use comity_export::{Exports, Visitor};
 use comity_nfs3::{Mount, Nfs3};
 use comity_rpc::{Dispatcher, Program};
 use comity_server::Service;
+use comity_server::metrics::{Measured, Metrics};
+
+use crate::statuses;
 
 /// The programs of this server: NFS version 3 and MOUNT.
 pub(crate) struct Programs(Dispatcher<Visitor>);
 
 impl Programs {
-    /// Serves `exports`. The verifier tells clients of a server's life in which uncommitted data may
-    /// have been lost.
-    pub(crate) fn new(exports: &Arc<Exports>, verifier: [u8; 8]) -> Self {
-        let nfs: Arc<dyn Program<Visitor>> = Arc::new(Nfs3::new(Arc::clone(exports), verifier));
-        let mount = Arc::new(Mount::new(Arc::clone(exports)));
-        Self(Dispatcher::new(vec![nfs, mount]))
+    /// Serves `exports`, and counts in `metrics` if somebody wants to know. The verifier tells clients
+    /// of a server's life in which uncommitted data may have been lost.
+    pub(crate) fn new(
+        exports: &Arc<Exports>,
+        verifier: [u8; 8],
+        metrics: Option<&Arc<Metrics>>,
+    ) -> Self {
+        let nfs = Nfs3::new(Arc::clone(exports), verifier);
+        let mount = Mount::new(Arc::clone(exports));
+        let programs = vec![counted(nfs, "nfs", metrics), counted(mount, "mount", metrics)];
+        Self(Dispatcher::new(programs))
+    }
+}
+
+fn counted(
+    program: impl Program<Visitor> + 'static,
+    name: &'static str,
+    metrics: Option<&Arc<Metrics>>,
+) -> Arc<dyn Program<Visitor>> {
+    match metrics {
+        Some(metrics) => Arc::new(Measured::new(program, name, statuses::name, metrics)),
+        None => Arc::new(program),
     }
 }
 

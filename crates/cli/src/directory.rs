@@ -1,0 +1,104 @@
+//! How clients that ask a portmapper find the server.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use anyhow::Result;
+use comity_server::portmap::{Offered, Portmapper, RegisterError, Registration};
+
+use crate::settings::Portmap;
+
+/// The port of portmappers (RFC 1833, 3).
+const PORT: u16 = 111;
+
+/// NFS and MOUNT, each in version 3.
+const PROGRAMS: [u32; 2] = [100_003, 100_005];
+const VERSION: u32 = 3;
+
+/// Who answers clients that ask for our ports.
+pub(crate) enum Directory {
+    /// The machine's portmapper.
+    Registered(Registration),
+    /// Our own.
+    Embedded(Portmapper),
+    /// Nobody; clients name the port.
+    None,
+}
+
+impl Directory {
+    /// Makes a server that listens at these addresses known as wished.
+    ///
+    /// # Errors
+    /// If a portmapper of our own was wished and cannot be had. A portmapper of the machine that is
+    /// not there or refuses is no error: clients can name the port.
+    pub(crate) fn open(wish: Portmap, addresses: &[SocketAddr]) -> Result<Self> {
+        Ok(match wish {
+            Portmap::None => Self::None,
+            Portmap::Embedded => {
+                let ask_at = addresses.iter().map(|address| SocketAddr::new(address.ip(), PORT));
+                Self::Embedded(Portmapper::start(ask_at.collect(), &offered(addresses))?)
+            }
+            Portmap::Register => match Registration::new(&offered(addresses)) {
+                Ok(registration) => Self::Registered(registration),
+                Err(RegisterError::Absent) => Self::None,
+                Err(error) => {
+                    tracing::warn!(%error, "clients have to name the port");
+                    Self::None
+                }
+            },
+        })
+    }
+
+    /// What clients that do not name the port get, in words.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Registered(_) => "registered",
+            Self::Embedded(_) => "embedded",
+            Self::None => "none",
+        }
+    }
+
+    /// Sends nobody here any more.
+    pub(crate) fn close(self) {
+        match self {
+            Self::Registered(registration) => {
+                if let Err(error) = registration.withdraw() {
+                    tracing::warn!(%error, "the portmapper still names this server");
+                }
+            }
+            Self::Embedded(portmapper) => portmapper.shutdown(),
+            Self::None => {}
+        }
+    }
+}
+
+fn offered(addresses: &[SocketAddr]) -> Vec<Offered> {
+    let places = addresses.iter().flat_map(|&address| both_versions(address));
+    places
+        .flat_map(|address| PROGRAMS.map(|program| Offered { program, version: VERSION, address }))
+        .collect()
+}
+
+/// The unspecified address of IPv6 takes IPv4 too.
+fn both_versions(address: SocketAddr) -> impl Iterator<Item = SocketAddr> {
+    let everywhere = address.ip().is_unspecified() && address.is_ipv6();
+    let four = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port());
+    [address].into_iter().chain(everywhere.then_some(four))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_programs_are_offered_over_both_versions_of_ip() {
+        let offered = offered(&["[::]:2049".parse().unwrap()]);
+        let places: Vec<_> = offered.iter().map(|o| (o.program, o.address.to_string())).collect();
+        let expected = [
+            (100_003, "[::]:2049"),
+            (100_005, "[::]:2049"),
+            (100_003, "0.0.0.0:2049"),
+            (100_005, "0.0.0.0:2049"),
+        ];
+        assert_eq!(places, expected.map(|(program, place)| (program, place.to_owned())));
+    }
+}

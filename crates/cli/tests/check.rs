@@ -1,0 +1,106 @@
+//! `comity check` and `comity exports`: what is wrong where, and what a client would see.
+
+mod common;
+
+use common::{Place, comity, run};
+use serde_json::Value;
+
+#[test]
+fn a_good_configuration_passes() {
+    let place = Place::new();
+    let line = format!("{} 192.0.2.0/24(rw) 192.0.2.7(ro,all_squash)\n", place.data().display());
+    let exports = place.write("my.exports", &line);
+    let said = run(comity().arg("check").arg("--exports").arg(&exports));
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    assert_eq!(said.out, "1 export, 0 errors, 0 warnings\n");
+}
+
+#[test]
+fn what_is_wrong_has_file_line_and_column() {
+    let place = Place::new();
+    let data = place.data();
+    let text = format!("# comment\n{} *(rw,subtree_check)\n", data.display());
+    let exports = place.write("my.exports", &text);
+    let said = run(comity().arg("check").arg("--exports").arg(&exports));
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    let column = data.as_os_str().len() + 7;
+    let expected = format!("{}:2:{column}: option subtree_check is refused", exports.display());
+    assert!(said.out.starts_with(&expected), "{expected}\n{}", said.out);
+}
+
+#[test]
+fn findings_are_there_for_programs() {
+    let place = Place::new();
+    let text = format!("{} *(rw,async)\n/nowhere/at/all *(ro)\n", place.data().display());
+    let exports = place.write("my.exports", &text);
+    let said = run(comity().args(["check", "--json"]).arg("--exports").arg(&exports));
+    assert_eq!(said.code, Some(1));
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(report["ok"], false);
+    let findings = report["findings"].as_array().unwrap();
+    let of = |severity: &str| findings.iter().filter(|f| f["severity"] == severity).count();
+    assert_eq!(of("error"), 1, "{findings:?}");
+    assert!(of("warning") >= 1, "{findings:?}");
+    let missing = findings.iter().find(|f| f["severity"] == "error").unwrap();
+    assert_eq!(missing["line"], 2);
+    assert!(missing["text"].as_str().unwrap().contains("create it"), "{missing}");
+}
+
+#[test]
+fn toml_is_checked_too_and_its_log_level() {
+    let place = Place::new();
+    let data = place.data();
+    let table = |rest: &str| {
+        format!("[[export]]\npath = {data:?}\nclients = [{{ client = \"::1\" }}]\n{rest}")
+    };
+    for (text, code, expected) in [
+        (table(""), 0, "1 export, 0 errors"),
+        (table("[server]\nprot = 1\n"), 1, "unknown field `prot`"),
+        (table("[server]\nlog_level = \"loud\"\n"), 1, "log_level: \"loud\" is no log level"),
+        ("= nothing".to_owned(), 1, ":1:1: "),
+    ] {
+        let config = place.write("comity.toml", &text);
+        let said = run(comity().arg("check").arg("--config").arg(&config));
+        assert_eq!(said.code, Some(code), "{text}: {}", said.out);
+        assert!(said.out.contains(expected), "{text}: {}", said.out);
+    }
+}
+
+#[test]
+fn serve_refuses_what_check_refuses() {
+    let place = Place::new();
+    let exports = place.write("my.exports", "/nowhere/at/all *(ro)\n");
+    let mut serve = place.serve(&["--exports"]);
+    let said = run(serve.arg(&exports));
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
+    assert!(said.err.contains(&format!("{}:1:1: ", exports.display())), "{}", said.err);
+    assert!(said.err.ends_with("mend it, then try comity check\n"), "{}", said.err);
+    let mut serve = place.serve(&["--check", "--exports"]);
+    let said = run(serve.arg(&exports));
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(!place.state().exists(), "a check leaves no state behind");
+}
+
+#[test]
+fn a_client_sees_its_exports_and_the_most_specific_rules() {
+    let place = Place::new();
+    let data = place.data();
+    let text = format!("{} 192.0.2.0/24(rw) 192.0.2.7(ro,all_squash)\n", data.display());
+    let exports = place.write("my.exports", &text);
+    let shown = |client: &str, more: &[&str]| {
+        let mut command = comity();
+        command.arg("exports").arg("--exports").arg(&exports).args(["--client", client]);
+        let said = run(command.args(more));
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+        said.out
+    };
+    let path = data.display();
+    assert!(shown("192.0.2.9", &[]).starts_with(&format!("{path} 192.0.2.0/24(rw,sync,secure,")));
+    let narrow = shown("192.0.2.7", &[]);
+    assert!(narrow.starts_with(&format!("{path} 192.0.2.7(ro,")), "{narrow}");
+    assert!(narrow.contains("all_squash"), "{narrow}");
+    assert_eq!(shown("198.51.100.1", &[]), "nothing is offered to 198.51.100.1\n");
+    let json: Value = serde_json::from_str(&shown("192.0.2.7", &["--json"])).unwrap();
+    assert_eq!(json["exports"][0]["client"], "192.0.2.7");
+    assert_eq!(json["exports"][0]["path"], path.to_string());
+}

@@ -1,0 +1,202 @@
+//! A running `comity serve`, and small things that several tests need.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+pub mod raw;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Longest time that anything here may take.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Numbers of a user without rights; on most systems called nobody.
+pub const NOBODY: u32 = 65_534;
+
+/// The program, with nothing of this process's surroundings that it looks at.
+pub fn comity() -> Command {
+    command(Path::new(env!("CARGO_BIN_EXE_comity")))
+}
+
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_remove("NOTIFY_SOCKET").env_remove("XDG_STATE_HOME").env_remove("RUST_BACKTRACE");
+    command
+}
+
+/// What a program said and how it ended.
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs a program to its end.
+pub fn run(command: &mut Command) -> Said {
+    let output = assert_cmd::Command::from_std(std::mem::replace(command, Command::new("false")))
+        .timeout(PATIENCE)
+        .output()
+        .unwrap();
+    Said {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A folder for one test: what is exported, and the server's state.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("data")).unwrap();
+        Self { folder }
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// `comity serve`, to be completed; talks JSON, takes any free port.
+    pub fn serve(&self, what: &[&str]) -> Command {
+        let mut command = comity();
+        command.args(["serve", "--json", "--port", "0", "--listen", "127.0.0.1", "--no-register"]);
+        command.arg("--state-dir").arg(self.state()).args(what);
+        command
+    }
+
+    /// `comity serve` of the folder with the data.
+    pub fn serve_data(&self) -> Command {
+        let mut command = self.serve(&[]);
+        command.arg(self.data());
+        command
+    }
+
+    /// A copy of the program in a place that every user can reach, and everything here theirs.
+    pub fn as_nobody(&self, arguments: &[&str]) -> Command {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let program = self.path("comity");
+        fs::copy(env!("CARGO_BIN_EXE_comity"), &program).unwrap();
+        fs::set_permissions(self.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        chown(self.data(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let mut command = command(&program);
+        command.uid(NOBODY).gid(NOBODY).current_dir("/").args(arguments);
+        command
+    }
+}
+
+/// Whether this test may become another user; says so if not.
+pub fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: only root can become another user");
+    }
+    root
+}
+
+/// A server that runs until it is dropped.
+pub struct Running {
+    child: Child,
+    /// What it announced.
+    pub said: Value,
+    pub port: u16,
+}
+
+impl Running {
+    /// Starts it and waits until it serves.
+    pub fn start(command: &mut Command) -> Self {
+        let log = tempfile::tempfile().unwrap();
+        let errors = Stdio::from(log.try_clone().unwrap());
+        let mut child = command.stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            out.read_line(&mut line).unwrap();
+            let _ = sender.send(line);
+        });
+        let line = receiver.recv_timeout(PATIENCE).unwrap();
+        if line.is_empty() {
+            let status = child.wait().unwrap();
+            panic!("no server: {status}: {}", read(log));
+        }
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let port = said["port"].as_u64().unwrap() as u16;
+        Self { child, said, port }
+    }
+
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Kills it as a crash would.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Tells it to end, and waits for that.
+    pub fn stop(mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the server did not end on SIGTERM");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something holds.
+pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn read(mut file: fs::File) -> String {
+    use std::io::{Read, Seek};
+    let mut text = String::new();
+    file.rewind().unwrap();
+    file.read_to_string(&mut text).unwrap();
+    text
+}

@@ -1,0 +1,84 @@
+//! Manual pages, completions and the unit: that they are there, current and well formed.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Place, comity, run};
+
+fn checkout() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn pages(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    entries.map(|path| (name(&path), fs::read_to_string(&path).unwrap())).collect()
+}
+
+#[test]
+fn the_pages_in_the_tree_are_those_the_program_writes() {
+    let place = Place::new();
+    let folder = place.path("man");
+    let said = run(comity().arg("man").arg("--out").arg(&folder));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let (written, kept) = (pages(&folder), pages(&checkout().join("docs/man")));
+    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
+    let remedy = "run: cargo run -- man --out docs/man";
+    assert_eq!(names(&written), names(&kept), "{remedy}");
+    for (name, page) in &written {
+        assert!(page == &kept[name], "docs/man/{name} is out of date; {remedy}");
+    }
+}
+
+#[test]
+fn pages_are_well_formed() {
+    if Command::new("groff").arg("--version").output().is_err() {
+        eprintln!("skipped: groff is not installed");
+        return;
+    }
+    for name in pages(&checkout().join("docs/man")).keys() {
+        let page = checkout().join("docs/man").join(name);
+        let said = run(Command::new("groff").args(["-man", "-Tutf8", "-ww"]).arg(&page));
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{name}");
+        assert!(said.out.contains("NAME"), "{name}");
+    }
+}
+
+#[test]
+fn a_page_is_printed_and_an_unknown_one_is_named() {
+    let said = run(comity().args(["man", "comity-serve.1"]));
+    assert_eq!(said.code, Some(0));
+    assert!(said.out.contains("drain\\-seconds"), "{}", said.out);
+    let said = run(comity().args(["man", "comity.9"]));
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.starts_with("comity: there is no page comity.9; there are "), "{}", said.err);
+}
+
+#[test]
+fn there_are_completions_for_every_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let said = run(comity().args(["completions", shell]));
+        assert_eq!(said.code, Some(0), "{shell}");
+        assert!(said.out.contains("drain-seconds"), "{shell}");
+    }
+}
+
+#[test]
+fn the_unit_is_one_that_systemd_takes() {
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        eprintln!("skipped: systemd-analyze is not installed");
+        return;
+    }
+    let place = Place::new();
+    let unit = fs::read_to_string(checkout().join("packaging/comity.service")).unwrap();
+    let here = unit.replace("/usr/bin/comity", env!("CARGO_BIN_EXE_comity"));
+    let here = place.write("comity.service", &here);
+    let said = run(Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(here));
+    let about_it = |line: &&str| line.contains("comity");
+    let complaints: Vec<&str> = said.err.lines().filter(about_it).collect();
+    assert_eq!((said.code, complaints), (Some(0), vec![]), "{}", said.err);
+}

@@ -1,0 +1,243 @@
+//! Servers that start, do not start, reload and end.
+
+mod common;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use common::raw::Raw;
+use common::{NOBODY, Place, Running, is_root, run, wait_until};
+use rustix::process::Signal;
+
+/// Asserts that a server does not start, and that one line says why and what to do.
+fn refused(command: &mut std::process::Command, why: &str, remedy: &str) {
+    let said = run(command);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{}", said.err);
+    let line = said.err.lines().last().unwrap_or_default();
+    assert!(line.starts_with("comity: "), "{}", said.err);
+    assert!(line.contains(why) && line.contains(remedy), "{}", said.err);
+}
+
+#[test]
+fn a_folder_alone_is_served_to_this_machine_only() {
+    let place = Place::new();
+    let server = Running::start(&mut place.serve_data());
+    let export = &server.said["exports"][0];
+    assert_eq!(export["path"], place.data().to_str().unwrap());
+    let clients: Vec<&str> = export["clients"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|client| client["client"].as_str().unwrap())
+        .collect();
+    assert_eq!(clients, ["::1", "127.0.0.0/8"]);
+    for client in export["clients"].as_array().unwrap() {
+        let options = client["options"].as_str().unwrap();
+        assert!(options.starts_with("rw,sync,insecure,root_squash,no_all_squash"), "{options}");
+    }
+    let port = server.port;
+    let mount = format!(
+        "mount -t nfs -o vers=3,proto=tcp,port={port},mountport={port},mountproto=tcp,nolock \
+         127.0.0.1:{} /mnt",
+        place.data().display()
+    );
+    assert_eq!(export["mount"], mount);
+    assert!(Raw::connect(port, NOBODY).mount(&place.data()).is_ok());
+}
+
+#[test]
+fn without_listen_only_loopback_is_listened_at_unless_somebody_is_allowed() {
+    let place = Place::new();
+    let addresses = |allow: &[&str]| {
+        let mut command = common::comity();
+        command.args(["serve", "--json", "--port", "0", "--no-register", "--state-dir"]);
+        command.arg(place.state()).arg(place.data()).args(allow);
+        let server = Running::start(&mut command);
+        let listen = server.said["listen"].as_array().unwrap().clone();
+        listen.iter().map(|address| address.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let local =
+        |address: &String| address.starts_with("127.0.0.1:") || address.starts_with("[::1]:");
+    assert!(addresses(&[]).iter().all(local));
+    let wide = |address: &String| address.starts_with("[::]:") || address.starts_with("0.0.0.0:");
+    assert!(addresses(&["--allow", "192.0.2.0/24"]).iter().all(wide));
+}
+
+#[test]
+fn people_are_told_how_to_mount_it() {
+    let place = Place::new();
+    let mut command = common::comity();
+    command.args(["serve", "--port", "0", "--no-register", "--state-dir"]).arg(place.state());
+    let mut child = command
+        .arg(place.data())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let text: Vec<String> = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .take_while(|line| !line.starts_with("State in"))
+        .collect();
+    let _ = child.kill();
+    let _ = child.wait();
+    let text = text.join("\n");
+    for expected in [
+        &format!("Serving {}", place.data().display()),
+        "to 127.0.0.0/8: read and write, root becomes 65534:65534, any port",
+        "mount -t nfs -o vers=3,proto=tcp,port=",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_or_is_none() {
+    let place = Place::new();
+    let file = place.write("file", "");
+    refused(
+        place.serve(&[]).arg(place.path("missing")),
+        "missing: make the folder",
+        "No such file",
+    );
+    refused(place.serve(&[]).arg(file), "is no folder", "name the folder it is in");
+}
+
+#[test]
+fn a_port_in_use() {
+    let place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let mut command = common::comity();
+    command.args(["serve", "--listen", "127.0.0.1", "--no-register", "--state-dir"]);
+    command.arg(place.state()).args(["--port", &port]).arg(place.data());
+    refused(&mut command, &format!("port {port} is in use"), "--port");
+}
+
+#[test]
+fn an_address_that_nobody_has_here() {
+    let place = Place::new();
+    let mut command = place.serve_data();
+    refused(command.args(["--listen", "192.0.2.1"]), "192.0.2.1", "no interface");
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_made() {
+    let place = Place::new();
+    let file = place.write("file", "");
+    let mut command = common::comity();
+    command.arg("serve").arg(place.data()).arg("--state-dir").arg(file.join("state"));
+    refused(&mut command, "cannot make the state folder", "--state-dir");
+}
+
+#[test]
+fn an_ordinary_user_without_permission() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("private")).unwrap();
+    fs::set_permissions(place.path("private"), fs::Permissions::from_mode(0o700)).unwrap();
+    let private = place.path("private");
+    let private = private.to_str().unwrap();
+    let data = place.data();
+    let data = data.to_str().unwrap();
+    let mut command = place.as_nobody(&["serve", data, "--state-dir", private]);
+    refused(&mut command, "cannot write to the state folder", "--state-dir");
+    let state = place.data().join("state");
+    let state = state.to_str().unwrap();
+    let said = run(&mut place.as_nobody(&["serve", private, "--port", "0", "--state-dir", state]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("permission denied; let the server's user read"), "{}", said.err);
+}
+
+#[test]
+fn an_ordinary_user_serves_with_its_own_rights() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let (data, state) = (place.data(), place.data().join("state"));
+    let arguments = ["serve", "--json", "--port", "0", "--state-dir"];
+    let mut command = place.as_nobody(&arguments);
+    let server = Running::start(command.arg(&state).arg(&data));
+    assert_eq!(server.said["callers"], "the server's user");
+    assert_eq!(server.said["user"], NOBODY);
+    let mut somebody = Raw::connect(server.port, 1234);
+    let root = somebody.mount(&data).unwrap();
+    somebody.create(&root, "new", [1; 8]).unwrap();
+    let made = fs::metadata(data.join("new")).unwrap();
+    assert_eq!((made.uid(), made.gid()), (NOBODY, NOBODY));
+    assert!(server.stop().success());
+}
+
+#[test]
+fn two_servers_do_not_share_a_state_folder() {
+    let place = Place::new();
+    let first = Running::start(&mut place.serve_data());
+    let holder = format!("(process {})", first.process());
+    refused(&mut place.serve_data(), &holder, "--state-dir");
+}
+
+#[test]
+fn a_key_that_others_may_know_is_refused() {
+    let place = Place::new();
+    Running::start(&mut place.serve_data()).stop();
+    let key = place.state().join("handle.key");
+    assert_eq!(fs::metadata(&key).unwrap().mode() & 0o7777, 0o600);
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    refused(&mut place.serve_data(), "others may know the key", "chmod 600");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&key, "short").unwrap();
+    refused(&mut place.serve_data(), "has 5 bytes and should have 16", "restore it");
+}
+
+#[test]
+fn told_to_end_it_ends_well_even_with_clients_connected() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let place = Place::new();
+        let server = Running::start(&mut place.serve_data());
+        let mut client = Raw::connect(server.port, NOBODY);
+        client.mount(&place.data()).unwrap();
+        server.signal(signal);
+        assert!(server.stop().success());
+    }
+}
+
+/// An exports file that offers these folders to this machine.
+fn exports(folders: &[&Path]) -> String {
+    let line = |folder: &&Path| format!("{} 127.0.0.1(rw,insecure)\n", folder.display());
+    folders.iter().map(line).collect()
+}
+
+#[test]
+fn a_reload_applies_what_is_good_and_refuses_what_is_bad() {
+    let place = Place::new();
+    let (data, other) = (place.data(), place.path("other"));
+    fs::create_dir(&other).unwrap();
+    let file = place.write("my.exports", &exports(&[&data]));
+    let server = Running::start(place.serve(&["--exports"]).arg(&file));
+    let mut client = Raw::connect(server.port, NOBODY);
+    let handle = client.mount(&data).unwrap();
+    assert!(client.mount(&other).is_err());
+    let mounts = |path: &Path| Raw::connect(server.port, NOBODY).mount(path).is_ok();
+
+    fs::write(&file, exports(&[&data, &other])).unwrap();
+    server.signal(Signal::HUP);
+    wait_until("the second export", || mounts(&other));
+    assert_eq!(client.getattr(&handle), Ok(()), "the connection and its handles stay good");
+
+    fs::write(&file, format!("{}broken(\n", exports(&[&data]))).unwrap();
+    server.signal(Signal::HUP);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(mounts(&other), "a bad configuration changes nothing");
+
+    fs::write(&file, exports(&[&other])).unwrap();
+    server.signal(Signal::HUP);
+    wait_until("the first export is gone", || !mounts(&data));
+    assert_ne!(client.getattr(&handle), Ok(()));
+    assert!(server.stop().success());
+}

@@ -1,10 +1,11 @@
 use comity_vfs::permission::{mode_after_chmod, mode_after_chown, mode_after_write};
 use comity_vfs::{
-    Access, Attr, Change, Cred, Disk, Handle, Mode, Result, SetAttr, SetTime, Status, Time,
+    Access, Attr, Change, Cred, Disk, FileType, Handle, Mode, Result, SetAttr, SetTime, Status,
+    Time,
 };
 
 use super::Memory;
-use super::node::{Body, Node, State};
+use super::node::{Node, State};
 
 /// How old an access time may get before a read renews it, in seconds: that of Linux (`relatime`).
 const ATIME_AGE_SECONDS: i64 = 24 * 60 * 60;
@@ -30,8 +31,11 @@ pub(super) fn setattr(
     if guard.is_some_and(|time| time != before.ctime) {
         return Err(Status::NotSync);
     }
-    state.object(&before).check_setattr(cred, set)?;
     check_values(memory, &state, set)?;
+    if set.mode.is_some() && before.file_type == FileType::Symlink {
+        return Err(Status::NotSupp);
+    }
+    state.object(&before).check_setattr(cred, set)?;
     if !set.is_empty() {
         apply(&mut state, cred, set, memory.now())?;
     }
@@ -85,11 +89,15 @@ fn apply(state: &mut State, cred: &Cred<Disk>, set: &SetAttr<Disk>, now: Time) -
         let (content, charge) = state.content_mut()?;
         content.set_size(charge, size);
         state.meta.mtime = state.meta.ctime;
+        state.forget_verifier();
     }
     if let Some(mode) = set.mode {
         change_mode(state, cred, mode);
     }
-    set_times(state, set, now);
+    if set.atime.is_some() || set.mtime.is_some() {
+        state.forget_verifier();
+        set_times(state, set, now);
+    }
     Ok(())
 }
 
@@ -115,11 +123,7 @@ pub(super) fn accessed(memory: &Memory, node: &Node, attr: &Attr<Disk>) -> Time 
     now
 }
 
-/// The bits of a link mean nothing, so they stay.
 fn change_mode(state: &mut State, cred: &Cred<Disk>, mode: Mode) {
-    if matches!(state.body, Body::Symlink(_)) {
-        return;
-    }
     state.meta.mode = mode_after_chmod(cred, state.meta.gid, mode);
     state.acl = state.acl.take().map(|acl| acl.with_mode(mode));
 }

@@ -36,6 +36,9 @@ pub(super) fn setacl(
     let before = attr_of_living(&state)?;
     has_acls(&state)?;
     acl.map_or(Ok(()), Acl::check)?;
+    if kind == AclKind::Default && !state.is_directory() {
+        return Err(Status::Inval);
+    }
     state.object(&before).check_owner(cred)?;
     match kind {
         AclKind::Access => set_access(&mut state, cred, acl)?,
@@ -106,11 +109,7 @@ fn set_access(state: &mut State, cred: &Cred<Disk>, acl: Option<&Acl<Disk>>) -> 
     Ok(())
 }
 
-/// Only directories hand anything down.
 fn set_default(state: &mut State, acl: Option<&Acl<Disk>>) -> Result<()> {
-    if acl.is_some() && !state.is_directory() {
-        return Err(Status::Acces);
-    }
     recharge(&mut state.charge, acl_bytes(state.default_acl.as_ref()), acl_bytes(acl))?;
     state.default_acl = acl.cloned();
     Ok(())
@@ -125,7 +124,7 @@ fn has_acls(state: &State) -> Result<()> {
 fn check_xattrs(state: &State, cred: &Cred<Disk>, wanted: Permissions) -> Result<Attr<Disk>> {
     let attr = attr_of_living(state)?;
     if !matches!(attr.file_type, FileType::Regular | FileType::Directory) {
-        return Err(Status::Perm);
+        return Err(Status::NotSupp);
     }
     state.object(&attr).check(cred, wanted)?;
     Ok(attr)

@@ -80,7 +80,7 @@ pub struct Memory {
     root: Handle,
     table: Table,
     account: Arc<Account>,
-    /// Held while a directory moves to another one.
+    /// Held while a directory moves to another one, or gives way to something from another one.
     moving: Mutex<()>,
 }
 

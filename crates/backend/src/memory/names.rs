@@ -15,6 +15,13 @@ use super::extended::acl_bytes;
 use super::limits::{ENTRY_BYTES, RETRIES_MAX};
 use super::node::{Body, Locked, Meta, Node as Object, State};
 
+/// What a file or directory gets whose maker names no mode: the usual ones.
+const FILE_MODE: Mode = Mode::new(0o644);
+const DIRECTORY_MODE: Mode = Mode::new(0o755);
+
+/// What a file has whose attributes come later, with the call after an exclusive CREATE.
+const EXCLUSIVE_MODE: Mode = Mode::new(0o600);
+
 pub(super) fn lookup(
     memory: &Memory,
     cred: &Cred<Disk>,
@@ -37,8 +44,10 @@ pub(super) fn lookup(
 pub(super) fn parent(memory: &Memory, cred: &Cred<Disk>, dir: &Handle) -> Result<Node<Disk>> {
     let dir = memory.table.find(dir)?;
     let state = dir.read();
-    enter(&state, cred)?;
     let parent = state.directory()?.parent;
+    if parent != dir.fileid {
+        enter(&state, cred)?;
+    }
     drop(state);
     node_of(memory, parent)
 }
@@ -52,7 +61,9 @@ pub(super) fn create(
 ) -> Result<Made<Disk>> {
     let (set, verifier) = match *how {
         Create::Unchecked(set) | Create::Guarded(set) => (set, None),
-        Create::Exclusive(verifier) => (SetAttr::default(), Some(verifier)),
+        Create::Exclusive(verifier) => {
+            (SetAttr { mode: Some(EXCLUSIVE_MODE), ..SetAttr::default() }, Some(verifier))
+        }
     };
     for _ in 0..RETRIES_MAX {
         let body = Body::Regular { content: Content::default(), verifier };
@@ -148,16 +159,18 @@ pub(super) fn link(
     let node = memory.table.find(node)?;
     let dir = memory.table.find(dir)?;
     let mut locked = Locked::new([&*dir, &*node]);
+    let linked = attr_of_living(locked.get(node.fileid)?)?;
+    locked.get(dir.fileid)?.directory()?;
+    if linked.file_type == FileType::Directory {
+        return Err(Status::IsDir);
+    }
     let before = enter(locked.get(dir.fileid)?, cred)?;
     if locked.get(dir.fileid)?.directory()?.find(name).is_some() {
         return Err(Status::Exist);
     }
     may_add(locked.get(dir.fileid)?, &before, cred)?;
-    let linked = attr_of_living(locked.get(node.fileid)?)?;
-    match linked {
-        Attr { file_type: FileType::Directory, .. } => return Err(Status::Perm),
-        Attr { links, .. } if links >= memory.options.links_max => return Err(Status::MLink),
-        _ => {}
+    if linked.links >= memory.options.links_max {
+        return Err(Status::MLink);
     }
     let now = memory.now();
     let state = locked.get_mut(dir.fileid)?;
@@ -303,7 +316,7 @@ fn newborn(
 ) -> Result<Object> {
     let fileid = memory.table.fileid_next();
     let mut state = memory.state(fileid, body, Mode::default(), (cred.uid, cred.gid))?;
-    let mode = set.mode.unwrap_or_default();
+    let mode = set.mode.unwrap_or(if state.is_directory() { DIRECTORY_MODE } else { FILE_MODE });
     let (gid, mode) = group_and_mode_of_new(cred, dir_attr, state.file_type(), mode);
     (state.meta.gid, state.meta.mode) = (gid, mode);
     inherit_acls(&mut state, dir)?;

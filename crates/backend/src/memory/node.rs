@@ -64,7 +64,12 @@ pub(super) struct Meta {
 /// What an object is.
 #[derive(Debug)]
 pub(super) enum Body {
-    Regular { content: Content, verifier: Option<[u8; 8]> },
+    Regular {
+        content: Content,
+        /// With which it was made, until its maker goes on with it: then no retry can come any
+        /// more.
+        verifier: Option<[u8; 8]>,
+    },
     Directory(Directory),
     Symlink(Target),
     Special(FileType, Device),
@@ -154,10 +159,18 @@ impl State {
         self.meta.ctime = now.max(next(self.meta.ctime));
     }
 
+    /// Notes that the maker of a file has had the answer.
+    pub(super) fn forget_verifier(&mut self) {
+        if let Body::Regular { verifier, .. } = &mut self.body {
+            *verifier = None;
+        }
+    }
+
     /// Notes a change of data or entries at `now`.
     pub(super) fn touch_data(&mut self, now: Time) {
         self.touch(now);
         self.meta.mtime = self.meta.ctime;
+        self.forget_verifier();
     }
 
     fn links(&self) -> u32 {

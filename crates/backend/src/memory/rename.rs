@@ -1,4 +1,4 @@
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use comity_vfs::permission::Permissions;
 use comity_vfs::{Attr, Change, Cred, Disk, Handle, Name, Result, Status};
@@ -15,11 +15,13 @@ pub(super) fn rename(
     (target, new): (&Handle, Name<'_>),
 ) -> Result<(Change<Disk>, Change<Disk>)> {
     let source = memory.table.find(source)?;
+    source.read().directory()?;
     let target = memory.table.find(target)?;
+    target.read().directory()?;
     for _ in 0..RETRIES_MAX {
-        let moved = find(&source, cred, old)?.ok_or(Status::NoEnt)?;
+        let moved = find(&source, cred, old)?;
         let replaced = find(&target, cred, new)?;
-        let Ok(moved) = memory.table.get(moved) else { continue };
+        let Ok(moved) = memory.table.get(moved.ok_or(Status::NoEnt)?) else { continue };
         let Ok(replaced) = replaced.map(|fileid| memory.table.get(fileid)).transpose() else {
             continue;
         };
@@ -48,14 +50,7 @@ impl Move<'_> {
         memory: &Memory,
         cred: &Cred<Disk>,
     ) -> Result<Option<(Change<Disk>, Change<Disk>)>> {
-        let crosses = self.source.fileid != self.target.fileid;
-        let _moving = if crosses && self.moved.read().is_directory() {
-            let guard = memory.moving.lock().unwrap_or_else(PoisonError::into_inner);
-            self.check_not_below(memory)?;
-            Some(guard)
-        } else {
-            None
-        };
+        let _moving = self.check_places(memory)?;
         let replaced = self.replaced.as_deref();
         let nodes = [self.source, self.target, &*self.moved].into_iter().chain(replaced);
         let mut locked = Locked::new(nodes);
@@ -73,17 +68,22 @@ impl Move<'_> {
         self.apply(memory, &mut locked).map(Some)
     }
 
-    /// A directory cannot go below itself. The way up stands still while `moving` is held.
-    fn check_not_below(&self, memory: &Memory) -> Result<()> {
-        let mut fileid = self.target.fileid;
-        while fileid != self.moved.fileid {
-            let parent = memory.table.get(fileid)?.read().directory()?.parent;
-            if parent == fileid {
-                return Ok(());
-            }
-            fileid = parent;
+    /// Between directories, a directory cannot go below itself, and nothing takes the place of a
+    /// directory that holds it. The guard keeps that so: the way up stands still while it is held.
+    fn check_places<'m>(&self, memory: &'m Memory) -> Result<Option<MutexGuard<'m, ()>>> {
+        let replaced = self.replaced.as_deref().filter(|node| node.read().is_directory());
+        let moved = Some(&*self.moved).filter(|node| node.read().is_directory());
+        if self.source.fileid == self.target.fileid || moved.or(replaced).is_none() {
+            return Ok(None);
         }
-        Err(Status::Inval)
+        let guard = memory.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_above(memory, &self.moved, self.target)? {
+            return Err(Status::Inval);
+        }
+        if replaced.map_or(Ok(false), |node| is_above(memory, node, self.source))? {
+            return Err(Status::NotEmpty);
+        }
+        Ok(Some(guard))
     }
 
     fn check(&self, memory: &Memory, cred: &Cred<Disk>, locked: &Locked<'_>) -> Result<()> {
@@ -146,6 +146,19 @@ impl Move<'_> {
     fn attrs(&self, locked: &Locked<'_>) -> Result<Attrs> {
         Ok((locked.get(self.source.fileid)?.attr(), locked.get(self.target.fileid)?.attr()))
     }
+}
+
+/// Whether `below` is `node` or somewhere in it.
+fn is_above(memory: &Memory, node: &Node, below: &Node) -> Result<bool> {
+    let mut fileid = below.fileid;
+    while fileid != node.fileid {
+        let parent = memory.table.get(fileid)?.read().directory()?.parent;
+        if parent == fileid {
+            return Ok(false);
+        }
+        fileid = parent;
+    }
+    Ok(true)
 }
 
 /// Attributes of the source's and the target's directory.

@@ -67,6 +67,7 @@ fn blanks_quotes_escapes_and_comments() {
     let place = &read[1].offers[1].place;
     assert_eq!((place.line, place.column), (5, 2));
     assert!(!read[3].offers[0].terms.rules.read_only);
+    assert_eq!(clients(&fine("/a h(ro)\\\nh2(ro)")[0]), ["h", "h2"], "it ends a word");
     assert_eq!(fine("/a//b/./c/ h")[0].path.to_str(), Some("/a/b/c"));
     assert_eq!(fine("/\\377 h")[0].path.as_os_str().as_encoded_bytes(), b"/\xff");
 }

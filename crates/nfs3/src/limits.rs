@@ -6,8 +6,8 @@ use comity_proto::nfs3::DATA_BYTES_MAX;
 /// call is nothing beside that of its bytes.
 pub const TRANSFER_BYTES_MAX: u32 = DATA_BYTES_MAX;
 
-/// From how many bytes on a READ may answer with a stretch of the file itself. Below it a copy out of
-/// the page cache costs less than the system call more that `sendfile` needs.
+/// From how many bytes on a READ may answer with a stretch of the file itself. Below it a copy out
+/// of the page cache costs less than the system call more that `sendfile` needs.
 pub const BY_REFERENCE_FROM_BYTES: u32 = 128 << 10;
 
 /// What transfers should be a multiple of, in bytes: the page size of nearly every client.
@@ -20,6 +20,6 @@ pub const LISTING_BYTES_MAX: u32 = 256 << 10;
 /// How many bytes of a directory to ask for (FSINFO, dtpref): some 400 entries with attributes.
 pub const LISTING_BYTES_PREFERRED: u32 = 64 << 10;
 
-/// Most lines of "who has mounted what" (MOUNT, DUMP). It is a courtesy to administrators, and of no
-/// consequence: at 1.3 KB a line the longest answer stays below 2 MB.
+/// Most lines of "who has mounted what" (MOUNT, DUMP). It is a courtesy to administrators, and of
+/// no consequence: at 1.3 KB a line the longest answer stays below 2 MB.
 pub const MOUNTS_MAX: usize = 1024;

@@ -1,6 +1,7 @@
 //! Files nobody includes, files that only tests include, and how a crate introduces itself.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use syn::{Attribute, Expr, Item, ItemMod, Lit, Meta};
@@ -54,9 +55,13 @@ fn is_root(path: &str) -> bool {
     let path = Path::new(path);
     let file = path.file_name().unwrap_or_default();
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-    let single = ["tests", "benches", "examples", "bin", "fuzz_targets"];
+    let above = path.parent().and_then(Path::parent).and_then(Path::file_name);
+    let holds_roots = |folder: &OsStr| {
+        let folders = ["tests", "benches", "examples", "bin", "fuzz_targets"];
+        folders.iter().any(|name| folder == *name)
+    };
     let named = file == "build.rs" || (folder == "src" && (file == "lib.rs" || file == "main.rs"));
-    named || single.iter().any(|name| folder == *name)
+    named || holds_roots(folder) || (file == "main.rs" && above.is_some_and(holds_roots))
 }
 
 /// The files a source may include, and whether for tests only.

@@ -1,5 +1,5 @@
-//! CREATE (RFC 1813, 3.3.8): makes a regular file. An exclusive one is known by the client's verifier,
-//! which the backend keeps with the file, so that a retry after a restart finds its own.
+//! CREATE (RFC 1813, 3.3.8): makes a regular file. An exclusive one is known by the client's
+//! verifier, which the backend keeps with the file, so that a retry after a restart finds its own.
 
 use comity_export::Door;
 use comity_proto::nfs3::{Create3args, Createhow3};

@@ -1,5 +1,5 @@
-//! MKNOD (RFC 1813, 3.3.11): makes a device, a named pipe or a socket; what has a verb of its own is
-//! BADTYPE here.
+//! MKNOD (RFC 1813, 3.3.11): makes a device, a named pipe or a socket; what has a verb of its own
+//! is BADTYPE here.
 
 use comity_export::Door;
 use comity_proto::nfs3::{Mknod3args, Mknoddata3, Sattr3, Specdata3};

@@ -1,9 +1,9 @@
-use comity_xdr::{Decode, Encode};
+use comity_xdr::{Decode, Encode, Encoder};
 
 use super::{Ftype3, Nfstime3, Specdata3};
 
 /// Attributes of an object: `fattr3`, always [`Fattr3::BYTES`] bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Decode)]
 #[allow(missing_docs)]
 pub struct Fattr3 {
     pub ftype: Ftype3,
@@ -24,6 +24,45 @@ pub struct Fattr3 {
 impl Fattr3 {
     /// Its length on the wire.
     pub const BYTES: usize = 84;
+}
+
+/// In one piece, since nearly every reply carries one or two of them.
+impl Encode for Fattr3 {
+    #[inline]
+    fn encode(&self, encoder: &mut Encoder) {
+        let Self { ftype, mode, nlink, uid, gid, size, used, rdev, fsid, fileid, .. } = *self;
+        let Self { atime, mtime, ctime, .. } = *self;
+        let [size, used, fsid, fileid] = [size, used, fsid, fileid].map(halves);
+        let words: [u32; Self::BYTES / 4] = [
+            ftype as u32,
+            mode,
+            nlink,
+            uid,
+            gid,
+            size.0,
+            size.1,
+            used.0,
+            used.1,
+            rdev.major,
+            rdev.minor,
+            fsid.0,
+            fsid.1,
+            fileid.0,
+            fileid.1,
+            atime.seconds,
+            atime.nseconds,
+            mtime.seconds,
+            mtime.nseconds,
+            ctime.seconds,
+            ctime.nseconds,
+        ];
+        encoder.raw(words.map(u32::to_be_bytes).as_flattened());
+    }
+}
+
+/// The words of a hyper, the upper one first.
+const fn halves(number: u64) -> (u32, u32) {
+    ((number >> 32) as u32, number as u32)
 }
 
 /// Attributes after an operation, where they were to be had: `post_op_attr`.

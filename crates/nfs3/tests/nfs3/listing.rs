@@ -1,0 +1,157 @@
+//! READDIR and READDIRPLUS over random directories with random limits: every entry once, and never
+//! a byte above what was asked for.
+
+use std::collections::BTreeSet;
+
+use comity_proto::nfs3::{
+    Create3args, Createhow3, DirlistHead, Diropargs3, Entry3, Entryplus3, Nfsstat3, Readdir3args,
+    Readdirplus3args, Sattr3, procedure,
+};
+use comity_xdr::{Decoder, Opaque};
+use proptest::prelude::*;
+
+use crate::world::{Ground, World};
+
+/// Bytes of a result around its entries: attributes, verifier, "no more", eof.
+const AROUND: usize = 88 + 8 + 4 + 4;
+
+struct Page {
+    names: Vec<Vec<u8>>,
+    cookie: u64,
+    eof: bool,
+    /// Bytes of the result behind the status.
+    bytes: usize,
+    /// Bytes of numbers, names and cookies.
+    names_bytes: usize,
+}
+
+/// Reads a page; `None` if the limits are too small for one.
+fn page(body: &[u8], plus: bool) -> Option<Page> {
+    let mut decoder = Decoder::new(body);
+    if decoder.value::<Nfsstat3>().unwrap() == Nfsstat3::TooSmall {
+        return None;
+    }
+    let bytes = decoder.rest().len();
+    decoder.value::<DirlistHead>().unwrap();
+    let mut page = Page { names: Vec::new(), cookie: 0, eof: false, bytes, names_bytes: 0 };
+    while decoder.value::<bool>().unwrap() {
+        let entry: Entry3<'_> = match plus {
+            true => decoder.value::<Entryplus3<'_>>().unwrap().entry,
+            false => decoder.value().unwrap(),
+        };
+        page.names_bytes += 8 + 4 + entry.name.0.len().next_multiple_of(4) + 8;
+        page.names.push(entry.name.0.to_vec());
+        page.cookie = entry.cookie;
+    }
+    page.eof = decoder.value().unwrap();
+    decoder.finish().unwrap();
+    Some(page)
+}
+
+fn filled(names: &BTreeSet<Vec<u8>>) -> World {
+    let mut ground = Ground::default();
+    ground.rules.sync = false;
+    let world = World::new(ground);
+    for name in names {
+        let place = Diropargs3 { dir: Opaque(&world.root), name: Opaque(name) };
+        let how = Createhow3::Guarded(Sattr3::default());
+        world.call(procedure::CREATE, &Create3args { place, how });
+    }
+    world
+}
+
+fn ask(world: &World, cookie: u64, limits: Limits) -> Option<Page> {
+    let (dir, cookieverf) = (Opaque(&world.root[..]), [0; 8]);
+    let Limits { dircount, count } = limits;
+    match dircount {
+        None => {
+            let arguments = Readdir3args { dir, cookie, cookieverf, count };
+            page(&world.call(procedure::READDIR, &arguments), false)
+        }
+        Some(dircount) => {
+            let arguments = Readdirplus3args { dir, cookie, cookieverf, dircount, maxcount: count };
+            page(&world.call(procedure::READDIRPLUS, &arguments), true)
+        }
+    }
+}
+
+/// With a `dircount`, READDIRPLUS.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    dircount: Option<u32>,
+    count: u32,
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let dircount = proptest::option::of(0..600_u32);
+    (dircount, 0..3_000_u32).prop_map(|(dircount, count)| Limits { dircount, count })
+}
+
+fn name() -> impl Strategy<Value = Vec<u8>> {
+    let byte = any::<u8>().prop_filter("letters of names", |byte| !matches!(byte, 0 | b'/' | b'.'));
+    proptest::collection::vec(byte, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_entry_once_and_never_above_the_count(
+        names in proptest::collection::btree_set(name(), 0..60),
+        turns in proptest::collection::vec(limits(), 1..8),
+    ) {
+        let world = filled(&names);
+        let (mut seen, mut cookie) = (Vec::new(), 0);
+        for turn in 0.. {
+            prop_assert!(turn < 20_000, "no end");
+            // In the end with limits that let every entry pass.
+            let wide = Limits { dircount: None, count: 400 };
+            let limits = *turns.get(turn).unwrap_or(&wide);
+            let Some(page) = ask(&world, cookie, limits) else { continue };
+            prop_assert!(page.bytes <= limits.count as usize);
+            let names_max = limits.dircount.map_or(usize::MAX, |dircount| dircount as usize);
+            prop_assert!(page.names_bytes <= names_max || page.names.len() == 1);
+            prop_assert!(page.eof || !page.names.is_empty(), "no page without progress");
+            seen.extend(page.names);
+            if page.eof {
+                break;
+            }
+            cookie = page.cookie;
+        }
+        let mut expected: Vec<Vec<u8>> = names.into_iter().collect();
+        expected.extend([b".".to_vec(), b"..".to_vec()]);
+        seen.sort();
+        expected.sort();
+        prop_assert_eq!(seen, expected);
+    }
+}
+
+#[test]
+fn a_page_is_as_full_as_it_may_be() {
+    let names: BTreeSet<Vec<u8>> = (0..10).map(|n| format!("f{n}").into_bytes()).collect();
+    let world = filled(&names);
+    for entries in 1..=12 {
+        let exact = AROUND + entries * 28;
+        for (count, expected) in
+            [(exact, entries), (exact + 27, entries), (exact + 28, 12.min(entries + 1))]
+        {
+            let page = ask(&world, 0, Limits { dircount: None, count: count as u32 }).unwrap();
+            assert_eq!(page.names.len(), expected, "{count} bytes");
+            assert_eq!(page.eof, expected == 12);
+        }
+    }
+}
+
+#[test]
+fn a_huge_count_is_cut_down() {
+    let long = |number| {
+        let mut name = format!("{number}-").into_bytes();
+        name.resize(200, b'x');
+        name
+    };
+    let names: BTreeSet<Vec<u8>> = (0..1500).map(long).collect();
+    let world = filled(&names);
+    let max = comity_nfs3::limits::LISTING_BYTES_MAX as usize;
+    let page = ask(&world, 0, Limits { dircount: Some(u32::MAX), count: u32::MAX }).unwrap();
+    assert!(page.bytes <= max && page.bytes > max - 512 && !page.eof, "{} bytes", page.bytes);
+}

@@ -1,0 +1,15 @@
+//! NFSv3 and MOUNT as a client sees them: whole RPC records go in, whole records come out; below is
+//! the memory backend with layers that note the order of things and fail on purpose.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+
+mod barriers;
+mod golden;
+mod hostile;
+mod listing;
+mod mounts;
+mod rendering;
+mod retries;
+mod script;
+mod transcripts;
+mod transfers;
+mod world;

@@ -1,0 +1,129 @@
+//! MOUNT version 3 (RFC 1813, appendix I).
+
+use comity_proto::mount::{MountOk, Mountstat3, procedure};
+use comity_proto::nfs3::{Create3args, Createhow3, Diropargs3, Mkdir3args, Sattr3, Symlink3args};
+use comity_proto::{mount, nfs3};
+use comity_xdr::{Decoder, Opaque};
+
+use crate::world::{Ground, World, encoded};
+
+fn place<'a>(dir: &'a [u8], name: &'a [u8]) -> Diropargs3<'a> {
+    Diropargs3 { dir: Opaque(dir), name: Opaque(name) }
+}
+
+fn path(path: &[u8]) -> Opaque<'_, { mount::PATH_BYTES_MAX }> {
+    Opaque(path)
+}
+
+fn world() -> World {
+    let world = World::new(Ground::default());
+    let attributes = Sattr3 { mode: Some(0o700), ..Sattr3::default() };
+    let arguments = Mkdir3args { place: place(&world.root, b"d\xff"), attributes };
+    world.call(nfs3::procedure::MKDIR, &arguments);
+    let how = Createhow3::Guarded(Sattr3::default());
+    world.call(nfs3::procedure::CREATE, &Create3args { place: place(&world.root, b"f"), how });
+    let target = Opaque(&b"d\xff"[..]);
+    let arguments = Symlink3args { place: place(&world.root, b"l"), attributes, target };
+    world.call(nfs3::procedure::SYMLINK, &arguments);
+    world
+}
+
+fn status(world: &World, at: &[u8]) -> Mountstat3 {
+    Decoder::new(&world.call_mount(procedure::MNT, &path(at))).value().unwrap()
+}
+
+#[test]
+fn a_path_is_what_everybody_means_by_it() {
+    let world = world();
+    for same in ["/srv/pub", "/srv/pub/", "//srv///pub", "/srv/./pub/."] {
+        assert_eq!(world.mount(same), world.root, "{same}");
+    }
+}
+
+#[test]
+fn what_cannot_be_mounted_is_told_why() {
+    let world = world();
+    assert_eq!(status(&world, b"/srv/pub/d\xff"), Mountstat3::Ok);
+    assert_eq!(status(&world, b"/srv/pub/f"), Mountstat3::NotDir);
+    assert_eq!(status(&world, b"/srv/pub/f/x"), Mountstat3::NotDir);
+    assert_eq!(status(&world, b"/srv/pub/l"), Mountstat3::NotDir);
+    assert_eq!(status(&world, b"/srv/pub/none"), Mountstat3::NoEnt);
+    assert_eq!(status(&world, b"/srv/public"), Mountstat3::Acces);
+    assert_eq!(status(&world, b"srv/pub"), Mountstat3::Acces);
+    assert_eq!(status(&world, b""), Mountstat3::Acces);
+    assert_eq!(status(&world, b"/srv/closed"), Mountstat3::Acces);
+    assert_ne!(status(&world, b"/srv/pub/../closed"), Mountstat3::Ok);
+    assert_ne!(status(&world, b"/srv/pub/a\0b"), Mountstat3::Ok);
+    let long = [&b"/srv/pub/"[..], &[b'x'; 256]].concat();
+    assert_eq!(status(&world, &long), Mountstat3::NameTooLong);
+    let endless = encoded(&Opaque::<2000>(&[b'/'; 1025]));
+    let record = world.record(mount::PROGRAM, procedure::MNT, &endless);
+    assert_eq!(world.send(&record).verdict, (0, 4), "garbage arguments");
+}
+
+#[test]
+fn the_answer_names_the_flavors() {
+    let body = world().call_mount(procedure::MNT, &path(b"/srv/pub"));
+    let mut decoder = Decoder::new(&body);
+    assert_eq!(decoder.value(), Ok(Mountstat3::Ok));
+    assert_eq!(decoder.value::<MountOk<'_>>().unwrap().flavors.0, [1]);
+    decoder.finish().unwrap();
+}
+
+/// An optional-linked list of pairs: who and what, or what and for whom.
+fn dump(world: &World) -> Vec<(String, String)> {
+    let body = world.call_mount(procedure::DUMP, &());
+    let mut decoder = Decoder::new(&body);
+    let mut all = Vec::new();
+    while decoder.value::<bool>().unwrap() {
+        all.push((opaque(&mut decoder), opaque(&mut decoder)));
+    }
+    decoder.finish().unwrap();
+    all
+}
+
+fn opaque(decoder: &mut Decoder<'_>) -> String {
+    String::from_utf8_lossy(decoder.opaque(1024).unwrap()).into_owned()
+}
+
+#[test]
+fn who_has_mounted_what_is_told_until_it_is_unmounted() {
+    let world = world();
+    let pair = |path: &str| ("127.0.0.1".to_owned(), path.to_owned());
+    assert_eq!(dump(&world), [pair("/srv/pub"), pair("/srv/other")]);
+    world.call_mount(procedure::MNT, &path(b"/srv/pub/f"));
+    world.call_mount(procedure::MNT, &path(b"/srv//pub/d\xff/"));
+    assert_eq!(dump(&world).len(), 3, "only what was mounted");
+    assert!(world.call_mount(procedure::UMNT, &path(b"/srv/pub/")).is_empty());
+    assert_eq!(dump(&world).len(), 2);
+    assert_eq!(dump(&world)[0], pair("/srv/other"));
+    assert!(world.call_mount(procedure::UMNTALL, &()).is_empty());
+    assert!(dump(&world).is_empty());
+}
+
+#[test]
+fn exports_are_told_to_those_who_may_use_them() {
+    let body = world().call_mount(procedure::EXPORT, &());
+    let mut decoder = Decoder::new(&body);
+    let mut lines = Vec::new();
+    while decoder.value::<bool>().unwrap() {
+        let exported = opaque(&mut decoder);
+        let mut groups = Vec::new();
+        while decoder.value::<bool>().unwrap() {
+            groups.push(opaque(&mut decoder));
+        }
+        lines.push((exported, groups));
+    }
+    decoder.finish().unwrap();
+    let pub_line = ("/srv/pub".to_owned(), Vec::new());
+    assert_eq!(lines, [pub_line, ("/srv/other".to_owned(), vec!["127.0.0.1".to_owned()])]);
+}
+
+#[test]
+fn there_are_six_procedures() {
+    let world = world();
+    let record = world.record(mount::PROGRAM, procedure::NULL, &[]);
+    assert_eq!(world.send(&record).verdict, (0, 0));
+    let record = world.record(mount::PROGRAM, 6, &[]);
+    assert_eq!(world.send(&record).verdict, (0, 3), "no such procedure");
+}

@@ -1,0 +1,280 @@
+//! A server in a process: two exports of memory, a third that is closed to us, and one client.
+
+use std::cell::{Cell, RefCell};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::{Client, Export, ExportId, Exports, HandleKey, Plan, Rules, Squash, Visitor};
+use comity_nfs3::{Mount, Nfs3};
+use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
+use comity_proto::{mount, nfs3};
+use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
+use comity_vfs::layers::{Faults, Layer, Recorder};
+use comity_vfs::{Fs, Gid, Mode, Time, Uid};
+use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
+
+pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
+pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
+
+thread_local! {
+    static NOW: Cell<i64> = const { Cell::new(1_000_000) };
+}
+
+/// A second later at every look.
+pub(crate) fn clock() -> Time {
+    NOW.with(|now| now.set(now.get() + 1));
+    Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
+}
+
+/// What a world is made of.
+pub(crate) struct Ground {
+    pub(crate) rules: Rules,
+    pub(crate) faults: Faults,
+    pub(crate) memory: MemoryOptions,
+}
+
+impl Default for Ground {
+    fn default() -> Self {
+        NOW.with(|now| now.set(1_000_000));
+        let rules =
+            Rules { read_only: false, secure: false, squash: Squash::None, ..Rules::default() };
+        let memory = MemoryOptions {
+            root_mode: Mode::new(0o777),
+            root_uid: Uid::new(0),
+            root_gid: Gid::new(0),
+            bytes_max: 1 << 26,
+            clock,
+            ..MemoryOptions::default()
+        };
+        Self { rules, faults: Faults::new(1), memory }
+    }
+}
+
+/// The server and its client.
+pub(crate) struct World {
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) exports: Arc<Exports>,
+    dispatcher: Dispatcher<Visitor>,
+    visitor: Visitor,
+    xid: Cell<u32>,
+    credential: RefCell<Vec<u8>>,
+    flavor: Cell<Flavor>,
+    pub(crate) root: Vec<u8>,
+    pub(crate) other: Vec<u8>,
+}
+
+/// What came back.
+pub(crate) struct Reply {
+    /// Whether it waited for something slow.
+    pub(crate) late: bool,
+    /// How many stretches of files were in it.
+    pub(crate) by_reference: usize,
+    /// `reply_stat` (0 accepted, 1 denied), and accept_stat or auth_stat (0: another RPC version).
+    pub(crate) verdict: (u32, u32),
+    /// The results.
+    pub(crate) body: Vec<u8>,
+}
+
+impl World {
+    pub(crate) fn new(ground: Ground) -> Self {
+        let recorder = Arc::new(Recorder::default());
+        let memory: Arc<dyn Fs> = Arc::new(Memory::new(ground.memory).unwrap());
+        let faulty: Arc<dyn Fs> = Arc::new(Layer::new(memory, ground.faults));
+        let fs: Arc<dyn Fs> = Arc::new(Layer::new(faulty, Arc::clone(&recorder)));
+        Self::serving(fs, recorder, ground.rules, ground.memory)
+    }
+
+    pub(crate) fn serving(
+        fs: Arc<dyn Fs>,
+        recorder: Arc<Recorder>,
+        rules: Rules,
+        memory: MemoryOptions,
+    ) -> Self {
+        let second: Arc<dyn Fs> = Arc::new(Memory::new(memory).unwrap());
+        let rules = Arc::new(rules);
+        let export = |id, path: &str, fs: &Arc<dyn Fs>, client| {
+            let clients = vec![(client, Arc::clone(&rules))];
+            Arc::new(Export::new(ExportId(id), PathBuf::from(path), Arc::clone(fs), clients))
+        };
+        let stranger = Client::Address(IpAddr::V4(Ipv4Addr::new(10, 9, 8, 7)));
+        let plan = Plan::new(
+            HandleKey::new([7; 16]),
+            vec![
+                export(1, "/srv/pub", &fs, Client::Everybody),
+                export(2, "/srv/other", &second, Client::Address(PEER)),
+                export(3, "/srv/closed", &second, stranger),
+            ],
+        );
+        let exports = Arc::new(Exports::new(plan));
+        let world = Self {
+            recorder,
+            dispatcher: programs(&exports),
+            exports,
+            visitor: Visitor::new(SocketAddr::new(PEER, 40_000)),
+            xid: Cell::new(1),
+            credential: RefCell::default(),
+            flavor: Cell::new(Flavor::SYS),
+            root: Vec::new(),
+            other: Vec::new(),
+        };
+        world.act_as(0, 0, &[]);
+        let (root, other) = (world.mount("/srv/pub"), world.mount("/srv/other"));
+        Self { root, other, ..world }
+    }
+
+    /// The same client at a server that has been started anew with another verifier.
+    pub(crate) fn restarted(self, verifier: [u8; 8]) -> Self {
+        let nfs: Arc<dyn Program<Visitor>> =
+            Arc::new(Nfs3::new(Arc::clone(&self.exports), verifier));
+        Self { dispatcher: Dispatcher::new(vec![nfs]), ..self }
+    }
+
+    pub(crate) fn act_as(&self, uid: u32, gid: u32, gids: &[u32]) {
+        let (machine_name, gids) = (Opaque(&b"client"[..]), Counted(gids.to_vec()));
+        *self.credential.borrow_mut() =
+            encoded(&AuthSys { stamp: 1, machine_name, uid, gid, gids });
+        self.flavor.set(Flavor::SYS);
+    }
+
+    pub(crate) fn act_as_nobody(&self) {
+        self.credential.borrow_mut().clear();
+        self.flavor.set(Flavor::NONE);
+    }
+
+    /// A whole record: header and arguments.
+    pub(crate) fn record(&self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
+        let xid = self.xid.get();
+        self.xid.set(xid + 1);
+        let body = self.credential.borrow();
+        let credential = OpaqueAuth { flavor: self.flavor.get(), body: Opaque(&body) };
+        let verifier = OpaqueAuth::NONE;
+        let mut record =
+            encoded(&CallHeader { xid, program, version: 3, procedure, credential, verifier });
+        record.extend_from_slice(arguments);
+        record
+    }
+
+    pub(crate) fn send(&self, record: &[u8]) -> Reply {
+        self.send_watching(record, &mut |_| {}).unwrap()
+    }
+
+    /// Sends a record; `promised` looks at the world when an answer is held back, before it waits.
+    pub(crate) fn send_watching(
+        &self,
+        record: &[u8],
+        promised: &mut dyn FnMut(&Self),
+    ) -> Option<Reply> {
+        let mut replies = Encoder::new();
+        let answered = self.dispatcher.answer(record, PEER, &self.visitor, &mut replies).ok()?;
+        let late = match answered {
+            Answered::Now => false,
+            Answered::Never => return None,
+            Answered::Later(late) => {
+                assert!(replies.bytes().is_empty(), "nothing is said before it is true");
+                promised(self);
+                late.finish(&mut replies);
+                true
+            }
+        };
+        Some(Reply { by_reference: replies.files().len(), ..split(&sent(&replies), late) })
+    }
+
+    /// Calls NFS and takes the results.
+    pub(crate) fn call(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
+        let record = self.record(nfs3::PROGRAM, procedure, &encoded(arguments));
+        let reply = self.send(&record);
+        assert_eq!(reply.verdict, (0, 0), "procedure {procedure}");
+        reply.body
+    }
+
+    /// Calls MOUNT and takes the results.
+    pub(crate) fn call_mount(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
+        let record = self.record(mount::PROGRAM, procedure, &encoded(arguments));
+        let reply = self.send(&record);
+        assert_eq!(reply.verdict, (0, 0), "procedure {procedure}");
+        reply.body
+    }
+
+    pub(crate) fn mount(&self, path: &str) -> Vec<u8> {
+        let path = Opaque::<{ mount::PATH_BYTES_MAX }>(path.as_bytes());
+        let body = self.call_mount(mount::procedure::MNT, &path);
+        let mut decoder = Decoder::new(&body);
+        assert_eq!(decoder.value(), Ok(mount::Mountstat3::Ok));
+        decoder.value::<mount::MountOk<'_>>().unwrap().handle.0.to_vec()
+    }
+
+    /// The handle at a path of the first export, found by the superuser.
+    pub(crate) fn handle(&self, path: &str) -> Vec<u8> {
+        let (credential, flavor) = (self.credential.borrow().clone(), self.flavor.get());
+        self.act_as(0, 0, &[]);
+        let mut at = self.root.clone();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            at = self.step(&at, name).unwrap_or_else(|| panic!("no {name} on the way to {path}"));
+        }
+        *self.credential.borrow_mut() = credential;
+        self.flavor.set(flavor);
+        at
+    }
+
+    fn step(&self, dir: &[u8], name: &str) -> Option<Vec<u8>> {
+        let arguments = Diropargs3 { dir: Opaque(dir), name: Opaque(name.as_bytes()) };
+        let body = self.call(nfs3::procedure::LOOKUP, &arguments);
+        match Decoder::whole::<Lookup3res<'_>>(&body).unwrap() {
+            Result3::Ok(found) => Some(found.object.0.to_vec()),
+            Result3::Fail(..) => None,
+        }
+    }
+}
+
+fn programs(exports: &Arc<Exports>) -> Dispatcher<Visitor> {
+    let nfs: Arc<dyn Program<Visitor>> = Arc::new(Nfs3::new(Arc::clone(exports), VERIFIER));
+    let mount: Arc<dyn Program<Visitor>> = Arc::new(Mount::new(Arc::clone(exports)));
+    Dispatcher::new(vec![nfs, mount])
+}
+
+/// What the shell would send: stretches of files stand where they were put.
+fn sent(replies: &Encoder) -> Vec<u8> {
+    let (mut sent, mut from) = (Vec::new(), 0);
+    for segment in replies.files() {
+        sent.extend_from_slice(&replies.bytes()[from..segment.after]);
+        let mut stretch = vec![0; segment.length as usize];
+        segment.file.read_exact_at(&mut stretch, segment.offset).unwrap();
+        sent.extend(stretch);
+        from = segment.after;
+    }
+    sent.extend_from_slice(&replies.bytes()[from..]);
+    sent
+}
+
+fn split(record: &[u8], late: bool) -> Reply {
+    let mut decoder = Decoder::new(record);
+    let mut word = || decoder.value::<u32>().unwrap();
+    let (mark, _xid, reply) = (word(), word(), word());
+    assert_eq!(mark as usize, (1 << 31) | (record.len() - 4), "one whole record");
+    assert_eq!(reply, 1);
+    let verdict = match word() {
+        0 => {
+            assert_eq!((word(), word()), (0, 0), "an empty verifier");
+            (0, word())
+        }
+        denied => match word() {
+            0 => (denied, 0),
+            _ => (denied, word()),
+        },
+    };
+    Reply { late, by_reference: 0, verdict, body: decoder.rest().to_vec() }
+}
+
+pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    encoder.value(value);
+    encoder.bytes().to_vec()
+}
+
+/// Decodes all of `body`.
+pub(crate) fn decoded<'a, T: Decode<'a>>(body: &'a [u8]) -> T {
+    Decoder::whole(body).expect("results as the RFC has them")
+}

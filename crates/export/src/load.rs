@@ -33,9 +33,9 @@ pub struct ExportRequest<'a> {
 /// Opens the backend of an export; if it cannot, says why and what to do.
 pub type Open<'a> = dyn Fn(&ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> + 'a;
 
-/// Makes a plan of a configuration, opening what it names. An export that `old` has too keeps its
-/// backend, and with it all that clients have open, as long as its path leads to the same
-/// directory.
+/// Makes a plan of a configuration, opening what it names even if something is wrong already, so
+/// that all of it is found at once. An export that `old` has too keeps its backend, and with it all
+/// that clients have open, as long as its path leads to the same directory.
 ///
 /// # Errors
 /// All findings, by place, if one of them is an error; else they come with the plan as warnings.
@@ -51,7 +51,7 @@ pub fn load(
     check_count(&merged, &mut findings);
     find_clients(&mut merged, sources, &mut findings);
     let ids = numbers(&merged, &mut findings);
-    if findings.has_errors() {
+    if merged.len() > EXPORTS_MAX {
         return Err(findings.sorted());
     }
     let names = Arc::new(Names::new(Arc::clone(&sources.resolver)));

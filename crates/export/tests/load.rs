@@ -226,6 +226,9 @@ fn a_backend_that_does_not_open_is_an_error_with_its_place() {
     let findings = refused.map(drop).unwrap_err();
     assert_eq!(findings[0].to_string(), "e:1:1: /a: no such true");
     assert_eq!(findings[0].severity, Severity::Error);
+    let refused = load(&sources("/a *\n/b *(x)"), &open, HandleKey::new([1; 16]), None);
+    let findings: Vec<_> = refused.map(drop).unwrap_err().iter().map(|f| f.place.line).collect();
+    assert_eq!(findings, [1, 2, 2], "what is wrong elsewhere does not hide it");
 }
 
 #[test]

@@ -159,6 +159,7 @@ fn comity(places: &Places) -> Result<Vec<String>> {
         "2049".into(),
         "--state-dir".into(),
         text(&places.folder.join("state")),
+        "--no-register".into(),
     ])
 }
 

@@ -1,8 +1,7 @@
 //! `Fs` on real things, and the tests that everything which claims to be an `Fs` must pass.
 //!
-//! **Answers:** how the verbs of [`comity_vfs::Fs`] are done on a local directory ([`Passthrough`]) and
-//! in memory ([`Memory`]); what any `Fs`
-//! must do ([`conformance`]).
+//! **Answers:** how the verbs of [`comity_vfs::Fs`] are done on a local directory ([`Passthrough`])
+//! and in memory ([`Memory`]); what any `Fs` must do ([`conformance`]).
 //!
 //! **May not know:** protocols, exports, callers' addresses.
 

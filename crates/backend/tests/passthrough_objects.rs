@@ -343,3 +343,17 @@ fn a_hard_link_is_another_name() {
     let refused = fs.link(&root(), &dir.handle, &top, name(b"dir2"));
     assert_eq!(refused.unwrap_err(), Status::IsDir);
 }
+
+#[test]
+fn what_was_written_and_committed_can_be_executed_here() {
+    let served = serve();
+    let file = served.create(&root(), "script", 0o755).unwrap();
+    for _ in 0..3 {
+        served.fs.write(&root(), &file.handle, 0, b"#!/bin/sh\nexit 7\n").unwrap();
+        served.fs.commit(&file.handle).unwrap();
+    }
+    served.fs.release_identity().unwrap();
+    let program = served.folder.path().join("script");
+    let status = std::process::Command::new(program).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+}

@@ -1,5 +1,5 @@
-//! Rights in a served folder are the kernel's own verdict. All of it needs root, who alone can speak
-//! for several callers.
+//! Rights in a served folder are the kernel's own verdict. All of it needs root, who alone can
+//! speak for several callers.
 
 mod common;
 
@@ -103,7 +103,11 @@ fn callers() -> Vec<Cred<Disk>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_remembered_verdict_is_the_kernels_own(

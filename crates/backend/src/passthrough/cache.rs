@@ -10,8 +10,8 @@ use super::node::Node;
 
 /// The objects in use, bounded by their descriptors.
 ///
-/// Each shard is a queue with a second chance: what was used since it last came to the front goes to
-/// the back again. A node that somebody holds is never evicted.
+/// Each shard is a queue with a second chance: what was used since it last came to the front goes
+/// to the back again. A node that somebody holds is never evicted.
 #[derive(Debug)]
 pub(super) struct Cache {
     shards: Box<[Mutex<Shard>]>,
@@ -63,7 +63,8 @@ impl Cache {
         Some(Arc::clone(&slot.node))
     }
 
-    /// Takes a node in; gives the one that is already there for its handle instead, if there is one.
+    /// Takes a node in; gives the one that is already there for its handle instead, if there is
+    /// one.
     pub(super) fn insert(&self, node: Node) -> Arc<Node> {
         let handle = node.handle;
         let mut shard = self.shard(&handle);

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
+use std::fs::File;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status};
 use rustix::fs::{fdatasync, fsync, syncfs};
@@ -45,37 +46,38 @@ impl Passthrough {
     pub(super) fn commit(&self, node: &Handle) -> Result<Attr<Disk>> {
         let node = self.node(node)?;
         self.failures.of(&node.handle)?;
+        let file = self.data_for_sync(&node)?;
         node.barrier.wait(|extent| {
-            self.sync(&node, extent).inspect_err(|failure| {
-                if *failure != Status::Delay {
-                    tracing::error!(%failure, handle = ?node.handle, "a barrier failed: data may be lost");
-                    self.failures.keep(&node.handle, *failure);
-                }
+            sync(&node, file.as_deref(), extent).inspect_err(|failure| {
+                tracing::error!(%failure, handle = ?node.handle, MAY_BE_LOST);
+                self.failures.keep(&node.handle, *failure);
             })
         })?;
+        node.end_writing();
         let stat = self.stat(&node)?;
         Ok(attr(&node.volume, &stat))
     }
 
-    fn sync(&self, node: &Node, extent: Extent) -> Result<()> {
-        let outcome = match (node.kind, extent) {
-            (FileType::Regular, Extent::Data) => {
-                let file = self.data_for_sync(node)?;
-                blocking(|| retry_on_intr(|| fdatasync(&*file)))
-            }
-            (FileType::Regular | FileType::Directory, _) => {
-                let file = self.data_for_sync(node)?;
-                blocking(|| retry_on_intr(|| fsync(&*file)))
-            }
-            // Links and devices cannot be opened for a barrier of their own.
-            _ => blocking(|| retry_on_intr(|| syncfs(node.volume.mount()))),
-        };
-        outcome.map_err(status)
+    /// What a barrier is asked for by. It needs no right to write, so that an immutable file and a
+    /// directory have one too; links and devices have none.
+    fn data_for_sync(&self, node: &Node) -> Result<Option<Arc<File>>> {
+        match node.kind {
+            FileType::Regular | FileType::Directory => self.data(node, Use::Read).map(Some),
+            _ => Ok(None),
+        }
     }
+}
 
-    /// A barrier needs no right to write: a descriptor for reading does, so that an immutable file
-    /// and a directory have one too.
-    fn data_for_sync(&self, node: &Node) -> Result<std::sync::Arc<std::fs::File>> {
-        self.data(node, Use::Read)
-    }
+/// What is logged when a barrier fails.
+const MAY_BE_LOST: &str = "a barrier failed: what was written may be lost";
+
+fn sync(node: &Node, file: Option<&File>, extent: Extent) -> Result<()> {
+    let outcome = match (file, extent) {
+        (Some(file), Extent::Data) if node.kind == FileType::Regular => {
+            blocking(|| retry_on_intr(|| fdatasync(file)))
+        }
+        (Some(file), _) => blocking(|| retry_on_intr(|| fsync(file))),
+        (None, _) => blocking(|| retry_on_intr(|| syncfs(node.volume.mount()))),
+    };
+    outcome.map_err(status)
 }

@@ -1,6 +1,6 @@
 use std::ffi::CStr;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use comity_vfs::{
@@ -15,7 +15,7 @@ use super::Passthrough;
 use super::errno::status;
 use super::lookup::found_node;
 use super::name::ZeroName;
-use super::node::Node;
+use super::node::{Node, Use};
 
 /// A new object: its node and what the kernel says about it.
 type New = (Arc<Node>, Stat);
@@ -146,29 +146,32 @@ impl Passthrough {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(set.mode.map_or(FILE_MODE, |mode| mode.bits()));
-        let object = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
+        let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
         let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
-        self.adopt_new(cred, dir, object, &later)
+        self.adopt_new(cred, dir, (name, file), &later)
             .inspect_err(|_| forget(dir.fd(), name, AtFlags::empty()))
     }
 
-    /// Takes a file into use that was just created as `object`, which serves for its data too.
+    /// Takes a file into use that was just created as `file`, which serves for its data.
     fn adopt_new(
         &self,
         cred: &Cred<Disk>,
         dir: &Node,
-        object: OwnedFd,
+        (name, file): (&CStr, OwnedFd),
         later: &SetAttr<Disk>,
     ) -> Result<New> {
-        let handle = dir.volume.name(object.as_fd(), c"").map_err(status)?;
-        let (volume, file) = (Arc::clone(&dir.volume), File::from(object));
-        let node = Node::new(handle, volume, file, FileType::Regular, self.nodes.descriptors());
-        let node = self.nodes.insert(node.with_object_writable());
-        node.barrier.changed_attributes();
-        if !later.is_empty() {
-            let stat = fstat(node.fd()).map_err(status)?;
-            self.apply(cred, &node, &stat, later)?;
+        let made = fstat(&file).map_err(status)?;
+        let (node, stat) = self.open_entry(dir, name)?;
+        if (made.st_dev, made.st_ino) != (stat.st_dev, stat.st_ino) {
+            // Another program has taken it away and put something else there.
+            return Err(Status::NoEnt);
         }
+        node.keep_data(Use::Write, File::from(file));
+        node.barrier.changed_attributes();
+        if later.is_empty() {
+            return Ok((node, stat));
+        }
+        self.apply(cred, &node, &stat, later)?;
         let stat = self.stat(&node)?;
         Ok((node, stat))
     }

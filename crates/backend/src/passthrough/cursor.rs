@@ -62,8 +62,8 @@ impl Batch {
 /// What a directory's entries were like: its ctime, and how many changes this server had made.
 pub(super) type Version = (Time, u64);
 
-/// An open listing of one directory: its own descriptor, since a position belongs to one, and entries
-/// that were read but not shown yet.
+/// An open listing of one directory: its own descriptor, since a position belongs to one, and
+/// entries that were read but not shown yet.
 #[derive(Debug)]
 pub(super) struct Cursor {
     dir: Handle,

@@ -66,8 +66,8 @@ impl Passthrough {
     }
 }
 
-/// Reads until `count` bytes are there or the file ends, and lets others take over while the medium is
-/// waited for.
+/// Reads until `count` bytes are there or the file ends, and lets others take over while the medium
+/// is waited for.
 fn read_now(file: &File, bytes: &mut Vec<u8>, offset: u64, count: usize) -> Result<u32> {
     let start = bytes.len();
     let mut patience = if is_hooked() { Patience::Cached } else { Patience::Wait };

@@ -22,8 +22,8 @@ impl Passthrough {
         }
     }
 
-    /// The node of a handle and what the kernel says about it now; one system call if the node is in
-    /// use.
+    /// The node of a handle and what the kernel says about it now; one system call if the node is
+    /// in use.
     pub(super) fn look(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
         let Some(node) = self.nodes.get(handle) else { return self.open_node(handle) };
         let stat = self.stat(&node)?;
@@ -70,7 +70,7 @@ impl Passthrough {
     /// caller's have been asked before.
     pub(super) fn data(&self, node: &Node, purpose: Use) -> Result<Arc<File>> {
         if let Some(file) = node.data(purpose) {
-            return Ok(Arc::clone(file));
+            return Ok(file);
         }
         let flags = match purpose {
             Use::Write => OFlags::RDWR,
@@ -78,7 +78,7 @@ impl Passthrough {
             Use::Read => OFlags::RDONLY,
         };
         let opened = self.open_data(node, flags)?;
-        let file = Arc::clone(node.keep_data(purpose, File::from(opened)));
+        let file = node.keep_data(purpose, File::from(opened));
         self.nodes.make_room();
         Ok(file)
     }

@@ -21,8 +21,8 @@ pub(super) enum Identity {
 /// Whose ids a thread has.
 #[derive(Debug)]
 enum Present {
-    /// Nobody knows: a new thread has those that its maker had just then, and a switch may have gone
-    /// wrong half-way.
+    /// Nobody knows: a new thread has those that its maker had just then, and a switch may have
+    /// gone wrong half-way.
     Unknown,
     Server,
     Caller(Cred<Disk>),
@@ -102,7 +102,7 @@ fn prepare_thread() {
     if let Ok(mut sets) = capabilities(None) {
         sets.effective.remove(CapabilitySet::SYS_RESOURCE);
         if let Err(error) = set_capabilities(None, sets) {
-            tracing::warn!(%error, "quotas may be passed over: CAP_SYS_RESOURCE cannot be given up");
+            tracing::warn!(%error, "CAP_SYS_RESOURCE cannot be given up: quotas do not hold");
         }
     }
 }

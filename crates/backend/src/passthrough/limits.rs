@@ -18,6 +18,13 @@ pub(super) const DESCRIPTORS_DEFAULT: usize = 262_144;
 /// Descriptors given back at once when the process has none left.
 pub(super) const DESCRIPTORS_RELIEF: usize = 64;
 
+/// How soon after another a write and commit count as quick turns.
+pub(super) const WRITER_TURN: Duration = Duration::from_secs(1);
+
+/// Quick turns after which the descriptor for writing stays open: no file that is to be executed is
+/// written like that, a database is.
+pub(super) const WRITER_TURNS: u32 = 3;
+
 /// Shards of the descriptor cache: enough that two workers rarely meet at one.
 pub(super) const CACHE_SHARDS: usize = 64;
 
@@ -40,8 +47,8 @@ pub(super) const LISTING_BYTES: usize = 32_768;
 /// Most entries of a directory that is remembered whole: reading them takes about 3 ms.
 pub(super) const SNAPSHOT_ENTRIES_MAX: usize = 16_384;
 
-/// Entries of a remembered directory that are looked at together, between two looks at the directory:
-/// more cost less, but the last may be in vain.
+/// Entries of a remembered directory that are looked at together, between two looks at the
+/// directory: more cost less, but the last may be in vain.
 pub(super) const SNAPSHOT_STEP: usize = 16;
 
 /// Entries of all remembered directories together: about 64 MiB.

@@ -57,8 +57,8 @@ impl Passthrough {
         Ok((target, attr(&node.volume, &stat)))
     }
 
-    /// Reads a link's target, through the mount that leaves its time of last access alone if there is
-    /// one.
+    /// Reads a link's target, through the mount that leaves its time of last access alone if there
+    /// is one.
     fn read_target(&self, node: &Node) -> Result<Target> {
         self.identity.server()?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW;

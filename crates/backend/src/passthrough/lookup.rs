@@ -63,8 +63,8 @@ impl Passthrough {
         Ok(found_node(&node, &stat))
     }
 
-    /// Finds a name under the thread's present identity: never the attributes of one object with the
-    /// handle of another.
+    /// Finds a name under the thread's present identity: never the attributes of one object with
+    /// the handle of another.
     pub(super) fn find(&self, dir: &Node, name: &CStr) -> Result<(Arc<Node>, Stat)> {
         if let Some(root) = self.volumes.mounted_at(&dir.handle, name) {
             return self.look(&root);
@@ -75,13 +75,18 @@ impl Passthrough {
             let stat = self.stat(&node)?;
             return Ok((node, stat));
         }
+        self.open_entry(dir, name)
+    }
+
+    /// Takes the object of a name into use, under the thread's present identity.
+    pub(super) fn open_entry(&self, dir: &Node, name: &CStr) -> Result<(Arc<Node>, Stat)> {
         let object = self.with_descriptors(|| openat(dir.fd(), name, PATH, Mode::empty()))?;
-        let handle = dir.volume.name(std::os::fd::AsFd::as_fd(&object), c"").map_err(status)?;
+        let handle = dir.volume.name(std::os::fd::AsFd::as_fd(&object), c"").map_err(foreign)?;
         self.adopt(&dir.volume, handle, object)
     }
 
-    /// Answers [`Status::Stale`] for a directory that does not lie below the root: somebody has moved
-    /// it out of the tree that is served.
+    /// Answers [`Status::Stale`] for a directory that does not lie below the root: somebody has
+    /// moved it out of the tree that is served.
     fn admit_inside(&self, dir: &OwnedFd) -> Result<()> {
         let top = fstat(&self.volumes.top().top).map_err(status)?;
         let mut here = dir.try_clone().map_err(|_| Status::Delay)?;
@@ -104,7 +109,8 @@ impl Passthrough {
     }
 }
 
-/// A directory with another file system mounted on it can only be passed through a mount of our own.
+/// A directory with another file system mounted on it can only be passed through a mount of our
+/// own.
 fn foreign(errno: Errno) -> Status {
     if errno == Errno::XDEV { Status::Acces } else { status(errno) }
 }

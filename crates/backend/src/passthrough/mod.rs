@@ -45,8 +45,8 @@ use comity_vfs::{Cred, Disk, Handle, Result};
 
 /// A directory of this machine as a file system.
 ///
-/// Each thread that calls it takes on the ids of the caller it last spoke for and keeps them until the
-/// next: before such a thread opens files for other purposes it calls
+/// Each thread that calls it takes on the ids of the caller it last spoke for and keeps them until
+/// the next: before such a thread opens files for other purposes it calls
 /// [`Passthrough::release_identity`].
 #[derive(Debug)]
 pub struct Passthrough {
@@ -63,7 +63,8 @@ pub struct Passthrough {
 }
 
 impl Passthrough {
-    /// Gives the calling thread the server's own ids back, before it opens files for other purposes.
+    /// Gives the calling thread the server's own ids back, before it opens files for other
+    /// purposes.
     ///
     /// # Errors
     /// [`comity_vfs::Status`] if the kernel does not let it.

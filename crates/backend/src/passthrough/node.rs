@@ -2,12 +2,14 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use comity_vfs::{FileType, Handle, Result, Status};
 use rustix::fs::{Stat, fstat};
 
 use super::barrier::Barrier;
 use super::errno::status;
+use super::limits::{WRITER_TURN, WRITER_TURNS};
 use super::verdict::Verdicts;
 use super::volume::Volume;
 
@@ -19,12 +21,12 @@ pub(super) struct Node {
     pub(super) handle: Handle,
     pub(super) volume: Arc<Volume>,
     pub(super) kind: FileType,
-    /// The object itself: an `O_PATH` descriptor, or the one it was created with.
-    object: Arc<File>,
+    /// The object itself, as `O_PATH`.
+    object: File,
     /// For reading data or listing.
     reading: OnceLock<Arc<File>>,
-    /// For reading and writing data.
-    writing: OnceLock<Arc<File>>,
+    /// For reading and writing data, while that goes on.
+    writing: Mutex<Writer>,
     /// A link's target, which never changes.
     pub(super) target: OnceLock<Box<[u8]>>,
     pub(super) verdicts: Mutex<Verdicts>,
@@ -58,9 +60,9 @@ impl Node {
             handle,
             volume,
             kind,
-            object: Arc::new(object),
+            object,
             reading: OnceLock::new(),
-            writing: OnceLock::new(),
+            writing: Mutex::default(),
             target: OnceLock::new(),
             verdicts: Mutex::default(),
             barrier: Barrier::default(),
@@ -70,12 +72,6 @@ impl Node {
             descriptors: Arc::clone(descriptors),
             opened: AtomicUsize::new(1),
         }
-    }
-
-    /// The same node, whose own descriptor is good for reading and writing.
-    pub(super) fn with_object_writable(mut self) -> Self {
-        self.writing = OnceLock::from(Arc::clone(&self.object));
-        self
     }
 
     /// The object's descriptor.
@@ -88,29 +84,56 @@ impl Node {
     /// # Errors
     /// [`Status::Stale`] if its last name is gone.
     pub(super) fn stat(&self) -> Result<Stat> {
-        let stat = fstat(&*self.object).map_err(status)?;
+        let stat = fstat(&self.object).map_err(status)?;
         if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(stat) }
     }
 
     /// The descriptor for `purpose`, if it is open already.
-    pub(super) fn data(&self, purpose: Use) -> Option<&Arc<File>> {
-        match purpose {
-            Use::Read => self.writing.get().or_else(|| self.reading.get()),
-            Use::Write => self.writing.get(),
+    pub(super) fn data(&self, purpose: Use) -> Option<Arc<File>> {
+        if purpose == Use::Read
+            && let Some(file) = self.reading.get()
+        {
+            return Some(Arc::clone(file));
+        }
+        self.writer().file.clone()
+    }
+
+    /// Keeps a descriptor for `purpose`; gives another thread's, if that was faster.
+    pub(super) fn keep_data(&self, purpose: Use, file: File) -> Arc<File> {
+        let file = Arc::new(file);
+        if purpose == Use::Read {
+            let kept = self.reading.get_or_init(|| {
+                self.count_opened();
+                file
+            });
+            return Arc::clone(kept);
+        }
+        let mut writer = self.writer();
+        if writer.file.is_none() {
+            self.count_opened();
+            writer.count_opened();
+        }
+        Arc::clone(writer.file.get_or_insert(file))
+    }
+
+    /// Lets go of the descriptor for writing, after all that was written is stable: as long as it
+    /// is open nobody on this machine can execute the file (ETXTBSY). Who writes and commits in
+    /// quick turns keeps it.
+    pub(super) fn end_writing(&self) {
+        let mut writer = self.writer();
+        if writer.opened <= WRITER_TURNS && writer.file.take().is_some() {
+            self.opened.fetch_sub(1, Ordering::Relaxed);
+            self.descriptors.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Keeps a descriptor for `purpose`; another thread's, if that was faster.
-    pub(super) fn keep_data(&self, purpose: Use, file: File) -> &Arc<File> {
-        let place = match purpose {
-            Use::Read => &self.reading,
-            Use::Write => &self.writing,
-        };
-        place.get_or_init(|| {
-            self.descriptors.fetch_add(1, Ordering::Relaxed);
-            self.opened.fetch_add(1, Ordering::Relaxed);
-            Arc::new(file)
-        })
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count_opened(&self) {
+        self.descriptors.fetch_add(1, Ordering::Relaxed);
+        self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Keeps other changes of this object by this server away until the guard is dropped.
@@ -123,6 +146,23 @@ impl Node {
         let ended = self.writes_ended.load(Ordering::Acquire);
         let begun = self.writes_begun.fetch_add(1, Ordering::AcqRel);
         Writing { node: self, quiet: ended == begun, number: begun + 1 }
+    }
+}
+
+/// A descriptor for writing, and how often in a row it was opened in quick turns.
+#[derive(Debug, Default)]
+struct Writer {
+    file: Option<Arc<File>>,
+    opened: u32,
+    at: Option<Instant>,
+}
+
+impl Writer {
+    fn count_opened(&mut self) {
+        let now = Instant::now();
+        let quick = self.at.is_some_and(|at| now - at < WRITER_TURN);
+        self.opened = if quick { self.opened + 1 } else { 1 };
+        self.at = Some(now);
     }
 }
 

@@ -16,8 +16,8 @@ use super::volumes::Volumes;
 /// How a directory is to be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PassthroughOptions {
-    /// Whether file systems mounted below the root are shown too (`crossmnt` of exports(5)); else the
-    /// directories that they cover are.
+    /// Whether file systems mounted below the root are shown too (`crossmnt` of exports(5)); else
+    /// the directories that they cover are.
     pub cross_mounts: bool,
     /// Most descriptors kept open; by default what the process may have, less a reserve.
     pub descriptors_max: Option<usize>,
@@ -33,7 +33,7 @@ pub enum OpenError {
     #[error("{}: not a directory; export the directory that holds it", .0.display())]
     NotDirectory(PathBuf),
     /// The server's user may not open it.
-    #[error("{}: permission denied; let the server's user read and enter it, or run as root", .0.display())]
+    #[error("{}: permission denied; let the server's user enter it, or run as root", .0.display())]
     NoPermission(PathBuf),
     /// The file system refused.
     #[error("{}: {reason}; check the file system it is on", path.display())]
@@ -48,8 +48,9 @@ pub enum OpenError {
 impl Passthrough {
     /// Takes the directory `root`.
     ///
-    /// Sets the process's file mode mask to zero, so that modes are what clients ask for, and raises
-    /// its limit of open files to the hard limit.
+    /// Sets the process's file mode mask to zero, so that modes are what clients ask for, and
+    /// raises its limit of open files to the hard limit. Logs a warning for each thing that cannot
+    /// be done.
     ///
     /// # Errors
     /// [`OpenError`], which says what to do about it.
@@ -68,8 +69,11 @@ impl Passthrough {
             cursors: Default::default(),
             snapshots: Default::default(),
             failures: Default::default(),
-            places: Places::new(searched),
+            places: Places::new(searched || options.cross_mounts),
         };
+        for shortcoming in opened.capabilities().shortcomings() {
+            tracing::warn!(root = %root.display(), "{shortcoming}");
+        }
         Ok(opened)
     }
 

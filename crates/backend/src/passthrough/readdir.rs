@@ -77,9 +77,9 @@ impl Passthrough {
         Ok(self.snapshots.keep(dir.handle, snapshot))
     }
 
-    /// Shows entries of a snapshot, a few at a time. What is shown was so while the directory had the
-    /// snapshot's version: no name can have got another object meanwhile. Tells whether the listing is
-    /// done.
+    /// Shows entries of a snapshot, a few at a time. What is shown was so while the directory had
+    /// the snapshot's version: no name can have got another object meanwhile. Tells whether the
+    /// listing is done.
     fn show_snapshot(&self, show: &mut Show<'_>, snapshot: &Snapshot, version: Version) -> bool {
         let Some(mut position) = snapshot.position(show.cookie) else { return false };
         let mut step = Vec::with_capacity(SNAPSHOT_STEP);
@@ -104,7 +104,8 @@ impl Passthrough {
         }
     }
 
-    /// The object of an entry of a snapshot, by the descriptor of a node in use or else by its name.
+    /// The object of an entry of a snapshot, by the descriptor of a node in use or else by its
+    /// name.
     fn remembered_entry(
         &self,
         show: &Show<'_>,

@@ -16,8 +16,8 @@ use super::volume::Volume;
 use crate::blocking::blocking;
 
 impl Passthrough {
-    /// Finds the object of a handle that the kernel does not open for us: where it was last seen, or
-    /// else anywhere in the tree. So a handle survives renames by others and restarts.
+    /// Finds the object of a handle that the kernel does not open for us: where it was last seen,
+    /// or else anywhere in the tree. So a handle survives renames by others and restarts.
     pub(super) fn search(
         &self,
         volume: &Arc<Volume>,
@@ -42,8 +42,8 @@ impl Passthrough {
         Ok((node, stat))
     }
 
-    /// The nearest directory above an object that is in use, and the steps that lead down from it, the
-    /// last first.
+    /// The nearest directory above an object that is in use, and the steps that lead down from it,
+    /// the last first.
     fn way_to(&self, volume: &Arc<Volume>, handle: &Handle) -> Result<Way> {
         let (mut here, mut steps) = (*handle, Vec::new());
         while steps.len() < DEPTH_MAX {

@@ -42,8 +42,8 @@ impl Passthrough {
         outcome.map(|()| change)
     }
 
-    /// Gives a node new attributes, in the order in which one spoils the least of another: cutting a
-    /// file sets its times, and a change of owner clears its set-id bits.
+    /// Gives a node new attributes, in the order in which one spoils the least of another: cutting
+    /// a file sets its times, and a change of owner clears its set-id bits.
     pub(super) fn apply(
         &self,
         cred: &Cred<Disk>,

@@ -33,8 +33,8 @@ impl Rights {
 /// The kernel's verdicts about one object, as long as they hold.
 ///
 /// Whatever decides about a verdict changes the object's ctime. So one holds while the ctime is the
-/// same, provided that it lay so far back when the verdict was taken that a later change was bound to
-/// get another.
+/// same, provided that it lay so far back when the verdict was taken that a later change was bound
+/// to get another.
 #[derive(Debug, Default)]
 pub(super) struct Verdicts {
     kept: Vec<Verdict>,
@@ -112,8 +112,8 @@ impl Passthrough {
         }
     }
 
-    /// Answers [`Status::Acces`] unless the caller may write the file's data: by its rights or as its
-    /// owner.
+    /// Answers [`Status::Acces`] unless the caller may write the file's data: by its rights or as
+    /// its owner.
     pub(super) fn admit_writer(&self, cred: &Cred<Disk>, node: &Node, stat: &Stat) -> Result<()> {
         if self.is_owner(cred, stat)
             || self.rights(cred, node, stat, Rights::WRITE)? == Rights::WRITE

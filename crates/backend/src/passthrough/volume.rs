@@ -12,8 +12,8 @@ use crate::sys::{self, HandleUse, KernelHandle};
 /// One mounted file system of the tree that is served.
 ///
 /// A handle is the volume's number (4 bytes), the kernel's type of handle (2) and the kernel's own
-/// bytes: it survives renames and restarts. Where the kernel gives none, inode number and birth time
-/// stand for it.
+/// bytes: it survives renames and restarts. Where the kernel gives none, inode number and birth
+/// time stand for it.
 #[derive(Debug)]
 pub(super) struct Volume {
     /// Its number, stable over restarts.
@@ -88,8 +88,8 @@ impl Volume {
         self.still.is_some()
     }
 
-    /// The handle of `name` in `dir`, of `dir` itself if that is empty. `Errno::XDEV` if another file
-    /// system is mounted there.
+    /// The handle of `name` in `dir`, of `dir` itself if that is empty. `Errno::XDEV` if another
+    /// file system is mounted there.
     pub(super) fn name(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Handle, Errno> {
         match self.naming {
             Naming::Kernel(purpose) => {
@@ -173,8 +173,8 @@ fn decode(handle: &Handle) -> Result<KernelHandle, Errno> {
     KernelHandle::new(i32::from(u16::from_be_bytes(*kind)), bytes).ok_or(Errno::STALE)
 }
 
-/// A mount of our own of the same directory, without what is mounted below it. It must show the very
-/// directory that was opened.
+/// A mount of our own of the same directory, without what is mounted below it. It must show the
+/// very directory that was opened.
 fn copy_of_mount(path: &Path, shared: &OwnedFd) -> Option<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let copy = open_tree(CWD, path, flags).ok()?;

@@ -164,8 +164,8 @@ impl Volumes {
         Ok(volume)
     }
 
-    /// The volume of a mount, that of before if it is the same. Two file systems that say the same of
-    /// themselves cannot both be shown.
+    /// The volume of a mount, that of before if it is the same. Two file systems that say the same
+    /// of themselves cannot both be shown.
     fn volume_of(&self, mount: &Mount, next: &Below) -> Result<Arc<Volume>, Errno> {
         if let Some((id, volume)) = self.read().mounts.get(&mount.point)
             && *id == mount.id

@@ -1,0 +1,118 @@
+//! A folder served without privilege: this same program again, as nobody, since a process that has
+//! been root keeps traces of it.
+
+mod common;
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use comity_vfs::{Fs, Result, Status};
+use common::{caller, list, mode, name, open, read, root, serve, set_mode};
+
+const NOBODY: u32 = 65_534;
+const CHILD: &str = "COMITY_TEST_AS_NOBODY";
+
+/// Runs `work` as an ordinary user.
+fn as_nobody(test: &str, work: fn()) {
+    if std::env::var_os(CHILD).is_some() || !rustix::process::geteuid().is_root() {
+        return work();
+    }
+    // The build's folder need not be open to others.
+    let folder = tempfile::tempdir().unwrap();
+    set_mode(folder.path(), 0o777);
+    let program = folder.path().join("test");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    set_mode(&program, 0o755);
+    let output = Command::new(program)
+        .args(["--exact", test, "--nocapture"])
+        .current_dir("/")
+        .env(CHILD, folder.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// Tries again as long as it is told to: the tree is not searched all the time.
+fn patiently<T>(verb: impl Fn() -> Result<T>) -> Result<T> {
+    loop {
+        match verb() {
+            Err(Status::Delay) => std::thread::sleep(std::time::Duration::from_millis(10)),
+            outcome => return outcome,
+        }
+    }
+}
+
+#[test]
+fn it_says_what_it_cannot_do() {
+    as_nobody("it_says_what_it_cannot_do", || {
+        let served = serve();
+        let capabilities = served.fs.capabilities();
+        assert!(!capabilities.kernel_handles && !capabilities.caller_identities);
+        let sentences: Vec<_> = capabilities.shortcomings().collect();
+        assert!(sentences.len() >= 3, "{sentences:?}");
+    });
+}
+
+#[test]
+fn handles_outlive_renames_by_others_and_restarts() {
+    as_nobody("handles_outlive_renames_by_others_and_restarts", || {
+        let served = serve();
+        let dir = served.mkdir(&root(), "dir", 0o755).unwrap();
+        let how = comity_vfs::Create::Guarded(mode(0o644));
+        let file = served.fs.create(&root(), &dir.handle, name(b"file"), &how).unwrap().value;
+        served.fs.write(&root(), &file.handle, 0, b"data").unwrap();
+        let path = served.folder.path();
+        std::fs::create_dir(path.join("other")).unwrap();
+        std::fs::rename(path.join("dir/file"), path.join("other/moved")).unwrap();
+        std::fs::rename(path.join("dir"), path.join("other/dir")).unwrap();
+        for fs in [&served.fs, &open(path)] {
+            for handle in [&file.handle, &dir.handle] {
+                patiently(|| fs.getattr(handle)).unwrap();
+            }
+            assert_eq!(read(fs, &root(), &file.handle, 0, 9).unwrap().0, b"data");
+            assert_eq!(list(fs, &root(), &dir.handle, 0, 9).unwrap().len(), 0);
+            let above = fs.parent(&root(), &dir.handle).unwrap();
+            assert!(fs.lookup(&root(), &above.handle, name(b"moved")).is_ok());
+        }
+    });
+}
+
+#[test]
+fn a_file_removed_by_others_is_stale_in_the_end() {
+    as_nobody("a_file_removed_by_others_is_stale_in_the_end", || {
+        let served = serve();
+        let file = served.create(&root(), "file", 0o644).unwrap();
+        let again = open(served.folder.path());
+        std::fs::remove_file(served.folder.path().join("file")).unwrap();
+        for fs in [&served.fs, &again] {
+            assert_eq!(patiently(|| fs.getattr(&file.handle)), Err(Status::Stale));
+        }
+    });
+}
+
+#[test]
+fn a_directory_moved_out_has_no_parent() {
+    as_nobody("a_directory_moved_out_has_no_parent", || {
+        let served = serve();
+        let outside = serve();
+        let dir = served.mkdir(&root(), "dir", 0o755).unwrap();
+        let path = outside.folder.path().join("dir");
+        std::fs::rename(served.folder.path().join("dir"), path).unwrap();
+        assert_eq!(served.fs.parent(&root(), &dir.handle), Err(Status::Stale));
+    });
+}
+
+#[test]
+fn all_callers_have_the_servers_rights() {
+    as_nobody("all_callers_have_the_servers_rights", || {
+        let served = serve();
+        let file = served.create(&caller(5, 5), "file", 0o600).unwrap();
+        assert_eq!(file.attr.uid.number(), rustix::process::geteuid().as_raw());
+        served.fs.write(&caller(6, 6), &file.handle, 0, b"data").unwrap();
+        assert_eq!(read(&served.fs, &caller(7, 7), &file.handle, 0, 9).unwrap().0, b"data");
+    });
+}

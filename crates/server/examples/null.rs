@@ -1,10 +1,10 @@
 //! What the shell itself costs: a program that does nothing, and a client that keeps it busy.
 //!
-//! `taskset -c 0 null serve 127.0.0.1:9999` and `taskset -c 1 null load 127.0.0.1:9999 PID 4 8 5 0`:
+//! `taskset -c 0 null serve 127.0.0.1:999` and `taskset -c 1 null load 127.0.0.1:999 PID 4 8 5 0`:
 //! connections, calls outstanding on each, seconds; it prints the processor time of process PID for
 //! each call. With a file to serve and bytes to load a call is answered with so many of the file's,
-//! by reference, or copied if the server's environment says COPY; PLAIN
-//! there leaves the metrics out.
+//! by reference, or copied if the server's environment says COPY; PLAIN there leaves the metrics
+//! out.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measuring tool, not the product")]
 
 use std::fs::File;

@@ -8,8 +8,8 @@ pub const RECORD_BYTES_MAX: usize = (1 << 20) + (64 << 10);
 /// record this is the part that has to be copied once, 6 % of a WRITE of 1 MiB.
 pub const BATCH_BYTES: usize = 64 << 10;
 
-/// A record longer than [`BATCH_BYTES`] gets a buffer of full size once so many bytes of it arrived;
-/// until then it costs no more memory than was really sent.
+/// A record longer than [`BATCH_BYTES`] gets a buffer of full size once so many bytes of it have
+/// arrived; until then it costs no more memory than was really sent.
 pub const LARGE_ARRIVED_BYTES: usize = 16 << 10;
 
 /// Replies are sent once so many bytes of them wait: large ones leave while they are in the
@@ -47,7 +47,7 @@ pub const ACCEPTS_MAX: u32 = 64;
 /// be accepted.
 pub const ACCEPT_PAUSE_MS: u64 = 100;
 
-/// Connections the kernel holds before they are accepted; a mass restart of clients arrives at once.
+/// Connections the kernel holds before they are accepted; after a power cut clients come at once.
 pub const LISTEN_BACKLOG: i32 = 4096;
 
 /// One in so many of the process's descriptors may be a connection; the others are for files.

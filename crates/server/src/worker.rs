@@ -2,6 +2,7 @@
 //! left to another.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -50,10 +51,21 @@ impl<S: Service> Seat<S> {
         let post = Arc::clone(&desk.post);
         self.desk.replace(Some(desk));
         while self.desk.borrow().as_ref().is_some_and(|desk| !desk.is_over()) {
-            self.round(&post, tools, floor);
+            self.guarded_round(&post, tools, floor);
         }
         if self.desk.take().is_some() {
             floor.crew.desk_ended();
+        }
+    }
+
+    /// A round; should it panic, by a fault of the shell itself, the connection that was being
+    /// served is lost and the others are not.
+    fn guarded_round(&self, post: &Post<S::Visitor>, tools: &mut Tools, floor: &Floor<S>) {
+        let round = catch_unwind(AssertUnwindSafe(|| self.round(post, tools, floor)));
+        if round.is_err() {
+            tracing::error!("a worker panicked; the connections it held are lost");
+            post.counters.panics.add(1);
+            *tools = Tools::new();
         }
     }
 

@@ -1,0 +1,149 @@
+//! Whatever is asked, and wherever the stream is cut: the replies are right, in order where order is
+//! promised, and nothing is held afterwards.
+#![allow(clippy::unwrap_used)]
+
+mod toy;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_server::{Server, Settings};
+use toy::{Client, Shared, ToyService, eventually, opaque, record, settings, start};
+
+const CALLS: u32 = 200;
+const FILE_BYTES: usize = 700_000;
+
+/// Numbers that look like chance and are the same every time (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ (word >> 31)) % limit as u64) as usize
+    }
+
+    /// Small as a rule, sometimes around the bounds, sometimes large.
+    fn size(&mut self) -> usize {
+        match self.below(12) {
+            0..7 => self.below(300),
+            7 | 8 => 16_384 - 60 + self.below(120),
+            9 => 65_536 - 60 + self.below(120),
+            10 => self.below(200_000),
+            _ => self.below(1 << 20),
+        }
+    }
+}
+
+/// A call, the results it must have (none: any), and whether its reply may come late.
+struct Asked {
+    bytes: Vec<u8>,
+    results: Option<Vec<u8>>,
+}
+
+fn ask(dice: &mut Dice, xid: u32, pattern: &[u8]) -> Asked {
+    let size = dice.size() & !3;
+    let number = (size as u32).to_be_bytes();
+    let (procedure, arguments, results) = match dice.below(9) {
+        0..4 => {
+            let data = opaque(&pattern[xid as usize..xid as usize + size]);
+            (toy::ECHO, data.clone(), Some(data))
+        }
+        4 | 5 => (toy::ZEROS, number.to_vec(), Some(vec![0; size])),
+        6 => {
+            let mut bytes = pattern[..size.min(FILE_BYTES)].to_vec();
+            bytes.resize(size, 0);
+            (toy::FILE, number.to_vec(), Some(bytes))
+        }
+        7 if dice.below(10) == 0 => (toy::SLEEP, 3_u32.to_be_bytes().to_vec(), Some(Vec::new())),
+        7 => (toy::NULL, Vec::new(), Some(Vec::new())),
+        _ => (toy::DEFER, Vec::new(), None),
+    };
+    Asked { bytes: record(xid, procedure, &arguments), results }
+}
+
+/// Cuts a record into fragments now and then.
+fn fragmented(dice: &mut Dice, whole: Vec<u8>) -> Vec<u8> {
+    if dice.below(4) > 0 {
+        return whole;
+    }
+    let size = (whole.len() / (1 + dice.below(20))).max(4);
+    let pieces: Vec<&[u8]> = whole[4..].chunks(size).collect();
+    let last = pieces.len() - 1;
+    let mark = |at: usize, length: usize| length as u32 | u32::from(at == last) << 31;
+    let mut stream = Vec::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        stream.extend(mark(at, piece.len()).to_be_bytes());
+        stream.extend_from_slice(piece);
+    }
+    stream
+}
+
+fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
+    let mut dice = Dice(seed);
+    let asked: Vec<Asked> = (0..CALLS).map(|xid| ask(&mut dice, xid, pattern)).collect();
+    let mut stream = Vec::new();
+    for asked in &asked {
+        stream.extend_from_slice(&fragmented(&mut dice, asked.bytes.clone()));
+    }
+    let mut client = Client::new(server);
+    let mut sender = client.0.try_clone().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut rest = &stream[..];
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at(rest.len().min(1 + dice.size()));
+                sender.write_all(now).unwrap();
+                if dice.below(20) == 0 {
+                    std::thread::sleep(Duration::from_micros(dice.below(2000) as u64));
+                }
+                rest = later;
+            }
+        });
+        // Every other talker lets its replies wait until they fit nowhere.
+        std::thread::sleep(Duration::from_millis(400 * (seed % 2)));
+        let mut wanted: BTreeMap<u32, Asked> = (0..).zip(asked).collect();
+        let mut last = None;
+        while !wanted.is_empty() {
+            let reply = client.reply();
+            let asked = wanted.remove(&reply.xid).expect("a reply nobody asked for");
+            assert_eq!(reply.status, 0);
+            if let Some(results) = asked.results {
+                assert!(reply.results == results, "seed {seed}, call {}: wrong", reply.xid);
+                assert!(last < Some(reply.xid), "seed {seed}: out of order");
+                last = Some(reply.xid);
+            }
+        }
+    });
+}
+
+#[test]
+fn random_calls_in_random_pieces_are_answered_rightly() {
+    let pattern: Vec<u8> = (0..1_100_000).map(|n: u32| (n % 239) as u8).collect();
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&pattern[..FILE_BYTES]).unwrap();
+    for round in 0..4 {
+        let shared =
+            Shared { file: Some(Arc::new(file.try_clone().unwrap())), ..Shared::default() };
+        let desks = 1 + round % 2;
+        // A large record or unread replies for each of six talkers, and not much more.
+        let settings = Settings { desks, buffered_bytes_max: 9 << 20, ..settings() };
+        let server = start(&Arc::new(shared), settings);
+        std::thread::scope(|scope| {
+            for talker in 0..6 {
+                let (server, pattern) = (&server, &pattern);
+                scope.spawn(move || talk(server, (100 * round + talker) as u64, pattern));
+            }
+        });
+        eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+        let numbers = server.numbers();
+        println!("{numbers:?}");
+        assert_eq!(numbers.panics, 0);
+        assert!(numbers.backlogs > 0 && numbers.lates > 0, "it was too easy");
+        assert!(server.shutdown());
+    }
+}

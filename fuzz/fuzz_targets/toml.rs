@@ -8,9 +8,8 @@ use comity_export::Source;
 use libfuzzer_sys::fuzz_target;
 
 /// Configurations are read from files only.
-static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
-    std::env::temp_dir().join(format!("comity-fuzz-{}.toml", std::process::id()))
-});
+static FILE: LazyLock<PathBuf> =
+    LazyLock::new(|| std::env::temp_dir().join(format!("comity-fuzz-{}.toml", std::process::id())));
 
 fuzz_target!(|text: &[u8]| {
     std::fs::write(&*FILE, text).expect("a file in the temporary folder");

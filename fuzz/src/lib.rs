@@ -78,10 +78,8 @@ impl House {
         let text = b"/export *(rw,insecure,no_root_squash)\n".to_vec();
         let (plan, _) = plan(Source::Text { name: "fuzz".into(), text }).expect("a plan");
         let exports = Arc::new(Exports::new(plan));
-        let programs: Vec<Arc<dyn Program<Visitor>>> = vec![
-            Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8])),
-            Arc::new(Mount::new(exports)),
-        ];
+        let programs: Vec<Arc<dyn Program<Visitor>>> =
+            vec![Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8])), Arc::new(Mount::new(exports))];
         let dispatcher = Dispatcher::new(programs);
         let mut house =
             Self { dispatcher, visitor: Visitor::new(PEER), handles: Vec::new(), xid: 0 };

@@ -3,7 +3,7 @@
 //! held against what is on the disk.
 //!
 //! Each test has a [`network`] of its own, a [`server`], one or two [`guest`]s and a folder under
-//! `target/kernel`. Variants named `-kill` kill the server with SIGKILL every few seconds meanwhile.
+//! `target/kernel`. Variants named `-kill` kill the server with SIGKILL every few seconds.
 
 mod ground;
 mod guest;

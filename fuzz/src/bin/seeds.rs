@@ -10,7 +10,7 @@ use comity_xdr::{Encode, Encoder, Opaque};
 
 const EXPORTS: &[(&str, &str)] = &[
     ("simple", "/srv 192.0.2.0/24(rw,sync,no_subtree_check)\n"),
-    ("many", "/a *(ro) 2001:db8::/32(rw,no_root_squash) @staff(rw) host.example.org(rw,all_squash)\n"),
+    ("many", "/a *(ro) 2001:db8::/32(rw,no_root_squash) @staff(rw) h.example.org(all_squash)\n"),
     ("defaults", "/a -rw,anonuid=1000,anongid=100 *.example.org 192.0.2.1(ro)\n/b 192.0.2.2\n"),
     ("quoting", "\"/with space\" 192.0.2.1(rw) \\\n  192.0.2.2(ro) # comment\n/tab\\011x *(ro)\n"),
     ("all", "/a *(rw,async,insecure,crossmnt,nohide,fsid=7,sec=sys:none,mountpoint=/a,secure)\n"),
@@ -119,8 +119,7 @@ fn names() -> Vec<u8> {
 fn folders() -> Vec<u8> {
     let (cookie, cookieverf) = (0, [0; 8]);
     let names = Readdir3args { dir: ROOT, cookie, cookieverf, count: 4096 };
-    let nodes =
-        Readdirplus3args { dir: ROOT, cookie, cookieverf, dircount: 512, maxcount: 8192 };
+    let nodes = Readdirplus3args { dir: ROOT, cookie, cookieverf, dircount: 512, maxcount: 8192 };
     [
         call(procedure::MKDIR, &Mkdir3args { place: at(b"d"), attributes: Sattr3::default() }),
         call(procedure::READDIR, &names),

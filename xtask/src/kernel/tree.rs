@@ -30,8 +30,8 @@ const QUESTIONS: &[(&str, &str, bool)] = &[
     ("time.h", "return time(0) == 0;", true),
 ];
 
-/// Writes a C program of 400 sources in 20 folders, with a `configure` of 60 probes and a Makefile;
-/// returns what it prints when it is built and run.
+/// Writes a C program of 400 sources in 20 folders, with a `configure` of 60 probes and a
+/// Makefile; returns what it prints when it is built and run.
 ///
 /// # Errors
 /// If it cannot be written.

@@ -31,7 +31,11 @@ const PATIENCE: Duration = Duration::from_secs(40 * 60);
 pub(super) const STEPS: &[Step] = &[
     step("packages", "install the Debian packages the other steps need", packages::step),
     step("format", "rustfmt has nothing to change", |root, name| {
-        cargo(root, name, &["fmt", "--all", "--check"])
+        let mut verdict = cargo(root, name, &["fmt", "--all", "--check"])?;
+        // The fuzz targets are a workspace of their own.
+        let fuzz = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
+        verdict.add(cargo(root, &format!("{name}-fuzz"), &fuzz)?);
+        Ok(verdict)
     }),
     step("clippy", "clippy has nothing to say", |root, name| {
         let what = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];

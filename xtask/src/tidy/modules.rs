@@ -1,6 +1,6 @@
 //! Files nobody includes, files that only tests include, and how a crate introduces itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,9 @@ pub(super) fn check(tree: &mut Tree, findings: &mut Vec<Finding>) {
             )),
         }
     }
-    tree.sources.iter().for_each(|source| check_introduction(source, findings));
+    let paths: HashSet<&str> = tree.sources.iter().map(|source| source.path.as_str()).collect();
+    let roots = tree.sources.iter().filter(|source| introduces(&source.path, &paths));
+    roots.for_each(|source| check_introduction(source, findings));
 }
 
 /// Every file that is compiled, and whether for tests only. What tests include comes last: a
@@ -120,13 +122,15 @@ pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
     })
 }
 
+/// Whether the file is a crate's first: its library, or its program where there is none.
+fn introduces(path: &str, paths: &HashSet<&str>) -> bool {
+    let main = path.strip_suffix("/src/main.rs");
+    let alone = main.is_some_and(|folder| !paths.contains(format!("{folder}/src/lib.rs").as_str()));
+    path.starts_with("crates/") && (path.ends_with("/src/lib.rs") || alone)
+}
+
 /// A crate's first lines say what it answers and what it may not know.
 fn check_introduction(source: &Source, findings: &mut Vec<Finding>) {
-    let crates = source.path.strip_prefix("crates/");
-    let Some((_, file)) = crates.and_then(|path| path.split_once('/')) else { return };
-    if file != "src/lib.rs" && file != "src/main.rs" {
-        return;
-    }
     let lines = source.text.lines().take_while(|line| line.starts_with("//!"));
     let introduction = lines.collect::<Vec<_>>().join("\n");
     for heading in ["**Answers:**", "**May not know:**"] {
@@ -168,7 +172,12 @@ mod tests {
 
     #[test]
     fn a_crate_without_introduction_is_found() {
-        let mut tree = tree(&[("crates/a/src/lib.rs", "//! **Answers:** what.\n")]);
+        let whole = "//! **Answers:** what.\n//! **May not know:** who.\n";
+        let mut tree = tree(&[
+            ("crates/a/src/lib.rs", "//! **Answers:** what.\n"),
+            ("crates/b/src/lib.rs", whole),
+            ("crates/b/src/main.rs", ""),
+        ]);
         let mut findings = Vec::new();
         check(&mut tree, &mut findings);
         assert_eq!(findings.len(), 1, "{findings:?}");

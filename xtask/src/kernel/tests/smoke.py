@@ -213,8 +213,8 @@ def check_listing():
 
 def check_names():
     os.mkdir(b"names")
-    odd = [b"n" * 255, b"\xff\xfe", b" ", b"-rf", b"new\nline", b"\x01\x7f", "\u00e4\u4e2d".encode(),
-           b"...", b"a\\b", b"*?[]", b"'\"`$"]
+    odd = [b"n" * 255, b"\xff\xfe", b" ", b"-rf", b"new\nline", b"\x01\x7f", b"...", b"a\\b",
+           "\u00e4\u4e2d".encode(), b"*?[]", b"'\"`$"]
     for name in odd:
         write(b"names/" + name, name)
     assert sorted(os.listdir(b"names")) == sorted(odd)

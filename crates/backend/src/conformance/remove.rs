@@ -9,7 +9,8 @@ super::topic! { "remove"
         remove_does_not_take_directories, rmdir_takes_directories_only, rmdir_wants_it_empty,
         rmdir_after_the_last_entry_went, rmdir_of_an_unknown_name_is_noent,
         remove_takes_the_link_not_its_target, a_name_can_be_used_again,
-        nothing_is_made_in_a_removed_directory, a_files_entries_cannot_be_removed, a_directory_counts_what_is_left;
+        nothing_is_made_in_a_removed_directory, a_files_entries_cannot_be_removed,
+        a_directory_counts_what_is_left;
 }
 
 fn a_removed_name_is_gone(f: &Fixture<'_>) -> Check {

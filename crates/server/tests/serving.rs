@@ -100,6 +100,22 @@ fn a_large_record_of_many_fragments_is_joined() {
 }
 
 #[test]
+fn who_sends_all_and_then_an_end_is_answered_and_let_go() {
+    let server = start(&Arc::default(), settings());
+    for calls in [1, 5] {
+        let mut client = Client::new(&server);
+        let batch: Vec<u8> = (0..calls).flat_map(|n| record(n, toy::NULL, &[])).collect();
+        client.send(&batch);
+        client.0.shutdown(std::net::Shutdown::Write).unwrap();
+        for n in 0..calls {
+            assert_eq!(client.reply().xid, n);
+        }
+        assert!(client.is_ended_within(Duration::from_millis(500)), "it was not let go");
+    }
+    eventually("nobody is left", || server.numbers().connections == 0);
+}
+
+#[test]
 fn a_panic_costs_its_call_only() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);

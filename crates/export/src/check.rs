@@ -5,7 +5,9 @@ use std::path::Path;
 
 use crate::finding::Findings;
 use crate::offer::{Declaration, Offer, Settings};
-use crate::{Client, Rules, Squash};
+use comity_idmap::Squash;
+
+use crate::{Client, Rules};
 
 /// Everything that is declared of one path.
 #[derive(Debug)]
@@ -109,7 +111,7 @@ fn check_widths(export: &Declaration, findings: &mut Findings) {
 
 fn check_offer(offer: &Offer, findings: &mut Findings) {
     let (rules, everybody) = (&offer.terms.rules, offer.client == Client::Everybody);
-    if everybody && rules.squash == Squash::None {
+    if everybody && rules.ids.squash == Squash::None {
         findings.warning(
             &offer.place,
             "no_root_squash for everybody: any machine's superuser is the server's on these files",

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use comity_credential::Flavor;
 
-use crate::{Client, Place, Rules, Squash};
+use comity_idmap::Squash;
+
+use crate::{Client, Place, Rules};
 
 /// An export as the configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +90,7 @@ impl fmt::Display for Terms {
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let either = |yes, name, other| if yes { name } else { other };
-        let squash = match self.squash {
+        let squash = match self.ids.squash {
             Squash::None => "no_root_squash,no_all_squash",
             Squash::Root => "root_squash,no_all_squash",
             Squash::All => "root_squash,all_squash",
@@ -97,7 +99,7 @@ impl fmt::Display for Rules {
         let sync = either(self.sync, "sync", "async");
         let secure = either(self.secure, "secure", "insecure");
         write!(f, "{access},{sync},{secure},{squash}")?;
-        write!(f, ",anonuid={},anongid={}", self.anonymous.uid, self.anonymous.gid)?;
+        write!(f, ",anonuid={},anongid={}", self.ids.anonymous.uid, self.ids.anonymous.gid)?;
         for (at, flavor) in self.flavors.iter().enumerate() {
             let sign = if at == 0 { ",sec=" } else { ":" };
             write!(f, "{sign}{}", if *flavor == Flavor::NONE { "none" } else { "sys" })?;

@@ -2,16 +2,19 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use arc_swap::{ArcSwap, Guard};
+use comity_cloak::Cloak;
 use comity_credential::Flavor;
-use comity_vfs::{Cred, Disk, Fs, Gid, Result, Status, Uid};
+use comity_idmap::Ids;
+use comity_vfs::{Fs, Result, Status};
 
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
 use crate::names::Names;
 use crate::offer::Settings;
-use crate::{Client, HandleKey, Squash};
+use crate::{Client, HandleKey};
 
 /// The number of an export: in every handle, so the same over restarts and reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,10 +30,14 @@ pub struct Rules {
     pub sync: bool,
     /// Calls must come from a port below 1024 (`secure`).
     pub secure: bool,
-    /// Whose ids are replaced.
-    pub squash: Squash,
-    /// As whom the squashed act (`anonuid`, `anongid`).
-    pub anonymous: Cred<Disk>,
+    /// Under which ids callers act and by which they see owners (`root_squash`, `anonuid`,
+    /// `range_map_uid` and the like).
+    pub ids: Ids,
+    /// Which files are hidden from whom (`cloak_uid`, `cloak_gid`).
+    pub cloak: Cloak,
+    /// Clients are kept from serving one user's listing to another out of their caches: every reply
+    /// shows a directory as changed.
+    pub no_client_cache: bool,
     /// How callers may identify themselves, preferred first (`sec`).
     pub flavors: Vec<Flavor>,
     /// Whether there is READDIRPLUS (not with `nordirplus`).
@@ -44,8 +51,9 @@ impl Default for Rules {
             read_only: true,
             sync: true,
             secure: true,
-            squash: Squash::Root,
-            anonymous: Cred::new(Uid::new(65_534), Gid::new(65_534)),
+            ids: Ids::default(),
+            cloak: Cloak::new(&[]).0,
+            no_client_cache: false,
             flavors: vec![Flavor::SYS],
             readdirplus: true,
         }
@@ -62,6 +70,8 @@ pub struct Export {
     settings: Settings,
     names: Option<Arc<Names>>,
     identity: Option<(u64, u64)>,
+    /// Counts replies that must look like changes, from the clock on, so that a restart repeats none.
+    moments: AtomicU64,
 }
 
 impl Export {
@@ -76,8 +86,10 @@ impl Export {
     ) -> Self {
         clients.sort_by_key(|(client, _)| client.rank());
         let fsid = fs.getattr(&fs.root()).map_or(0, |attr| attr.fsid);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
         let (settings, identity) = (Settings::default(), identity(&path));
-        Self { id, path, fs, fsid, clients, settings, names: None, identity }
+        Self { id, path, fs, fsid, clients, settings, names: None, identity, moments }
     }
 
     /// The same export with what its options say about it, and with somebody to ask for the names
@@ -96,6 +108,11 @@ impl Export {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Nanoseconds that no reply has shown for a long time: a directory that bears them looks changed.
+    pub(crate) fn moment_nanoseconds(&self) -> u32 {
+        (self.moments.fetch_add(1, Ordering::Relaxed) % 1_000_000_000) as u32
     }
 
     /// What its options say about it, whoever comes.

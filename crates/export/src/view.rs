@@ -1,5 +1,6 @@
 //! One room, one door: an export as one caller sees it during one request.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -7,6 +8,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use comity_credential::{AuthStat, Credential, OpaqueAuth};
+use comity_idmap::{Caller, Unmapped};
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Handle, Listed, Listing,
     Name, Properties, Read, ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid,
@@ -19,7 +21,7 @@ use crate::{Barrier, Export, ExportId, Plan, Rules, SealedHandle, Visitor};
 pub(crate) struct Pass {
     export: Arc<Export>,
     rules: Arc<Rules>,
-    cred: Cred<Disk>,
+    caller: Caller,
 }
 
 impl Pass {
@@ -56,6 +58,9 @@ impl From<Status> for Refusal {
 pub struct View<'a> {
     plan: &'a Plan,
     pass: Arc<Pass>,
+    /// The object let in last and its attributes, where the cloak had to look at them: they are those
+    /// of this moment, and need not be asked for again.
+    admitted: Cell<Option<comity_vfs::Node<Disk>>>,
 }
 
 /// An object that this view has let in.
@@ -93,17 +98,22 @@ impl<'a> View<'a> {
         match door {
             Door::Handle(sealed) => {
                 let (id, handle) = plan.key().open(sealed)?;
-                let view = Self { plan, pass: admit(plan, visitor, credential, id)? };
-                Ok((view, Node(handle)))
+                let view = Self::of(plan, admit(plan, visitor, credential, id)?);
+                let node = view.let_in(handle)?;
+                Ok((view, node))
             }
             Door::Path(path) => {
                 let path = Path::new(std::ffi::OsStr::from_bytes(path));
                 let (export, below) = locate(plan, visitor, path)?;
-                let view = Self { plan, pass: admit(plan, visitor, credential, export.id())? };
+                let view = Self::of(plan, admit(plan, visitor, credential, export.id())?);
                 let node = view.walk(below)?;
                 Ok((view, node))
             }
         }
+    }
+
+    const fn of(plan: &'a Plan, pass: Arc<Pass>) -> Self {
+        Self { plan, pass, admitted: Cell::new(None) }
     }
 
     /// Lets another handle of the same request in.
@@ -112,7 +122,7 @@ impl<'a> View<'a> {
     /// [`Status::BadHandle`]; [`Status::XDev`] if it belongs to another export.
     pub fn admit(&self, sealed: &[u8]) -> Result<Node> {
         let (id, handle) = self.plan.key().open(sealed)?;
-        if id == self.export_id() { Ok(Node(handle)) } else { Err(Status::XDev) }
+        if id == self.export_id() { self.let_in(handle) } else { Err(Status::XDev) }
     }
 
     /// A node's handle, ready to travel.
@@ -154,7 +164,10 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn getattr(&self, node: &Node) -> Result<Attr<Wire>> {
-        Ok(self.attr_out(self.fs().getattr(&node.0)?))
+        match self.admitted.get() {
+            Some(admitted) if admitted.handle == node.0 => Ok(self.attr_out(admitted.attr)),
+            _ => Ok(self.attr_out(self.fs().getattr(&node.0)?)),
+        }
     }
 
     /// See [`Fs::setattr`].
@@ -168,7 +181,8 @@ impl<'a> View<'a> {
         guard: Option<Time>,
     ) -> Result<Change<Wire>> {
         let fs = self.writable()?;
-        Ok(self.change_out(fs.setattr(self.cred(), &node.0, &set_in(set), guard)?))
+        let set = self.set_in(set)?;
+        Ok(self.change_out(fs.setattr(self.cred(), &node.0, &set, guard)?))
     }
 
     /// See [`Fs::access`]; rights to change anything are missing where the export is read-only.
@@ -190,13 +204,13 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn lookup(&self, dir: &Node, name: &[u8]) -> Result<(Seen, Option<Attr<Wire>>)> {
         let (found, dir) = match name {
-            b"." | b".." => (self.dots(dir, name)?, None),
+            b"." | b".." => (self.seen(self.dots(dir, name)?), None),
             _ => {
                 let entry = self.fs().lookup(self.cred(), &dir.0, plain_name(name)?)?;
-                (entry.node, entry.dir)
+                (self.seen_or(entry.node, Status::NoEnt)?, entry.dir)
             }
         };
-        Ok((self.seen(found), dir.map(|attr| self.attr_out(attr))))
+        Ok((found, dir.map(|attr| self.attr_out(attr))))
     }
 
     /// See [`Fs::readlink`].
@@ -239,11 +253,14 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn create(&self, dir: &Node, name: &[u8], how: &Create<Wire>) -> Result<SeenMade> {
         let how = match how {
-            Create::Unchecked(set) => Create::Unchecked(set_in(set)),
-            Create::Guarded(set) => Create::Guarded(set_in(set)),
+            Create::Unchecked(set) => Create::Unchecked(self.set_in(set)?),
+            Create::Guarded(set) => Create::Guarded(self.set_in(set)?),
             Create::Exclusive(verifier) => Create::Exclusive(*verifier),
         };
-        self.make(name, |fs, name| fs.create(self.cred(), &dir.0, name, &how))
+        self.make(name, |fs, name| {
+            self.not_onto_hidden(dir, name)?;
+            fs.create(self.cred(), &dir.0, name, &how)
+        })
     }
 
     /// See [`Fs::mkdir`].
@@ -251,7 +268,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn mkdir(&self, dir: &Node, name: &[u8], set: &SetAttr<Wire>) -> Result<SeenMade> {
-        self.make(name, |fs, name| fs.mkdir(self.cred(), &dir.0, name, &set_in(set)))
+        let set = self.set_in(set)?;
+        self.make(name, |fs, name| fs.mkdir(self.cred(), &dir.0, name, &set))
     }
 
     /// See [`Fs::symlink`].
@@ -265,7 +283,8 @@ impl<'a> View<'a> {
         target: &[u8],
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
-        self.make(name, |fs, name| fs.symlink(self.cred(), &dir.0, name, target, &set_in(set)))
+        let set = self.set_in(set)?;
+        self.make(name, |fs, name| fs.symlink(self.cred(), &dir.0, name, target, &set))
     }
 
     /// See [`Fs::mknod`].
@@ -279,7 +298,8 @@ impl<'a> View<'a> {
         special: Special,
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
-        self.make(name, |fs, name| fs.mknod(self.cred(), &dir.0, name, special, &set_in(set)))
+        let set = self.set_in(set)?;
+        self.make(name, |fs, name| fs.mknod(self.cred(), &dir.0, name, special, &set))
     }
 
     /// See [`Fs::remove`].
@@ -288,7 +308,9 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn remove(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
         let fs = self.writable()?;
-        Ok(self.change_out(fs.remove(self.cred(), &dir.0, entry_name(name, REMOVED)?)?))
+        let name = entry_name(name, REMOVED)?;
+        self.not_hidden(dir, name)?;
+        Ok(self.change_out(fs.remove(self.cred(), &dir.0, name)?))
     }
 
     /// See [`Fs::rmdir`].
@@ -297,7 +319,9 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn rmdir(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
         let fs = self.writable()?;
-        Ok(self.change_out(fs.rmdir(self.cred(), &dir.0, entry_name(name, REMOVED_AS_DIR)?)?))
+        let name = entry_name(name, REMOVED_AS_DIR)?;
+        self.not_hidden(dir, name)?;
+        Ok(self.change_out(fs.rmdir(self.cred(), &dir.0, name)?))
     }
 
     /// See [`Fs::rename`].
@@ -312,6 +336,8 @@ impl<'a> View<'a> {
         let fs = self.writable()?;
         let from = (&source.0.0, entry_name(source.1, RENAMED)?);
         let to = (&target.0.0, entry_name(target.1, RENAMED)?);
+        self.not_hidden(source.0, from.1)?;
+        self.not_onto_hidden(target.0, to.1)?;
         let (source, target) = fs.rename(self.cred(), from, to)?;
         Ok((self.change_out(source), self.change_out(target)))
     }
@@ -328,7 +354,8 @@ impl<'a> View<'a> {
     }
 
     /// See [`Fs::readdir`]. Each entry comes with its object as the caller sees it, with
-    /// [`Listed::Nodes`]; as the file system sees it is not shown.
+    /// [`Listed::Nodes`]; as the file system sees it is not shown. Entries that the caller may not know
+    /// of are left out, and what they are judged by is what a listing with nodes fetches anyway.
     ///
     /// # Errors
     /// [`Status`].
@@ -339,7 +366,13 @@ impl<'a> View<'a> {
         wanted: Listed,
         visit: &mut VisitSeen<'_>,
     ) -> Result<Attr<Wire>> {
+        let cloaked = self.is_cloaked();
+        let wanted = if cloaked { Listed::Nodes } else { wanted };
         let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut |listing| {
+            let hidden = cloaked && !listing.node.is_some_and(|node| self.shows(&node.attr));
+            if hidden {
+                return ControlFlow::Continue(());
+            }
             let seen = listing.node.map(|node| self.seen(node));
             visit(&Listing { node: None, ..*listing }, seen)
         })?;
@@ -373,12 +406,70 @@ impl<'a> View<'a> {
         &**self.pass.export.fs()
     }
 
+    /// The file system, to change something in it: what was known of it is of yesterday then.
     fn writable(&self) -> Result<&dyn Fs> {
+        self.admitted.set(None);
         if self.rules().read_only { Err(Status::RoFs) } else { Ok(self.fs()) }
     }
 
     fn cred(&self) -> &Cred<Disk> {
-        &self.pass.cred
+        self.pass.caller.disk()
+    }
+
+    fn is_cloaked(&self) -> bool {
+        !self.rules().cloak.is_empty()
+    }
+
+    /// Whether the caller may know of an object with these attributes.
+    fn shows(&self, attr: &Attr<Disk>) -> bool {
+        self.rules().cloak.verdict(self.cred(), attr.uid, attr.gid, attr.mode).is_visible()
+    }
+
+    /// An object whose handle came off the wire. A hidden one does not exist: its handle is stale.
+    fn let_in(&self, handle: Handle) -> Result<Node> {
+        if self.is_cloaked() && handle != self.fs().root() {
+            let attr = self.fs().getattr(&handle)?;
+            if !self.shows(&attr) {
+                return Err(Status::Stale);
+            }
+            self.admitted.set(Some(comity_vfs::Node { handle, attr }));
+        }
+        Ok(Node(handle))
+    }
+
+    fn seen_or(&self, node: comity_vfs::Node<Disk>, otherwise: Status) -> Result<Seen> {
+        if self.is_cloaked() && !self.shows(&node.attr) {
+            Err(otherwise)
+        } else {
+            Ok(self.seen(node))
+        }
+    }
+
+    /// Refuses a name whose object the caller may not know of, as if it were not there.
+    fn not_hidden(&self, dir: &Node, name: Name<'_>) -> Result<()> {
+        if self.is_hidden(dir, name)? { Err(Status::NoEnt) } else { Ok(()) }
+    }
+
+    /// Refuses to put something in the place of an object that the caller may not know of: that it is
+    /// there cannot be kept secret then.
+    fn not_onto_hidden(&self, dir: &Node, name: Name<'_>) -> Result<()> {
+        if self.is_hidden(dir, name)? { Err(Status::Exist) } else { Ok(()) }
+    }
+
+    fn is_hidden(&self, dir: &Node, name: Name<'_>) -> Result<bool> {
+        if !self.is_cloaked() {
+            return Ok(false);
+        }
+        match self.fs().lookup(self.cred(), &dir.0, name) {
+            Ok(entry) => Ok(!self.shows(&entry.node.attr)),
+            Err(Status::NoEnt) => Ok(false),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// Attributes to set, as they are on disk.
+    fn set_in(&self, set: &SetAttr<Wire>) -> Result<SetAttr<Disk>> {
+        self.rules().ids.set_in(set).map_err(|Unmapped| Status::BadOwner)
     }
 
     fn make(
@@ -401,7 +492,7 @@ impl<'a> View<'a> {
     }
 
     /// Goes down from the export's root, as the server itself: what the caller may do with the
-    /// directory found is decided when it is used.
+    /// directory found is decided when it is used. What it may not know of is not there.
     fn walk(&self, below: &Path) -> Result<Node> {
         let server = Cred::new(Uid::new(0), Gid::new(0));
         let mut handle = self.fs().root();
@@ -412,7 +503,7 @@ impl<'a> View<'a> {
             if found.attr.file_type == FileType::Symlink {
                 return Err(Status::NotDir);
             }
-            handle = found.handle;
+            handle = self.seen_or(found, Status::NoEnt)?.node.0;
         }
         Ok(Node(handle))
     }
@@ -422,7 +513,10 @@ impl<'a> View<'a> {
     }
 
     fn change_out(&self, change: Change<Disk>) -> Change<Wire> {
-        change.map(|attr| self.attr_out(attr))
+        let before = change.before.filter(|attr| {
+            !(self.rules().no_client_cache && attr.file_type == FileType::Directory)
+        });
+        Change { before, ..change }.map(|attr| self.attr_out(attr))
     }
 
     /// Two exports of one file system are two file systems to a client, or it would share caches
@@ -431,13 +525,14 @@ impl<'a> View<'a> {
     fn attr_out(&self, attr: Attr<Disk>) -> Attr<Wire> {
         let id = u64::from(self.export_id().0);
         let fsid = attr.fsid ^ self.pass.export.fsid() ^ (id << 32 | id);
-        Attr { fsid, ..attr.with_ids(attr.uid.carried_over(), attr.gid.carried_over()) }
+        let seen = Attr { fsid, ..self.rules().ids.attr_out(&self.pass.caller, attr) };
+        if self.rules().no_client_cache && attr.file_type == FileType::Directory {
+            let nanoseconds = self.pass.export.moment_nanoseconds();
+            let changed = |time| Time { nanoseconds, ..time };
+            return Attr { mtime: changed(seen.mtime), ctime: changed(seen.ctime), ..seen };
+        }
+        seen
     }
-}
-
-/// Ids to be set, as they are on disk.
-fn set_in(set: &SetAttr<Wire>) -> SetAttr<Disk> {
-    set.with_ids(set.uid.map(Uid::carried_over), set.gid.map(Gid::carried_over))
 }
 
 /// What is said of `.` and of `..` where the name of an entry is asked for.
@@ -484,8 +579,11 @@ fn admit(
     if !rules.flavors.contains(&claimed.flavor()) {
         return Err(Refusal::Denied(AuthStat::TooWeak));
     }
-    let cred = rules.squash.admit(&claimed, &rules.anonymous);
-    let pass = Pass { export: Arc::clone(export), rules: Arc::clone(rules), cred };
+    let caller = match &claimed {
+        Credential::None => rules.ids.nobody(),
+        Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
+    };
+    let pass = Pass { export: Arc::clone(export), rules: Arc::clone(rules), caller };
     let pass = Arc::new(pass);
     visitor.keep(plan.generation(), credential, &pass);
     Ok(pass)

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use comity_backend::{Memory, MemoryOptions};
 use comity_credential::{AuthStat, Flavor, OpaqueAuth};
 use comity_export::{
-    Client, Door, Export, ExportId, HandleKey, Node, Plan, Refusal, Rules, Squash, View, Visitor,
+    Client, Door, Export, ExportId, HandleKey, Ids, Node, Plan, Refusal, Rules, Squash, View,
+    Visitor,
 };
 use comity_rpc::AuthSys;
 use comity_vfs::{
@@ -124,14 +125,14 @@ fn the_squashed_act_as_the_anonymous_user() {
         (Squash::None, 0, 0),
         (Squash::All, 7, 65_534),
     ] {
-        let plan = everybody(Rules { squash, ..writable() });
+        let plan = everybody(Rules { ids: Ids { squash, ..Ids::default() }, ..writable() });
         let (view, root) = enter(&plan, &visitor("10.0.0.1:700"), uid, "/srv").unwrap();
         let file = made_file(&view, &root, b"f");
         let attr = view.getattr(&file).unwrap();
         assert_eq!((attr.uid, attr.gid), (Uid::new(owner), Gid::new(owner)), "{squash:?} {uid}");
     }
     let anonymous = Cred::new(Uid::new(150), Gid::new(100));
-    let plan = everybody(Rules { anonymous, ..writable() });
+    let plan = everybody(Rules { ids: Ids { anonymous, ..Ids::default() }, ..writable() });
     let (view, root) = enter(&plan, &visitor("10.0.0.1:700"), 0, "/srv").unwrap();
     let attr = view.getattr(&made_file(&view, &root, b"f")).unwrap();
     assert_eq!((attr.uid, attr.gid), (Uid::new(150), Gid::new(100)));

@@ -5,7 +5,7 @@ use comity_vfs::Status;
 /// for gets the one that makes a client do the right thing.
 pub(crate) const fn nfsstat3(status: Status) -> Nfsstat3 {
     match status {
-        Status::Perm => Nfsstat3::Perm,
+        Status::Perm | Status::BadOwner => Nfsstat3::Perm,
         Status::NoEnt => Nfsstat3::NoEnt,
         Status::Io => Nfsstat3::Io,
         Status::NxIo | Status::NoData => Nfsstat3::NxIo,

@@ -69,6 +69,8 @@ pub enum Status {
     NoXattr,
     /// The extended attribute is too big (RFC 8276).
     XattrTooBig,
+    /// The owner or group to be set has no id on this side.
+    BadOwner,
     /// The file's data ends before the offset asked for (SEEK, RFC 7862, 15.11).
     NoData,
 }
@@ -107,6 +109,7 @@ impl fmt::Display for Status {
             Self::Locked => "byte range is locked",
             Self::NoXattr => "no such extended attribute",
             Self::XattrTooBig => "extended attribute too big",
+            Self::BadOwner => "no id here for that owner",
             Self::NoData => "no data beyond the offset",
         })
     }

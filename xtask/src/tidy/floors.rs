@@ -31,11 +31,12 @@ const HOUSE: &[Room] = &[
     Room { name: "xdr", floor: 0, uses: These(&["xdr-derive"]) },
     Room { name: "xdr-derive", floor: 0, uses: These(&[]) },
     Room { name: "vfs", floor: 0, uses: These(&[]) },
+    Room { name: "ranges", floor: 0, uses: These(&[]) },
     // words
     Room { name: "rpc", floor: 1, uses: These(&["xdr"]) },
     Room { name: "proto", floor: 1, uses: These(&["xdr"]) },
-    Room { name: "idmap", floor: 1, uses: These(&["vfs"]) },
-    Room { name: "cloak", floor: 1, uses: These(&["vfs"]) },
+    Room { name: "idmap", floor: 1, uses: These(&["vfs", "ranges"]) },
+    Room { name: "cloak", floor: 1, uses: These(&["vfs", "ranges"]) },
     // identity
     Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr"]) },
     // rules

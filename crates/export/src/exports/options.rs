@@ -1,7 +1,9 @@
 use super::table::{Argument, Choice, Draft, Effect, OPTIONS, Verdict};
 use crate::finding::Findings;
 use crate::offer::Terms;
-use crate::{Place, Squash};
+use comity_idmap::Squash;
+
+use crate::Place;
 
 /// An option as it was written.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ pub(crate) fn terms(defaults: &[Given], own: &[Given], findings: &mut Findings) 
             fine = false;
         }
     }
-    draft.terms.rules.squash = match (draft.all_squash, draft.root_squash) {
+    draft.terms.rules.ids.squash = match (draft.all_squash, draft.root_squash) {
         (true, _) => Squash::All,
         (false, true) => Squash::Root,
         (false, false) => Squash::None,

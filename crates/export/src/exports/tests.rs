@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::table::{Argument, OPTIONS, Verdict};
 use crate::finding::Findings;
 use crate::offer::{Declaration, Escaped, Fsid, Offer, Settings, Terms};
-use crate::{Client, Place, Rules, Severity, Squash, limits};
+use comity_idmap::{Ids, Squash};
+
+use crate::{Client, Place, Rules, Severity, limits};
 
 fn parse(text: &[u8]) -> (Vec<Declaration>, Vec<crate::Finding>) {
     let mut findings = Findings::default();
@@ -45,10 +47,10 @@ fn the_example_of_exports_5_is_read() {
     let read = fine(text);
     assert_eq!(read.len(), 8);
     assert_eq!(clients(&read[0]), ["master", "trusty"]);
-    assert_eq!(read[0].offers[1].terms.rules.squash, Squash::None);
+    assert_eq!(read[0].offers[1].terms.rules.ids.squash, Squash::None);
     let joe = &read[3].offers[0].terms.rules;
-    assert_eq!(joe.anonymous, Cred::new(Uid::new(150), Gid::new(100)));
-    assert_eq!(joe.squash, Squash::All);
+    assert_eq!(joe.ids.anonymous, Cred::new(Uid::new(150), Gid::new(100)));
+    assert_eq!(joe.ids.squash, Squash::All);
     let www: Vec<bool> = read[5].offers.iter().map(|o| o.terms.rules.read_only).collect();
     assert_eq!(www, [false, false, true], "own options come before the default ones");
     assert_eq!(clients(&read[6]), ["2001:db8:9:e54::/64", "192.0.2.0/24"]);
@@ -133,10 +135,10 @@ fn a_line_that_is_wrong_takes_no_other_with_it() {
 #[test]
 fn options_do_what_they_say() {
     assert_eq!(terms("").rules, Rules::default());
-    assert_eq!(terms("no_root_squash,all_squash").rules.squash, Squash::All);
-    assert_eq!(terms("all_squash,no_root_squash").rules.squash, Squash::All);
-    assert_eq!(terms("no_root_squash").rules.squash, Squash::None);
-    assert_eq!(terms("anonuid=-2").rules.anonymous.uid, Uid::new(4_294_967_294));
+    assert_eq!(terms("no_root_squash,all_squash").rules.ids.squash, Squash::All);
+    assert_eq!(terms("all_squash,no_root_squash").rules.ids.squash, Squash::All);
+    assert_eq!(terms("no_root_squash").rules.ids.squash, Squash::None);
+    assert_eq!(terms("anonuid=-2").rules.ids.anonymous.uid, Uid::new(4_294_967_294));
     assert_eq!(terms("sec=none:sys").rules.flavors, [Flavor::NONE, Flavor::SYS]);
     assert!(!terms("async").rules.sync && !terms("insecure").rules.secure);
     assert!(!terms("nordirplus").rules.readdirplus);
@@ -148,8 +150,8 @@ fn options_do_what_they_say() {
     assert_eq!(terms("mp=/m").settings.mount_point, Some("/m".into()));
     let over = fine("/a -all_squash,ro,anonuid=5 h(no_all_squash,rw)");
     let rules = &over[0].offers[0].terms.rules;
-    assert!(rules.squash == Squash::Root && !rules.read_only);
-    assert_eq!(rules.anonymous.uid, Uid::new(5));
+    assert!(rules.ids.squash == Squash::Root && !rules.read_only);
+    assert_eq!(rules.ids.anonymous.uid, Uid::new(5));
 }
 
 #[test]
@@ -245,9 +247,13 @@ fn rules() -> impl Strategy<Value = Rules> {
             sync,
             secure,
             readdirplus,
-            squash,
             flavors,
-            anonymous: Cred::new(Uid::new(uid), Gid::new(gid)),
+            ids: Ids {
+                squash,
+                anonymous: Cred::new(Uid::new(uid), Gid::new(gid)),
+                ..Ids::default()
+            },
+            ..Rules::default()
         },
     )
 }

@@ -1,0 +1,220 @@
+use comity_ranges::{Builder, Range, Ranges};
+use comity_vfs::{Cred, Disk, Gid, Mode, Side, Uid};
+
+use crate::{Entry, Mask, Owned};
+
+/// Bits by which the digits of a mode for group and others are shifted.
+const GROUP: u32 = 3;
+const OTHER: u32 = 0;
+
+/// The cloak entries of one export for one client, in the order in which they count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cloak {
+    users: Ranges<Numbered>,
+    groups: Ranges<Numbered>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Numbered {
+    entry: u32,
+    mask: Mask,
+}
+
+/// Whether a caller may know of a file, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The caller is the server's root.
+    Root,
+    /// No entry covers owner or group.
+    Uncovered,
+    /// The file is the caller's own.
+    Owner,
+    /// The mask of the entry with this number lets the caller see it.
+    Shown(u32),
+    /// The entry with this number hides it.
+    Hidden(u32),
+}
+
+impl Verdict {
+    /// Whether the caller may know of it.
+    #[must_use]
+    pub const fn is_visible(self) -> bool {
+        !matches!(self, Self::Hidden(_))
+    }
+}
+
+impl Cloak {
+    /// Takes the entries in order; returns also the numbers of those that earlier ones keep from ever
+    /// being met.
+    #[must_use]
+    pub fn new(entries: &[Entry]) -> (Self, Vec<u32>) {
+        let (mut users, mut groups) = (Builder::new(), Builder::new());
+        let mut shadowed = Vec::new();
+        for (number, entry) in (0_u32..).zip(entries) {
+            let table = match entry.owned {
+                Owned::ByUser => &mut users,
+                Owned::ByGroup => &mut groups,
+            };
+            if table.add(entry.ids, Numbered { entry: number, mask: entry.mask }).is_empty() {
+                shadowed.push(number);
+            }
+        }
+        (Self { users: users.build(), groups: groups.build() }, shadowed)
+    }
+
+    /// Whether there is nothing to decide.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.users.is_empty() && self.groups.is_empty()
+    }
+
+    /// Whether `caller`, in ids on disk, may know of a file with this owner, group and mode.
+    #[must_use]
+    #[inline]
+    pub fn verdict(
+        &self,
+        caller: &Cred<Disk>,
+        owner: Uid<Disk>,
+        group: Gid<Disk>,
+        mode: Mode,
+    ) -> Verdict {
+        if caller.is_root() {
+            return Verdict::Root;
+        }
+        let Some(first) = self.first(owner, group) else { return Verdict::Uncovered };
+        if caller.uid == owner {
+            return Verdict::Owner;
+        }
+        let class = if caller.is_member(group) { GROUP } else { OTHER };
+        if first.mask.shows(mode.bits(), class) {
+            Verdict::Shown(first.entry)
+        } else {
+            Verdict::Hidden(first.entry)
+        }
+    }
+
+    /// The first entry, of users and groups together, that covers a file.
+    #[inline]
+    fn first<S: Side>(&self, owner: Uid<S>, group: Gid<S>) -> Option<Numbered> {
+        let value = |found: Option<(Range, Numbered)>| found.map(|(_, numbered)| numbered);
+        let by_user = value(self.users.find(owner.number()));
+        let by_group = value(self.groups.find(group.number()));
+        match (by_user, by_group) {
+            (Some(user), Some(group)) => Some(if user.entry < group.entry { user } else { group }),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sign;
+    use proptest::prelude::*;
+
+    fn entry(owned: Owned, first: u32, last: u32, mask: &str) -> Entry {
+        Entry { owned, ids: Range { first, last }, mask: mask.parse().unwrap() }
+    }
+
+    fn cred(uid: u32, gid: u32, groups: &[u32]) -> Cred<Disk> {
+        Cred::new(Uid::new(uid), Gid::new(gid)).with_groups(groups.iter().copied().map(Gid::new))
+    }
+
+    fn visible(entries: &[Entry], caller: &Cred<Disk>, owner: u32, group: u32, mode: u32) -> bool {
+        let (cloak, _) = Cloak::new(entries);
+        cloak.verdict(caller, Uid::new(owner), Gid::new(group), Mode::new(mode)).is_visible()
+    }
+
+    #[test]
+    fn plus_000_shows_files_to_their_owners_alone() {
+        let all = [entry(Owned::ByUser, 0, u32::MAX, "+000")];
+        assert!(visible(&all, &cred(1000, 100, &[]), 1000, 100, 0o777));
+        assert!(!visible(&all, &cred(1001, 100, &[]), 1000, 100, 0o777));
+        assert!(visible(&all, &cred(0, 0, &[]), 1000, 100, 0));
+    }
+
+    #[test]
+    fn plus_070_shows_files_to_their_group_with_any_right() {
+        let all = [entry(Owned::ByUser, 1000, 1999, "+070")];
+        assert!(visible(&all, &cred(1, 2, &[100]), 1000, 100, 0o010));
+        assert!(!visible(&all, &cred(1, 2, &[100]), 1000, 100, 0o707));
+        assert!(!visible(&all, &cred(1, 2, &[]), 1000, 100, 0o777));
+        assert!(visible(&all, &cred(1, 2, &[]), 999, 100, 0));
+    }
+
+    #[test]
+    fn minus_004_shows_files_only_where_the_world_may_read() {
+        let all = [entry(Owned::ByUser, 0, 9999, "-004")];
+        assert!(visible(&all, &cred(1, 2, &[]), 1000, 100, 0o644));
+        assert!(!visible(&all, &cred(1, 2, &[]), 1000, 100, 0o641));
+        assert!(!visible(&all, &cred(1, 100, &[]), 1000, 100, 0o644), "no digit for the group");
+    }
+
+    #[test]
+    fn the_first_entry_of_users_and_groups_together_decides() {
+        let (hide, show) = ("+000", "+007");
+        let order = |a, b| {
+            let entries = [entry(Owned::ByGroup, 100, 100, a), entry(Owned::ByUser, 1000, 1000, b)];
+            visible(&entries, &cred(1, 2, &[]), 1000, 100, 0o644)
+        };
+        assert!(!order(hide, show));
+        assert!(order(show, hide));
+    }
+
+    #[test]
+    fn an_entry_that_can_never_be_met_is_told() {
+        let entries = [
+            entry(Owned::ByUser, 0, 99, "+000"),
+            entry(Owned::ByUser, 10, 20, "+007"),
+            entry(Owned::ByGroup, 10, 20, "+007"),
+        ];
+        assert_eq!(Cloak::new(&entries).1, [1]);
+    }
+
+    #[test]
+    fn masks_are_read_as_they_are_written() {
+        assert_eq!("-640".parse(), Ok(Mask { sign: Sign::All, bits: 0o640 }));
+        for bad in ["", "+", "070", "+08", "+0700", "+79", "+79a", "*000"] {
+            assert!(bad.parse::<Mask>().is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        /// The rule of docs/semantics.md, word for word.
+        #[test]
+        fn the_verdict_is_that_of_the_written_rule(
+            entries in proptest::collection::vec(
+                (any::<bool>(), 0..6_u32, 0..4_u32, any::<bool>(), 0..0o1000_u16),
+                0..6,
+            ),
+            caller in (0..6_u32, 0..6_u32, proptest::collection::vec(0..6_u32, 0..3)),
+            owner in 0..6_u32, group in 0..6_u32, mode in 0..0o1000_u32,
+        ) {
+            let entries: Vec<_> = entries.into_iter().map(|(user, first, more, plus, bits)| Entry {
+                owned: if user { Owned::ByUser } else { Owned::ByGroup },
+                ids: Range { first, last: first + more },
+                mask: Mask { sign: if plus { Sign::Any } else { Sign::All }, bits },
+            }).collect();
+            let caller = cred(caller.0, caller.1, &caller.2);
+            let first = entries.iter().find(|entry| entry.ids.covers(match entry.owned {
+                Owned::ByUser => owner,
+                Owned::ByGroup => group,
+            }));
+            let expected = match first {
+                _ if caller.uid.number() == 0 => true,
+                None => true,
+                _ if caller.uid.number() == owner => true,
+                Some(entry) => {
+                    let member = caller.is_member(Gid::new(group));
+                    let digit = |of: u32| if member { of / 8 % 8 } else { of % 8 };
+                    let (bits, mode) = (digit(u32::from(entry.mask.bits)), digit(mode));
+                    match entry.mask.sign {
+                        Sign::Any => mode & bits != 0,
+                        Sign::All => bits != 0 && mode & bits == bits,
+                    }
+                }
+            };
+            prop_assert_eq!(visible(&entries, &caller, owner, group, mode), expected);
+        }
+    }
+}

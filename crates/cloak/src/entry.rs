@@ -1,0 +1,82 @@
+use std::fmt;
+use std::str::FromStr;
+
+use comity_ranges::Range;
+
+/// Which of a file's two ids an entry looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Owned {
+    /// Its owner.
+    ByUser,
+    /// Its group.
+    ByGroup,
+}
+
+/// Files whose owner or group lies in a range are cloaked, but for those whom the mask lets see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// Which id is looked at.
+    pub owned: Owned,
+    /// Server ids.
+    pub ids: Range,
+    /// Who sees the files all the same.
+    pub mask: Mask,
+}
+
+/// Whether any of the mask's bits is enough, or all are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sign {
+    /// `+`: any.
+    Any,
+    /// `-`: all, and at least one must be named.
+    All,
+}
+
+/// A sign and three octal digits for owner, group and others, as in a file's mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Mask {
+    /// Any or all.
+    pub sign: Sign,
+    /// Nine bits.
+    pub bits: u16,
+}
+
+/// A mask that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a mask is + or - and three octal digits, like +070")]
+pub struct BadMask;
+
+impl Mask {
+    /// Whether a caller of the class that stands `shift` bits up sees a file of this mode.
+    pub(crate) const fn shows(self, mode: u32, shift: u32) -> bool {
+        let bits = (self.bits as u32 >> shift) & 7;
+        let mode = (mode >> shift) & 7;
+        match self.sign {
+            Sign::Any => mode & bits != 0,
+            Sign::All => bits != 0 && mode & bits == bits,
+        }
+    }
+}
+
+impl FromStr for Mask {
+    type Err = BadMask;
+
+    fn from_str(text: &str) -> Result<Self, BadMask> {
+        let (sign, digits) = match text.split_at_checked(1) {
+            Some(("+", digits)) => (Sign::Any, digits),
+            Some(("-", digits)) => (Sign::All, digits),
+            _ => return Err(BadMask),
+        };
+        if digits.len() != 3 || !digits.bytes().all(|digit| matches!(digit, b'0'..=b'7')) {
+            return Err(BadMask);
+        }
+        u16::from_str_radix(digits, 8).map(|bits| Self { sign, bits }).map_err(|_| BadMask)
+    }
+}
+
+impl fmt::Display for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.sign == Sign::Any { '+' } else { '-' };
+        write!(f, "{sign}{:03o}", self.bits)
+    }
+}

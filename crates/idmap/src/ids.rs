@@ -1,0 +1,226 @@
+use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wire};
+
+use crate::squash::NO_ID;
+use crate::{IdMap, Inverse, MapDefault, Squash, Step};
+
+/// How the ids of one domain stand for those on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ids {
+    /// Whose ids are replaced before anything else.
+    pub squash: Squash,
+    /// As whom the replaced act.
+    pub anonymous: Cred<Disk>,
+    /// Users.
+    pub users: IdMap,
+    /// Groups.
+    pub groups: IdMap,
+    /// What becomes of a user in no range, if there are any ranges for users; so for groups.
+    pub default: MapDefault,
+}
+
+/// The call is refused: its user or group is in no range of a domain that denies those.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// The user.
+    #[error("uid {0} is in no range")]
+    User(Uid<Wire>),
+    /// The primary group.
+    #[error("gid {0} is in no range")]
+    Group(Gid<Wire>),
+}
+
+/// The domain has no id for an owner that was to be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the domain has no id for that owner")]
+pub struct Unmapped;
+
+/// A caller on both sides of the border. What it owns it always sees as its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    wire: Option<(Uid<Wire>, Gid<Wire>)>,
+    disk: Cred<Disk>,
+}
+
+impl Caller {
+    /// Under which ids it acts.
+    #[must_use]
+    pub const fn disk(&self) -> &Cred<Disk> {
+        &self.disk
+    }
+}
+
+impl Default for Ids {
+    /// root_squash to 65534, and no ranges.
+    fn default() -> Self {
+        Self {
+            squash: Squash::Root,
+            anonymous: Cred::new(Uid::new(65_534), Gid::new(65_534)),
+            users: IdMap::empty(),
+            groups: IdMap::empty(),
+            default: MapDefault::Squash,
+        }
+    }
+}
+
+impl Ids {
+    /// As whom somebody acts who did not say who it is.
+    #[must_use]
+    pub fn nobody(&self) -> Caller {
+        Caller { wire: None, disk: self.anonymous.clone() }
+    }
+
+    /// As whom somebody acts who says it is `wire`. A supplementary group in no range is dropped, unless
+    /// ids pass: it never becomes the anonymous group.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub fn admit(&self, wire: &Cred<Wire>) -> Result<Caller, Denied> {
+        let uid = self.user_in(wire.uid).ok_or(Denied::User(wire.uid))?;
+        if self.squash == Squash::All {
+            return Ok(Caller { wire: Some((wire.uid, wire.gid)), ..self.nobody() });
+        }
+        let gid = self.group_in(wire.gid).ok_or(Denied::Group(wire.gid))?;
+        let groups = wire.groups.iter().filter_map(|&gid| self.supplementary_in(gid));
+        let disk = Cred::new(uid, gid).with_groups(groups);
+        Ok(Caller { wire: Some((wire.uid, wire.gid)), disk })
+    }
+
+    /// Attributes as they are shown to a caller.
+    #[must_use]
+    pub fn attr_out(&self, caller: &Caller, attr: Attr<Disk>) -> Attr<Wire> {
+        attr.with_ids(self.user_out(caller, attr.uid), self.group_out(caller, attr.gid))
+    }
+
+    /// Attributes to be set as they are on disk.
+    ///
+    /// # Errors
+    /// [`Unmapped`] if the domain has no id for the owner or group: it never becomes somebody else's.
+    pub fn set_in(&self, set: &SetAttr<Wire>) -> Result<SetAttr<Disk>, Unmapped> {
+        let uid = set.uid.map(|uid| self.owner_in(uid)).transpose()?;
+        let gid = set.gid.map(|gid| self.owner_group_in(gid)).transpose()?;
+        Ok(set.with_ids(uid, gid))
+    }
+
+    /// An ACL as it is shown to a caller.
+    #[must_use]
+    pub fn acl_out(&self, caller: &Caller, acl: &Acl<Disk>) -> Acl<Wire> {
+        let entry = |entry: &AclEntry<Disk>| AclEntry {
+            tag: match entry.tag {
+                AclTag::User(uid) => AclTag::User(self.user_out(caller, uid)),
+                AclTag::Group(gid) => AclTag::Group(self.group_out(caller, gid)),
+                AclTag::UserObj => AclTag::UserObj,
+                AclTag::GroupObj => AclTag::GroupObj,
+                AclTag::Mask => AclTag::Mask,
+                AclTag::Other => AclTag::Other,
+            },
+            permissions: entry.permissions,
+        };
+        Acl { entries: acl.entries.iter().map(entry).collect() }
+    }
+
+    /// An ACL to be set as it is on disk.
+    ///
+    /// # Errors
+    /// [`Unmapped`] if the domain has no id for somebody named in it.
+    pub fn acl_in(&self, acl: &Acl<Wire>) -> Result<Acl<Disk>, Unmapped> {
+        let entry = |entry: &AclEntry<Wire>| {
+            let tag = match entry.tag {
+                AclTag::User(uid) => AclTag::User(self.owner_in(uid)?),
+                AclTag::Group(gid) => AclTag::Group(self.owner_group_in(gid)?),
+                AclTag::UserObj => AclTag::UserObj,
+                AclTag::GroupObj => AclTag::GroupObj,
+                AclTag::Mask => AclTag::Mask,
+                AclTag::Other => AclTag::Other,
+            };
+            Ok(AclEntry { tag, permissions: entry.permissions })
+        };
+        Ok(Acl { entries: acl.entries.iter().map(entry).collect::<Result<_, _>>()? })
+    }
+
+    /// By which number a user on disk is shown to a caller.
+    #[must_use]
+    #[inline]
+    pub fn user_out(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
+        match caller.wire {
+            Some((own, _)) if self.users_mapped() && caller.disk.uid == uid => own,
+            _ => Uid::new(self.out(&self.users, uid.number(), self.anonymous.uid.number())),
+        }
+    }
+
+    /// By which number a group on disk is shown to a caller.
+    #[must_use]
+    #[inline]
+    pub fn group_out(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
+        match caller.wire {
+            Some((_, own)) if self.groups_mapped() && caller.disk.gid == gid => own,
+            _ => Gid::new(self.out(&self.groups, gid.number(), self.anonymous.gid.number())),
+        }
+    }
+
+    fn users_mapped(&self) -> bool {
+        !self.users.is_empty()
+    }
+
+    fn groups_mapped(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    fn user_in(&self, uid: Uid<Wire>) -> Option<Uid<Disk>> {
+        let anonymous = self.anonymous.uid.number();
+        self.acting_in(&self.users, uid.number(), anonymous).map(Uid::new)
+    }
+
+    fn group_in(&self, gid: Gid<Wire>) -> Option<Gid<Disk>> {
+        let anonymous = self.anonymous.gid.number();
+        self.acting_in(&self.groups, gid.number(), anonymous).map(Gid::new)
+    }
+
+    /// The id somebody acts under; none if that is denied.
+    fn acting_in(&self, map: &IdMap, wire: u32, anonymous: u32) -> Option<u32> {
+        if self.squash.replaces(wire) {
+            return Some(anonymous);
+        }
+        match (map.to_disk(wire), self.default) {
+            (Step::Mapped { disk, .. }, _) => Some(disk),
+            (Step::Uncovered, _) if map.is_empty() => Some(wire),
+            (Step::Uncovered, MapDefault::Pass) => Some(wire),
+            (Step::Uncovered, MapDefault::Squash) => Some(anonymous),
+            (Step::Uncovered, MapDefault::Deny) => None,
+        }
+    }
+
+    fn supplementary_in(&self, gid: Gid<Wire>) -> Option<Gid<Disk>> {
+        if self.squash.replaces(gid.number()) {
+            return Some(self.anonymous.gid);
+        }
+        self.owner_group_in(gid).ok()
+    }
+
+    fn owner_in(&self, uid: Uid<Wire>) -> Result<Uid<Disk>, Unmapped> {
+        self.set_one(&self.users, uid.number()).map(Uid::new)
+    }
+
+    fn owner_group_in(&self, gid: Gid<Wire>) -> Result<Gid<Disk>, Unmapped> {
+        self.set_one(&self.groups, gid.number()).map(Gid::new)
+    }
+
+    fn set_one(&self, map: &IdMap, wire: u32) -> Result<u32, Unmapped> {
+        match map.to_disk(wire) {
+            _ if wire == NO_ID => Err(Unmapped),
+            Step::Mapped { disk, .. } => Ok(disk),
+            Step::Uncovered if map.is_empty() || self.default == MapDefault::Pass => Ok(wire),
+            Step::Uncovered => Err(Unmapped),
+        }
+    }
+
+    fn out(&self, map: &IdMap, disk: u32, anonymous: u32) -> u32 {
+        if map.is_empty() {
+            return disk;
+        }
+        match map.to_wire(disk) {
+            Inverse::Shown { wire, .. } => wire,
+            Inverse::Unreached if self.default == MapDefault::Pass => disk,
+            Inverse::Unreached => anonymous,
+        }
+    }
+}

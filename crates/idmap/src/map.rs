@@ -1,0 +1,268 @@
+use comity_ranges::{Builder, Range, Ranges};
+
+/// Client ids that are server ids: one to one if both ranges are as long, all to one if `disk` is a
+/// single id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// The client's ids.
+    pub wire: Range,
+    /// The server's.
+    pub disk: Range,
+}
+
+/// What becomes of an id in no range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MapDefault {
+    /// It becomes the anonymous one.
+    #[default]
+    Squash,
+    /// It stays what it is.
+    Pass,
+    /// Calls under it are refused.
+    Deny,
+}
+
+/// Why rules cannot stand together, or one cannot stand at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// Neither one to one nor all to one.
+    #[error("{} client ids cannot be {} server ids: give as many, or a single one", .0.wire.count(), .0.disk.count())]
+    Lengths(Rule),
+    /// Two rules lead to one server id: it could not be shown to the client.
+    #[error("server ids {ids} are the target of another range too")]
+    Ambiguous {
+        /// The ids in question.
+        ids: Range,
+        /// The number of the earlier rule.
+        earlier: u32,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Forward {
+    wire_first: u32,
+    disk: Range,
+    rule: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Backward {
+    disk_first: u32,
+    wire_first: u32,
+    all_to_one: bool,
+    rule: u32,
+}
+
+/// Collects the rules of one map, in the order in which they count.
+#[derive(Debug, Clone, Default)]
+pub struct IdMapBuilder {
+    forward: Builder<Forward>,
+    inverse: Builder<Backward>,
+    rules: u32,
+}
+
+/// A map of ids and its inverse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdMap {
+    forward: Ranges<Forward>,
+    inverse: Ranges<Backward>,
+}
+
+/// What a map says about a client's id, with the number of the rule that says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It is this server id.
+    Mapped {
+        /// That id.
+        disk: u32,
+        /// By this rule.
+        rule: u32,
+    },
+    /// No rule covers it.
+    Uncovered,
+}
+
+/// What a map says about a server's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inverse {
+    /// It is this client id: the one, or the lowest of those that become it.
+    Shown {
+        /// That id.
+        wire: u32,
+        /// By this rule.
+        rule: u32,
+    },
+    /// No rule leads to it.
+    Unreached,
+}
+
+impl IdMapBuilder {
+    /// Adds a rule behind all others and returns the part of its client ids that is left to it: none,
+    /// if earlier rules cover all of them.
+    ///
+    /// # Errors
+    /// [`Conflict`]; the rule is then not added.
+    pub fn add(&mut self, rule: Rule) -> Result<Vec<Range>, Conflict> {
+        let all_to_one = rule.disk.count() == 1;
+        if !all_to_one && rule.wire.count() != rule.disk.count() {
+            return Err(Conflict::Lengths(rule));
+        }
+        let left = self.forward.left(rule.wire);
+        let targets = targets(rule, all_to_one, &left);
+        if let Some((ids, earlier)) =
+            targets.iter().find_map(|&(target, _)| self.inverse.within(target).next())
+        {
+            return Err(Conflict::Ambiguous { ids, earlier: earlier.rule });
+        }
+        let number = self.rules;
+        self.rules += 1;
+        for (target, wire_first) in targets {
+            let disk_first = target.first;
+            let entry = Backward { disk_first, wire_first, all_to_one, rule: number };
+            self.inverse.add(target, entry);
+        }
+        let entry = Forward { wire_first: rule.wire.first, disk: rule.disk, rule: number };
+        Ok(self.forward.add(rule.wire, entry))
+    }
+
+    /// The finished map.
+    #[must_use]
+    pub fn build(self) -> IdMap {
+        IdMap { forward: self.forward.build(), inverse: self.inverse.build() }
+    }
+}
+
+/// The server ids that the client ids left to a rule become, each stretch with its first client id.
+fn targets(rule: Rule, all_to_one: bool, left: &[Range]) -> Vec<(Range, u32)> {
+    if all_to_one {
+        return left.first().map(|part| (rule.disk, part.first)).into_iter().collect();
+    }
+    let shift = |number: u32| rule.disk.first + (number - rule.wire.first);
+    let target = |part: &Range| Range { first: shift(part.first), last: shift(part.last) };
+    left.iter().map(|part| (target(part), part.first)).collect()
+}
+
+impl IdMap {
+    /// Without any rule.
+    #[must_use]
+    pub fn empty() -> Self {
+        IdMapBuilder::default().build()
+    }
+
+    /// Whether there is no rule.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.forward.is_empty()
+    }
+
+    /// What a client's id is on the server.
+    #[must_use]
+    #[inline]
+    pub fn to_disk(&self, wire: u32) -> Step {
+        match self.forward.find(wire) {
+            None => Step::Uncovered,
+            Some((_, Forward { wire_first, disk, rule })) => {
+                let offset = if disk.first == disk.last { 0 } else { wire - wire_first };
+                Step::Mapped { disk: disk.first + offset, rule }
+            }
+        }
+    }
+
+    /// By which id a server's id is shown to the client.
+    #[must_use]
+    #[inline]
+    pub fn to_wire(&self, disk: u32) -> Inverse {
+        match self.inverse.find(disk) {
+            None => Inverse::Unreached,
+            Some((_, Backward { disk_first, wire_first, all_to_one, rule })) => {
+                let offset = if all_to_one { 0 } else { disk - disk_first };
+                Inverse::Shown { wire: wire_first + offset, rule }
+            }
+        }
+    }
+
+    /// The server ids that client ids become.
+    pub fn disk_ranges(&self) -> impl Iterator<Item = Range> + '_ {
+        self.inverse.iter().map(|(range, _)| range)
+    }
+
+    /// The client ids that are mapped.
+    pub fn wire_ranges(&self) -> impl Iterator<Item = Range> + '_ {
+        self.forward.iter().map(|(range, _)| range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rule(wire: (u32, u32), disk: (u32, u32)) -> Rule {
+        let range = |(first, last)| Range { first, last };
+        Rule { wire: range(wire), disk: range(disk) }
+    }
+
+    fn map(rules: &[Rule]) -> IdMap {
+        let mut builder = IdMapBuilder::default();
+        for &rule in rules {
+            builder.add(rule).unwrap();
+        }
+        builder.build()
+    }
+
+    #[test]
+    fn ids_go_over_and_come_back() {
+        let map = map(&[rule((1000, 1999), (51_000, 51_999)), rule((0, 99), (60_000, 60_000))]);
+        assert_eq!(map.to_disk(1005), Step::Mapped { disk: 51_005, rule: 0 });
+        assert_eq!(map.to_wire(51_005), Inverse::Shown { wire: 1005, rule: 0 });
+        assert_eq!(map.to_disk(7), Step::Mapped { disk: 60_000, rule: 1 });
+        assert_eq!(map.to_wire(60_000), Inverse::Shown { wire: 0, rule: 1 });
+        assert_eq!(map.to_disk(2000), Step::Uncovered);
+        assert_eq!(map.to_wire(1005), Inverse::Unreached);
+    }
+
+    #[test]
+    fn the_first_rule_in_order_counts_and_leaves_the_rest_to_the_next() {
+        let map = map(&[rule((10, 19), (110, 119)), rule((0, 29), (200, 229))]);
+        assert_eq!(map.to_disk(15), Step::Mapped { disk: 115, rule: 0 });
+        assert_eq!(map.to_disk(25), Step::Mapped { disk: 225, rule: 1 });
+        assert_eq!(map.to_wire(215), Inverse::Unreached);
+        assert_eq!(map.to_wire(225), Inverse::Shown { wire: 25, rule: 1 });
+    }
+
+    #[test]
+    fn lengths_that_differ_are_refused() {
+        let uneven = rule((0, 9), (100, 108));
+        assert_eq!(IdMapBuilder::default().add(uneven), Err(Conflict::Lengths(uneven)));
+    }
+
+    #[test]
+    fn one_server_id_may_not_be_the_target_of_two_rules() {
+        let mut builder = IdMapBuilder::default();
+        builder.add(rule((0, 9), (100, 109))).unwrap();
+        let ids = Range { first: 105, last: 109 };
+        let found = builder.add(rule((50, 59), (105, 114)));
+        assert_eq!(found, Err(Conflict::Ambiguous { ids, earlier: 0 }));
+        let found = builder.add(rule((50, 59), (109, 109)));
+        assert_eq!(found, Err(Conflict::Ambiguous { ids: Range::single(109), earlier: 0 }));
+    }
+
+    proptest! {
+        #[test]
+        fn inside_one_to_one_ranges_there_and_back_is_the_identity(
+            starts in proptest::collection::vec((0..1000_u32, 0..1000_u32, 1..50_u32), 1..9),
+        ) {
+            let mut builder = IdMapBuilder::default();
+            for (wire, disk, count) in starts {
+                let rule = rule((wire, wire + count), (5000 + disk, 5000 + disk + count));
+                let _ = builder.add(rule);
+            }
+            let map = builder.build();
+            for wire in 0..1100 {
+                if let Step::Mapped { disk, rule } = map.to_disk(wire) {
+                    prop_assert_eq!(map.to_wire(disk), Inverse::Shown { wire, rule });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Ranges of numbers with values: the first that covers a number wins.
+//!
+//! **Answers:** which value does the first range have that covers this number; in a time that does not
+//! grow with the count of ranges while they are spread evenly, and as its logarithm at worst.
+//!
+//! **May not know:** what the numbers or values are.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Numbers from `first` to `last`, both among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// The lowest.
+    pub first: u32,
+    /// The highest, not below the lowest.
+    pub last: u32,
+}
+
+impl Range {
+    /// The range of a single number.
+    #[must_use]
+    pub const fn single(number: u32) -> Self {
+        Self { first: number, last: number }
+    }
+
+    /// Whether `number` lies in it.
+    #[must_use]
+    pub const fn covers(self, number: u32) -> bool {
+        self.first <= number && number <= self.last
+    }
+
+    /// How many numbers it holds: 1 to 2^32.
+    #[must_use]
+    pub const fn count(self) -> u64 {
+        self.last as u64 - self.first as u64 + 1
+    }
+
+    /// The numbers that lie in both.
+    #[must_use]
+    pub fn common(self, other: Self) -> Option<Self> {
+        let common = Self { first: self.first.max(other.first), last: self.last.min(other.last) };
+        (common.first <= common.last).then_some(common)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last {
+            write!(f, "{}", self.first)
+        } else {
+            write!(f, "{}-{}", self.first, self.last)
+        }
+    }
+}
+
+/// Collects ranges; earlier ones win over later ones.
+#[derive(Debug, Clone)]
+pub struct Builder<T> {
+    /// By first number; disjoint.
+    parts: BTreeMap<u32, (u32, T)>,
+}
+
+impl<T: Copy> Builder<T> {
+    /// Without any range yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { parts: BTreeMap::new() }
+    }
+
+    /// Adds a range behind all others; returns the parts of it that none of them covers, in order:
+    /// none, if it can never be met.
+    pub fn add(&mut self, range: Range, value: T) -> Vec<Range> {
+        let free = self.left(range);
+        for part in &free {
+            self.parts.insert(part.first, (part.last, value));
+        }
+        free
+    }
+
+    /// What is already there within `range`, in order.
+    pub fn within(&self, range: Range) -> impl Iterator<Item = (Range, T)> + '_ {
+        let from = self.parts.range(..=range.first).next_back().map_or(range.first, |(&f, _)| f);
+        self.parts.range(from..=range.last).filter_map(move |(&first, &(last, value))| {
+            Range { first, last }.common(range).map(|common| (common, value))
+        })
+    }
+
+    /// The table to look numbers up in.
+    #[must_use]
+    pub fn build(self) -> Ranges<T> {
+        let part = |(first, (last, value))| Part { range: Range { first, last }, value };
+        Ranges::new(self.parts.into_iter().map(part).collect())
+    }
+
+    /// The parts of `range` that no range covers yet, in order.
+    #[must_use]
+    pub fn left(&self, range: Range) -> Vec<Range> {
+        let (mut free, mut next) = (Vec::new(), Some(range.first));
+        for (taken, _) in self.within(range) {
+            if let Some(first) = next
+                && first < taken.first
+            {
+                free.push(Range { first, last: taken.first - 1 });
+            }
+            next = taken.last.checked_add(1);
+        }
+        free.extend(
+            next.filter(|&first| first <= range.last)
+                .map(|first| Range { first, last: range.last }),
+        );
+        free
+    }
+}
+
+impl<T: Copy> Default for Builder<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Part<T> {
+    range: Range,
+    value: T,
+}
+
+/// Disjoint ranges in order, with an index that leads to about the right place at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ranges<T> {
+    parts: Box<[Part<T>]>,
+    /// For each stretch of `1 << shift` numbers from `base` on: the first part that ends in or behind
+    /// it. One more than there are stretches.
+    index: Box<[u32]>,
+    base: u32,
+    shift: u32,
+}
+
+impl<T: Copy> Ranges<T> {
+    fn new(parts: Box<[Part<T>]>) -> Self {
+        let (base, last) = match (parts.first(), parts.last()) {
+            (Some(lowest), Some(highest)) => (lowest.range.first, highest.range.last),
+            _ => (0, 0),
+        };
+        let stretches = (parts.len() as u32).next_power_of_two();
+        let shift = (u32::BITS - (last - base).leading_zeros())
+            .saturating_sub(stretches.trailing_zeros())
+            .min(u32::BITS - 1);
+        let count = ((last - base) >> shift) + 1;
+        let place = |stretch: u32| {
+            let from = u64::from(base) + (u64::from(stretch) << shift);
+            parts.partition_point(|part| u64::from(part.range.last) < from) as u32
+        };
+        let index = (0..=count).map(place).collect();
+        Self { parts, index, base, shift }
+    }
+
+    /// The range that decides about a number, as far as it does, and its value.
+    #[must_use]
+    #[inline]
+    pub fn find(&self, number: u32) -> Option<(Range, T)> {
+        let stretch = (number.checked_sub(self.base)? >> self.shift) as usize;
+        let &[from, to] = self.index.get(stretch..stretch + 2)? else { return None };
+        // A part that ends behind the stretch may still begin in it: hence one more.
+        let parts = self.parts.get(from as usize..)?;
+        let near = parts.get(..=(to - from) as usize).unwrap_or(parts);
+        let at = match near {
+            [] | [_] => 0,
+            [first, _] => usize::from(first.range.last < number),
+            _ => near.partition_point(|part| part.range.last < number),
+        };
+        let part = near.get(at)?;
+        part.range.covers(number).then_some((part.range, part.value))
+    }
+
+    /// All ranges, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Range, T)> + '_ {
+        self.parts.iter().map(|part| (part.range, part.value))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ranges() -> impl Strategy<Value = Vec<Range>> {
+        let number = prop_oneof![0..40_u32, 990..1010_u32, u32::MAX - 20..=u32::MAX, any::<u32>()];
+        let range =
+            (number.clone(), number).prop_map(|(a, b)| Range { first: a.min(b), last: a.max(b) });
+        proptest::collection::vec(range, 0..20)
+    }
+
+    fn table(ranges: &[Range]) -> Ranges<usize> {
+        let mut builder = Builder::new();
+        for (value, &range) in ranges.iter().enumerate() {
+            builder.add(range, value);
+        }
+        builder.build()
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_range_that_covers_a_number_wins(
+            ranges in ranges(),
+            other in proptest::collection::vec(any::<u32>(), 8),
+        ) {
+            let table = table(&ranges);
+            let edges = ranges.iter().flat_map(|r| {
+                [r.first, r.last, r.first.wrapping_sub(1), r.last.wrapping_add(1)]
+            });
+            for number in edges.chain(other).chain([0, u32::MAX]) {
+                let expected = ranges.iter().position(|range| range.covers(number));
+                prop_assert_eq!(table.find(number).map(|(_, value)| value), expected);
+            }
+        }
+
+        #[test]
+        fn what_add_returns_is_what_the_range_decides(ranges in ranges()) {
+            let mut builder = Builder::new();
+            for (value, &range) in ranges.iter().enumerate() {
+                let free: u64 = builder.add(range, value).into_iter().map(Range::count).sum();
+                let decided = builder.within(range).filter(|&(_, v)| v == value);
+                prop_assert_eq!(free, decided.map(|(part, _)| part.count()).sum::<u64>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_ranges_are_found_each() {
+        let ranges: Vec<_> =
+            (0..100_000_u32).map(|at| Range { first: at * 30, last: at * 30 + 9 }).collect();
+        let table = table(&ranges);
+        for (at, range) in ranges.iter().enumerate() {
+            assert_eq!(table.find(range.last), Some((*range, at)));
+            assert_eq!(table.find(range.last + 1), None);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Who waits for a lock, in order of arrival, and who has been offered one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::ByteRange;
+use super::table::{Conflict, LockType};
+use super::tree::{Key, Tree};
+
+/// What somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wish {
+    pub(super) owner: u64,
+    pub(super) range: ByteRange,
+    pub(super) kind: LockType,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    wish: Wish,
+    until: Duration,
+}
+
+/// Wishes under the tickets they drew, from lowest, in trees by kind.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    places: BTreeMap<u64, Place>,
+    tickets: BTreeMap<Wish, u64>,
+    deadlines: BTreeSet<(Duration, u64)>,
+    read: Tree<u64>,
+    write: Tree<u64>,
+}
+
+impl Line {
+    pub(super) const fn new() -> Self {
+        Self {
+            places: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            read: Tree::new(),
+            write: Tree::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(super) fn add(&mut self, ticket: u64, wish: Wish, until: Duration) {
+        self.places.insert(ticket, Place { wish, until });
+        self.tickets.insert(wish, ticket);
+        self.deadlines.insert((until, ticket));
+        self.tree(wish.kind).insert(wish.range, ticket, ticket, ticket);
+    }
+
+    pub(super) fn remove(&mut self, ticket: u64) -> Option<Wish> {
+        let Place { wish, until } = self.places.remove(&ticket)?;
+        self.tickets.remove(&wish);
+        self.deadlines.remove(&(until, ticket));
+        self.tree(wish.kind).remove(Key { first: wish.range.first, tie: ticket });
+        Some(wish)
+    }
+
+    /// Gives a wish more time.
+    pub(super) fn extend(&mut self, ticket: u64, until: Duration) {
+        if let Some(place) = self.places.get_mut(&ticket) {
+            self.deadlines.remove(&(place.until, ticket));
+            place.until = until;
+            self.deadlines.insert((until, ticket));
+        }
+    }
+
+    /// The earliest wish for a byte of `range`.
+    pub(super) fn first(&self, range: ByteRange) -> Option<(u64, Wish)> {
+        let found = [self.read.lightest(range), self.write.lightest(range)];
+        let ticket = found.into_iter().flatten().map(|(_, _, ticket)| ticket).min()?;
+        Some((ticket, self.places.get(&ticket)?.wish))
+    }
+
+    /// The earliest wish of somebody else's, drawn before `ticket`, that stands against this one.
+    pub(super) fn conflict(&self, wish: Wish, ticket: u64) -> Option<Conflict> {
+        let other = |found: u64| {
+            let other = self.places.get(&found)?.wish;
+            (found < ticket && other.owner != wish.owner).then_some(other)
+        };
+        let earlier = |tree: &Tree<u64>| {
+            let (_, _, first) = tree.lightest(wish.range)?;
+            // Where the first is the owner's own, all have to be looked at: who waits twice for the
+            // same bytes pays for it.
+            let mine = self.places.get(&first).is_some_and(|p| p.wish.owner == wish.owner);
+            let any = || tree.find(wish.range, |_, found| other(found).is_some());
+            if mine { other(any()?.1) } else { other(first) }
+        };
+        let read = || if wish.kind == LockType::Write { earlier(&self.read) } else { None };
+        let Wish { owner, range, kind } = earlier(&self.write).or_else(read)?;
+        Some(Conflict { owner, range, kind })
+    }
+
+    /// The ticket of exactly this wish.
+    pub(super) fn ticket(&self, wish: Wish) -> Option<u64> {
+        self.tickets.get(&wish).copied()
+    }
+
+    /// The tickets of all that `owner` wishes for.
+    pub(super) fn tickets(&self, owner: u64) -> Vec<u64> {
+        let from = Wish { owner, range: ByteRange { first: 0, last: 0 }, kind: LockType::Read };
+        let theirs = self.tickets.range(from..).take_while(|(wish, _)| wish.owner == owner);
+        theirs.map(|(_, &ticket)| ticket).collect()
+    }
+
+    /// A ticket whose time is over.
+    pub(super) fn overdue(&self, now: Duration) -> Option<u64> {
+        self.deadlines.first().filter(|(until, _)| *until <= now).map(|&(_, ticket)| ticket)
+    }
+
+    /// When the next ticket's time is over.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.deadlines.first().map(|&(until, _)| until)
+    }
+
+    const fn tree(&mut self, kind: LockType) -> &mut Tree<u64> {
+        match kind {
+            LockType::Read => &mut self.read,
+            LockType::Write => &mut self.write,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+use std::time::Duration;
+
+use super::ByteRange;
+use super::held::Held;
+use super::queue::{Line, Wish};
+
+/// Shared or alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LockType {
+    /// Any number of owners at once (READ_LT).
+    Read,
+    /// One owner (WRITE_LT).
+    Write,
+}
+
+/// What stands against a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conflict {
+    /// Whose it is.
+    pub owner: u64,
+    /// Where.
+    pub range: ByteRange,
+    /// Of which type.
+    pub kind: LockType,
+}
+
+/// A lock that a waiter can have now: kept for it until it comes, or its time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// Whose turn it is.
+    pub owner: u64,
+    /// Where.
+    pub range: ByteRange,
+    /// Of which type.
+    pub kind: LockType,
+}
+
+/// The byte-range locks of one file, and who waits for them.
+///
+/// Owners are numbers of the caller's choice. Times are since any fixed moment. Invariants:
+/// - no byte is locked by two owners unless all of them read;
+/// - who comes later never gets what somebody who waits already wants, but for bytes it holds itself;
+///   so a stream of readers cannot starve a writer;
+/// - lock, unlock, split and join cost O(log n), waking O(log n) for each woken.
+#[derive(Debug, Clone)]
+pub struct FileLocks {
+    held: Held,
+    waiting: Line,
+    offered: Line,
+    /// The next ticket to be drawn.
+    ticket: u64,
+    /// How long an offer stands.
+    offer: Duration,
+}
+
+impl FileLocks {
+    /// A file without locks; offers will stand for `offer`.
+    #[must_use]
+    pub fn new(offer: Duration) -> Self {
+        let (held, waiting, offered) = (Held::new(), Line::new(), Line::new());
+        Self { held, waiting, offered, ticket: 0, offer }
+    }
+
+    /// How many locks, waiters and offers there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.held.len() + self.waiting.len() + self.offered.len()
+    }
+
+    /// Whether nobody holds or waits for anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All that `owner` holds, in order.
+    pub fn held_by(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
+        self.held.of(owner)
+    }
+
+    /// What stands against a lock, if anything (LOCKT).
+    #[must_use]
+    pub fn test(&self, owner: u64, range: ByteRange, kind: LockType) -> Option<Conflict> {
+        self.held.conflict(owner, range, kind)
+    }
+
+    /// Locks a range; what the owner held there becomes of this type. Locks that can be had by others
+    /// because of it are offered in `offers`.
+    ///
+    /// # Errors
+    /// [`Conflict`]: nothing has changed, but that with `wait_until` the owner now waits for it: in the
+    /// order of arrival, until then, or as long as it asks again in time.
+    pub fn lock(
+        &mut self,
+        now: Duration,
+        Offer { owner, range, kind }: Offer,
+        wait_until: Option<Duration>,
+        offers: &mut Vec<Offer>,
+    ) -> Result<(), Conflict> {
+        let wish = Wish { owner, range, kind };
+        if let Some(conflict) = self.obstacle(wish) {
+            if let Some(until) = wait_until {
+                self.enqueue(wish, until);
+            }
+            return Err(conflict);
+        }
+        let ticket = self.waiting.ticket(wish);
+        ticket.and_then(|ticket| self.waiting.remove(ticket));
+        let ticket = self.offered.ticket(wish);
+        ticket.and_then(|ticket| self.offered.remove(ticket));
+        self.held.set(owner, range, Some(kind));
+        self.wake(now, range, offers);
+        Ok(())
+    }
+
+    /// Frees a range of what `owner` holds there; what waiters can have now is offered.
+    pub fn unlock(&mut self, now: Duration, owner: u64, range: ByteRange, offers: &mut Vec<Offer>) {
+        self.held.set(owner, range, None);
+        self.wake(now, range, offers);
+    }
+
+    /// Takes a waiter, or one who has an offer, out of the line.
+    pub fn cancel(&mut self, now: Duration, waiter: Offer, offers: &mut Vec<Offer>) {
+        let Offer { owner, range, kind } = waiter;
+        let wish = Wish { owner, range, kind };
+        let tickets = [self.waiting.ticket(wish), self.offered.ticket(wish)];
+        for ticket in tickets.into_iter().flatten() {
+            self.drop_out(ticket);
+            self.wake(now, range, offers);
+        }
+    }
+
+    /// Forgets everything about an owner.
+    pub fn forget(&mut self, now: Duration, owner: u64, offers: &mut Vec<Offer>) {
+        let tickets = [self.waiting.tickets(owner), self.offered.tickets(owner)];
+        for ticket in tickets.into_iter().flatten() {
+            if let Some(range) = self.drop_out(ticket) {
+                self.wake(now, range, offers);
+            }
+        }
+        let held: Vec<_> = self.held.of(owner).map(|(range, _)| range).collect();
+        for range in held {
+            self.unlock(now, owner, range, offers);
+        }
+    }
+
+    /// Ends waits and offers whose time is over.
+    pub fn expire(&mut self, now: Duration, offers: &mut Vec<Offer>) {
+        while let Some(ticket) = self.waiting.overdue(now).or_else(|| self.offered.overdue(now)) {
+            if let Some(range) = self.drop_out(ticket) {
+                self.wake(now, range, offers);
+            }
+        }
+    }
+
+    /// When [`FileLocks::expire`] has something to do next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        [self.waiting.deadline(), self.offered.deadline()].into_iter().flatten().min()
+    }
+
+    fn drop_out(&mut self, ticket: u64) -> Option<ByteRange> {
+        let wish = self.waiting.remove(ticket).or_else(|| self.offered.remove(ticket))?;
+        Some(wish.range)
+    }
+
+    /// What stands against a wish: a lock, an offer, or somebody who came before.
+    fn obstacle(&self, wish: Wish) -> Option<Conflict> {
+        let Wish { owner, range, kind } = wish;
+        let held = self.held.conflict(owner, range, kind);
+        held.or_else(|| self.offered.conflict(wish, u64::MAX)).or_else(|| {
+            // Who holds part of it already does not line up: those in line may be waiting for it.
+            if self.held.holds_any(owner, range) {
+                return None;
+            }
+            let drawn = self.waiting.ticket(wish).or_else(|| self.offered.ticket(wish));
+            self.waiting.conflict(wish, drawn.unwrap_or(u64::MAX))
+        })
+    }
+
+    fn enqueue(&mut self, wish: Wish, until: Duration) {
+        match self.waiting.ticket(wish) {
+            Some(ticket) => self.waiting.extend(ticket, until),
+            None if self.offered.ticket(wish).is_some() => {}
+            None => {
+                self.waiting.add(self.ticket, wish, until);
+                self.ticket += 1;
+            }
+        }
+    }
+
+    /// Offers what can be had in `range` to those who wait for it, the earliest first. Behind one who
+    /// cannot be served, or is served alone, nobody is served with the same bytes.
+    fn wake(&mut self, now: Duration, range: ByteRange, offers: &mut Vec<Offer>) {
+        let mut stretches = vec![range];
+        while let Some(stretch) = stretches.pop() {
+            let Some((ticket, wish)) = self.waiting.first(stretch) else { continue };
+            let Wish { owner, range, kind } = wish;
+            let free = self.held.conflict(owner, range, kind).is_none()
+                && self.offered.conflict(wish, u64::MAX).is_none()
+                && self.waiting.conflict(wish, ticket).is_none();
+            if free {
+                self.waiting.remove(ticket);
+                self.offered.add(ticket, wish, now.saturating_add(self.offer));
+                offers.push(Offer { owner, range, kind });
+            }
+            if free && kind == LockType::Read {
+                stretches.push(stretch);
+            } else {
+                stretches
+                    .extend([stretch.before(range), stretch.behind(range)].into_iter().flatten());
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The lock structure against a model: an array with one cell for each byte and owner.
+
+use std::time::Duration;
+
+use comity_state::{ByteRange, FileLocks, LockType, Offer};
+use proptest::prelude::*;
+
+const CELLS: usize = 12;
+const OWNERS: usize = 4;
+const NOW: Duration = Duration::ZERO;
+
+/// The last cell stands for all bytes to the end of the file, wherever that is.
+fn range(first: usize, last: usize) -> ByteRange {
+    let byte = |cell: usize| if cell == CELLS - 1 { u64::MAX } else { cell as u64 };
+    ByteRange { first: first as u64, last: byte(last) }
+}
+
+type Model = [[Option<LockType>; CELLS]; OWNERS];
+
+fn may(
+    model: &Model,
+    owner: usize,
+    cells: &std::ops::RangeInclusive<usize>,
+    kind: LockType,
+) -> bool {
+    let stands_against = |held: LockType| held == LockType::Write || kind == LockType::Write;
+    (0..OWNERS)
+        .filter(|other| *other != owner)
+        .all(|other| cells.clone().all(|cell| !model[other][cell].is_some_and(stands_against)))
+}
+
+/// The model's row as the fewest pieces.
+fn pieces(row: &[Option<LockType>; CELLS]) -> Vec<(ByteRange, LockType)> {
+    let mut pieces: Vec<(usize, usize, LockType)> = Vec::new();
+    for (cell, held) in row.iter().enumerate() {
+        match (held, pieces.last_mut()) {
+            (Some(kind), Some((_, last, before))) if *last + 1 == cell && before == kind => {
+                *last = cell;
+            }
+            (Some(kind), _) => pieces.push((cell, cell, *kind)),
+            (None, _) => {}
+        }
+    }
+    pieces.into_iter().map(|(first, last, kind)| (range(first, last), kind)).collect()
+}
+
+#[derive(Debug, Clone)]
+struct Step {
+    owner: usize,
+    first: usize,
+    last: usize,
+    what: Option<LockType>,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let what = prop_oneof![Just(None), Just(Some(LockType::Read)), Just(Some(LockType::Write))];
+    (0..OWNERS, 0..CELLS, 0..CELLS, what).prop_map(|(owner, a, b, what)| Step {
+        owner,
+        first: a.min(b),
+        last: a.max(b),
+        what,
+    })
+}
+
+proptest! {
+    #[test]
+    fn locks_are_those_of_the_model(steps in proptest::collection::vec(step(), 1..60)) {
+        let (mut locks, mut model) = (FileLocks::new(Duration::from_secs(1)), Model::default());
+        let mut offers = Vec::new();
+        for Step { owner, first, last, what } in steps {
+            let cells = first..=last;
+            let number = owner as u64;
+            match what {
+                None => {
+                    locks.unlock(NOW, number, range(first, last), &mut offers);
+                    cells.for_each(|cell| model[owner][cell] = None);
+                }
+                Some(kind) => {
+                    let wish = Offer { owner: number, range: range(first, last), kind };
+                    let granted = locks.lock(NOW, wish, None, &mut offers).is_ok();
+                    prop_assert_eq!(granted, may(&model, owner, &cells, kind));
+                    if granted {
+                        cells.for_each(|cell| model[owner][cell] = Some(kind));
+                    }
+                }
+            }
+            for (owner, row) in model.iter().enumerate() {
+                prop_assert_eq!(locks.held_by(owner as u64).collect::<Vec<_>>(), pieces(row));
+            }
+        }
+        prop_assert!(offers.is_empty());
+    }
+
+    /// Whatever happens, an offer can be taken up at once, and nobody waits for what is free.
+    #[test]
+    fn an_offer_is_good_and_nobody_waits_for_what_is_free(
+        steps in proptest::collection::vec(step(), 1..60),
+    ) {
+        let mut locks = FileLocks::new(Duration::from_secs(1));
+        let mut waiting: Vec<Offer> = Vec::new();
+        for Step { owner, first, last, what } in steps {
+            let (owner, range) = (owner as u64, range(first, last));
+            let mut offers = Vec::new();
+            match what {
+                None => locks.unlock(NOW, owner, range, &mut offers),
+                Some(kind) => {
+                    let wish = Offer { owner, range, kind };
+                    match locks.lock(NOW, wish, Some(Duration::MAX), &mut offers) {
+                        Ok(()) => waiting.retain(|waiter| *waiter != wish),
+                        Err(_) if !waiting.contains(&wish) => waiting.push(wish),
+                        Err(_) => {}
+                    }
+                }
+            }
+            let mut next = 0;
+            while let Some(offer) = offers.get(next).copied() {
+                prop_assert!(waiting.contains(&offer), "offered to nobody who waits");
+                waiting.retain(|waiter| *waiter != offer);
+                let taken = locks.lock(NOW, offer, Some(Duration::MAX), &mut offers);
+                prop_assert_eq!(taken, Ok(()), "an offer that was not good");
+                next += 1;
+            }
+            if let Some(first) = waiting.first() {
+                let Offer { owner, range, kind } = *first;
+                prop_assert!(locks.test(owner, range, kind).is_some(), "the first waits in vain");
+            }
+        }
+    }
+}
+
+fn lock(locks: &mut FileLocks, owner: u64, kind: LockType, wait: bool) -> (bool, Vec<u64>) {
+    let (range, mut offers) = (ByteRange::ALL, Vec::new());
+    let until = wait.then_some(Duration::MAX);
+    let granted = locks.lock(NOW, Offer { owner, range, kind }, until, &mut offers).is_ok();
+    (granted, offers.into_iter().map(|offer| offer.owner).collect())
+}
+
+fn unlock(locks: &mut FileLocks, owner: u64) -> Vec<u64> {
+    let mut offers = Vec::new();
+    locks.unlock(NOW, owner, ByteRange::ALL, &mut offers);
+    offers.into_iter().map(|offer| offer.owner).collect()
+}
+
+#[test]
+fn waiters_are_served_in_the_order_in_which_they_came() {
+    let mut locks = FileLocks::new(Duration::from_secs(1));
+    assert!(lock(&mut locks, 0, LockType::Write, false).0);
+    for owner in 1..=3 {
+        assert!(!lock(&mut locks, owner, LockType::Write, true).0);
+    }
+    for owner in 0..3 {
+        assert_eq!(unlock(&mut locks, owner), [owner + 1]);
+        assert!(lock(&mut locks, owner + 1, LockType::Write, true).0);
+    }
+}
+
+#[test]
+fn a_stream_of_readers_cannot_starve_a_writer() {
+    let mut locks = FileLocks::new(Duration::from_secs(1));
+    assert!(lock(&mut locks, 0, LockType::Read, false).0);
+    assert!(!lock(&mut locks, 1, LockType::Write, true).0);
+    for reader in 2..100 {
+        assert!(!lock(&mut locks, reader, LockType::Read, reader % 2 == 0).0, "{reader} overtook");
+    }
+    assert_eq!(unlock(&mut locks, 0), [1]);
+    assert!(lock(&mut locks, 1, LockType::Write, true).0);
+    assert_eq!(unlock(&mut locks, 1).len(), 49, "all readers that wait are served together");
+}
+
+#[test]
+fn an_offer_that_is_not_taken_up_goes_to_the_next() {
+    let mut locks = FileLocks::new(Duration::from_secs(1));
+    assert!(lock(&mut locks, 0, LockType::Write, false).0);
+    lock(&mut locks, 1, LockType::Write, true);
+    lock(&mut locks, 2, LockType::Write, true);
+    assert_eq!(unlock(&mut locks, 0), [1]);
+    assert!(!lock(&mut locks, 3, LockType::Write, false).0, "the offer keeps others out");
+    assert_eq!(locks.deadline(), Some(Duration::from_secs(1)));
+    let mut offers = Vec::new();
+    locks.expire(Duration::from_secs(1), &mut offers);
+    assert_eq!(offers.iter().map(|offer| offer.owner).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn who_polls_keeps_its_place_as_long_as_it_polls() {
+    let mut locks = FileLocks::new(Duration::from_secs(9));
+    assert!(lock(&mut locks, 0, LockType::Write, false).0);
+    let poll = |locks: &mut FileLocks, owner, now: u64| {
+        let wish = Offer { owner, range: ByteRange::ALL, kind: LockType::Write };
+        let (now, until) = (Duration::from_secs(now), Duration::from_secs(now + 5));
+        assert!(locks.lock(now, wish, Some(until), &mut Vec::new()).is_err());
+    };
+    poll(&mut locks, 1, 0);
+    poll(&mut locks, 2, 1);
+    poll(&mut locks, 1, 4);
+    locks.expire(Duration::from_secs(6), &mut Vec::new());
+    assert_eq!(unlock(&mut locks, 0), [1]);
+    locks.forget(Duration::from_secs(6), 1, &mut Vec::new());
+    assert!(locks.is_empty(), "the second stopped polling and was forgotten");
+}

@@ -68,7 +68,10 @@ impl Announcement<'_> {
     }
 
     fn export(&self, export: &Export) -> Value {
-        let client = |client: &Client, rules: &Rules| json!({ "client": client.to_string(), "options": rules.to_string() });
+        let client = |client: &Client, rules: &Rules| {
+            let (client, options) = (client.to_string(), rules.to_string());
+            json!({ "client": client, "options": options })
+        };
         let clients: Vec<Value> =
             export.clients().iter().map(|(c, rules)| client(c, rules)).collect();
         json!({
@@ -87,8 +90,8 @@ impl Announcement<'_> {
             }
             user => format!(
                 "All callers act with the rights of user {user}, who runs the server: whoever can \
-                 connect can do\nwith these files what that user can. To tell callers apart, run it \
-                 as root."
+                 connect\ncan do with these files what that user can. To tell callers apart, run \
+                 it as root."
             ),
         }
     }
@@ -120,8 +123,8 @@ impl Announcement<'_> {
 /// Rules in words.
 fn terms(rules: &Rules, read_only: bool) -> String {
     let access = if rules.read_only || read_only { "read only" } else { "read and write" };
-    let (uid, gid) = (rules.anonymous.uid, rules.anonymous.gid);
-    let squash = match rules.squash {
+    let (uid, gid) = (rules.ids.anonymous.uid, rules.ids.anonymous.gid);
+    let squash = match rules.ids.squash {
         Squash::None => "root stays root".to_owned(),
         Squash::Root => format!("root becomes {uid}:{gid}"),
         Squash::All => format!("everybody becomes {uid}:{gid}"),
@@ -143,6 +146,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use comity_export::Ids;
 
     #[test]
     fn paths_are_quoted_for_a_shell_only_where_needed() {
@@ -156,7 +160,8 @@ mod tests {
         let rules = Rules { read_only: false, secure: false, ..Rules::default() };
         assert_eq!(terms(&rules, false), "read and write, root becomes 65534:65534, any port");
         assert_eq!(terms(&rules, true), "read only, root becomes 65534:65534, any port");
-        let rules = Rules { squash: Squash::None, ..Rules::default() };
+        let ids = Ids { squash: Squash::None, ..Ids::default() };
+        let rules = Rules { ids, ..Rules::default() };
         assert_eq!(terms(&rules, false), "read only, root stays root, ports below 1024 only");
     }
 }

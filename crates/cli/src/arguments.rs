@@ -31,34 +31,57 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve folders until told to stop
+    ///
+    /// `comity serve DIR` lets in clients on this machine only, reading and writing, with the
+    /// client's root treated as nobody. Others come in by `--allow`, or by the lines of an
+    /// exports(5) file. Run as root, the server acts as each caller; run as an ordinary user, it
+    /// acts for all callers with that user's rights.
+    ///
+    /// SIGTERM and SIGINT end the server when the calls in hand are answered; SIGHUP, like `comity
+    /// reload`, makes it read its configuration again. A bad configuration changes nothing.
+    ///
+    /// Exits with 0 when told to stop, with 1 if it cannot serve, with 2 if the arguments make no
+    /// sense.
     Serve(Serve),
     /// Read a configuration and report what is wrong with it
+    ///
+    /// Opens what the configuration names and reports everything that is wrong or doubtful, each
+    /// with file, line and column. Exits with 1 if `comity serve` would refuse it.
     Check(Check),
-    /// Show what a client at an address would be offered
+    /// Show what a client at an address is offered
+    ///
+    /// Shows which exports a client is offered and under which rules, each as a line of exports(5)
+    /// with every option, as the server itself decides it: by the configuration given, or else by
+    /// the one that the running server has in force.
     Exports(Exports),
     /// Make a running server read its configuration again
+    ///
+    /// Additions, changes and removals take effect without dropping clients. If the configuration
+    /// is bad the one before stays in force, the reasons are printed, and the exit code is 1.
     Reload(Running),
     /// Show what a running server serves and how busy it is
     Status(Running),
-    /// Change how much a running server logs
+    /// Change or show how much a running server logs
+    ///
+    /// The change holds until the next one or until the server ends.
     Log(Log),
     /// Print a completion script for a shell
+    ///
+    /// For bash: `comity completions bash > /usr/share/bash-completion/completions/comity`.
     Completions(Completions),
-    /// Print or write the manual pages
+    /// Print a manual page, or write all of them into a folder
+    ///
+    /// To read one without installing it: `comity man comity-exports.5 | man -l -`.
     Man(Man),
 }
 
-/// Serves folders to NFS clients until it is told to stop.
-///
-/// `comity serve DIR` lets in clients on this machine only, reading and writing, with the client's
-/// root treated as nobody. Others come in by `--allow`, or by the lines of an exports(5) file.
-/// SIGTERM and SIGINT end the server when the calls in hand are answered; SIGHUP, like `comity
-/// reload`, makes it read its configuration again.
+/// See [`Command::Serve`].
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").args(["dirs", "exports", "config"]).multiple(true).required(true))]
+#[command(group = one_of(&["dirs", "exports", "config"]))]
 pub(crate) struct Serve {
     /// Folders to serve, each under its own path
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["exports", "config"])]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath,
+          conflicts_with_all = ["exports", "config"])]
     pub(crate) dirs: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -132,10 +155,9 @@ pub(crate) struct Source {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// Reads a configuration, opens what it names and reports what is wrong or doubtful, each with
-/// file, line and column. Exits with 1 if `comity serve` would refuse it.
+/// See [`Command::Check`].
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").args(["exports", "config"]).multiple(true).required(true))]
+#[command(group = one_of(&["exports", "config"]))]
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) source: Source,
@@ -143,10 +165,8 @@ pub(crate) struct Check {
     pub(crate) json: Json,
 }
 
-/// Shows which exports a client would be offered and under which rules, as the server itself would
-/// decide it.
+/// See [`Command::Exports`].
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").args(["exports", "config"]).multiple(true).required(true))]
 pub(crate) struct Exports {
     #[command(flatten)]
     pub(crate) source: Source,
@@ -156,10 +176,13 @@ pub(crate) struct Exports {
     pub(crate) client: IpAddr,
 
     #[command(flatten)]
+    pub(crate) state: State,
+
+    #[command(flatten)]
     pub(crate) json: Json,
 }
 
-/// Asks a running server.
+/// See [`Command::Reload`].
 #[derive(Debug, Args)]
 pub(crate) struct Running {
     #[command(flatten)]
@@ -168,12 +191,13 @@ pub(crate) struct Running {
     pub(crate) json: Json,
 }
 
-/// Changes how much a running server logs, until it is changed again or the server ends.
+/// See [`Command::Log`].
 #[derive(Debug, Args)]
 pub(crate) struct Log {
-    /// off, error, warn, info, debug or trace, also for a part only, as in info,comity_server=debug
+    /// off, error, warn, info, debug or trace, also for a part only, as in
+    /// info,comity_server=debug; without it the present level is told
     #[arg(value_name = "LEVEL", value_parser = level)]
-    pub(crate) level: String,
+    pub(crate) level: Option<String>,
     #[command(flatten)]
     pub(crate) state: State,
 }
@@ -195,7 +219,7 @@ pub(crate) struct Json {
     pub(crate) json: bool,
 }
 
-/// Prints a completion script, to be put where the shell looks for it.
+/// See [`Command::Completions`].
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// Which shell
@@ -203,7 +227,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// Prints one manual page, or writes all of them into a folder.
+/// See [`Command::Man`].
 #[derive(Debug, Args)]
 pub(crate) struct Man {
     /// Which page, as in comity-serve.1
@@ -213,6 +237,11 @@ pub(crate) struct Man {
     /// Write all pages into this folder instead
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "page")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// At least one of these is needed.
+fn one_of(arguments: &'static [&'static str]) -> ArgGroup {
+    ArgGroup::new("what").args(arguments).multiple(true).required(true)
 }
 
 fn level(text: &str) -> anyhow::Result<String> {

@@ -120,9 +120,16 @@ fn open(request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
         cross_mounts: request.crosses_mounts,
         ..PassthroughOptions::default()
     };
-    let opened = Passthrough::open(request.path, options).map_err(|error| error.to_string())?;
+    let opened = Passthrough::open(request.path, options);
+    let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;
     tell_shortcomings(request.path, &opened);
     Ok(Arc::new(opened))
+}
+
+/// What a backend says, but for the path: that stands before it already.
+fn without_path(path: &Path, text: &str) -> String {
+    let rest = text.strip_prefix(&format!("{}: ", path.display()));
+    rest.unwrap_or(text).to_owned()
 }
 
 fn tell_shortcomings(path: &Path, opened: &Passthrough) {

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use crate::configuration::{Configuration, server_settings};
 use crate::journal;
 
+/// What findings call the exports that were typed rather than written.
+pub(crate) const TYPED: &str = "command line";
+
 /// Reports everything there is to say about a configuration; fails if a server would refuse it.
 ///
 /// # Errors
@@ -39,8 +42,15 @@ pub(crate) fn check(sources: Vec<Source>, json: bool) -> Result<ExitCode> {
 
 /// Tells why a server does not start.
 pub(crate) fn refused(found: &[Finding]) -> ExitCode {
-    found.iter().for_each(|finding| eprintln!("{finding}"));
-    eprintln!("comity: nothing is served from this configuration; mend it, then try comity check");
+    let (typed, written): (Vec<_>, Vec<_>) =
+        found.iter().partition(|finding| &*finding.place.file == TYPED);
+    typed.iter().for_each(|finding| eprintln!("comity: {}", finding.text));
+    written.iter().for_each(|finding| eprintln!("{finding}"));
+    if !written.is_empty() {
+        eprintln!(
+            "comity: nothing is served from this configuration; mend it, then try comity check"
+        );
+    }
     ExitCode::FAILURE
 }
 

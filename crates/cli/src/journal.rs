@@ -28,6 +28,11 @@ impl Journal {
         Ok(Self(handle))
     }
 
+    /// How much is logged, as it was given.
+    pub(crate) fn level(&self) -> String {
+        self.0.with_current(ToString::to_string).unwrap_or_default()
+    }
+
     /// Changes how much is logged from here on.
     ///
     /// # Errors
@@ -42,8 +47,9 @@ impl Journal {
 /// # Errors
 /// If it is none: says what one looks like.
 pub(crate) fn level(text: &str) -> Result<EnvFilter> {
-    let parsed =
-        EnvFilter::builder().parse(text).ok().filter(|_| text.split(',').all(is_directive));
+    let directives: Vec<&str> = text.split(',').map(str::trim).collect();
+    let parsed = EnvFilter::builder().parse(directives.join(","));
+    let parsed = parsed.ok().filter(|_| directives.iter().copied().all(is_directive));
     parsed.ok_or_else(|| {
         anyhow!(
             "{text:?} is no log level: give off, error, warn, info, debug or trace, also for a \
@@ -55,7 +61,7 @@ pub(crate) fn level(text: &str) -> Result<EnvFilter> {
 /// A bare word would be taken for the name of a part, and everything else switched off.
 fn is_directive(text: &str) -> bool {
     let level = text.rsplit('=').next().unwrap_or(text);
-    ["off", "error", "warn", "info", "debug", "trace"].contains(&level.trim())
+    ["off", "error", "warn", "info", "debug", "trace"].contains(&level)
 }
 
 #[cfg(test)]

@@ -3,17 +3,20 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use comity_server::{ListenError, listen};
 
 use crate::settings::Listen;
 
-/// Listens on all addresses, at the same port.
+/// Listens on all addresses, at the same port; or takes what a service manager listens on already.
 ///
 /// # Errors
 /// The first address that cannot be listened on, with what to do about it. Of the addresses that
 /// nobody named, those of an IP version that this machine does not have are left out.
-pub(crate) fn open(wanted: &Listen) -> Result<Vec<TcpListener>> {
+pub(crate) fn open(wanted: &Listen, inherited: Vec<TcpListener>) -> Result<Vec<TcpListener>> {
+    if !inherited.is_empty() {
+        return Ok(inherited);
+    }
     let mut port = wanted.port;
     let mut listeners: Vec<TcpListener> = Vec::new();
     for &address in &wanted.addresses {
@@ -27,6 +30,7 @@ pub(crate) fn open(wanted: &Listen) -> Result<Vec<TcpListener>> {
         port = listener.local_addr()?.port();
         listeners.push(listener);
     }
+    ensure!(!listeners.is_empty(), "there is no address to listen at; name one with --listen");
     Ok(listeners)
 }
 
@@ -54,10 +58,10 @@ mod tests {
 
     #[test]
     fn any_free_port_is_the_same_one_at_all_addresses() {
-        let listeners = open(&local(0, true)).unwrap();
+        let listeners = open(&local(0, true), Vec::new()).unwrap();
         let ports: Vec<u16> = listeners.iter().map(|l| l.local_addr().unwrap().port()).collect();
         assert_eq!(ports[0], ports[1]);
-        let error = open(&local(ports[0], false)).unwrap_err().to_string();
+        let error = open(&local(ports[0], false), Vec::new()).unwrap_err().to_string();
         assert!(error.contains("in use"), "{error}");
     }
 
@@ -65,7 +69,8 @@ mod tests {
     fn only_addresses_that_nobody_named_may_be_missing() {
         let absent = "2001:db8::1".parse().unwrap();
         let wanted = |is_explicit| Listen { addresses: vec![absent], is_explicit, port: 0 };
-        assert!(open(&wanted(true)).is_err());
-        assert!(open(&wanted(false)).unwrap().is_empty());
+        let refused = |is_explicit| open(&wanted(is_explicit), Vec::new()).unwrap_err().to_string();
+        assert!(refused(true).contains("2001:db8::1"));
+        assert!(refused(false).contains("there is no address to listen at"));
     }
 }

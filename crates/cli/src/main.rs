@@ -1,14 +1,13 @@
 //! One binary: arguments, plan, run.
 //!
-//! **Answers:** what a user typed ([`arguments`]), what it means here and now ([`settings`]), and who
-//! does it. Joins the parts of the house: it alone knows which backend serves an export.
+//! **Answers:** what a user typed ([`arguments`]), what it means here and now ([`settings`]), and
+//! who does it. Joins the parts of the house: it alone knows which backend serves an export.
 //!
 //! **May not know:** bytes on the wire, what a verb does.
 
 mod announcement;
 mod arguments;
 mod configuration;
-mod control;
 mod directory;
 mod findings;
 mod journal;
@@ -22,6 +21,7 @@ mod service;
 mod settings;
 mod state;
 mod statuses;
+mod steward;
 mod usage;
 
 use std::process::ExitCode;
@@ -49,7 +49,11 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(typed) => serve::serve(typed),
         Command::Check(typed) => findings::check(settings::files(&typed.source), typed.json.json),
         Command::Exports(typed) => {
-            offered::show(settings::files(&typed.source), typed.client, typed.json.json)
+            let sources = settings::files(&typed.source);
+            match sources.is_empty() {
+                true => remote::exports(typed.state, typed.client, typed.json.json),
+                false => offered::show(sources, typed.client, typed.json.json),
+            }
         }
         Command::Reload(typed) => remote::reload(typed),
         Command::Status(typed) => remote::status(typed),

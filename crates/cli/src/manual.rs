@@ -66,6 +66,10 @@ fn pages() -> Result<Vec<(String, Vec<u8>)>> {
 
 fn render(command: Command) -> Result<Vec<u8>> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command).source("comity").manual("Comity manual").render(&mut page)?;
+    clap_mangen::Man::new(command)
+        .date("November 2026")
+        .source("comity")
+        .manual("Comity manual")
+        .render(&mut page)?;
     Ok(page)
 }

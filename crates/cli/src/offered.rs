@@ -4,38 +4,51 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comity_export::{Offered, Source};
+use comity_export::{Offered, Plan, Source};
 use serde_json::{Value, json};
 
 use crate::configuration::Configuration;
 use crate::findings;
 
-/// Shows the exports that a client would see, each as a line of exports(5) with every option.
+/// Shows the exports of a configuration that a client would see, each as a line of exports(5) with
+/// every option.
 ///
 /// # Errors
 /// None of its own: a configuration that is refused is told in the exit code.
 pub(crate) fn show(sources: Vec<Source>, client: IpAddr, json: bool) -> Result<ExitCode> {
-    let plan = match Configuration::to_look_at(sources).load(None) {
-        Ok((plan, _)) => plan,
+    match Configuration::to_look_at(sources).load(None) {
+        Ok((plan, _)) => print(&value(&plan, client), json),
         Err(found) => return Ok(findings::refused(&found)),
-    };
-    let offered = plan.offered(client);
-    if json {
-        let list: Vec<Value> = offered.iter().map(value).collect();
-        println!("{}", json!({ "client": client, "exports": list }));
-    } else {
-        offered.iter().for_each(|offered| println!("{offered}"));
-        if offered.is_empty() {
-            println!("nothing is offered to {client}");
-        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn value(offered: &Offered<'_>) -> Value {
+/// What a client would see of a plan.
+pub(crate) fn value(plan: &Plan, client: IpAddr) -> Value {
+    let exports: Vec<Value> = plan.offered(client).iter().map(one).collect();
+    json!({ "client": client, "exports": exports })
+}
+
+/// Prints a [`value`] for programs or people.
+pub(crate) fn print(value: &Value, json: bool) {
+    if json {
+        println!("{value}");
+        return;
+    }
+    let exports = value["exports"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for export in exports {
+        println!("{}", export["line"].as_str().unwrap_or_default());
+    }
+    if exports.is_empty() {
+        println!("nothing is offered to {}", value["client"].as_str().unwrap_or_default());
+    }
+}
+
+fn one(offered: &Offered<'_>) -> Value {
     json!({
         "path": offered.path().display().to_string(),
         "client": offered.client().to_string(),
         "options": offered.rules().to_string(),
+        "line": offered.to_string(),
     })
 }

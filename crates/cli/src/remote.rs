@@ -1,27 +1,31 @@
-//! `comity reload`, `comity status` and `comity log`: what a running server is asked, and its answer
-//! for people or programs.
+//! What a running server is asked, and its answer for people or programs: `comity reload`, `comity
+//! status`, `comity log`, and `comity exports` without a configuration.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow, bail};
+use comity_server::control::{self, Answer, AskError, Request};
 use serde_json::Value;
 
-use crate::control::{Request, ask};
-use crate::{arguments, settings};
+use crate::state::control_socket;
+use crate::{arguments, offered, settings};
 
 /// Makes a server read its configuration again; fails if that is refused.
 ///
 /// # Errors
 /// If no server can be asked.
 pub(crate) fn reload(typed: arguments::Running) -> Result<ExitCode> {
-    let answer = ask(&folder(typed.state)?, &Request::Reload)?;
+    let answer = ask(typed.state, &Request::Reload)?;
+    let done = answer["ok"] == true;
     if typed.json.json {
         println!("{answer}");
     } else {
-        tell_findings(&answer);
+        tell_findings(&answer, done);
     }
-    Ok(code(&answer))
+    Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Shows how a server is.
@@ -29,40 +33,69 @@ pub(crate) fn reload(typed: arguments::Running) -> Result<ExitCode> {
 /// # Errors
 /// If no server can be asked.
 pub(crate) fn status(typed: arguments::Running) -> Result<ExitCode> {
-    let answer = ask(&folder(typed.state)?, &Request::Status)?;
+    let answer = ask(typed.state, &Request::Status)?;
     if typed.json.json {
         println!("{answer}");
     } else {
         lines(&answer).iter().for_each(|line| println!("{line}"));
     }
-    Ok(code(&answer))
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Changes how much a server logs.
+/// Changes or tells how much a server logs.
 ///
 /// # Errors
 /// If no server can be asked.
 pub(crate) fn log(typed: arguments::Log) -> Result<ExitCode> {
-    let answer = ask(&folder(typed.state)?, &Request::Log(typed.level))?;
-    if let Some(error) = answer["error"].as_str() {
-        eprintln!("comity: {error}");
+    let is_question = typed.level.is_none();
+    let answer = ask(typed.state, &Request::LogLevel { level: typed.level })?;
+    if is_question {
+        println!("{}", answer.as_str().unwrap_or_default());
     }
-    Ok(code(&answer))
+    Ok(ExitCode::SUCCESS)
 }
 
-fn folder(typed: arguments::State) -> Result<PathBuf> {
-    settings::state_folder(typed.state_dir, rustix::process::geteuid().is_root())
+/// Shows what a server offers to a client.
+///
+/// # Errors
+/// If no server can be asked.
+pub(crate) fn exports(state: arguments::State, client: IpAddr, json: bool) -> Result<ExitCode> {
+    let answer = ask(state, &Request::Exports { client: Some(client) })?;
+    offered::print(&answer, json);
+    Ok(ExitCode::SUCCESS)
 }
 
-fn code(answer: &Value) -> ExitCode {
-    if answer["ok"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+fn ask(typed: arguments::State, request: &Request) -> Result<Value> {
+    let folder = settings::state_folder(typed.state_dir, rustix::process::geteuid().is_root())?;
+    match control::ask(&control_socket(&folder)?, request) {
+        Ok(Answer::Done(value)) => Ok(value),
+        Ok(Answer::Failed(reason)) => bail!("{reason}"),
+        Err(AskError::Absent { source, .. }) => Err(absent(&folder, &source)),
+        Err(error) => Err(error.into()),
+    }
 }
 
-fn tell_findings(answer: &Value) {
+/// Why there is nobody to ask, and what to do about it.
+fn absent(folder: &Path, error: &std::io::Error) -> anyhow::Error {
+    let shown = folder.display();
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => anyhow!(
+            "no server runs with the state folder {shown}; start one, or name its folder with \
+             --state-dir"
+        ),
+        ErrorKind::PermissionDenied => anyhow!(
+            "no permission to talk to the server with the state folder {shown}; do it as the user \
+             who runs it"
+        ),
+        _ => anyhow!("no server answers in the state folder {shown}: {error}"),
+    }
+}
+
+fn tell_findings(answer: &Value, done: bool) {
     for finding in answer["findings"].as_array().into_iter().flatten() {
         eprintln!("{}", finding["shown"].as_str().unwrap_or_default());
     }
-    match answer["ok"] == true {
+    match done {
         true => println!("reloaded: {} exports in force", answer["exports"]),
         false => eprintln!("comity: refused; the configuration before stays in force"),
     }
@@ -78,6 +111,6 @@ fn lines(answer: &Value) -> Vec<String> {
         }
         other => other.to_string(),
     };
-    let facts = answer.as_object().into_iter().flatten().filter(|(name, _)| *name != "ok");
+    let facts = answer.as_object().into_iter().flatten();
     facts.map(|(name, value)| format!("{name}: {}", shown(value))).collect()
 }

@@ -1,28 +1,30 @@
 //! Running a server, from its settings to its end.
 
 use std::io::Write;
+use std::net::TcpListener;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use comity_export::{Exports, HandleKey, Plan, ServerSettings};
+use comity_export::{Exports, HandleKey, Plan};
+use comity_server::control::ControlSocket;
 use comity_server::metrics::{Metrics, MetricsPage};
-use comity_server::{Patience, Quiet, Server, Settings, ShellNumbers, blocking_hook};
+use comity_server::{Patience, Quiet, Server, Settings, blocking_hook, inherited_listeners};
 use rustix::fs::Mode;
 use rustix::rand::{GetRandomFlags, getrandom};
-use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::announcement::Announcement;
 use crate::configuration::{Configuration, Reload, log, server_settings};
-use crate::control::{Control, Request};
 use crate::directory::Directory;
 use crate::journal::Journal;
 use crate::service::Programs;
 use crate::settings::{Serve, sources};
-use crate::state::State;
+use crate::state::{State, control_socket};
+use crate::steward::House;
 use crate::{arguments, findings, listening, manager};
 
 /// Serves until told to stop.
@@ -30,6 +32,8 @@ use crate::{arguments, findings, listening, manager};
 /// # Errors
 /// Whatever keeps it from serving, with what to do about it.
 pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
+    // Before anything is opened, as sd_listen_fds(3) asks.
+    let inherited = inherited_listeners();
     let sources = sources(&typed)?;
     if typed.check {
         return findings::check(sources, typed.json.json);
@@ -51,11 +55,9 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
         }
         Err(found) => return Ok(findings::refused(&found)),
     };
-    // It sets the mode mask for a moment: before there are threads that make files.
-    let control = Control::open(&serve.state_folder)?;
-    let running = Running::start(&serve, configuration, plan, written)?;
-    running.answer(control, journal)?;
-    running.run(&serve)
+    let listeners = listening::open(&serve.listen, inherited)?;
+    let reload = |exports: &Arc<Exports>| Reload::new(configuration, Arc::clone(exports), written);
+    Running::start(&serve, plan, listeners, reload)?.run(&serve, journal)
 }
 
 /// A server and what goes with it.
@@ -71,40 +73,37 @@ struct Running {
 impl Running {
     fn start(
         serve: &Serve,
-        configuration: Configuration,
         plan: Plan,
-        written: ServerSettings,
+        listeners: Vec<TcpListener>,
+        reload: impl FnOnce(&Arc<Exports>) -> Reload,
     ) -> Result<Self> {
         // From here on a signal waits until it is asked for.
         let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         // Modes are what clients ask for.
         rustix::process::umask(Mode::empty());
-        let listeners = listening::open(&serve.listen)?;
-        ensure!(!listeners.is_empty(), "there is no address to listen at; name one with --listen");
         comity_backend::install_blocking_hook(blocking_hook);
         let exports = Arc::new(Exports::new(plan));
         let metrics = serve.metrics.map(|_| Arc::<Metrics>::default());
         let programs = Programs::new(&exports, write_verifier()?, metrics.as_ref());
         let server = Server::start_with(programs, settings(serve), listeners)?;
-        let page = match (serve.metrics, metrics) {
-            (Some(address), Some(metrics)) => {
-                let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
-                let render = move || metrics.render(&numbers(), &|id| path_of(&exports, id));
-                Some(MetricsPage::start(address, render)?)
-            }
-            _ => None,
-        };
+        let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
+            let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
+            let render = move || metrics.render(&numbers(), &|id| path_of(&exports, id));
+            MetricsPage::start(address, render)
+        });
         let directory = Directory::open(serve.portmap, server.addresses())?;
-        let reload = Arc::new(Reload::new(configuration, Arc::clone(&exports), written));
-        Ok(Self { signals, server, page, directory, reload, exports })
+        let reload = Arc::new(reload(&exports));
+        Ok(Self { signals, server, page: page.transpose()?, directory, reload, exports })
     }
 
-    fn run(mut self, serve: &Serve) -> Result<ExitCode> {
+    fn run(mut self, serve: &Serve, journal: Journal) -> Result<ExitCode> {
+        let control = self.open_control(&serve.state_folder, journal)?;
         self.announce(serve);
         manager::ready();
         self.wait_for_end();
         manager::stopping();
         self.directory.close();
+        control.shutdown();
         if !self.server.shutdown() {
             tracing::warn!("calls in hand were not finished in time");
         }
@@ -115,28 +114,19 @@ impl Running {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Answers what is asked over the control socket, from here on.
-    fn answer(&self, control: Control, journal: Journal) -> Result<()> {
-        let (reload, exports) = (Arc::clone(&self.reload), Arc::clone(&self.exports));
-        let (numbers, addresses) = (self.server.numbers_source(), self.server.addresses().to_vec());
-        let (begun, portmap) = (Instant::now(), self.directory.name());
-        control.answer(move |request| match request {
-            Request::Reload => reloaded(&reload, &exports),
-            Request::Log(level) => match journal.set_level(&level) {
-                Ok(()) => {
-                    tracing::info!(level, "log level changed");
-                    json!({ "ok": true })
-                }
-                Err(error) => json!({ "ok": false, "error": error.to_string() }),
-            },
-            Request::Status => {
-                let mut status = status(&exports.current(), &numbers());
-                status["uptime_seconds"] = begun.elapsed().as_secs().into();
-                status["listen"] = json!(addresses);
-                status["portmap"] = portmap.into();
-                status
-            }
-        })
+    fn open_control(&self, state_folder: &Path, journal: Journal) -> Result<ControlSocket> {
+        let path = control_socket(state_folder)?;
+        let house = House {
+            reload: Arc::clone(&self.reload),
+            exports: Arc::clone(&self.exports),
+            journal,
+            numbers: self.server.numbers_source(),
+            addresses: self.server.addresses().to_vec(),
+            portmap: self.directory.name(),
+            begun: Instant::now(),
+        };
+        let failed = || format!("cannot open the control socket {}", path.display());
+        ControlSocket::start(&path, house).with_context(failed)
     }
 
     fn announce(&self, serve: &Serve) {
@@ -183,34 +173,6 @@ fn path_of(exports: &Exports, id: u32) -> Option<String> {
     Some(found.path().display().to_string())
 }
 
-fn reloaded(reload: &Reload, exports: &Exports) -> Value {
-    let (ok, found) = match reload.perform() {
-        Ok(doubts) => (true, doubts),
-        Err(found) => (false, found),
-    };
-    let findings: Vec<Value> = found.iter().map(findings::shown).collect();
-    json!({ "ok": ok, "exports": exports.current().exports().len(), "findings": findings })
-}
-
-fn status(plan: &Plan, numbers: &ShellNumbers) -> Value {
-    let paths = plan.exports().iter().map(|export| export.path().display().to_string());
-    json!({
-        "ok": true,
-        "version": env!("CARGO_PKG_VERSION"),
-        "process": std::process::id(),
-        "exports": paths.collect::<Vec<_>>(),
-        "connections": numbers.connections,
-        "connections_accepted": numbers.accepted,
-        "connections_refused": numbers.refused,
-        "calls": numbers.records,
-        "received_bytes": numbers.received_bytes,
-        "sent_bytes": numbers.sent_bytes,
-        "buffered_bytes": numbers.buffered_bytes,
-        "threads": numbers.threads,
-        "panics": numbers.panics,
-    })
-}
-
 /// Another in every life of the server, by chance.
 fn write_verifier() -> Result<[u8; 8]> {
     let mut verifier = [0; 8];
@@ -219,8 +181,8 @@ fn write_verifier() -> Result<[u8; 8]> {
     Ok(verifier)
 }
 
-/// A panic is a fault of ours: its place belongs in the log. The server answers the call it happened
-/// in with SYSTEM_ERR and goes on.
+/// A panic is a fault of ours: its place belongs in the log. The server answers the call it
+/// happened in with SYSTEM_ERR and goes on.
 fn log_panics() {
     static LOG: Quiet = Quiet::new();
     std::panic::set_hook(Box::new(|panic| {

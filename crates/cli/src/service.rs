@@ -13,8 +13,8 @@ use crate::statuses;
 pub(crate) struct Programs(Dispatcher<Visitor>);
 
 impl Programs {
-    /// Serves `exports`, and counts in `metrics` if somebody wants to know. The verifier tells clients
-    /// of a server's life in which uncommitted data may have been lost.
+    /// Serves `exports`, and counts in `metrics` if somebody wants to know. The verifier tells
+    /// clients of a server's life in which uncommitted data may have been lost.
     pub(crate) fn new(
         exports: &Arc<Exports>,
         verifier: [u8; 8],

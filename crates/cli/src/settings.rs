@@ -1,5 +1,6 @@
-//! What the arguments mean here and now: who runs the program, what is there, what the configuration
-//! says, what follows from what was left out. Nothing in it can contradict itself any more.
+//! What the arguments mean here and now: who runs the program, what is there, what the
+//! configuration says, what follows from what was left out. Nothing in it can contradict itself any
+//! more.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use comity_export::{ServerSettings, Source};
 use tracing_subscriber::filter::EnvFilter;
 
+use crate::findings::TYPED;
 use crate::{arguments, journal, state};
 
 /// The port of NFS (RFC 1813, 1.1).
@@ -150,7 +152,7 @@ pub(crate) fn sources(typed: &arguments::Serve) -> Result<Vec<Source>> {
         return Ok(files(&typed.source));
     }
     let clients = clients(&typed.allow, typed.read_only);
-    let export = |dir: &PathBuf| Ok(Source::export("command line", &folder(dir)?, &clients));
+    let export = |dir: &PathBuf| Ok(Source::export(TYPED, &folder(dir)?, &clients));
     typed.dirs.iter().map(export).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What a server keeps between runs: the folder, its lock, and the key of the handles.
 //!
-//! `handle.key` holds 16 random bytes. Clients keep handles over a restart of the server, so the key
-//! must survive it; who knows it can make up handles, so nobody else may read it.
+//! `handle.key` holds 16 random bytes. Clients keep handles over a restart of the server, so the
+//! key must survive it; who knows it can make up handles, so nobody else may read it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};

@@ -75,9 +75,18 @@ fn serve_refuses_what_check_refuses() {
     assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
     assert!(said.err.contains(&format!("{}:1:1: ", exports.display())), "{}", said.err);
     assert!(said.err.ends_with("mend it, then try comity check\n"), "{}", said.err);
-    let mut serve = place.serve(&["--check", "--exports"]);
-    let said = run(serve.arg(&exports));
+}
+
+#[test]
+fn serve_with_check_only_checks() {
+    let place = Place::new();
+    let exports = place.write("my.exports", "/nowhere/at/all *(ro)\n");
+    let said = run(place.serve(&["--check", "--exports"]).arg(&exports));
     assert_eq!(said.code, Some(1), "{}", said.out);
+    let said = run(place.serve_data().arg("--check"));
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(report["exports"], 1);
     assert!(!place.state().exists(), "a check leaves no state behind");
 }
 

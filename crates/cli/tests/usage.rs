@@ -54,7 +54,6 @@ fn the_other_commands_name_it_too() {
     refused(&["check", "--exprots", "f"], "did you mean --exports?");
     refused(&["exports", "--exports", "f"], "--client");
     refused(&["exports", "--exports", "f", "--client", "x"], "--client");
-    refused(&["log"], "LEVEL");
     refused(&["log", "loud"], "LEVEL");
     refused(&["reload", "now"], "now");
     refused(&["status", "--jsn"], "did you mean --json?");

@@ -1,5 +1,5 @@
 //! A running `comity serve`, and small things that several tests need.
-#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod raw;
 
@@ -129,7 +129,11 @@ pub struct Running {
 impl Running {
     /// Starts it and waits until it serves.
     pub fn start(command: &mut Command) -> Self {
-        let log = tempfile::tempfile().unwrap();
+        Self::start_with_log(command, tempfile::tempfile().unwrap())
+    }
+
+    /// Starts it, logging to a file, and waits until it serves.
+    pub fn start_with_log(command: &mut Command, log: fs::File) -> Self {
         let errors = Stdio::from(log.try_clone().unwrap());
         let mut child = command.stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -196,7 +200,6 @@ pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
 fn read(mut file: fs::File) -> String {
     use std::io::{Read, Seek};
     let mut text = String::new();
-    file.rewind().unwrap();
-    file.read_to_string(&mut text).unwrap();
-    text
+    let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    read.map_or_else(|error| format!("no log: {error}"), |_| text)
 }

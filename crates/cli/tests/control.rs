@@ -1,0 +1,132 @@
+//! A running server is asked and told: reload, status, log, exports, metrics.
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use common::raw::Raw;
+use common::{NOBODY, Place, Running, Said, comity, run};
+use serde_json::Value;
+
+fn ask(place: &Place, words: &[&str]) -> Said {
+    run(comity().args(words).arg("--state-dir").arg(place.state()))
+}
+
+fn json(said: &Said) -> Value {
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    serde_json::from_str(&said.out).unwrap()
+}
+
+#[test]
+fn without_a_server_there_is_nobody_to_ask() {
+    let place = Place::new();
+    for words in [&["reload"][..], &["status"], &["log", "info"], &["exports", "--client", "::1"]] {
+        let said = ask(&place, words);
+        assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{words:?}");
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        let expected = "comity: no server runs with the state folder";
+        assert!(said.err.starts_with(expected) && said.err.contains("--state-dir"), "{}", said.err);
+    }
+    Running::start(&mut place.serve_data()).kill();
+    assert_eq!(ask(&place, &["status"]).code, Some(1), "its socket is left behind by a crash");
+    assert!(Running::start(&mut place.serve_data()).stop().success());
+}
+
+#[test]
+fn reload_says_what_is_wrong_and_fails() {
+    let place = Place::new();
+    let line = format!("{} 127.0.0.1(rw,insecure)\n", place.data().display());
+    let file = place.write("my.exports", &line);
+    let server = Running::start(place.serve(&["--exports"]).arg(&file));
+    let said = ask(&place, &["reload"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(0), "reloaded: 1 exports in force\n"));
+
+    fs::write(&file, format!("{line}{} *(rw,bogus)\n", place.data().display())).unwrap();
+    let said = ask(&place, &["reload"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
+    let place_of_it = format!("{}:2:", file.display());
+    assert!(said.err.starts_with(&place_of_it), "{}", said.err);
+    assert!(said.err.contains("unknown option \"bogus\""), "{}", said.err);
+    assert!(said.err.ends_with("the configuration before stays in force\n"), "{}", said.err);
+    assert!(Raw::connect(server.port, NOBODY).mount(&place.data()).is_ok());
+
+    let said = ask(&place, &["reload", "--json"]);
+    let answer: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, answer["ok"].as_bool()), (Some(1), Some(false)));
+    assert_eq!(answer["findings"][0]["line"], 2);
+}
+
+#[test]
+fn status_tells_what_is_served_and_done() {
+    let place = Place::new();
+    let server = Running::start(&mut place.serve_data());
+    let mut client = Raw::connect(server.port, NOBODY);
+    client.mount(&place.data()).unwrap();
+    let status = json(&ask(&place, &["status", "--json"]));
+    assert_eq!(status["process"], server.process());
+    assert_eq!(status["exports"][0], place.data().to_str().unwrap());
+    assert_eq!(status["connections"], 1);
+    assert!(status["calls"].as_u64().unwrap() >= 1, "{status}");
+    assert_eq!(status["panics"], 0);
+    let said = ask(&place, &["status"]);
+    assert!(said.out.contains(&format!("process: {}\n", server.process())), "{}", said.out);
+}
+
+#[test]
+fn the_log_level_changes_while_the_server_runs() {
+    let place = Place::new();
+    let log = place.path("log");
+    let errors = fs::File::create(&log).unwrap();
+    let server = Running::start_with_log(&mut place.serve_data(), errors);
+    assert_eq!(ask(&place, &["log"]).out, "info\n");
+    let said = ask(&place, &["log", "comity=debug,warn"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let told = ask(&place, &["log"]).out;
+    assert!(told.contains("comity=debug") && told.contains("warn"), "{told}");
+    assert!(server.stop().success());
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{text}");
+    assert!(text.contains("log level changed"), "{text}");
+}
+
+#[test]
+fn a_running_server_tells_what_it_offers() {
+    let place = Place::new();
+    let _server = Running::start(&mut place.serve_data());
+    let answer = json(&ask(&place, &["exports", "--client", "127.0.0.7", "--json"]));
+    assert_eq!(answer["exports"][0]["client"], "127.0.0.0/8");
+    let said = ask(&place, &["exports", "--client", "192.0.2.1"]);
+    assert_eq!(said.out, "nothing is offered to 192.0.2.1\n");
+}
+
+#[test]
+fn metrics_count_calls_by_operation_status_and_export() {
+    let place = Place::new();
+    let server = Running::start(place.serve_data().args(["--metrics", "127.0.0.1:0"]));
+    let mut client = Raw::connect(server.port, NOBODY);
+    let root = client.mount(&place.data()).unwrap();
+    client.getattr(&root).unwrap();
+    client.getattr(&root).unwrap();
+    client.getattr(b"no handle").unwrap_err();
+    let url = server.said["metrics"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    let count = |labels: &[&str]| {
+        let line = page.lines().find(|line| {
+            line.starts_with("comity_rpc_calls_total{") && labels.iter().all(|l| line.contains(l))
+        });
+        let line = line.unwrap_or_else(|| panic!("no {labels:?} in\n{page}"));
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let export = format!("export=\"{}\"", place.data().display());
+    let getattr = "procedure=\"GETATTR\"";
+    assert_eq!(count(&["program=\"nfs\"", "version=\"3\"", getattr, "\"OK\"", &export]), 2.0);
+    assert_eq!(count(&["program=\"nfs\"", getattr, "\"BADHANDLE\""]), 1.0);
+    assert_eq!(count(&["program=\"mount\"", "procedure=\"MNT\"", "\"OK\"", &export]), 1.0);
+    assert!(page.contains("comity_rpc_call_duration_seconds_bucket{"), "{page}");
+}

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_export::{Client, Export, ExportId, Exports, HandleKey, Plan, Rules, Squash, Visitor};
+use comity_export::{
+    Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
+};
 use comity_nfs3::{Mount, Nfs3};
 use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
 use comity_proto::{mount, nfs3};
@@ -39,8 +41,8 @@ pub(crate) struct Ground {
 impl Default for Ground {
     fn default() -> Self {
         NOW.with(|now| now.set(1_000_000));
-        let rules =
-            Rules { read_only: false, secure: false, squash: Squash::None, ..Rules::default() };
+        let ids = Ids { squash: Squash::None, ..Ids::default() };
+        let rules = Rules { read_only: false, secure: false, ids, ..Rules::default() };
         let memory = MemoryOptions {
             root_mode: Mode::new(0o777),
             root_uid: Uid::new(0),

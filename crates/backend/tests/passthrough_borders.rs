@@ -1,4 +1,5 @@
 //! What lies outside a served folder stays outside, and a process at its limits goes on.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

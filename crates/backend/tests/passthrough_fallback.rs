@@ -1,5 +1,6 @@
 //! A folder served without privilege: this same program again, as nobody, since a process that has
 //! been root keeps traces of it.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

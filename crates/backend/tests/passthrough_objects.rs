@@ -1,4 +1,5 @@
 //! Objects of a served folder: making, finding, reading, writing and removing them.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

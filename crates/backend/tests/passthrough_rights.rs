@@ -1,5 +1,6 @@
 //! Rights in a served folder are the kernel's own verdict. All of it needs root, who alone can
 //! speak for several callers.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
@@ -325,4 +326,27 @@ fn a_directory_is_listed_and_searched_by_those_who_may() {
     assert!(served.fs.lookup(&alice, &dir.handle, name(b"file")).is_ok());
     let refused = common::list(&served.fs, &alice, &dir.handle, 0, 9);
     assert_eq!(refused.unwrap_err(), Status::Acces);
+}
+
+#[test]
+fn ids_and_times_that_mean_something_else_to_the_kernel_are_refused() {
+    if !is_root() {
+        return;
+    }
+    let served = serve();
+    let file = served.create(&caller(ALICE, STAFF), "file", 0o600).unwrap();
+    for nobody in [caller(u32::MAX, 0), caller(0, u32::MAX), caller(BOB, u32::MAX)] {
+        served.lookup(&caller(ALICE, STAFF), "file").unwrap();
+        assert_eq!(served.lookup(&nobody, "file"), Err(Status::Acces), "{nobody:?}");
+    }
+    let none = SetAttr::default();
+    let now = comity_vfs::SetTime::To(comity_vfs::Time { seconds: 5, nanoseconds: 0x3fff_ffff });
+    for set in [
+        SetAttr { uid: Some(Uid::new(u32::MAX)), ..none },
+        SetAttr { gid: Some(Gid::new(u32::MAX)), ..none },
+        SetAttr { mtime: Some(now), ..none },
+    ] {
+        let refused = served.fs.setattr(&root(), &file.handle, &set, None);
+        assert_eq!(refused, Err(Status::Inval), "{set:?}");
+    }
 }

@@ -16,15 +16,15 @@ pub(super) fn attr(volume: &Volume, stat: &Stat) -> Attr<Disk> {
         device: device(stat),
         fsid: fsid(volume, stat),
         fileid: stat.st_ino,
-        atime: time(stat.st_atime as i64, stat.st_atime_nsec),
-        mtime: time(stat.st_mtime as i64, stat.st_mtime_nsec),
+        atime: time(stat.st_atime, stat.st_atime_nsec),
+        mtime: time(stat.st_mtime, stat.st_mtime_nsec),
         ctime: ctime(stat),
     }
 }
 
 /// When the object's data or attributes changed last.
 pub(super) fn ctime(stat: &Stat) -> Time {
-    time(stat.st_ctime as i64, stat.st_ctime_nsec)
+    time(stat.st_ctime, stat.st_ctime_nsec)
 }
 
 /// The kind of object a mode tells of.

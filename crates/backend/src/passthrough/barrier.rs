@@ -14,18 +14,12 @@ pub(super) struct Barrier {
     ended: Condvar,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     /// Changes known to be stable. None at first: an earlier node of the object may have had some.
     stable: Option<u64>,
     running: bool,
     failed: Option<Status>,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self { stable: None, running: false, failed: None }
-    }
 }
 
 /// What a barrier has to cover.

@@ -251,5 +251,5 @@ fn set_of_verifier(verifier: [u8; 8]) -> SetAttr<Disk> {
 
 fn has_verifier(stat: &Stat, verifier: [u8; 8]) -> bool {
     let fresh = stat.st_size == 0 && stat.st_atime_nsec == 0 && stat.st_mtime_nsec == 0;
-    fresh && (stat.st_atime as i64, stat.st_mtime as i64) == times_of_verifier(verifier)
+    fresh && (stat.st_atime, stat.st_mtime) == times_of_verifier(verifier)
 }

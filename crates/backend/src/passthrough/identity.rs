@@ -1,6 +1,6 @@
 use std::cell::{Cell, RefCell};
 
-use comity_vfs::{Cred, Disk, Result};
+use comity_vfs::{Cred, Disk, Result, Status};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::errno::status;
@@ -71,6 +71,10 @@ impl Identity {
 }
 
 fn become_caller(present: &mut Present, cred: &Cred<Disk>) -> Result<()> {
+    // To the kernel it means "leave the id as it is": that of the caller before.
+    if cred.uid.number() == u32::MAX || cred.gid.number() == u32::MAX {
+        return Err(Status::Acces);
+    }
     prepare_thread();
     *present = Present::Unknown;
     let groups: Vec<u32> = cred.groups.iter().map(|gid| gid.number()).collect();
@@ -78,7 +82,7 @@ fn become_caller(present: &mut Present, cred: &Cred<Disk>) -> Result<()> {
     sys::set_fs_gid(cred.gid.number());
     sys::set_fs_uid(cred.uid.number());
     if sys::fs_uid() != cred.uid.number() {
-        return Err(comity_vfs::Status::Acces);
+        return Err(Status::Acces);
     }
     *present = Present::Caller(cred.clone());
     Ok(())

@@ -54,6 +54,7 @@ impl Passthrough {
         if set.is_empty() {
             return Ok(());
         }
+        must_make_sense(set)?;
         if let Some(size) = set.size {
             self.resize(cred, node, stat, size)?;
         }
@@ -79,6 +80,20 @@ impl Passthrough {
         node.barrier.changed();
         outcome.map_err(status)
     }
+}
+
+/// Nanoseconds in a second.
+const NANOSECONDS: u32 = 1_000_000_000;
+
+/// Refuses ids and times that mean something else to the kernel: "leave it", "now".
+fn must_make_sense(set: &SetAttr<Disk>) -> Result<()> {
+    let no_id = set.uid.is_some_and(|uid| uid.number() == u32::MAX)
+        || set.gid.is_some_and(|gid| gid.number() == u32::MAX);
+    let no_time = |time| match time {
+        Some(SetTime::To(Time { nanoseconds, .. })) => nanoseconds >= NANOSECONDS,
+        _ => false,
+    };
+    if no_id || no_time(set.atime) || no_time(set.mtime) { Err(Status::Inval) } else { Ok(()) }
 }
 
 fn change_owner(node: &Node, set: &SetAttr<Disk>) -> rustix::io::Result<()> {

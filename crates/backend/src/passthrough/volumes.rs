@@ -30,6 +30,9 @@ pub(super) struct Volumes {
     looked: Mutex<Looked>,
 }
 
+/// An entry that something is mounted on, and the root shown there.
+type Covered = (Box<[u8]>, Handle);
+
 /// What is mounted below the root.
 #[derive(Debug, Default)]
 struct Below {
@@ -37,7 +40,7 @@ struct Below {
     /// The volume of each mount, to be taken over when others come or go.
     mounts: HashMap<PathBuf, (i32, Arc<Volume>)>,
     /// The entries of each directory that something is mounted on, and the roots shown there.
-    entries: HashMap<Handle, Vec<(Box<[u8]>, Handle)>>,
+    entries: HashMap<Handle, Vec<Covered>>,
     /// The directory that holds each mounted root.
     above: HashMap<Handle, Handle>,
 }

@@ -1,5 +1,5 @@
 //! What the tests of the passthrough share: a served folder, callers, and short forms of the verbs.
-#![allow(dead_code, unreachable_pub)]
+#![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
 use std::ops::ControlFlow;
 use std::path::Path;

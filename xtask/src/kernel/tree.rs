@@ -53,7 +53,8 @@ pub(super) fn c_program(top: &Path) -> Result<String> {
     }
     let main = format!(
         "#include <stdio.h>\n#include \"config.h\"\n{declarations}\nint main(void) {{\n    \
-         unsigned sum = 0;\n{calls}    printf(\"%u %d\\n\", sum, PROBES_PASSED);\n    return 0;\n}}\n"
+         unsigned sum = 0;\n{calls}    printf(\"%u %d\\n\", sum, PROBES_PASSED);\n    \
+         return 0;\n}}\n"
     );
     fs::write(top.join("main.c"), main)?;
     fs::write(top.join("Makefile"), MAKEFILE)?;
@@ -134,5 +135,42 @@ impl Dice {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::ground::{Ground, fingerprint, output};
+
+    #[test]
+    fn the_program_prints_what_is_expected() {
+        let ground = Ground::new(&crate::root(), "test-tree").unwrap();
+        let tree = ground.input().join("tree");
+        let expected = c_program(&tree).unwrap();
+        let sources = output("find", &[&tree.display().to_string(), "-name", "f*.c"]).unwrap();
+        assert_eq!(sources.lines().count(), 400);
+        assert_eq!(expected.split_whitespace().nth(1), Some("48"), "probes that pass");
+        ground.clear();
+    }
+
+    #[test]
+    fn a_heap_that_differs_in_one_bit_has_another_fingerprint() {
+        let ground = Ground::new(&crate::root(), "test-heap").unwrap();
+        let (one, other) = (ground.input().join("one"), ground.input().join("other"));
+        heap(&one, 60).unwrap();
+        let copy = ["-a", &one.display().to_string(), &other.display().to_string()];
+        output("cp", &copy).unwrap();
+        let before = fingerprint(&other).unwrap();
+        assert_eq!(fingerprint(&one).unwrap(), before);
+        let file = other.join("d01/e1/file 0001");
+        let time = fs::metadata(&file).unwrap().modified().unwrap();
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[7] ^= 1;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&file, bytes).unwrap();
+        fs::File::options().append(true).open(&file).unwrap().set_modified(time).unwrap();
+        assert_ne!(fingerprint(&other).unwrap(), before);
+        ground.clear();
     }
 }

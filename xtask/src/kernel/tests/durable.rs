@@ -48,3 +48,38 @@ fn verify(ground: &Ground) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ground on which 200 records and their files were acknowledged and stored.
+    fn ground(name: &str) -> Ground {
+        let ground = Ground::new(&crate::root(), name).unwrap();
+        let record = |number: usize| format!("{number:>8}").repeat(RECORD_BYTES / 8);
+        let records: String = (0..200).map(record).collect();
+        fs::write(ground.export().join("records"), records).unwrap();
+        for number in (0..200).step_by(10) {
+            let file = ground.export().join(format!("file-{number}"));
+            fs::write(file, record(number)).unwrap();
+        }
+        let numbers: String = (0..200).map(|number| format!("{number}\n")).collect();
+        fs::create_dir_all(ground.guest(1)).unwrap();
+        fs::write(ground.guest(1).join("acknowledged"), numbers).unwrap();
+        ground
+    }
+
+    #[test]
+    fn what_was_acknowledged_must_be_there() {
+        let ground = ground("test-durable");
+        verify(&ground).unwrap();
+        let records = fs::read(ground.export().join("records")).unwrap();
+        fs::write(ground.export().join("records"), &records[..199 * RECORD_BYTES]).unwrap();
+        let error = verify(&ground).unwrap_err();
+        assert!(error.to_string().contains("record 199"), "{error}");
+        fs::write(ground.export().join("records"), &records).unwrap();
+        fs::write(ground.export().join("file-190"), "").unwrap();
+        assert!(verify(&ground).unwrap_err().to_string().contains("file-190"));
+        ground.clear();
+    }
+}

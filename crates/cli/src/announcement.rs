@@ -22,6 +22,8 @@ pub(crate) struct Announcement<'a> {
     pub(crate) state_folder: &'a Path,
     /// The user the server runs as.
     pub(crate) user: u32,
+    /// Whether all callers act with that user's rights.
+    pub(crate) is_one_user: bool,
 }
 
 impl Announcement<'_> {
@@ -59,7 +61,7 @@ impl Announcement<'_> {
             "read_only": self.read_only,
             "listen": self.addresses,
             "port": self.port(),
-            "callers": if self.user == 0 { "their own ids" } else { "the server's user" },
+            "callers": if self.is_one_user { "the server's user" } else { "their own ids" },
             "user": self.user,
             "metrics": self.metrics.map(|metrics| format!("http://{metrics}/metrics")),
             "state_dir": self.state_folder.display().to_string(),
@@ -82,16 +84,15 @@ impl Announcement<'_> {
     }
 
     fn callers(&self) -> String {
-        match self.user {
-            0 => {
-                "Callers act under their own user and group ids; the file system decides what they \
-                  may do."
-                    .into()
-            }
-            user => format!(
-                "All callers act with the rights of user {user}, who runs the server: whoever can \
+        match self.is_one_user {
+            false => "Callers act under their own user and group ids; the file system decides \
+                      what they may do."
+                .into(),
+            true => format!(
+                "All callers act with the rights of user {}, who runs the server: whoever can \
                  connect\ncan do with these files what that user can. To tell callers apart, run \
-                 it as root."
+                 it as root.",
+                self.user
             ),
         }
     }

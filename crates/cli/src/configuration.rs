@@ -1,6 +1,7 @@
 //! From where it is written to a plan in force, and to another one at a reload.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use comity_backend::{Passthrough, PassthroughOptions};
@@ -17,6 +18,8 @@ pub(crate) struct Configuration {
     sources: Sources,
     key: HandleKey,
     read_only: bool,
+    /// Whether a backend was opened that cannot act as each caller.
+    is_one_user: AtomicBool,
 }
 
 /// A plan, and what is doubtful about it; or all that was found, some of it wrong.
@@ -25,7 +28,12 @@ pub(crate) type Loaded = Result<(Plan, Vec<Finding>), Vec<Finding>>;
 impl Configuration {
     /// One of these sources, whose handles are signed with `key`.
     pub(crate) fn new(sources: Vec<Source>, key: HandleKey) -> Self {
-        Self { sources: Sources::new(sources), key, read_only: false }
+        Self {
+            sources: Sources::new(sources),
+            key,
+            read_only: false,
+            is_one_user: AtomicBool::new(false),
+        }
     }
 
     /// The same with nobody changing anything, whatever it says.
@@ -41,10 +49,27 @@ impl Configuration {
     /// Reads everything and opens what it names; what `old` has open stays so.
     pub(crate) fn load(&self, old: Option<&Plan>) -> Loaded {
         let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
-            let fs = open(request)?;
+            let fs = self.open(request)?;
             Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
         };
         load(&self.sources, &open, self.key.clone(), old)
+    }
+
+    /// Whether all callers act with the rights of the server's own user.
+    pub(crate) fn is_one_user(&self) -> bool {
+        self.is_one_user.load(Ordering::Relaxed)
+    }
+
+    fn open(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+        let options = PassthroughOptions {
+            cross_mounts: request.crosses_mounts,
+            ..PassthroughOptions::default()
+        };
+        let opened = Passthrough::open(request.path, options);
+        let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;
+        self.is_one_user.fetch_or(!opened.capabilities().caller_identities, Ordering::Relaxed);
+        tell_shortcomings(request.path, &opened);
+        Ok(Arc::new(opened))
     }
 }
 
@@ -73,6 +98,11 @@ impl Reload {
         written: ServerSettings,
     ) -> Self {
         Self { configuration, exports, written, turn: Mutex::new(()) }
+    }
+
+    /// See [`Configuration::is_one_user`].
+    pub(crate) fn is_one_user(&self) -> bool {
+        self.configuration.is_one_user()
     }
 
     /// Puts the configuration as it is now in force; tells what is doubtful about it.
@@ -113,17 +143,6 @@ pub(crate) fn log(findings: &[Finding]) {
             comity_export::Severity::Warning => tracing::warn!(%place, "{}", finding.text),
         }
     }
-}
-
-fn open(request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
-    let options = PassthroughOptions {
-        cross_mounts: request.crosses_mounts,
-        ..PassthroughOptions::default()
-    };
-    let opened = Passthrough::open(request.path, options);
-    let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;
-    tell_shortcomings(request.path, &opened);
-    Ok(Arc::new(opened))
 }
 
 /// What a backend says, but for the path: that stands before it already.

@@ -138,6 +138,7 @@ impl Running {
             metrics: self.page.as_ref().map(MetricsPage::address),
             state_folder: &serve.state_folder,
             user: rustix::process::geteuid().as_raw(),
+            is_one_user: self.reload.is_one_user(),
         };
         let text = if serve.json { announcement.json().to_string() } else { announcement.text() };
         let mut out = std::io::stdout().lock();

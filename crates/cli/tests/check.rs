@@ -1,4 +1,5 @@
 //! `comity check` and `comity exports`: what is wrong where, and what a client would see.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! An independent client, the crate nfs-rs, against a running server.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Manual pages, completions and the unit: that they are there, current and well formed.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
 
@@ -81,4 +82,31 @@ fn the_unit_is_one_that_systemd_takes() {
     let about_it = |line: &&str| line.contains("comity");
     let complaints: Vec<&str> = said.err.lines().filter(about_it).collect();
     assert_eq!((said.code, complaints), (Some(0), vec![]), "{}", said.err);
+}
+
+#[test]
+fn the_dashboard_asks_for_metrics_that_there_are() {
+    let text = fs::read_to_string(checkout().join("packaging/grafana.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(dashboard["title"], "Comity");
+    let spelled = fs::read_to_string(checkout().join("crates/server/src/metrics/text.rs")).unwrap();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names = text.split(|c| !is_part(c)).filter(|word| word.starts_with("comity_"));
+    for name in names {
+        let family = name.strip_suffix("_bucket").unwrap_or(name);
+        assert!(spelled.contains(&format!("\"{family}\"")), "there is no metric {name}");
+    }
+}
+
+#[test]
+fn the_examples_are_good_but_for_their_folders() {
+    for (flag, name) in [("--exports", "exports"), ("--config", "comity.toml")] {
+        let file = checkout().join("packaging/examples").join(name);
+        let said = run(comity().arg("check").arg(flag).arg(&file));
+        let wrong: Vec<&str> = said.out.lines().filter(|line| line.contains(":")).collect();
+        for line in wrong {
+            let expected = line.contains(": no such directory") || line.contains(": warning: ");
+            assert!(expected, "{name}: {line}");
+        }
+    }
 }

@@ -1,4 +1,5 @@
 //! Servers that start, do not start, reload and end.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
 

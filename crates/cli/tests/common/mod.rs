@@ -1,5 +1,6 @@
 //! A running `comity serve`, and small things that several tests need.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends")]
 
 pub mod raw;
 

@@ -5,6 +5,11 @@
 //!
 //! **May not know:** protocols, exports, callers' addresses.
 
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
+
 mod blocking;
 pub mod conformance;
 mod memory;
@@ -14,3 +19,12 @@ mod sys;
 pub use blocking::{BlockingHook, blocking, install_blocking_hook};
 pub use memory::{Memory, MemoryOptions};
 pub use passthrough::{Capabilities, OpenError, Passthrough, PassthroughOptions};
+
+/// Asks the kernel for its handle of `name` in `dir` and tells its length in bytes: what it costs at
+/// least to name an object for good, for measurements.
+///
+/// # Errors
+/// What the kernel says.
+pub fn kernel_handle_bytes(dir: BorrowedFd<'_>, name: &CStr) -> Result<usize, Errno> {
+    sys::name_to_handle(dir, name, sys::HandleUse::Open).map(|(handle, _)| handle.bytes().len())
+}

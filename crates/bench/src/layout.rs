@@ -95,6 +95,17 @@ impl Layout {
         own(&path)
     }
 
+    /// Makes an empty directory that was not there, and tells its name.
+    ///
+    /// # Errors
+    /// The file system says no.
+    pub fn new_directory(&self, prefix: &str) -> Result<String> {
+        let made = tempfile::Builder::new().prefix(prefix).tempdir_in(&self.root)?.keep();
+        own(&made)?;
+        let name = made.file_name().context("no name")?;
+        Ok(name.to_string_lossy().into_owned())
+    }
+
     /// Makes a directory of so many empty files below the top.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::layout::Layout;
 use crate::load::{Client, Load, Stop};
 use crate::operation::Operation;
 use crate::raw::Pages;
-use crate::target::{self, SERVER_PROCESSOR, Target};
+use crate::target::{self, Comity, SERVER_PROCESSOR, Target};
 
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
@@ -62,7 +62,9 @@ pub fn run(options: &Options) -> Result<bool> {
     std::fs::create_dir(&tree)?;
     std::fs::create_dir(&work)?;
     let layout = Layout::build(&tree)?;
-    let comity = target::start_comity(&options.comity, &layout, &work, &[SERVER_PROCESSOR])?;
+    let program = options.comity.clone();
+    let comity = Comity { program, processors: vec![SERVER_PROCESSOR], is_async: false };
+    let comity = target::start_comity(&comity, &layout, &work)?;
     crate::process::pin(None, &[target::LOAD_PROCESSOR])?;
     let mut all = true;
     for (operation, most) in LOOKED_AT {

@@ -1,5 +1,6 @@
 //! The one system call of each request.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -27,6 +28,8 @@ pub(super) struct Work {
 /// Bytes of one directory entry with a name of seven characters, for reading exactly a page.
 const ENTRY_BYTES: usize = 32;
 const ENTRIES_MAX: usize = 4096;
+/// Room for a name and a zero.
+const NAME_ROOM: usize = 68;
 
 impl Work {
     pub(super) fn open(layout: &Layout) -> Result<Self> {
@@ -76,11 +79,14 @@ impl Work {
         }
     }
 
-    /// The object's attributes and something that names it for good.
+    /// The object's attributes, and its handle.
     fn find(&self, name: &[u8]) -> Result<u64, Errno> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let object = rustix::fs::openat(&self.directory, name, flags, Mode::empty())?;
-        Ok(rustix::fs::fstat(object)?.st_ino)
+        let mut zero = [0; NAME_ROOM];
+        zero.get_mut(..name.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(name);
+        let name = CStr::from_bytes_until_nul(&zero).map_err(|_| Errno::NAMETOOLONG)?;
+        let stat = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        comity_backend::kernel_handle_bytes(self.directory.as_fd(), name)?;
+        Ok(stat.st_ino)
     }
 
     fn create(&self, name: &[u8]) -> Result<u64, Errno> {

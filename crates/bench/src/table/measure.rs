@@ -1,5 +1,6 @@
 //! The same load for every target in turn, round after round.
 
+use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -11,7 +12,7 @@ use crate::nfs::{Caller, list};
 use crate::operation::Operation;
 use crate::raw::Pages;
 use crate::script::Script;
-use crate::target::Target;
+use crate::target::{SERVER_PROCESSOR, Target};
 
 /// The load of most rows.
 pub(super) const CONNECTIONS: usize = 4;
@@ -21,6 +22,9 @@ pub(super) const DEPTH: usize = 8;
 const CREATED: (u64, u64) = (8_000, 2_000);
 /// Directories listed for the first time in a sample.
 const COLD_DIRECTORIES: (usize, usize) = (16, 6);
+
+/// How long directories rest before they are listed, in milliseconds.
+const REST_MILLISECONDS: u64 = 200;
 
 /// Figures of each target, one a round.
 pub(super) type Figures = Vec<Vec<f64>>;
@@ -97,22 +101,42 @@ fn in_turn(
     let mut figures = vec![Vec::new(); bench.targets.len()];
     let mut prepared = Vec::new();
     for target in &bench.targets {
-        let pages = small();
-        let script = if operation == Operation::Create {
-            None
-        } else {
-            Some(target.script(operation, &pages)?)
-        };
+        let script = target.script(operation, &small())?;
         prepared.push((script, Client::connect(target.address, connections)?));
     }
-    for round in 0..bench.rounds {
+    for _ in 0..bench.rounds {
         for (number, target) in bench.targets.iter().enumerate() {
             let (script, client) = &mut prepared[number];
-            let sample = match script {
-                Some(script) => Sample::take(target, client, script, bench.load(depth))?,
-                None => create(bench, target, client, round)?,
-            };
+            let sample = Sample::take(target, client, script, bench.load(depth))?;
             figures[number].push(figure(&sample));
+        }
+    }
+    Ok(figures)
+}
+
+/// Processor time of a CREATE in an export that answers before the name is on stable storage, as
+/// the others do; in microseconds.
+pub(super) fn create_cost(bench: &Bench) -> Result<Figures> {
+    let relaxed = bench.another_comity(&[SERVER_PROCESSOR], true)?;
+    let other = |target: &Target| target.name != "comity";
+    let targets = bench.targets.iter().map(|target| if other(target) { target } else { &relaxed });
+    creating(bench, &targets.collect::<Vec<_>>(), Sample::cost)
+}
+
+/// CREATE as it is by default, a second: on stable storage before the reply, for comity alone.
+pub(super) fn create_rate(bench: &Bench) -> Result<Figures> {
+    creating(bench, &bench.targets.iter().collect::<Vec<_>>(), Sample::rate)
+}
+
+fn creating(
+    bench: &Bench,
+    targets: &[&Target],
+    figure: impl Fn(&Sample) -> f64,
+) -> Result<Figures> {
+    let mut figures = vec![Vec::new(); targets.len()];
+    for _ in 0..bench.rounds {
+        for (number, target) in targets.iter().enumerate() {
+            figures[number].push(figure(&create(bench, target)?));
         }
     }
     Ok(figures)
@@ -120,12 +144,12 @@ fn in_turn(
 
 /// Files are made in a new directory for each sample, and stay: ext4 skips the inodes of files that
 /// were removed a moment ago, which would be measured instead.
-fn create(bench: &Bench, target: &Target, client: &mut Client, round: usize) -> Result<Sample> {
-    let pages = Pages { created: format!("created-{}-{round}", target.name), listed: Vec::new() };
-    bench.layout.directory(&pages.created)?;
-    let script = target.script(Operation::Create, &pages)?;
+fn create(bench: &Bench, target: &Target) -> Result<Sample> {
+    let created = bench.layout.new_directory("created-")?;
+    let script = target.script(Operation::Create, &Pages { created, listed: Vec::new() })?;
     let load = Load { depth: DEPTH, stop: Stop::Calls(bench.pick(CREATED)) };
-    Sample::take(target, client, &script, load)
+    let mut client = Client::connect(target.address, CONNECTIONS)?;
+    Sample::take(target, &mut client, &script, load)
 }
 
 /// Listings of directories that the server has never listed, in microseconds of its time an entry.
@@ -137,6 +161,8 @@ pub(super) fn cold_listing(bench: &Bench) -> Result<Figures> {
         for directory in &directories {
             bench.layout.listing(directory, SMALL_FILES)?;
         }
+        // Directories that are listed for the first time have rarely changed a moment ago.
+        sleep(Duration::from_millis(REST_MILLISECONDS));
         for (number, target) in bench.targets.iter().enumerate() {
             figures[number].push(list_once(target, &directories)?);
         }

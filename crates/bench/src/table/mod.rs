@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::layout::Layout;
 use crate::process;
-use crate::target::{self, SERVER_PROCESSOR, Target};
+use crate::target::{self, Comity, SERVER_PROCESSOR, Target};
 
 pub use line::Line;
 
@@ -113,6 +113,12 @@ impl Bench {
         Ok(Self { layout, targets, comity, work, rounds, seconds, quick, _folder: folder })
     }
 
+    /// One more comity, new and on its own.
+    fn another_comity(&self, processors: &[usize], is_async: bool) -> Result<Target> {
+        let (program, processors) = (self.comity.clone(), processors.to_vec());
+        target::start_comity(&Comity { program, processors, is_async }, &self.layout, &self.work)
+    }
+
     fn target(&self, name: &str) -> Option<&Target> {
         self.targets.iter().find(|target| target.name == name)
     }
@@ -125,7 +131,9 @@ fn start_targets(
     inside: bool,
 ) -> Result<Vec<Target>> {
     let mut targets = vec![target::start_raw(layout)?];
-    targets.push(target::start_comity(&options.comity, layout, work, &[SERVER_PROCESSOR])?);
+    let program = options.comity.clone();
+    let comity = Comity { program, processors: vec![SERVER_PROCESSOR], is_async: false };
+    targets.push(target::start_comity(&comity, layout, work)?);
     if options.against == Against::Ganesha {
         if !inside {
             println!("skipped: ganesha, because that takes root (a network of its own)");

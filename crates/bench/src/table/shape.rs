@@ -13,10 +13,10 @@ use crate::nfs::{Caller, Prober, list};
 use crate::operation::Operation;
 use crate::process;
 use crate::script::Script;
-use crate::target::{self, LOAD_PROCESSOR, SERVER_PROCESSOR, Target};
+use crate::target::{LOAD_PROCESSOR, SERVER_PROCESSOR, Target};
 
-/// Connections that are opened to weigh one.
-const IDLE_CONNECTIONS: usize = 2000;
+/// Connections that are opened to weigh one; with those before, what one address may have.
+const IDLE_CONNECTIONS: usize = 900;
 /// Connections that are open before, so that what is made once is not counted.
 const FIRST_CONNECTIONS: usize = 64;
 /// How long the server may take to come to rest, in milliseconds.
@@ -39,7 +39,7 @@ fn on_two_cores(
     figure: impl Fn(&Sample) -> f64,
 ) -> Result<Itself> {
     let both = [SERVER_PROCESSOR, LOAD_PROCESSOR];
-    let wide = bench.another_comity(&both)?;
+    let wide = bench.another_comity(&both, false)?;
     let narrow = bench.target("comity").context("no comity")?;
     let mut itself = Itself { base: Vec::new(), comity: Vec::new() };
     let mut one = Prepared::new(narrow, operation)?;
@@ -77,7 +77,7 @@ pub(super) fn many_connections(bench: &Bench) -> Result<Itself> {
 
 /// KiB of resident memory that a connection costs when it has made a call and says no more.
 pub(super) fn idle_connection(bench: &Bench) -> Result<Itself> {
-    let comity = bench.another_comity(&[SERVER_PROCESSOR])?;
+    let comity = bench.another_comity(&[SERVER_PROCESSOR], false)?;
     let mut idle = connect_idle(&comity, FIRST_CONNECTIONS)?;
     let before = resting_kib(&comity)?;
     idle.extend(connect_idle(&comity, IDLE_CONNECTIONS)?);
@@ -87,24 +87,16 @@ pub(super) fn idle_connection(bench: &Bench) -> Result<Itself> {
 
 /// MiB of resident memory of a server that has answered MNT and nothing else.
 pub(super) fn memory_at_start(bench: &Bench) -> Result<Itself> {
-    let comity = bench.another_comity(&[SERVER_PROCESSOR])?;
+    let comity = bench.another_comity(&[SERVER_PROCESSOR], false)?;
     let kib = resting_kib(&comity)?;
     Ok(Itself { base: Vec::new(), comity: vec![kib as f64 / 1024.0] })
 }
 
 /// Threads of such a server on two cores.
 pub(super) fn threads(bench: &Bench) -> Result<Itself> {
-    let comity = bench.another_comity(&[SERVER_PROCESSOR, LOAD_PROCESSOR])?;
+    let comity = bench.another_comity(&[SERVER_PROCESSOR, LOAD_PROCESSOR], false)?;
     let count = process::threads(comity.process())?;
     Ok(Itself { base: Vec::new(), comity: vec![count as f64] })
-}
-
-impl Bench {
-    /// One more comity, new and on its own.
-    fn another_comity(&self, processors: &[usize]) -> Result<Target> {
-        let work = tempfile::Builder::new().tempdir_in(&self.work)?.keep();
-        target::start_comity(&self.comity, &self.layout, &work, processors)
-    }
 }
 
 /// A load that is ready to run.

@@ -17,7 +17,7 @@ use crate::process::{self, Server};
 use crate::raw::Pages;
 use crate::script::Script;
 
-pub use comity::start as start_comity;
+pub use comity::{Comity, start as start_comity};
 pub use ganesha::{is_installed as is_ganesha_installed, start as start_ganesha};
 pub use namespace::{enter as enter_namespace, is_inside as is_inside_namespace};
 pub use raw::start as start_raw;

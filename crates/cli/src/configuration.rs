@@ -68,7 +68,6 @@ impl Configuration {
         let opened = Passthrough::open(request.path, options);
         let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;
         self.is_one_user.fetch_or(!opened.capabilities().caller_identities, Ordering::Relaxed);
-        tell_shortcomings(request.path, &opened);
         Ok(Arc::new(opened))
     }
 }
@@ -149,10 +148,4 @@ pub(crate) fn log(findings: &[Finding]) {
 fn without_path(path: &Path, text: &str) -> String {
     let rest = text.strip_prefix(&format!("{}: ", path.display()));
     rest.unwrap_or(text).to_owned()
-}
-
-fn tell_shortcomings(path: &Path, opened: &Passthrough) {
-    for shortcoming in opened.capabilities().shortcomings() {
-        tracing::warn!(export = %path.display(), "{shortcoming}");
-    }
 }

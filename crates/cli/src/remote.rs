@@ -96,7 +96,7 @@ fn tell_findings(answer: &Value, done: bool) {
         eprintln!("{}", finding["shown"].as_str().unwrap_or_default());
     }
     match done {
-        true => println!("reloaded: {} exports in force", answer["exports"]),
+        true => println!("reloaded; exports in force: {}", answer["exports"]),
         false => eprintln!("comity: refused; the configuration before stays in force"),
     }
 }

@@ -135,12 +135,15 @@ impl Portmap {
     }
 }
 
-/// The state folder: the one given, or the user's own.
+/// The state folder, absolute: the one given, or the user's own.
 ///
 /// # Errors
 /// If the user has no home.
 pub(crate) fn state_folder(given: Option<PathBuf>, is_root: bool) -> Result<PathBuf> {
-    given.map_or_else(|| state::default_folder(is_root), Ok)
+    match given {
+        Some(folder) => std::path::absolute(folder).context("--state-dir"),
+        None => state::default_folder(is_root),
+    }
 }
 
 /// What to serve, as typed: files, or folders with the exports that they mean.

@@ -42,7 +42,7 @@ fn reload_says_what_is_wrong_and_fails() {
     let file = place.write("my.exports", &line);
     let server = Running::start(place.serve(&["--exports"]).arg(&file));
     let said = ask(&place, &["reload"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(0), "reloaded: 1 exports in force\n"));
+    assert_eq!((said.code, said.out.as_str()), (Some(0), "reloaded; exports in force: 1\n"));
 
     fs::write(&file, format!("{line}{} *(rw,bogus)\n", place.data().display())).unwrap();
     let said = ask(&place, &["reload"]);

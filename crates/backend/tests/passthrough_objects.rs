@@ -70,25 +70,40 @@ fn a_handle_outlives_renames_and_reopening() {
     assert_eq!(read(&again, &root(), &file.handle, 0, 9).unwrap().0, b"same");
 }
 
+/// The removed files of a folder that this process still has open.
+fn held_back(served: &common::Served) -> Vec<String> {
+    let folder = served.folder.path().file_name().unwrap().to_str().unwrap();
+    std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|fd| {
+            std::fs::read_link(fd.ok()?.path()).ok()?.into_os_string().into_string().ok()
+        })
+        .filter(|target| target.contains("(deleted)") && target.contains(&format!("{folder}/")))
+        .collect()
+}
+
 #[test]
 fn a_removed_file_is_stale_and_gives_its_space_back() {
     let served = serve();
-    let file = served.create(&root(), "file", 0o644).unwrap();
-    let change = served.fs.remove(&root(), &served.root(), name(b"file")).unwrap();
+    // The mount of the server's own shows the folder as its root, so the name has to be telling.
+    let file_name = served.folder.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let dir = served.mkdir(&root(), &file_name, 0o755).unwrap();
+    let how = Create::Guarded(mode(0o644));
+    let make = |bytes| served.fs.create(&root(), &dir.handle, name(bytes), &how).unwrap().value;
+    let (file, over, other) = (make(b"file"), make(b"over"), make(b"other"));
+    let change = served.fs.remove(&root(), &dir.handle, name(b"file")).unwrap();
     assert!(change.before.is_some() && change.after.is_some());
-    assert_eq!(served.fs.getattr(&file.handle), Err(Status::Stale));
-    assert_eq!(served.lookup(&root(), "file"), Err(Status::NoEnt));
-    // Removed by another program: the same.
-    let file = served.create(&root(), "other", 0o644).unwrap();
-    std::fs::remove_file(served.folder.path().join("other")).unwrap();
-    assert_eq!(served.fs.getattr(&file.handle), Err(Status::Stale));
-    let held = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| {
-        let target = std::fs::read_link(fd.ok()?.path()).ok()?;
-        let folder = served.folder.path().file_name()?.to_str()?.to_owned();
-        let text = target.to_str()?.to_owned();
-        (text.contains(&folder) && text.contains("(deleted)")).then_some(text)
-    });
-    assert_eq!(held.collect::<Vec<_>>(), Vec::<String>::new());
+    let (source, target) = ((&dir.handle, name(b"other")), (&dir.handle, name(b"over")));
+    served.fs.rename(&root(), source, target).unwrap();
+    assert_eq!(held_back(&served), Vec::<String>::new());
+    for gone in [&file, &over] {
+        assert_eq!(served.fs.getattr(&gone.handle), Err(Status::Stale));
+    }
+    // Removed by another program: the space is back when somebody asks for the file.
+    std::fs::remove_file(served.folder.path().join(&file_name).join("over")).unwrap();
+    assert_eq!(held_back(&served).len(), 2, "the object and its data");
+    assert_eq!(served.fs.getattr(&other.handle), Err(Status::Stale));
+    assert_eq!(held_back(&served), Vec::<String>::new());
 }
 
 #[test]

@@ -57,12 +57,14 @@ impl Passthrough {
     pub fn open(root: &Path, options: PassthroughOptions) -> Result<Self, OpenError> {
         let limit = raise_descriptor_limit();
         umask(Mode::empty());
+        // First, since a thread that has spoken for a caller may do less than the server.
+        let identity = Identity::available();
         let top = Volume::open(root).map_err(|errno| explain(root, errno))?;
         let searched = top.reach() == Reach::BySearch;
         let descriptors_max = options.descriptors_max.unwrap_or_else(|| default_share(limit));
         let opened = Self {
             root: top.root,
-            identity: Identity::available(),
+            identity,
             server_uid: rustix::process::geteuid().as_raw(),
             volumes: Volumes::new(top, root, options.cross_mounts),
             nodes: Cache::new(descriptors_max.max(DESCRIPTORS_LEAST)),

@@ -136,7 +136,7 @@ fn decode_fields(fields: &Fields) -> TokenStream {
 fn bind_fields(fields: &Fields) -> (TokenStream, Vec<TokenStream>) {
     match fields {
         Fields::Named(named) => {
-            let names: Vec<_> = named.named.iter().map(|field| quote_ident(field)).collect();
+            let names: Vec<_> = named.named.iter().map(quote_ident).collect();
             (quote!({ #(#names),* }), names)
         }
         Fields::Unnamed(unnamed) => {

@@ -38,7 +38,8 @@ pub(super) const STEPS: &[Step] = &[
         Ok(verdict)
     }),
     step("clippy", "clippy has nothing to say", |root, name| {
-        let what = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+        let what = ["clippy", "--workspace", "--all-targets", "--locked", "--keep-going", "--"];
+        let what = [&what[..], &["-D", "warnings"]].concat();
         cargo(root, name, &what)
     }),
     step("tidy", "floors, shape, doors, leftovers", |root, _| {

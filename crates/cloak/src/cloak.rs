@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use comity_ranges::{Builder, Range, Ranges};
 use comity_vfs::{Cred, Disk, Gid, Mode, Side, Uid};
 
@@ -7,11 +9,12 @@ use crate::{Entry, Mask, Owned};
 const GROUP: u32 = 3;
 const OTHER: u32 = 0;
 
-/// The cloak entries of one export for one client, in the order in which they count.
+/// The cloak entries of one export for one client, in the order in which they count. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cloak {
     users: Ranges<Numbered>,
     groups: Ranges<Numbered>,
+    entries: Arc<[Entry]>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +62,14 @@ impl Cloak {
                 shadowed.push(number);
             }
         }
-        (Self { users: users.build(), groups: groups.build() }, shadowed)
+        let entries = entries.into();
+        (Self { users: users.build(), groups: groups.build(), entries }, shadowed)
+    }
+
+    /// Its entries by number, those that are never met among them.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// Whether there is nothing to decide.

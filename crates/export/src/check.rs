@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::check_rooms::check_rooms;
 use crate::finding::Findings;
 use crate::offer::{Declaration, Offer, Settings};
 use comity_idmap::Squash;
@@ -39,6 +40,7 @@ pub(crate) fn check(exports: &[Merged], findings: &mut Findings) {
     for export in exports {
         check_twice(&export.declaration, findings);
         check_widths(&export.declaration, findings);
+        check_rooms(&export.declaration, findings);
         for offer in &export.declaration.offers {
             check_offer(offer, findings);
         }

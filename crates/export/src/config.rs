@@ -114,8 +114,9 @@ impl Reader<'_> {
         let client = Client::parse(table.client.get_ref());
         let client = client.map_err(|what| self.error(&span, what)).ok();
         let own = self.options(&table.options)?;
-        let terms = terms(defaults, &own, self.findings)?;
-        Some(Offer { place: self.place(&span), client: client?, terms })
+        let place = self.place(&span);
+        let (terms, origin) = terms(&[defaults, &own], &place, self.findings)?;
+        Some(Offer { place, client: client?, terms, origin })
     }
 
     fn options(&mut self, options: &[Spanned<String>]) -> Option<Vec<Given>> {

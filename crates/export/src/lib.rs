@@ -16,6 +16,7 @@
 
 mod barrier;
 mod check;
+mod check_rooms;
 mod client;
 mod config;
 mod exports;
@@ -27,6 +28,8 @@ mod names;
 mod netgroup;
 mod offer;
 mod offered;
+mod origin;
+mod pass;
 mod path;
 mod plan;
 mod resolver;
@@ -46,6 +49,7 @@ pub use load::{ExportRequest, Open, load};
 pub use netgroup::{Members, Netgroups};
 pub use offer::{Fsid, Settings};
 pub use offered::Offered;
+pub use origin::Origin;
 pub use plan::{Export, ExportId, Exports, Plan, Rules};
 pub use resolver::{Resolver, SystemResolver, Unresolved};
 pub use seal::{HandleKey, SealedHandle};

@@ -250,7 +250,9 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
 
 fn made(export: Merged, id: ExportId, fs: Arc<dyn Fs>, names: &Arc<Names>) -> Export {
     let Merged { declaration: Declaration { path, offers, .. }, settings } = export;
-    let client = |offer: Offer| (offer.client, Arc::new(offer.terms.rules));
-    let clients = offers.into_iter().map(client).collect();
-    Export::new(id, path, fs, clients).configured(settings, Arc::clone(names))
+    let mut offers = offers;
+    offers.sort_by_key(|offer| offer.client.rank());
+    let client = |offer: Offer| ((offer.client, Arc::new(offer.terms.rules)), offer.origin);
+    let (clients, origins) = offers.into_iter().map(client).unzip();
+    Export::new(id, path, fs, clients).configured(settings, Arc::clone(names), origins)
 }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use comity_credential::Flavor;
 
-use comity_idmap::Squash;
+use comity_cloak::{Entry, Owned};
+use comity_idmap::{MapDefault, Rule, Squash};
 
-use crate::{Client, Place, Rules};
+use crate::{Client, Origin, Place, Rules};
 
 /// An export as the configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,18 @@ pub(crate) struct Offer {
     pub(crate) client: Client,
     /// Under which terms.
     pub(crate) terms: Terms,
+    /// Where those are written.
+    pub(crate) origin: Origin,
+}
+
+impl Offer {
+    /// What it is called by people: the domain, or else the client.
+    pub(crate) fn name(&self) -> String {
+        match &self.origin.domain {
+            Some(domain) => format!("domain {domain}"),
+            None => format!("client {}", self.client),
+        }
+    }
 }
 
 /// Everything that options say.
@@ -104,8 +117,30 @@ impl fmt::Display for Rules {
             let sign = if at == 0 { ",sec=" } else { ":" };
             write!(f, "{sign}{}", if *flavor == Flavor::NONE { "none" } else { "sys" })?;
         }
-        f.write_str(if self.readdirplus { "" } else { ",nordirplus" })
+        f.write_str(if self.readdirplus { "" } else { ",nordirplus" })?;
+        maps(self, f)?;
+        self.cloak.entries().iter().try_for_each(|Entry { owned, ids, mask }| {
+            let name = if *owned == Owned::ByUser { "cloak_uid" } else { "cloak_gid" };
+            write!(f, ",{name}={ids}:{mask}")
+        })?;
+        f.write_str(if self.no_client_cache { ",no_client_cache" } else { "" })
     }
+}
+
+/// What becomes of ids, where there is anything to it.
+fn maps(rules: &Rules, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (users, groups) = (rules.ids.users.rules(), rules.ids.groups.rules());
+    let rules_of = |f: &mut fmt::Formatter<'_>, name: &str, rules: &[Rule]| {
+        rules.iter().try_for_each(|rule| write!(f, ",{name}={rule}"))
+    };
+    rules_of(f, "range_map_uid", users)?;
+    rules_of(f, "range_map_gid", groups)?;
+    f.write_str(match rules.ids.default {
+        MapDefault::Squash if users.is_empty() && groups.is_empty() => "",
+        MapDefault::Squash => ",map_default=squash",
+        MapDefault::Pass => ",map_default=pass",
+        MapDefault::Deny => ",map_default=deny",
+    })
 }
 
 /// What is set, each with a comma in front.

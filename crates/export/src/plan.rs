@@ -14,7 +14,7 @@ use crate::load::identity;
 use crate::mount_point::is_mount_point;
 use crate::names::Names;
 use crate::offer::Settings;
-use crate::{Client, HandleKey};
+use crate::{Client, HandleKey, Origin};
 
 /// The number of an export: in every handle, so the same over restarts and reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,6 +67,8 @@ pub struct Export {
     fs: Arc<dyn Fs>,
     fsid: u64,
     clients: Vec<(Client, Arc<Rules>)>,
+    /// Where each of them is written, if they are written anywhere.
+    origins: Vec<Origin>,
     settings: Settings,
     names: Option<Arc<Names>>,
     identity: Option<(u64, u64)>,
@@ -89,13 +91,19 @@ impl Export {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
         let (settings, identity) = (Settings::default(), identity(&path));
-        Self { id, path, fs, fsid, clients, settings, names: None, identity, moments }
+        let (names, origins) = (None, Vec::new());
+        Self { id, path, fs, fsid, clients, origins, settings, names, identity, moments }
     }
 
     /// The same export with what its options say about it, and with somebody to ask for the names
-    /// of peers; without, entries by name match nobody.
-    pub(crate) fn configured(self, settings: Settings, names: Arc<Names>) -> Self {
-        Self { settings, names: Some(names), ..self }
+    /// of peers; without, entries by name match nobody. `origins` go with the clients.
+    pub(crate) fn configured(
+        self,
+        settings: Settings,
+        names: Arc<Names>,
+        origins: Vec<Origin>,
+    ) -> Self {
+        Self { settings, names: Some(names), origins, ..self }
     }
 
     /// Its number.
@@ -152,14 +160,20 @@ impl Export {
     /// # Errors
     /// [`Status::Acces`] if nobody meant it; [`Status::Delay`] while that cannot be told.
     pub(crate) fn judge(&self, peer: IpAddr) -> Result<(&Client, &Arc<Rules>)> {
+        let (client, rules, _) = self.decide(peer)?;
+        Ok((client, rules))
+    }
+
+    /// The same, with where that entry is written.
+    pub(crate) fn decide(&self, peer: IpAddr) -> Result<(&Client, &Arc<Rules>, Option<&Origin>)> {
         let peer = peer.to_canonical();
         let names = || match &self.names {
             Some(names) => names.of(peer),
             None => Ok(Arc::default()),
         };
-        for (client, rules) in &self.clients {
+        for (at, (client, rules)) in self.clients.iter().enumerate() {
             if client.matches(peer, &names)? {
-                return Ok((client, rules));
+                return Ok((client, rules, self.origins.get(at)));
             }
         }
         Err(Status::Acces)

@@ -1,34 +1,21 @@
 //! One room, one door: an export as one caller sees it during one request.
 
 use std::cell::Cell;
-use std::cmp::Reverse;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use comity_credential::{AuthStat, Credential, OpaqueAuth};
-use comity_idmap::{Caller, Unmapped};
+use comity_credential::{AuthStat, OpaqueAuth};
+use comity_idmap::Unmapped;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Handle, Listed, Listing,
     Name, Properties, Read, ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid,
     Wire, Written,
 };
 
-use crate::{Barrier, Export, ExportId, Plan, Rules, SealedHandle, Visitor};
-
-/// What a caller was found to be at an export: kept by its [`Visitor`].
-pub(crate) struct Pass {
-    export: Arc<Export>,
-    rules: Arc<Rules>,
-    caller: Caller,
-}
-
-impl Pass {
-    pub(crate) fn export(&self) -> &Export {
-        &self.export
-    }
-}
+use crate::pass::{Pass, admit, locate};
+use crate::{Barrier, ExportId, Plan, Rules, SealedHandle, Visitor};
 
 /// By what a request names its export and its first object.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +99,7 @@ impl<'a> View<'a> {
         }
     }
 
-    const fn of(plan: &'a Plan, pass: Arc<Pass>) -> Self {
+    pub(crate) const fn of(plan: &'a Plan, pass: Arc<Pass>) -> Self {
         Self { plan, pass, admitted: Cell::new(None) }
     }
 
@@ -134,13 +121,13 @@ impl<'a> View<'a> {
     /// The number of the export seen.
     #[must_use]
     pub fn export_id(&self) -> ExportId {
-        self.pass.export.id()
+        self.pass.export().id()
     }
 
     /// The rules the caller meets it under.
     #[must_use]
     pub fn rules(&self) -> &Rules {
-        &self.pass.rules
+        self.pass.rules()
     }
 
     /// What the file system is like.
@@ -337,7 +324,11 @@ impl<'a> View<'a> {
         let from = (&source.0.0, entry_name(source.1, RENAMED)?);
         let to = (&target.0.0, entry_name(target.1, RENAMED)?);
         self.not_hidden(source.0, from.1)?;
-        self.not_onto_hidden(target.0, to.1)?;
+        if self.is_hidden(target.0, to.1)? {
+            // Without a source it does not matter what is at the target.
+            self.fs().lookup(self.cred(), from.0, from.1)?;
+            return Err(Status::Exist);
+        }
         let (source, target) = fs.rename(self.cred(), from, to)?;
         Ok((self.change_out(source), self.change_out(target)))
     }
@@ -390,7 +381,7 @@ impl<'a> View<'a> {
     /// What must be waited for before it may be said that what was written to `node` is stable.
     #[must_use]
     pub fn barrier(&self, node: &Node) -> Barrier {
-        Barrier::new(Arc::clone(self.pass.export.fs()), node.0, None)
+        Barrier::new(Arc::clone(self.pass.export().fs()), node.0, None)
     }
 
     /// What must be waited for before a change of names or attributes in one or two objects is
@@ -398,12 +389,12 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn change_barrier(&self, first: &Node, second: Option<&Node>) -> Option<Barrier> {
         let second = second.filter(|node| *node != first).map(|node| node.0);
-        let barrier = || Barrier::new(Arc::clone(self.pass.export.fs()), first.0, second);
+        let barrier = || Barrier::new(Arc::clone(self.pass.export().fs()), first.0, second);
         self.rules().sync.then(barrier)
     }
 
     fn fs(&self) -> &dyn Fs {
-        &**self.pass.export.fs()
+        &**self.pass.export().fs()
     }
 
     /// The file system, to change something in it: what was known of it is of yesterday then.
@@ -413,7 +404,7 @@ impl<'a> View<'a> {
     }
 
     fn cred(&self) -> &Cred<Disk> {
-        self.pass.caller.disk()
+        self.pass.caller().disk()
     }
 
     fn is_cloaked(&self) -> bool {
@@ -478,7 +469,9 @@ impl<'a> View<'a> {
         make: impl FnOnce(&dyn Fs, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
     ) -> Result<SeenMade> {
         let Changed { value, change } = make(self.writable()?, entry_name(name, MADE)?)?;
-        Ok(Changed { value: self.seen(value), change: self.change_out(change) })
+        // A hidden object that came into the place since it was looked at was found, not made.
+        let value = self.seen_or(value, Status::Exist)?;
+        Ok(Changed { value, change: self.change_out(change) })
     }
 
     fn dots(&self, dir: &Node, name: &[u8]) -> Result<comity_vfs::Node<Disk>> {
@@ -500,10 +493,10 @@ impl<'a> View<'a> {
             let Component::Normal(name) = component else { return Err(Status::Inval) };
             let name = Name::new(name.as_bytes())?;
             let found = self.fs().lookup(&server, &handle, name)?.node;
+            handle = self.seen_or(found, Status::NoEnt)?.node.0;
             if found.attr.file_type == FileType::Symlink {
                 return Err(Status::NotDir);
             }
-            handle = self.seen_or(found, Status::NoEnt)?.node.0;
         }
         Ok(Node(handle))
     }
@@ -524,10 +517,10 @@ impl<'a> View<'a> {
     /// the export's number alone, which stays the same when devices are numbered anew.
     fn attr_out(&self, attr: Attr<Disk>) -> Attr<Wire> {
         let id = u64::from(self.export_id().0);
-        let fsid = attr.fsid ^ self.pass.export.fsid() ^ (id << 32 | id);
-        let seen = Attr { fsid, ..self.rules().ids.attr_out(&self.pass.caller, attr) };
+        let fsid = attr.fsid ^ self.pass.export().fsid() ^ (id << 32 | id);
+        let seen = Attr { fsid, ..self.rules().ids.attr_out(self.pass.caller(), attr) };
         if self.rules().no_client_cache && attr.file_type == FileType::Directory {
-            let nanoseconds = self.pass.export.moment_nanoseconds();
+            let nanoseconds = self.pass.export().moment_nanoseconds();
             let changed = |time| Time { nanoseconds, ..time };
             return Attr { mtime: changed(seen.mtime), ctime: changed(seen.ctime), ..seen };
         }
@@ -559,51 +552,4 @@ fn entry_name(name: &[u8], [one, two]: OfDots) -> Result<Name<'_>> {
 /// What no name can be is ACCES (RFC 1813, 3.2).
 fn plain_name(name: &[u8]) -> Result<Name<'_>> {
     Name::new(name).map_err(|status| if status == Status::Inval { Status::Acces } else { status })
-}
-
-fn admit(
-    plan: &Plan,
-    visitor: &Visitor,
-    credential: &OpaqueAuth<'_>,
-    id: ExportId,
-) -> std::result::Result<Arc<Pass>, Refusal> {
-    if let Some(pass) = visitor.pass(plan.generation(), id, credential) {
-        return Ok(pass);
-    }
-    let export = plan.export(id).ok_or(Status::Stale)?;
-    let (_, rules) = export.judge(visitor.peer().ip())?;
-    if rules.secure && visitor.peer().port() >= 1024 {
-        return Err(Status::Perm.into());
-    }
-    let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;
-    if !rules.flavors.contains(&claimed.flavor()) {
-        return Err(Refusal::Denied(AuthStat::TooWeak));
-    }
-    let caller = match &claimed {
-        Credential::None => rules.ids.nobody(),
-        Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
-    };
-    let pass = Pass { export: Arc::clone(export), rules: Arc::clone(rules), caller };
-    let pass = Arc::new(pass);
-    visitor.keep(plan.generation(), credential, &pass);
-    Ok(pass)
-}
-
-/// The innermost export that a path is in and this visitor may use, and the rest of the path below
-/// it. Whether there are others is not told.
-fn locate<'p>(plan: &'p Plan, visitor: &Visitor, path: &'p Path) -> Result<(&'p Export, &'p Path)> {
-    let within = |export: &'p Arc<Export>| {
-        path.strip_prefix(export.path()).ok().map(|below| (&**export, below))
-    };
-    let mut found: Vec<_> = plan.exports().iter().filter_map(within).collect();
-    found.sort_by_key(|(export, _)| Reverse(export.path().components().count()));
-    for (export, below) in found {
-        match export.judge(visitor.peer().ip()) {
-            Ok(_) if export.is_mounted() => return Ok((export, below)),
-            Err(Status::Acces) => {}
-            Ok(_) => return Err(Status::Acces),
-            Err(status) => return Err(status),
-        }
-    }
-    Err(Status::Acces)
 }

@@ -5,7 +5,7 @@ use comity_credential::{Flavor, OpaqueAuth};
 
 use crate::ExportId;
 use crate::limits::PASSES_MAX;
-use crate::view::Pass;
+use crate::pass::Pass;
 
 /// One connection's peer, and the passes it was given: under which rules and ids it meets an export
 /// is decided once and kept until the plan changes.

@@ -315,3 +315,61 @@ fn numbers_are_the_same_over_restarts() {
 }
 
 const NUMBER_OF_SRV_DATA: u32 = 842_959_608;
+
+#[test]
+fn maps_and_cloaks_that_are_unwise_are_told() {
+    let map = "range_map_uid=1000-1999:51000-51999,range_map_gid=1000-1999:51000-51999";
+    for (options, expected) in [
+        ("range_map_uid=1:2", "e:1:6: warning: uids are mapped but gids are not"),
+        ("range_map_gid=1:2", "e:1:6: warning: gids are mapped but uids are not"),
+        ("map_default=deny", "e:1:6: warning: map_default without a range"),
+        ("no_client_cache", "e:1:6: warning: no_client_cache without a cloak"),
+        ("cloak_uid=1:+000", "e:1:6: warning: a cloak without no_client_cache: only clients with"),
+        (&format!("{map},anonuid=51005"), "e:1:6: warning: the anonymous uid 51005 lies in this"),
+        (&format!("{map},anongid=51005"), "e:1:42: warning: the anonymous gid 51005 lies in this"),
+        (
+            "range_map_uid=9:9,range_map_gid=1000-1999:1500-2499,map_default=pass",
+            "e:1:24: warning: map_default=pass lets client gids 2000-2499 pass unchanged into",
+        ),
+        (
+            "range_map_uid=5:0,range_map_gid=5:6",
+            "e:1:6: warning: uid 0 of the server is in this range: a client's uid becomes root's",
+        ),
+        (
+            "range_map_uid=0-9:50-59,range_map_gid=5:6",
+            "e:1:6: warning: uid 0 is squashed before it is mapped",
+        ),
+    ] {
+        let (taken, said) = found(&format!("/a *({options})"));
+        assert!(taken && said[0].starts_with(expected), "{options}: {said:?}");
+        assert_eq!(said.len(), 1, "{options}: {said:?}");
+    }
+    let fine = [
+        map,
+        "range_map_uid=1-9:65534,range_map_gid=1-9:65534",
+        "cloak_uid=1:+000,no_client_cache",
+    ];
+    for options in fine {
+        assert_eq!(found(&format!("/a ::1({options})")), (true, vec![]), "{options}");
+    }
+}
+
+#[test]
+fn two_sites_that_meet_in_one_server_id_are_told() {
+    let site = |first: u32| {
+        let last = first + 99;
+        format!(
+            "range_map_uid=0-99:{first}-{last},range_map_gid=0-99:{first}-{last},no_root_squash"
+        )
+    };
+    let text = format!("/a ::1({}) ::2({},anonuid=70000)", site(1000), site(2000));
+    assert_eq!(found(&text), (true, vec![]));
+    let text = format!("/a ::1({})\\\n ::2({})", site(1000), site(1050));
+    let (taken, said) = found(&text);
+    assert!(taken && said.len() == 2, "{said:?}");
+    let expected = "e:2:6: warning: client ::2 and client ::1 (e:1:8) share server uids 1050-1099";
+    assert!(said[0].starts_with(expected), "{said:?}");
+    let text = format!("/a ::1({})\\\n ::2({},anonuid=1005)", site(1000), site(2000));
+    let (_, said) = found(&text);
+    assert!(said[0].contains("the anonymous uid 1005 of client ::2 lies in a range of client ::1"));
+}

@@ -1,7 +1,7 @@
 use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wire};
 
 use crate::squash::NO_ID;
-use crate::{IdMap, Inverse, MapDefault, Squash, Step};
+use crate::{Fate, IdMap, Inverse, MapDefault, Squash, Step};
 
 /// How the ids of one domain stand for those on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,6 +157,31 @@ impl Ids {
         }
     }
 
+    /// What becomes of a client's user.
+    #[must_use]
+    pub fn user_fate(&self, uid: Uid<Wire>) -> Fate {
+        self.fate(&self.users, uid.number())
+    }
+
+    /// What becomes of a client's primary group.
+    #[must_use]
+    pub fn group_fate(&self, gid: Gid<Wire>) -> Fate {
+        self.fate(&self.groups, gid.number())
+    }
+
+    fn fate(&self, map: &IdMap, wire: u32) -> Fate {
+        if self.squash.replaces(wire) {
+            return Fate::Squashed;
+        }
+        match (map.to_disk(wire), self.default) {
+            (Step::Mapped { disk, rule }, _) => Fate::Mapped { disk, rule },
+            (Step::Uncovered, _) if map.is_empty() => Fate::Unmapped,
+            (Step::Uncovered, MapDefault::Pass) => Fate::Passed,
+            (Step::Uncovered, MapDefault::Squash) => Fate::Anonymous,
+            (Step::Uncovered, MapDefault::Deny) => Fate::Denied,
+        }
+    }
+
     fn users_mapped(&self) -> bool {
         !self.users.is_empty()
     }
@@ -177,15 +202,11 @@ impl Ids {
 
     /// The id somebody acts under; none if that is denied.
     fn acting_in(&self, map: &IdMap, wire: u32, anonymous: u32) -> Option<u32> {
-        if self.squash.replaces(wire) {
-            return Some(anonymous);
-        }
-        match (map.to_disk(wire), self.default) {
-            (Step::Mapped { disk, .. }, _) => Some(disk),
-            (Step::Uncovered, _) if map.is_empty() => Some(wire),
-            (Step::Uncovered, MapDefault::Pass) => Some(wire),
-            (Step::Uncovered, MapDefault::Squash) => Some(anonymous),
-            (Step::Uncovered, MapDefault::Deny) => None,
+        match self.fate(map, wire) {
+            Fate::Mapped { disk, .. } => Some(disk),
+            Fate::Unmapped | Fate::Passed => Some(wire),
+            Fate::Squashed | Fate::Anonymous => Some(anonymous),
+            Fate::Denied => None,
         }
     }
 

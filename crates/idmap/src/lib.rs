@@ -15,11 +15,13 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod fate;
 mod ids;
 mod map;
 mod squash;
 
 pub use comity_ranges::Range;
+pub use fate::Fate;
 pub use ids::{Caller, Denied, Ids, Unmapped};
 pub use map::{Conflict, IdMap, IdMapBuilder, Inverse, MapDefault, Rule, Step};
 pub use squash::Squash;

@@ -1,3 +1,6 @@
+use std::fmt;
+use std::sync::Arc;
+
 use comity_ranges::{Builder, Range, Ranges};
 
 /// Client ids that are server ids: one to one if both ranges are as long, all to one if `disk` is a
@@ -58,14 +61,15 @@ struct Backward {
 pub struct IdMapBuilder {
     forward: Builder<Forward>,
     inverse: Builder<Backward>,
-    rules: u32,
+    rules: Vec<Rule>,
 }
 
-/// A map of ids and its inverse.
+/// A map of ids and its inverse. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdMap {
     forward: Ranges<Forward>,
     inverse: Ranges<Backward>,
+    rules: Arc<[Rule]>,
 }
 
 /// What a map says about a client's id, with the number of the rule that says it.
@@ -96,6 +100,12 @@ pub enum Inverse {
     Unreached,
 }
 
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.wire, self.disk)
+    }
+}
+
 impl IdMapBuilder {
     /// Adds a rule behind all others and returns the part of its client ids that is left to it: none,
     /// if earlier rules cover all of them.
@@ -114,8 +124,8 @@ impl IdMapBuilder {
         {
             return Err(Conflict::Ambiguous { ids, earlier: earlier.rule });
         }
-        let number = self.rules;
-        self.rules += 1;
+        let number = self.rules.len() as u32;
+        self.rules.push(rule);
         for (target, wire_first) in targets {
             let disk_first = target.first;
             let entry = Backward { disk_first, wire_first, all_to_one, rule: number };
@@ -125,10 +135,17 @@ impl IdMapBuilder {
         Ok(self.forward.add(rule.wire, entry))
     }
 
+    /// The first client ids in a range that a rule decides about already, and that rule's number.
+    #[must_use]
+    pub fn decided(&self, wire: Range) -> Option<(Range, u32)> {
+        self.forward.within(wire).next().map(|(ids, entry)| (ids, entry.rule))
+    }
+
     /// The finished map.
     #[must_use]
     pub fn build(self) -> IdMap {
-        IdMap { forward: self.forward.build(), inverse: self.inverse.build() }
+        let rules = self.rules.into();
+        IdMap { forward: self.forward.build(), inverse: self.inverse.build(), rules }
     }
 }
 
@@ -190,6 +207,23 @@ impl IdMap {
     pub fn wire_ranges(&self) -> impl Iterator<Item = Range> + '_ {
         self.forward.iter().map(|(range, _)| range)
     }
+
+    /// Its rules by number, those that are never met among them.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Ids that are a server id of some rule, but as a client id are in no range: who bears one and
+    /// passes unchanged becomes the same as those whom the rule leads there.
+    #[must_use]
+    pub fn passed_into(&self) -> Option<(Range, u32)> {
+        let mut wire = Builder::new();
+        self.wire_ranges().for_each(|range| drop(wire.add(range, ())));
+        self.inverse
+            .iter()
+            .find_map(|(disk, entry)| wire.left(disk).first().map(|&ids| (ids, entry.rule)))
+    }
 }
 
 #[cfg(test)]
@@ -245,6 +279,22 @@ mod tests {
         assert_eq!(found, Err(Conflict::Ambiguous { ids, earlier: 0 }));
         let found = builder.add(rule((50, 59), (109, 109)));
         assert_eq!(found, Err(Conflict::Ambiguous { ids: Range::single(109), earlier: 0 }));
+    }
+
+    #[test]
+    fn who_passes_into_a_range_is_found() {
+        let found = map(&[rule((1000, 1999), (1500, 2499))]).passed_into();
+        assert_eq!(found, Some((Range { first: 2000, last: 2499 }, 0)));
+        assert_eq!(map(&[rule((1000, 1999), (1000, 1999))]).passed_into(), None);
+    }
+
+    #[test]
+    fn rules_keep_their_order_and_spelling() {
+        let map = map(&[rule((5, 5), (7, 7)), rule((0, 9), (20, 29))]);
+        assert_eq!(
+            map.rules().iter().map(Rule::to_string).collect::<Vec<_>>(),
+            ["5:7", "0-9:20-29"]
+        );
     }
 
     proptest! {

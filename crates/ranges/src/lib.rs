@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// Numbers from `first` to `last`, both among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,19 +131,19 @@ struct Part<T> {
     value: T,
 }
 
-/// Disjoint ranges in order, with an index that leads to about the right place at once.
+/// Disjoint ranges in order, with an index that leads to about the right place at once. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranges<T> {
-    parts: Box<[Part<T>]>,
+    parts: Arc<[Part<T>]>,
     /// For each stretch of `1 << shift` numbers from `base` on: the first part that ends in or behind
     /// it. One more than there are stretches.
-    index: Box<[u32]>,
+    index: Arc<[u32]>,
     base: u32,
     shift: u32,
 }
 
 impl<T: Copy> Ranges<T> {
-    fn new(parts: Box<[Part<T>]>) -> Self {
+    fn new(parts: Arc<[Part<T>]>) -> Self {
         let (base, last) = match (parts.first(), parts.last()) {
             (Some(lowest), Some(highest)) => (lowest.range.first, highest.range.last),
             _ => (0, 0),

@@ -4,6 +4,7 @@
 mod lexer;
 pub(crate) mod options;
 mod parser;
+mod rooms;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;

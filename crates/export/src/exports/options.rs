@@ -1,9 +1,12 @@
+use std::collections::HashSet;
+
+use super::rooms::Rooms;
 use super::table::{Argument, Choice, Draft, Effect, OPTIONS, Verdict};
 use crate::finding::Findings;
 use crate::offer::Terms;
 use comity_idmap::Squash;
 
-use crate::Place;
+use crate::{Origin, Place};
 
 /// An option as it was written.
 #[derive(Debug)]
@@ -51,23 +54,56 @@ pub(crate) fn given(items: Vec<Item>, findings: &mut Findings) -> Option<Vec<Giv
     fine.then_some(list)
 }
 
-/// The terms that a client's own options make together with the default ones of its line.
-pub(crate) fn terms(defaults: &[Given], own: &[Given], findings: &mut Findings) -> Option<Terms> {
-    let mut draft = Draft { root_squash: true, ..Draft::default() };
-    let overridden = |given: &&Given| own.iter().all(|own| own.option.about != given.option.about);
+/// The terms that lists of options make together, the most general one first, for a client at
+/// `place`: about each thing the last list that mentions it decides.
+pub(crate) fn terms(
+    lists: &[&[Given]],
+    place: &Place,
+    findings: &mut Findings,
+) -> Option<(Terms, Origin)> {
+    let mut draft = Draft {
+        root_squash: true,
+        all_squash: false,
+        terms: Terms::default(),
+        rooms: Rooms::default(),
+        place: place.clone(),
+    };
+    let mut origin = Origin::new(place.clone());
     let mut fine = true;
-    for given in defaults.iter().filter(overridden).chain(own) {
+    let mut options = Vec::new();
+    for given in deciding(lists) {
+        draft.place.clone_from(&given.place);
         if let Err(what) = (given.effect)(&mut draft, &given.value) {
             findings.error(&given.place, format!("option {}: {what}", given.option.name));
             fine = false;
         }
+        if !given.option.repeats {
+            options.push((given.option.about, given.place.clone()));
+        }
     }
-    draft.terms.rules.ids.squash = match (draft.all_squash, draft.root_squash) {
+    let Draft { mut terms, rooms, root_squash, all_squash, .. } = draft;
+    terms.rules.ids.squash = match (all_squash, root_squash) {
         (true, _) => Squash::All,
         (false, true) => Squash::Root,
         (false, false) => Squash::None,
     };
-    fine.then_some(draft.terms)
+    for (place, doubt) in rooms.finish(&mut terms.rules, &mut origin) {
+        findings.warning(&place, doubt);
+    }
+    origin.options = options.into();
+    fine.then_some((terms, origin))
+}
+
+/// The options of each list that no later list has something to say about.
+fn deciding<'a>(lists: &[&'a [Given]]) -> Vec<&'a Given> {
+    let (mut decided, mut kept) = (HashSet::new(), Vec::new());
+    for list in lists.iter().rev() {
+        let open: Vec<_> =
+            list.iter().filter(|given| !decided.contains(given.option.about)).collect();
+        decided.extend(list.iter().map(|given| given.option.about));
+        kept.push(open);
+    }
+    kept.into_iter().rev().flatten().collect()
 }
 
 fn look_up(item: Item) -> Result<Given, String> {
@@ -91,6 +127,9 @@ fn look_up(item: Item) -> Result<Given, String> {
 
 /// Whether an option goes with those before it in the same list.
 fn fits(given: &Given, list: &[Given], findings: &mut Findings) -> bool {
+    if given.option.repeats {
+        return true;
+    }
     let Some(other) = list.iter().find(|other| other.option.about == given.option.about) else {
         return true;
     };

@@ -92,8 +92,8 @@ impl Parser<'_> {
             _ => self.client(name, &place),
         };
         let (own, client) = (own?, client?);
-        let terms = terms(defaults, &own, self.findings)?;
-        Some((Offer { place, client, terms }, open.is_none()))
+        let (terms, origin) = terms(&[defaults, &own], &place, self.findings)?;
+        Some((Offer { place, client, terms, origin }, open.is_none()))
     }
 
     fn client(&mut self, name: &[Letter], place: &Place) -> Option<Client> {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use comity_credential::Flavor;
 use comity_vfs::{Gid, Uid};
 
+use super::rooms::{Rooms, cloak_groups, cloak_users, map_default, map_groups, map_users};
+use crate::Place;
 use crate::offer::{Fsid, Terms};
 use crate::path::normal;
 
@@ -18,6 +20,8 @@ pub(crate) struct Choice {
     pub(crate) argument: Argument,
     /// What it decides: options about the same thing exclude each other.
     pub(crate) about: &'static str,
+    /// Whether it may stand in a list more than once, each time for one thing more.
+    pub(crate) repeats: bool,
     /// What becomes of it.
     pub(crate) verdict: Verdict,
     /// Why, for users.
@@ -48,11 +52,14 @@ pub(crate) enum Verdict {
 pub(crate) type Effect = fn(&mut Draft, &str) -> Result<(), String>;
 
 /// Terms in the making: whom they squash two options say together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) terms: Terms,
     pub(crate) root_squash: bool,
     pub(crate) all_squash: bool,
+    pub(crate) rooms: Rooms,
+    /// Where the option stands that is being read.
+    pub(crate) place: Place,
 }
 
 const fn flag(
@@ -71,17 +78,25 @@ const fn valued(
     effect: Effect,
     note: &'static str,
 ) -> Choice {
-    Choice { name, argument, about, verdict: Verdict::Honoured(effect), note }
+    Choice { name, argument, about, repeats: false, verdict: Verdict::Honoured(effect), note }
+}
+
+const fn repeated(
+    name: &'static str,
+    argument: Argument,
+    about: &'static str,
+    effect: Effect,
+    note: &'static str,
+) -> Choice {
+    Choice { name, argument, about, repeats: true, verdict: Verdict::Honoured(effect), note }
 }
 
 const fn refused(name: &'static str, argument: Argument, note: &'static str) -> Choice {
-    Choice { name, argument, about: name, verdict: Verdict::Refused, note }
+    Choice { name, argument, about: name, repeats: false, verdict: Verdict::Refused, note }
 }
 
 /// It asks for what is done anyway.
 const NOTHING: Effect = |_, _| Ok(());
-
-const NOT_YET: &str = "not yet: maps of ids and cloaks are the next thing to be built";
 
 /// All options, by the order of exports(5).
 pub(crate) const OPTIONS: &[Choice] = &[
@@ -310,12 +325,51 @@ pub(crate) const OPTIONS: &[Choice] = &[
         |draft, value| set(&mut draft.terms.rules.ids.anonymous.gid, Gid::new(id(value)?)),
         "the same for the group",
     ),
-    refused("range_map_uid", Argument::Needed("C1[-C2]:S1[-S2]"), NOT_YET),
-    refused("range_map_gid", Argument::Needed("C1[-C2]:S1[-S2]"), NOT_YET),
-    refused("map_default", Argument::Needed("squash, pass or deny"), NOT_YET),
-    refused("cloak_uid", Argument::Needed("A[-B]:+MASK"), NOT_YET),
-    refused("cloak_gid", Argument::Needed("A[-B]:+MASK"), NOT_YET),
-    refused("no_client_cache", Argument::None, NOT_YET),
+    repeated(
+        "range_map_uid",
+        Argument::Needed("C1[-C2]:S1[-S2]"),
+        "range_map_uid",
+        map_users,
+        "client uids C1 to C2 are server uids S1 to S2, or all of them S1; repeatable, the first \
+         that covers an id counts",
+    ),
+    repeated(
+        "range_map_gid",
+        Argument::Needed("C1[-C2]:S1[-S2]"),
+        "range_map_gid",
+        map_groups,
+        "the same for gids, supplementary groups included",
+    ),
+    valued(
+        "map_default",
+        Argument::Needed("squash, pass or deny"),
+        "map_default",
+        map_default,
+        "an id in no range becomes the anonymous one (the default once there is a range), passes \
+         unchanged, or the call is refused",
+    ),
+    repeated(
+        "cloak_uid",
+        Argument::Needed("A[-B]:+MASK or A[-B]:-MASK"),
+        "cloak",
+        cloak_users,
+        "files whose owner is one of the server uids A to B do not exist for those whom the mask of \
+         three octal digits does not let see them; repeatable, the first that covers a file counts",
+    ),
+    repeated(
+        "cloak_gid",
+        Argument::Needed("A[-B]:+MASK or A[-B]:-MASK"),
+        "cloak",
+        cloak_groups,
+        "the same by owning group",
+    ),
+    flag(
+        "no_client_cache",
+        "no_client_cache",
+        |draft, _| set(&mut draft.terms.rules.no_client_cache, true),
+        "every reply shows a directory as changed, so that a client shared by several users keeps \
+         no listing of one for another",
+    ),
 ];
 
 fn set<T>(place: &mut T, value: T) -> Result<(), String> {

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use super::table::{Argument, OPTIONS, Verdict};
 use crate::finding::Findings;
 use crate::offer::{Declaration, Escaped, Fsid, Offer, Settings, Terms};
-use comity_idmap::{Ids, Squash};
+use comity_cloak::{Cloak, Entry, Mask, Owned, Sign};
+use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
 
-use crate::{Client, Place, Rules, Severity, limits};
+use crate::{Client, Origin, Place, Rules, Severity, limits};
 
 fn parse(text: &[u8]) -> (Vec<Declaration>, Vec<crate::Finding>) {
     let mut findings = Findings::default();
@@ -95,7 +96,22 @@ fn errors_say_where_and_what() {
         ("/a h(sec=krb5p)", "e:1:6: option sec: krb5p is refused: Kerberos"),
         ("/a h(sec=sys:sys)", "e:1:6: option sec: flavor sys stands twice"),
         ("/a h(xprtsec=tls)", "e:1:6: option xprtsec: tls is refused"),
-        ("/a h(range_map_uid=1:2)", "e:1:6: option range_map_uid is refused: not yet"),
+        ("/a h(range_map_uid=1)", "e:1:6: option range_map_uid: \"1\" is no map: expected C1"),
+        ("/a h(range_map_uid=a:1)", "e:1:6: option range_map_uid: \"a\" is no id"),
+        ("/a h(range_map_uid=1-:1)", "e:1:6: option range_map_uid: \"\" is no id"),
+        ("/a h(range_map_gid=9-1:1)", "e:1:6: option range_map_gid: ids 9-1 run backwards"),
+        ("/a h(range_map_uid=1-3:5-6)", "e:1:6: option range_map_uid: 3 client ids cannot be 2"),
+        ("/a h(range_map_uid=1:4294967295)", "e:1:6: option range_map_uid: 4294967295 is no id"),
+        ("/a h(range_map_uid=0-4294967296:0)", "e:1:6: option range_map_uid: 4294967296 is no"),
+        (
+            "/a h(range_map_uid=1-9:21-29,range_map_uid=11-19:29-37)",
+            "e:1:30: option range_map_uid: server ids 29 are the target of e:1:6 too",
+        ),
+        ("/a h(map_default=drop)", "e:1:6: option map_default: \"drop\" is none of squash"),
+        ("/a h(map_default=pass,map_default=deny)", "e:1:23: option map_default stands twice"),
+        ("/a h(cloak_uid=1-2)", "e:1:6: option cloak_uid: \"1-2\" is no cloak: expected"),
+        ("/a h(cloak_gid=1:070)", "e:1:6: option cloak_gid: \"070\": a mask is + or -"),
+        ("/a h(cloak_gid=1:+0777)", "e:1:6: option cloak_gid: \"+0777\": a mask is"),
         ("/a h(anonuid=4294967295)", "e:1:6: option anonuid: 4294967295 is no id"),
         ("/a h(anonuid=-1)", "e:1:6: option anonuid: -1 is no id"),
         ("/a h(anonuid=+1)", "e:1:6: option anonuid: \"+1\" is no number"),
@@ -155,12 +171,53 @@ fn options_do_what_they_say() {
 }
 
 #[test]
+fn maps_and_cloaks_are_read_in_their_order() {
+    let read = terms(
+        "range_map_uid=1000-1999:51000-51999,cloak_gid=7:-004,range_map_uid=5-9:60,\
+                      range_map_gid=1:2,cloak_uid=0-9:+070,map_default=deny,no_client_cache",
+    );
+    let shown = read.rules.to_string();
+    assert!(
+        shown.ends_with(
+            ",range_map_uid=1000-1999:51000-51999,range_map_uid=5-9:60,range_map_gid=1:2,\
+             map_default=deny,cloak_gid=7:-004,cloak_uid=0-9:+070,no_client_cache"
+        ),
+        "{shown}"
+    );
+    let read = &fine("/a -range_map_uid=1:2,range_map_gid=3:4\\\n h(range_map_uid=5:6) h2")[0];
+    let rule = |at: usize| read.offers[at].terms.rules.ids.users.rules()[0].to_string();
+    assert_eq!((rule(0), rule(1)), ("5:6".into(), "1:2".into()), "own ranges replace the line's");
+    assert_eq!(read.offers[0].terms.rules.ids.groups.rules().len(), 1);
+    assert_eq!(read.offers[0].origin.users[0].to_string(), "e:2:4");
+    assert_eq!(read.offers[0].origin.groups[0].to_string(), "e:1:23");
+}
+
+#[test]
+fn a_rule_in_the_shadow_of_another_names_it() {
+    assert_eq!(
+        found("/a h(range_map_uid=1-9:21-29,range_map_uid=5-12:31-38,range_map_uid=2:99)"),
+        [
+            "e:1:30: warning: the range 5-12 is not met everywhere: client ids 5-9 go by e:1:6 \
+             already",
+            "e:1:55: warning: the range 2 is never met: client ids 2 go by e:1:6 already",
+        ]
+    );
+    assert_eq!(
+        found("/a h(cloak_uid=1-9:+000,cloak_gid=1-9:+000,cloak_uid=3-9:+007)"),
+        ["e:1:44: warning: the cloak of 3-9 is never met: e:1:6 comes first"]
+    );
+}
+
+#[test]
 fn every_option_of_the_table_is_what_the_table_says() {
     for option in OPTIONS {
         let value = match (option.name, option.argument) {
             (_, Argument::None | Argument::Possible(_)) => "",
             ("anonuid" | "anongid" | "fsid", _) => "=1",
             ("sec", _) => "=sys",
+            ("range_map_uid" | "range_map_gid", _) => "=1-9:11-19",
+            ("cloak_uid" | "cloak_gid", _) => "=1-9:+070",
+            ("map_default", _) => "=deny",
             _ => "=none",
         };
         let text = format!("/a h({}{value})", option.name);
@@ -237,12 +294,39 @@ fn client() -> impl Strategy<Value = Client> {
     text.prop_map(|text| Client::parse(&text).unwrap())
 }
 
+/// Those of some rules that go together.
+fn map() -> impl Strategy<Value = IdMap> {
+    let rule = (0..3000_u32, 0..90_000_u32, 0..500_u32, any::<bool>());
+    proptest::collection::vec(rule, 0..5).prop_map(|rules| {
+        let mut builder = IdMapBuilder::default();
+        for (first, target, more, gather) in rules {
+            let wire = Range { first, last: first + more };
+            let last = if gather { target } else { target + more };
+            let _ = builder.add(Rule { wire, disk: Range { first: target, last } });
+        }
+        builder.build()
+    })
+}
+
+fn cloak() -> impl Strategy<Value = Cloak> {
+    let entry = (any::<(bool, bool)>(), 0..900_u32, 0..500_u32, 0..0o1000_u16);
+    let entry = entry.prop_map(|((user, any), first, more, bits)| Entry {
+        owned: if user { Owned::ByUser } else { Owned::ByGroup },
+        ids: Range { first, last: first + more },
+        mask: Mask { sign: if any { Sign::Any } else { Sign::All }, bits },
+    });
+    proptest::collection::vec(entry, 0..4).prop_map(|entries| Cloak::new(&entries).0)
+}
+
 fn rules() -> impl Strategy<Value = Rules> {
     let squash = prop_oneof![Just(Squash::None), Just(Squash::Root), Just(Squash::All)];
     let flavors = proptest::sample::subsequence(vec![Flavor::SYS, Flavor::NONE], 1..=2);
-    let ids = (0..u32::MAX, 0..u32::MAX);
-    (any::<(bool, bool, bool, bool)>(), squash, flavors, ids).prop_map(
-        |((read_only, sync, secure, readdirplus), squash, flavors, (uid, gid))| Rules {
+    let default =
+        prop_oneof![Just(MapDefault::Squash), Just(MapDefault::Pass), Just(MapDefault::Deny)];
+    let ids = (0..u32::MAX, 0..u32::MAX, default, map(), map());
+    let rooms = (cloak(), any::<bool>());
+    (any::<(bool, bool, bool, bool)>(), squash, flavors, ids, rooms).prop_map(
+        |((read_only, sync, secure, readdirplus), squash, flavors, ids, rooms)| Rules {
             read_only,
             sync,
             secure,
@@ -250,10 +334,13 @@ fn rules() -> impl Strategy<Value = Rules> {
             flavors,
             ids: Ids {
                 squash,
-                anonymous: Cred::new(Uid::new(uid), Gid::new(gid)),
-                ..Ids::default()
+                anonymous: Cred::new(Uid::new(ids.0), Gid::new(ids.1)),
+                default: ids.2,
+                users: ids.3,
+                groups: ids.4,
             },
-            ..Rules::default()
+            cloak: rooms.0,
+            no_client_cache: rooms.1,
         },
     )
 }
@@ -290,12 +377,14 @@ proptest! {
         let offers: Vec<Offer> = offers
             .into_iter()
             .map(|(client, rules, settings)| {
-                Offer { place: place.clone(), client, terms: Terms { rules, settings } }
+                let origin = Origin::new(place.clone());
+                Offer { place: place.clone(), client, terms: Terms { rules, settings }, origin }
             })
             .collect();
         let shown: String = offers.iter().map(|offer| format!(" {offer}")).collect();
         let text = format!("{}{shown}\n", Escaped(&path));
-        let read = fine(&text);
+        let (read, findings) = parse(text.as_bytes());
+        prop_assert!(findings.iter().all(|f| f.severity == Severity::Warning), "{findings:?}");
         prop_assert_eq!(&read[0].path, &path);
         prop_assert_eq!(read[0].offers.len(), offers.len());
         for (read, offer) in read[0].offers.iter().zip(&offers) {

@@ -1,0 +1,90 @@
+use std::cmp::Reverse;
+use std::path::Path;
+use std::sync::Arc;
+
+use comity_credential::{AuthStat, Credential, OpaqueAuth};
+use comity_idmap::Caller;
+use comity_vfs::{Result, Status};
+
+use crate::{Export, ExportId, Plan, Refusal, Rules, Visitor};
+
+/// What a caller was found to be at an export: kept by its [`Visitor`].
+pub(crate) struct Pass {
+    export: Arc<Export>,
+    rules: Arc<Rules>,
+    caller: Caller,
+}
+
+impl Pass {
+    /// What somebody is who claims to be `claimed`, under these rules.
+    pub(crate) fn of(
+        export: &Arc<Export>,
+        rules: &Arc<Rules>,
+        claimed: &Credential,
+    ) -> std::result::Result<Self, Refusal> {
+        if !rules.flavors.contains(&claimed.flavor()) {
+            return Err(Refusal::Denied(AuthStat::TooWeak));
+        }
+        let caller = match claimed {
+            Credential::None => rules.ids.nobody(),
+            Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
+        };
+        Ok(Self { export: Arc::clone(export), rules: Arc::clone(rules), caller })
+    }
+
+    pub(crate) const fn export(&self) -> &Arc<Export> {
+        &self.export
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    pub(crate) const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+/// Under which rules and ids a visitor meets an export.
+pub(crate) fn admit(
+    plan: &Plan,
+    visitor: &Visitor,
+    credential: &OpaqueAuth<'_>,
+    id: ExportId,
+) -> std::result::Result<Arc<Pass>, Refusal> {
+    if let Some(pass) = visitor.pass(plan.generation(), id, credential) {
+        return Ok(pass);
+    }
+    let export = plan.export(id).ok_or(Status::Stale)?;
+    let (_, rules) = export.judge(visitor.peer().ip())?;
+    if rules.secure && visitor.peer().port() >= 1024 {
+        return Err(Status::Perm.into());
+    }
+    let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;
+    let pass = Arc::new(Pass::of(export, rules, &claimed)?);
+    visitor.keep(plan.generation(), credential, &pass);
+    Ok(pass)
+}
+
+/// The innermost export that a path is in and this visitor may use, and the rest of the path below
+/// it. Whether there are others is not told.
+pub(crate) fn locate<'p>(
+    plan: &'p Plan,
+    visitor: &Visitor,
+    path: &'p Path,
+) -> Result<(&'p Export, &'p Path)> {
+    let within = |export: &'p Arc<Export>| {
+        path.strip_prefix(export.path()).ok().map(|below| (&**export, below))
+    };
+    let mut found: Vec<_> = plan.exports().iter().filter_map(within).collect();
+    found.sort_by_key(|(export, _)| Reverse(export.path().components().count()));
+    for (export, below) in found {
+        match export.judge(visitor.peer().ip()) {
+            Ok(_) if export.is_mounted() => return Ok((export, below)),
+            Err(Status::Acces) => {}
+            Ok(_) => return Err(Status::Acces),
+            Err(status) => return Err(status),
+        }
+    }
+    Err(Status::Acces)
+}

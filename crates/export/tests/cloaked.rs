@@ -1,0 +1,233 @@
+//! What a cloak hides is not there, for every verb; what cannot be hidden is answered as
+//! docs/semantics.md says.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod site;
+
+use std::ops::ControlFlow;
+
+use comity_export::{Door, Node, Refusal, View};
+use comity_vfs::{Access, Create, Listed, SetAttr, Special, Status};
+
+use site::{Site, names, owned};
+
+/// Files of 500 to 599 are shown to their owners alone.
+const CLOAK: &str = "rw,insecure,cloak_uid=500-599:+000";
+
+fn site() -> Site {
+    let site = Site::new(CLOAK);
+    site.file(b"plain", (7, 7), 0o666);
+    site.file(b"secret", (500, 7), 0o666);
+    site.dir(b"vault", (500, 7), 0o777);
+    site
+}
+
+fn size(site: &Site, name: &[u8]) -> u64 {
+    let (admin, root) = site.admin();
+    admin.lookup(&root, name).unwrap().0.attr.size
+}
+
+#[test]
+fn names_of_hidden_objects_are_not_found_and_not_listed() {
+    let site = site();
+    let (view, root) = site.guest(7, 7, &[]);
+    assert_eq!(names(&view, &root), ["plain"]);
+    for hidden in [&b"secret"[..], b"vault"] {
+        assert_eq!(view.lookup(&root, hidden).map(drop), Err(Status::NoEnt));
+        assert_eq!(view.remove(&root, hidden).map(drop), Err(Status::NoEnt));
+        assert_eq!(view.rmdir(&root, hidden).map(drop), Err(Status::NoEnt));
+        let renamed = view.rename((&root, hidden), (&root, b"mine"));
+        assert_eq!(renamed.map(drop), Err(Status::NoEnt));
+        let renamed = view.rename((&root, hidden), (&root, hidden));
+        assert_eq!(renamed.map(drop), Err(Status::NoEnt));
+    }
+    let (owner, root) = site.guest(500, 7, &[]);
+    assert_eq!(names(&owner, &root), ["plain", "secret", "vault"], "its own it sees");
+    let (admin, root) = site.admin();
+    assert_eq!(names(&admin, &root), ["plain", "secret", "vault"], "nothing was removed");
+}
+
+#[test]
+fn handles_of_hidden_objects_are_stale() {
+    let site = site();
+    let (admin, root) = site.admin();
+    let (view, _) = site.guest(7, 7, &[]);
+    for name in [&b"secret"[..], b"vault"] {
+        let sealed = admin.seal(&admin.lookup(&root, name).unwrap().0.node);
+        let entered = site.through(7, 7, &[], Door::Handle(sealed.bytes())).map(drop);
+        assert_eq!(entered, Err(Refusal::Status(Status::Stale)));
+        assert_eq!(view.admit(sealed.bytes()), Err(Status::Stale), "as a second handle");
+        assert!(site.through(500, 7, &[], Door::Handle(sealed.bytes())).is_ok());
+    }
+}
+
+#[test]
+fn an_open_file_goes_stale_when_it_is_cloaked() {
+    let site = Site::new("rw,insecure");
+    site.file(b"secret", (500, 7), 0o666);
+    let (view, root) = site.guest(7, 7, &[]);
+    let sealed = view.seal(&view.lookup(&root, b"secret").unwrap().0.node);
+    let after = site.again(CLOAK);
+    let entered = after.through(7, 7, &[], Door::Handle(sealed.bytes())).map(drop);
+    assert_eq!(entered, Err(Refusal::Status(Status::Stale)));
+}
+
+#[test]
+fn making_something_over_a_hidden_name_is_exist_and_leaves_it_whole() {
+    let site = site();
+    let (owner, root) = site.guest(500, 7, &[]);
+    let secret = owner.lookup(&root, b"secret").unwrap().0.node;
+    owner.write(&secret, 0, b"whole").unwrap();
+    let (view, root) = site.guest(7, 7, &[]);
+    let cut = SetAttr { size: Some(0), ..owned(0o600) };
+    let exist = Err(Status::Exist);
+    for name in [&b"secret"[..], b"vault"] {
+        for how in [Create::Unchecked(cut), Create::Guarded(cut), Create::Exclusive([1; 8])] {
+            assert_eq!(view.create(&root, name, &how).map(drop), exist);
+        }
+        assert_eq!(view.mkdir(&root, name, &owned(0o700)).map(drop), exist);
+        assert_eq!(view.symlink(&root, name, b"t", &owned(0o777)).map(drop), exist);
+        assert_eq!(view.mknod(&root, name, Special::Fifo, &owned(0o600)).map(drop), exist);
+        let plain = view.lookup(&root, b"plain").unwrap().0.node;
+        assert_eq!(view.link(&plain, &root, name).map(drop), exist);
+        assert_eq!(view.rename((&root, b"plain"), (&root, name)).map(drop), exist);
+        let missing = view.rename((&root, b"missing"), (&root, name));
+        assert_eq!(missing.map(drop), Err(Status::NoEnt), "as over a name that is not there");
+    }
+    assert_eq!(size(&site, b"secret"), 5);
+    assert_eq!(names(&view, &root), ["plain"]);
+}
+
+#[test]
+fn a_directory_of_hidden_entries_is_empty_but_cannot_be_removed() {
+    let site = Site::new(CLOAK);
+    let dir = site.dir(b"dir", (7, 7), 0o777);
+    let (admin, _) = site.admin();
+    site.file_in(&dir, b"secret", (500, 7), 0o600, &admin);
+    let (view, root) = site.guest(7, 7, &[]);
+    assert_eq!(names(&view, &dir), [""; 0]);
+    assert_eq!(view.rmdir(&root, b"dir").map(drop), Err(Status::NotEmpty));
+    view.mkdir(&root, b"other", &owned(0o700)).unwrap();
+    let renamed = view.rename((&root, b"other"), (&root, b"dir"));
+    assert_eq!(renamed.map(drop), Err(Status::NotEmpty));
+}
+
+#[test]
+fn mount_finds_no_way_through_hidden_directories() {
+    let site = site();
+    let (admin, root) = site.admin();
+    let vault = admin.lookup(&root, b"vault").unwrap().0.node;
+    admin.mkdir(&vault, b"open", &owned(0o777)).unwrap();
+    admin.symlink(&root, b"hidden-link", b"plain", &owned(0o777)).unwrap();
+    let link = admin.lookup(&root, b"hidden-link").unwrap().0.node;
+    assert_eq!(site::chown(&admin, &link, 500), Ok(()));
+    let mount = |uid, path: &str| site.through(uid, 7, &[], Door::Path(path.as_bytes())).map(drop);
+    let absent = Err(Refusal::Status(Status::NoEnt));
+    for path in ["/srv/vault", "/srv/vault/open", "/srv/missing", "/srv/hidden-link"] {
+        assert_eq!(mount(7, path), absent, "{path}");
+    }
+    assert_eq!(mount(500, "/srv/vault"), Ok(()));
+    assert_eq!(mount(500, "/srv/hidden-link"), Err(Refusal::Status(Status::NotDir)));
+}
+
+#[test]
+fn cookies_stay_good_with_entries_left_out() {
+    let site = Site::new(CLOAK);
+    for number in 0..40 {
+        let owner = if number % 3 == 0 { 7 } else { 500 };
+        site.file(format!("f{number:02}").as_bytes(), (owner, 7), 0o600);
+    }
+    let (view, root) = site.guest(7, 7, &[]);
+    let (mut found, mut cookie) = (Vec::new(), 0);
+    loop {
+        let before = found.len();
+        let listed = |seen: &mut Vec<String>, cookie: &mut u64| {
+            view.readdir(&root, *cookie, Listed::Nodes, &mut |listing, node| {
+                assert!(node.is_some());
+                seen.push(String::from_utf8(listing.name.bytes().to_vec()).unwrap());
+                *cookie = listing.cookie;
+                ControlFlow::Break(())
+            })
+        };
+        let from = &mut cookie;
+        listed(&mut found, from).unwrap();
+        if found.len() == before {
+            break;
+        }
+    }
+    assert_eq!(found.len(), 14);
+    assert_eq!(found.iter().collect::<std::collections::BTreeSet<_>>().len(), 14);
+}
+
+#[test]
+fn the_root_and_the_dots_are_never_cloaked() {
+    let site = Site::new("rw,insecure,cloak_uid=0:+000,cloak_uid=500:+000");
+    let dir = site.dir(b"dir", (7, 7), 0o777);
+    let (view, root) = site.guest(7, 7, &[]);
+    assert_eq!(view.lookup(&root, b".").unwrap().0.node, root);
+    assert_eq!(view.lookup(&root, b"..").unwrap().0.node, root);
+    assert_eq!(view.lookup(&dir, b"..").unwrap().0.node, root);
+    let sealed = view.seal(&root);
+    assert!(site.through(7, 7, &[], Door::Handle(sealed.bytes())).is_ok());
+}
+
+#[test]
+fn a_group_sees_by_its_digit_and_root_squashed_sees_nothing() {
+    let site = Site::new("rw,insecure,cloak_gid=70:+070");
+    site.file(b"group", (500, 70), 0o640);
+    site.file(b"closed", (500, 70), 0o604);
+    let list = |uid, gid, gids: &[u32]| {
+        let (view, root) = site.guest(uid, gid, gids);
+        names(&view, &root)
+    };
+    assert_eq!(list(7, 70, &[]), ["group"]);
+    assert_eq!(list(7, 7, &[70]), ["group"]);
+    assert_eq!(list(7, 7, &[]), [""; 0]);
+    assert_eq!(list(0, 0, &[]), [""; 0], "root is squashed");
+    assert_eq!(list(500, 7, &[]), ["closed", "group"]);
+}
+
+#[test]
+fn cloaks_are_judged_by_server_ids() {
+    let site = Site::new("rw,insecure,range_map_uid=1000-1999:500-1499,cloak_uid=500:+000");
+    site.file(b"f", (500, 7), 0o666);
+    let list = |uid| {
+        let (view, root) = site.guest(uid, 7, &[]);
+        names(&view, &root)
+    };
+    assert_eq!(list(1000), ["f"], "its owner, by another number");
+    assert_eq!(list(500), [""; 0], "not its owner, whatever it calls itself");
+}
+
+fn times(view: &View<'_>, node: &Node) -> (u32, u32) {
+    let attr = view.getattr(node).unwrap();
+    (attr.mtime.nanoseconds, attr.ctime.nanoseconds)
+}
+
+#[test]
+fn without_client_caches_a_directory_looks_changed_in_every_reply() {
+    let site = Site::new(&format!("{CLOAK},no_client_cache"));
+    let file = site.file(b"f", (7, 7), 0o666);
+    let (view, root) = site.guest(7, 7, &[]);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push(times(&view, &root));
+        let by_access = view.access(&root, Access::ALL).unwrap().1;
+        seen.push((by_access.mtime.nanoseconds, by_access.ctime.nanoseconds));
+        let by_lookup = view.lookup(&root, b"f").unwrap().1;
+        seen.extend(by_lookup.map(|attr| (attr.mtime.nanoseconds, attr.ctime.nanoseconds)));
+        let listed = view.readdir(&root, 0, Listed::Names, &mut |_, _| ControlFlow::Continue(()));
+        let listed = listed.unwrap();
+        seen.push((listed.mtime.nanoseconds, listed.ctime.nanoseconds));
+    }
+    let different: std::collections::HashSet<_> = seen.iter().collect();
+    assert_eq!(different.len(), seen.len(), "{seen:?}");
+    let made = view.create(&root, b"new", &Create::Guarded(owned(0o600))).unwrap();
+    assert!(made.change.before.is_none() && made.change.after.is_some());
+    assert_eq!(times(&view, &file), times(&view, &file), "a file's times are its own");
+    let plain = Site::new(CLOAK);
+    let (view, root) = plain.guest(7, 7, &[]);
+    assert_eq!(times(&view, &root), times(&view, &root));
+    let made = view.create(&root, b"new", &Create::Guarded(owned(0o600))).unwrap();
+    assert!(made.change.before.is_some());
+}

@@ -1,0 +1,220 @@
+//! Maps of ids and cloaks as a site behind them meets them, from the text of an exports file on.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod site;
+
+use comity_export::{Node, Refusal, View};
+use comity_vfs::{Access, Create, Gid, Mode, SetAttr, Status, Uid, Wire};
+
+use site::{Site, chown, names, owned};
+
+const MAPS: &str =
+    "rw,insecure,range_map_uid=1000-1999:51000-51999,range_map_gid=100-199:52100-52199";
+
+fn owner(view: &View<'_>, node: &Node) -> (u32, u32) {
+    let attr = view.getattr(node).unwrap();
+    (attr.uid.number(), attr.gid.number())
+}
+
+fn to_owner(uid: Option<u32>, gid: Option<u32>) -> SetAttr<Wire> {
+    SetAttr { uid: uid.map(Uid::new), gid: gid.map(Gid::new), ..SetAttr::default() }
+}
+
+#[test]
+fn what_a_user_makes_is_its_own_on_both_sides() {
+    let site = Site::new(MAPS);
+    let (view, root) = site.guest(1005, 105, &[]);
+    let file = view.create(&root, b"f", &Create::Guarded(owned(0o640))).unwrap().value.node;
+    assert_eq!(owner(&view, &file), (1005, 105));
+    let (admin, root) = site.admin();
+    let found = admin.lookup(&root, b"f").unwrap().0.node;
+    assert_eq!(owner(&admin, &found), (51_005, 52_105));
+}
+
+#[test]
+fn what_no_range_leads_to_is_shown_as_anonymous_and_never_by_its_server_id() {
+    let site = Site::new(MAPS);
+    site.file(b"foreign", (7, 8), 0o666);
+    site.file(b"theirs", (1005, 105), 0o666);
+    site.file(b"mapped", (51_006, 52_106), 0o666);
+    let (view, root) = site.guest(1005, 105, &[]);
+    let shown = |name: &[u8]| {
+        let seen = view.lookup(&root, name).unwrap().0;
+        (seen.attr.uid.number(), seen.attr.gid.number())
+    };
+    assert_eq!(shown(b"foreign"), (65_534, 65_534));
+    assert_eq!(shown(b"theirs"), (65_534, 65_534), "the server's 1005 is not the guest's");
+    assert_eq!(shown(b"mapped"), (1006, 106));
+}
+
+#[test]
+fn supplementary_groups_are_mapped_and_those_in_no_range_are_dropped() {
+    let site = Site::new(MAPS);
+    site.file(b"group", (7, 52_150), 0o040);
+    site.file(b"unmapped", (7, 300), 0o040);
+    site.file(b"anonymous", (7, 65_534), 0o040);
+    let may_read = |name: &[u8], gids: &[u32]| {
+        let (view, root) = site.guest(1005, 105, gids);
+        let file = view.lookup(&root, name).unwrap().0.node;
+        view.access(&file, Access::READ).unwrap().0 == Access::READ
+    };
+    assert!(!may_read(b"group", &[]) && may_read(b"group", &[7, 150]));
+    assert!(!may_read(b"unmapped", &[300]));
+    assert!(!may_read(b"anonymous", &[300]), "it never becomes the anonymous group");
+    let site = Site::new(&format!("{MAPS},map_default=pass"));
+    site.file(b"unmapped", (7, 300), 0o040);
+    let (view, root) = site.guest(1005, 105, &[300]);
+    let file = view.lookup(&root, b"unmapped").unwrap().0.node;
+    assert_eq!(view.access(&file, Access::READ).unwrap().0, Access::READ, "ids pass");
+}
+
+#[test]
+fn an_owner_the_domain_has_no_id_for_cannot_be_set() {
+    let site = Site::new(&format!("{MAPS},no_root_squash,map_default=pass"));
+    let (root_of_guest, root) = site.guest(0, 0, &[]);
+    let file = site.file(b"f", (51_005, 52_105), 0o644);
+    let set = |set: SetAttr<Wire>| root_of_guest.setattr(&file, &set, None).map(drop);
+    assert_eq!(set(to_owner(Some(1006), Some(106))), Ok(()));
+    assert_eq!(owner(&site.admin().0, &file), (51_006, 52_106));
+    assert_eq!(set(to_owner(Some(u32::MAX), None)), Err(Status::BadOwner));
+    let site = Site::new(&format!("{MAPS},no_root_squash"));
+    let file = site.file(b"f", (51_005, 52_105), 0o666);
+    let (view, root_again) = site.guest(1005, 105, &[]);
+    for wrong in
+        [to_owner(Some(2000), None), to_owner(None, Some(200)), to_owner(Some(51_005), None)]
+    {
+        assert_eq!(view.setattr(&file, &wrong, None).map(drop), Err(Status::BadOwner));
+        let made = view.create(&root_again, b"new", &Create::Guarded(wrong)).map(drop);
+        assert_eq!(made, Err(Status::BadOwner));
+        let made = view.mkdir(&root_again, b"new", &wrong).map(drop);
+        assert_eq!(made, Err(Status::BadOwner));
+        let made = view.symlink(&root_again, b"new", b"t", &wrong).map(drop);
+        assert_eq!(made, Err(Status::BadOwner));
+    }
+    assert_eq!(owner(&site.admin().0, &file), (51_005, 52_105));
+    assert_eq!(names(&view, &root_again), ["f"]);
+    drop((root, root_of_guest));
+}
+
+#[test]
+fn many_become_one_and_each_sees_its_own_number() {
+    let site = Site::new("rw,insecure,range_map_uid=100-199:7000,range_map_gid=100-199:7000");
+    site.file(b"f", (7000, 7000), 0o600);
+    for uid in [100, 150, 199] {
+        let (view, root) = site.guest(uid, uid, &[]);
+        let file = view.lookup(&root, b"f").unwrap().0.node;
+        assert_eq!(owner(&view, &file), (uid, uid));
+        assert_eq!(view.access(&file, Access::READ).unwrap().0, Access::READ);
+    }
+    let (view, root) = site.guest(9, 9, &[]);
+    let file = view.lookup(&root, b"f").unwrap().0.node;
+    assert_eq!(owner(&view, &file), (100, 100), "to others it is the lowest");
+}
+
+#[test]
+fn pass_deny_and_squash_say_what_becomes_of_the_rest() {
+    let acting = |default: &str, uid: u32| {
+        let site = Site::new(&format!("{MAPS},map_default={default}"));
+        let entered = site.enter(uid, uid, &[]).map(|(view, root)| {
+            view.create(&root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+        });
+        entered.map(|()| {
+            let (admin, root) = site.admin();
+            let attr = admin.lookup(&root, b"f").unwrap().0.attr;
+            (attr.uid.number(), attr.gid.number())
+        })
+    };
+    assert_eq!(acting("squash", 7), Ok((65_534, 65_534)));
+    assert_eq!(acting("pass", 7), Ok((7, 7)));
+    assert_eq!(acting("deny", 7), Err(Refusal::Status(Status::Acces)));
+    assert_eq!(acting("deny", 1005), Err(Refusal::Status(Status::Acces)), "its group is in none");
+    assert_eq!(acting("deny", 0), Ok((65_534, 65_534)), "squashing comes first");
+}
+
+/// Lustre nodemap: "squash ids outside the range escape it".
+#[test]
+fn lustre_the_squash_id_is_a_server_id_and_escapes_no_range() {
+    let site = Site::new(&format!("{MAPS},anonuid=1500,anongid=150"));
+    let (view, root) = site.guest(7, 7, &[]);
+    view.create(&root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+    let (admin, root) = site.admin();
+    let attr = admin.lookup(&root, b"f").unwrap().0.attr;
+    assert_eq!((attr.uid.number(), attr.gid.number()), (1500, 150), "it is not mapped once more");
+}
+
+/// Lustre nodemap: "files are not re-owned when an offset changes".
+#[test]
+fn lustre_a_map_that_moves_leaves_the_files_where_they_are() {
+    let site = Site::new(MAPS);
+    site.file(b"f", (51_005, 52_105), 0o600);
+    let moved = site.again("rw,insecure,range_map_uid=1000-1999:61000-61999");
+    let (view, root) = moved.guest(1005, 105, &[]);
+    let file = view.lookup(&root, b"f").unwrap().0.node;
+    assert_eq!(view.getattr(&file).unwrap().uid.number(), 65_534, "nobody's here any more");
+    assert_eq!(view.access(&file, Access::READ).unwrap().0, Access::NONE);
+    assert_eq!(owner(&moved.admin().0, &file).0, 51_005);
+}
+
+/// illumos share_nfs: one id a rule, or `*` for all of them.
+#[test]
+fn illumos_single_ids_and_everybody() {
+    let site = Site::new("rw,insecure,range_map_uid=501:1001,range_map_uid=0-4294967294:2000");
+    for (uid, server) in [(501, 1001), (502, 2000), (4_294_967_294, 2000), (0, 65_534)] {
+        let (view, root) = site.guest(uid, 5, &[]);
+        view.create(&root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+        let (admin, root) = site.admin();
+        assert_eq!(admin.lookup(&root, b"f").unwrap().0.attr.uid.number(), server, "{uid}");
+        admin.remove(&root, b"f").unwrap();
+    }
+}
+
+/// FreeBSD `-maproot` and `-mapall`: root, or everybody, acts as one user of the server.
+#[test]
+fn freebsd_root_alone_or_everybody_as_one_user() {
+    for (options, uid, server) in [
+        ("no_root_squash,range_map_uid=0:2001,map_default=pass", 0, 2001),
+        ("no_root_squash,range_map_uid=0:2001,map_default=pass", 9, 9),
+        ("all_squash,anonuid=2002", 0, 2002),
+        ("all_squash,anonuid=2002", 9, 2002),
+        ("range_map_uid=0:2001,map_default=pass", 0, 65_534),
+    ] {
+        let site = Site::new(&format!("rw,insecure,{options}"));
+        let (view, root) = site.guest(uid, 5, &[]);
+        view.create(&root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+        let (admin, root) = site.admin();
+        let attr = admin.lookup(&root, b"f").unwrap().0.attr;
+        assert_eq!(attr.uid.number(), server, "{options} {uid}");
+    }
+}
+
+/// Who is no user never acts as one, whatever is mapped or passed.
+#[test]
+fn minus_one_is_nobody() {
+    let site = Site::new(&format!("{MAPS},no_root_squash,map_default=pass"));
+    let (view, root) = site.guest(u32::MAX, u32::MAX, &[u32::MAX]);
+    view.create(&root, b"f", &Create::Guarded(owned(0o600))).unwrap();
+    let (admin, root) = site.admin();
+    let attr = admin.lookup(&root, b"f").unwrap().0.attr;
+    assert_eq!((attr.uid.number(), attr.gid.number()), (65_534, 65_534));
+}
+
+/// uids mapped, gids not: the client's gid 100 is the server's.
+#[test]
+fn a_gap_leaves_groups_as_they_are() {
+    let site = Site::new("rw,insecure,range_map_uid=1000-1999:51000-51999");
+    site.file(b"f", (7, 100), 0o040);
+    let (view, root) = site.guest(1005, 100, &[]);
+    let file = view.lookup(&root, b"f").unwrap().0.node;
+    assert_eq!(view.access(&file, Access::READ).unwrap().0, Access::READ);
+    assert_eq!(owner(&view, &file), (65_534, 100));
+}
+
+#[test]
+fn a_chmod_needs_no_owner_that_can_be_named() {
+    let site = Site::new(MAPS);
+    let file = site.file(b"f", (51_005, 9), 0o600);
+    let (view, _) = site.guest(1005, 105, &[]);
+    let set = SetAttr { mode: Some(Mode::new(0o640)), ..SetAttr::default() };
+    assert!(view.setattr(&file, &set, None).is_ok());
+    assert_eq!(chown(&view, &file, 1006), Err(Status::Perm), "the file system's own rules hold");
+}

@@ -1,0 +1,21 @@
+/// What becomes of a client's id, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is the anonymous one, by squashing.
+    Squashed,
+    /// It is this server id.
+    Mapped {
+        /// That id.
+        disk: u32,
+        /// By the rule of this number.
+        rule: u32,
+    },
+    /// There are no ranges: it is what it is.
+    Unmapped,
+    /// It is in no range and stays what it is.
+    Passed,
+    /// It is in no range and is the anonymous one.
+    Anonymous,
+    /// It is in no range, and calls under it are refused.
+    Denied,
+}

@@ -163,7 +163,10 @@ fn work_off(
 fn setting(root: &Path, peer: Peer, keep: bool) -> Result<Setting> {
     let program = root.join("target/release/comity");
     if peer == Peer::Comity {
-        crate::tools::cargo(root, &["build", "--release", "--bin", "comity"])?;
+        crate::tools::cargo(
+            root,
+            &["build", "--quiet", "--locked", "--release", "--bin", "comity"],
+        )?;
     }
     let preload = preload::build(root)?;
     Ok(Setting { root: root.to_path_buf(), peer, program, preload, keep })

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::network::Network;
+
 /// Programs a test or its guests call.
 const PROGRAMS: &[&str] = &[
     "linux.uml",
@@ -32,7 +34,12 @@ pub(super) fn missing() -> Option<String> {
         return Some("no /dev/net/tun for the guests' network".into());
     }
     let missing: Vec<&str> = PROGRAMS.iter().copied().filter(|name| !is_there(name)).collect();
-    (!missing.is_empty()).then(|| format!("not installed: {}", missing.join(", ")))
+    if !missing.is_empty() {
+        return Some(format!("not installed: {}", missing.join(", ")));
+    }
+    // A container may have root and yet not the right to make networks.
+    let tried = Network::new().and_then(|network| network.tap(1));
+    tried.err().map(|error| format!("{error:#}"))
 }
 
 /// Whether a guest, whose PATH is the standard one, finds a program.

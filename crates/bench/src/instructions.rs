@@ -71,7 +71,7 @@ fn report(operation: &str, count: u64, agreed: Option<u64>) -> bool {
         println!("{operation}: {count} instructions a call");
         return true;
     };
-    let percent = (count as f64 / agreed as f64 - 1.0) * 100.0;
+    let percent = (count as f64 - agreed as f64) * 100.0 / agreed as f64;
     let judgement = match percent {
         more if more > TOLERANCE_PERCENT => "MORE THAN AGREED",
         less if less < -TOLERANCE_PERCENT => "fewer than agreed: run with --update",
@@ -116,8 +116,8 @@ fn read(file: &Path) -> Result<Agreed> {
 
 fn write(file: &Path, counted: &Agreed) -> Result<()> {
     let text = format!(
-        "# Instructions of one call through the whole stack, from the record to the reply's bytes, by\n\
-         # callgrind; what the kernel does is not among them. `cargo xtask bench --instructions`\n\
+        "# Instructions of one call through the whole stack, from the record to the reply's bytes,\n\
+         # by callgrind; what the kernel does is not among them. `cargo xtask bench --instructions`\n\
          # compares (`--check` fails above 3 % more), `--update` writes this file.\n\n{}",
         toml::to_string(counted)?
     );

@@ -74,8 +74,8 @@ impl Caller {
         path.split('/').try_fold(root.to_vec(), |handle, name| self.lookup(&handle, name))
     }
 
-    /// Makes an NFS call: gives the record that was sent, its mark included, and the reply's record,
-    /// whose results begin at byte 24.
+    /// Makes an NFS call: gives the record that was sent, its mark included, and the record of the
+    /// reply, whose results begin at byte 24.
     ///
     /// # Errors
     /// Not answered, or not accepted.

@@ -13,7 +13,7 @@ use crate::script::{Expectation, SERIAL_DIGITS, Script, Template};
 const PAGE_ENTRIES: u32 = 333;
 
 /// Where new files go, and which directories are listed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Pages {
     /// The directory for new files, below the top.
     pub created: String,

@@ -23,7 +23,7 @@ pub struct Options {
     /// The comity that is measured.
     #[arg(long, default_value = "target/release/comity")]
     pub comity: PathBuf,
-    /// Where the files are made; the folder must be on a real disk for the figures to mean anything.
+    /// Where the files are made; on a real disk, for the figures to mean anything.
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     pub directory: PathBuf,
     /// A third of the rounds, each a third as long.

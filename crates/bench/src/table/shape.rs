@@ -1,4 +1,5 @@
-//! Comity against itself: how it behaves with more cores, files and connections, and what it weighs.
+//! Comity against itself: how it behaves with more cores, files and connections, and what it
+//! weighs.
 
 use std::time::Duration;
 
@@ -131,7 +132,7 @@ fn against(
     Ok(itself)
 }
 
-/// GETATTR of each file of a directory. Replies must be as long as those that `model` was made with.
+/// GETATTR of each file of a directory; otherwise like `model`.
 fn getattrs_in(target: &Target, directory: &str, model: &Script) -> Result<Script> {
     let mut caller = Caller::connect(target.address)?;
     let root = target.root().context("no root")?;

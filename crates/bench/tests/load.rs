@@ -1,0 +1,78 @@
+//! The load generator against the minimal server: every operation is answered, and a wrong answer
+//! is noticed.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+
+use comity_bench::OPERATIONS;
+use comity_bench::layout::Layout;
+use comity_bench::load::{Client, Load, Stop};
+use comity_bench::raw::{Pages, script, serve};
+
+/// A tree of files, and the minimal server on it until the test program ends.
+fn served() -> (tempfile::TempDir, Layout, SocketAddr) {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::build(folder.path()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let tree = layout.clone();
+    thread::spawn(move || serve(&tree, listener));
+    // Once it answers it has opened the files it needs.
+    let nothing = script(&layout, "null".parse().unwrap(), &Pages::default()).unwrap();
+    let mut client = Client::connect(address, 1).unwrap();
+    client.run(&nothing, Load { depth: 1, stop: Stop::Calls(1) }).unwrap();
+    (folder, layout, address)
+}
+
+fn pages(layout: &Layout) -> Pages {
+    let created = layout.new_directory("created-").unwrap();
+    Pages { created, listed: vec![Layout::SMALL.to_owned()] }
+}
+
+#[test]
+fn every_operation_is_answered_as_often_as_it_is_called() {
+    let (_folder, layout, address) = served();
+    for (name, operation) in OPERATIONS {
+        let script = script(&layout, *operation, &pages(&layout)).unwrap();
+        let mut client = Client::connect(address, 3).unwrap();
+        let load = Load { depth: 5, stop: Stop::Calls(60) };
+        let outcome = client.run(&script, load).unwrap_or_else(|error| panic!("{name}: {error:#}"));
+        assert_eq!(outcome.calls, 60, "{name}");
+        assert_eq!(outcome.latency.len(), 60, "{name}");
+        assert!(outcome.units >= 60, "{name}");
+    }
+}
+
+#[test]
+fn a_new_file_is_there_for_each_create() {
+    let (_folder, layout, address) = served();
+    let pages = pages(&layout);
+    let script = script(&layout, "create".parse().unwrap(), &pages).unwrap();
+    let mut client = Client::connect(address, 2).unwrap();
+    client.run(&script, Load { depth: 4, stop: Stop::Calls(50) }).unwrap();
+    assert_eq!(fs::read_dir(layout.root().join(&pages.created)).unwrap().count(), 50);
+}
+
+#[test]
+fn wrong_data_ends_the_run() {
+    let (_folder, layout, address) = served();
+    let script = script(&layout, "read-4k".parse().unwrap(), &pages(&layout)).unwrap();
+    let file = layout.root().join(Layout::read_file());
+    let mut content = fs::read(&file).unwrap();
+    content[8192] ^= 1;
+    fs::write(&file, content).unwrap();
+    let mut client = Client::connect(address, 1).unwrap();
+    let error = client.run(&script, Load { depth: 4, stop: Stop::Calls(50) }).unwrap_err();
+    assert!(error.to_string().contains("wrong reply to call 2"), "{error:#}");
+}
+
+#[test]
+fn a_name_that_is_not_there_ends_the_run() {
+    let (_folder, layout, address) = served();
+    let script = script(&layout, "lookup".parse().unwrap(), &pages(&layout)).unwrap();
+    fs::remove_file(layout.small().join(Layout::file(7))).unwrap();
+    let mut client = Client::connect(address, 1).unwrap();
+    let error = client.run(&script, Load { depth: 4, stop: Stop::Calls(50) }).unwrap_err();
+    assert!(error.to_string().contains("wrong reply to call 7"), "{error:#}");
+}

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::domain::{self, Domain, DomainTable, Domains};
 use crate::exports::options::{Given, Item, given, terms};
 use crate::finding::Findings;
 use crate::limits::CLIENTS_MAX;
 use crate::offer::{Declaration, Offer};
 use crate::path::normal;
-use crate::{Client, Place};
+use crate::{Client, Origin, Place};
 
 /// How the server runs, where the configuration says so (`[server]`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -38,6 +39,8 @@ struct Document {
     #[serde(default)]
     server: ServerSettings,
     #[serde(default)]
+    domain: Vec<DomainTable>,
+    #[serde(default)]
     export: Vec<ExportTable>,
 }
 
@@ -47,13 +50,17 @@ struct ExportTable {
     path: Spanned<String>,
     #[serde(default)]
     options: Vec<Spanned<String>>,
+    #[serde(default)]
     clients: Vec<ClientTable>,
+    #[serde(default)]
+    domains: Vec<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClientTable {
-    client: Spanned<String>,
+    client: Option<Spanned<String>>,
+    domain: Option<Spanned<String>>,
     #[serde(default)]
     options: Vec<Spanned<String>>,
 }
@@ -64,7 +71,7 @@ pub(crate) fn parse(
     text: &[u8],
     findings: &mut Findings,
 ) -> (ServerSettings, Vec<Declaration>) {
-    let mut reader = Reader { file, text, findings };
+    let mut reader = Reader::new(file, text, findings);
     let document = std::str::from_utf8(text)
         .map_err(|error| (error.valid_up_to()..text.len(), "no UTF-8".to_owned()))
         .and_then(|text| {
@@ -72,7 +79,12 @@ pub(crate) fn parse(
                 .map_err(|error| (error.span().unwrap_or_default(), error.message().to_owned()))
         });
     match document {
-        Ok(document) => (document.server, reader.exports(document.export)),
+        Ok(Document { server, domain: domains, export }) => {
+            let mut domains = domain::read(domains, &mut reader);
+            let exports = reader.exports(export, &mut domains);
+            domain::check_used(&domains, &mut reader);
+            (server, exports)
+        }
         Err((span, what)) => {
             reader.error(&span, what);
             Default::default()
@@ -80,43 +92,135 @@ pub(crate) fn parse(
     }
 }
 
-struct Reader<'a> {
+/// Knows where in the text everything stands.
+pub(crate) struct Reader<'a> {
     file: &'a Arc<str>,
-    text: &'a [u8],
-    findings: &'a mut Findings,
+    /// Where lines begin, in bytes.
+    lines: Vec<usize>,
+    pub(crate) findings: &'a mut Findings,
 }
 
-impl Reader<'_> {
-    fn exports(&mut self, tables: Vec<ExportTable>) -> Vec<Declaration> {
-        if tables.iter().map(|table| table.clients.len()).sum::<usize>() > CLIENTS_MAX {
+impl<'a> Reader<'a> {
+    fn new(file: &'a Arc<str>, text: &[u8], findings: &'a mut Findings) -> Self {
+        let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let lines = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        Self { file, lines, findings }
+    }
+
+    fn exports(&mut self, tables: Vec<ExportTable>, domains: &mut Domains) -> Vec<Declaration> {
+        let of = |name: &Spanned<String>| match domains.get(name.get_ref()) {
+            Some(Some(domain)) => domain.clients.len(),
+            _ => 1,
+        };
+        let count = |table: &ExportTable| {
+            let clients = table.clients.iter().map(|client| client.domain.as_ref().map_or(1, of));
+            clients.chain(table.domains.iter().map(of)).sum::<usize>()
+        };
+        if tables.iter().map(count).sum::<usize>() > CLIENTS_MAX {
             let place = Place::file(self.file);
             self.findings.error(&place, format!("more than {CLIENTS_MAX} clients"));
             return Vec::new();
         }
-        tables.into_iter().filter_map(|table| self.export(table)).collect()
+        tables.into_iter().filter_map(|table| self.export(&table, domains)).collect()
     }
 
-    fn export(&mut self, table: ExportTable) -> Option<Declaration> {
+    fn export(&mut self, table: &ExportTable, domains: &mut Domains) -> Option<Declaration> {
         let span = table.path.span();
-        if table.clients.is_empty() {
-            self.error(&span, "no client: expected clients = [{ client = \"...\" }]");
+        if table.clients.is_empty() && table.domains.is_empty() {
+            let what =
+                "no client: expected clients = [{ client = \"...\" }] or domains = [\"...\"]";
+            self.error(&span, what);
         }
         let path = normal(OsStr::new(table.path.get_ref()));
         let path = path.map_err(|what| self.error(&span, what)).ok();
         let defaults = self.options(&table.options)?;
-        let offers =
-            table.clients.iter().filter_map(|client| self.offer(client, &defaults)).collect();
+        let mut offers = Vec::new();
+        for name in &table.domains {
+            offers.extend(self.of_domain(name, domains, &defaults, &[]));
+        }
+        for client in &table.clients {
+            offers.extend(self.offers(client, &span, domains, &defaults));
+        }
         Some(Declaration { place: self.place(&span), path: path?, offers })
     }
 
-    fn offer(&mut self, table: &ClientTable, defaults: &[Given]) -> Option<Offer> {
-        let span = table.client.span();
-        let client = Client::parse(table.client.get_ref());
-        let client = client.map_err(|what| self.error(&span, what)).ok();
-        let own = self.options(&table.options)?;
-        let place = self.place(&span);
-        let (terms, origin) = terms(&[defaults, &own], &place, self.findings)?;
-        Some(Offer { place, client: client?, terms, origin })
+    fn offers(
+        &mut self,
+        table: &ClientTable,
+        export: &Range<usize>,
+        domains: &mut Domains,
+        defaults: &[Given],
+    ) -> Vec<Offer> {
+        match (&table.client, &table.domain) {
+            (Some(client), None) => {
+                let client = self.client(client);
+                let own = self.options(&table.options);
+                client
+                    .zip(own)
+                    .and_then(|(c, own)| self.offer(c, defaults, &own))
+                    .into_iter()
+                    .collect()
+            }
+            (None, Some(name)) => match self.options(&table.options) {
+                Some(own) => self.of_domain(name, domains, defaults, &own),
+                None => Vec::new(),
+            },
+            (one, _) => {
+                let span = one.as_ref().map_or(export.clone(), Spanned::span);
+                self.error(&span, "expected either client = \"...\" or domain = \"...\"");
+                Vec::new()
+            }
+        }
+    }
+
+    fn offer(
+        &mut self,
+        (client, place): (Client, Place),
+        defaults: &[Given],
+        own: &[Given],
+    ) -> Option<Offer> {
+        let (terms, origin) = terms(&[defaults, own], &place, self.findings)?;
+        Some(Offer { place, client, terms, origin })
+    }
+
+    /// What is offered to the clients of a domain.
+    fn of_domain(
+        &mut self,
+        name: &Spanned<String>,
+        domains: &mut Domains,
+        defaults: &[Given],
+        own: &[Given],
+    ) -> Vec<Offer> {
+        let Some(found) = domains.get_mut(name.get_ref()) else {
+            self.error(&name.span(), format!("there is no domain {:?}", name.get_ref()));
+            return Vec::new();
+        };
+        let Some(Domain { name: called, clients, given, used, .. }) = found else {
+            return Vec::new();
+        };
+        *used = true;
+        let place = self.place(&name.span());
+        let Some((terms, origin)) = terms(&[defaults, given, own], &place, self.findings) else {
+            return Vec::new();
+        };
+        let offer = |(client, place): &(Client, Place)| Offer {
+            place: place.clone(),
+            client: client.clone(),
+            terms: terms.clone(),
+            origin: Origin {
+                place: place.clone(),
+                domain: Some(Arc::clone(called)),
+                ..origin.clone()
+            },
+        };
+        clients.iter().map(offer).collect()
+    }
+
+    /// A client as it is spelled, with its place.
+    pub(crate) fn client(&mut self, text: &Spanned<String>) -> Option<(Client, Place)> {
+        let client = Client::parse(text.get_ref());
+        let client = client.map_err(|what| self.error(&text.span(), what)).ok()?;
+        Some((client, self.place(&text.span())))
     }
 
     fn options(&mut self, options: &[Spanned<String>]) -> Option<Vec<Given>> {
@@ -126,15 +230,15 @@ impl Reader<'_> {
         given(items, self.findings)
     }
 
-    fn error(&mut self, span: &Range<usize>, what: impl Into<String>) {
+    pub(crate) fn error(&mut self, span: &Range<usize>, what: impl Into<String>) {
         let place = self.place(span);
         self.findings.error(&place, what);
     }
 
-    fn place(&self, span: &Range<usize>) -> Place {
-        let before = self.text.get(..span.start).unwrap_or_default();
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
+        let line = self.lines.partition_point(|begin| *begin <= span.start);
+        let begin = line.checked_sub(1).and_then(|line| self.lines.get(line)).unwrap_or(&0);
+        let column = span.start - begin + 1;
         Place { file: Arc::clone(self.file), line: line as u32, column: column as u32 }
     }
 }
@@ -147,11 +251,54 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic(
-            text in "(\\[\\[?(export|server)\\]\\]?|path|clients|client|options|=|\\[|\\]|\
+            text in "(\\[\\[?(export|server|domain)\\]\\]?|path|name|users|cloaks|domains|clients|client|options|=|\\[|\\]|\
                     \\{|\\}|,|\"|/a|rw|1|\n| |.)*",
         ) {
             read(&text);
         }
+    }
+
+    /// A domain of which more is said from its fourth line on, and an export that names it.
+    fn domain(rest: &str) -> String {
+        format!("[[domain]]\nname = \"b\"\nclients = [\n \"*\"]\n{rest}\n{EXPORT}")
+    }
+
+    const EXPORT: &str = "[[export]]\npath = \"/a\"\ndomains = [\"b\"]";
+
+    #[test]
+    fn a_domain_is_what_its_options_would_be() {
+        let (_, exports, found) = read(
+            "[[domain]]\nname = \"b\"\nclients = [\"10.0.0.0/8\", \"*\"]\n\
+             options = [\"rw\", \"no_client_cache\"]\nusers = [\"1-2:3-4\", \"5:6\"]\n\
+             groups = [\"7:8\"]\nmap_default = \"deny\"\nsquash = \"none\"\n\
+             anonymous = { user = 9, group = 10 }\ncloaks = [\"gid=1:+070\", \"uid=2:-004\"]\n\
+             [[export]]\npath = \"/a\"\noptions = [\"ro\", \"fsid=3\"]\ndomains = [\"b\"]\n\
+             [[export]]\npath = \"/c\"\nclients = [{ domain = \"b\", options = [\"ro\"] }]",
+        );
+        assert_eq!(found, [""; 0]);
+        let options = "no_client_cache,range_map_uid=1-2:3-4,range_map_uid=5:6,range_map_gid=7:8,\
+                       map_default=deny,no_root_squash,anonuid=9,anongid=10,cloak_gid=1:+070,\
+                       cloak_uid=2:-004";
+        let line = format!("/a -fsid=3,rw,{options} 10.0.0.0/8 *\n/c -ro,{options} 10.0.0.0/8 *");
+        let expected =
+            crate::exports::parse(&"e".into(), line.as_bytes(), &mut Findings::default());
+        for (read, expected) in exports.iter().zip(&expected) {
+            let shown = |d: &Declaration| d.offers.iter().map(Offer::to_string).collect::<Vec<_>>();
+            assert_eq!((&read.path, shown(read)), (&expected.path, shown(expected)));
+        }
+        assert_eq!((exports.len(), expected.len()), (2, 2));
+        let offer = &exports[1].offers[1];
+        assert_eq!(offer.place.to_string(), "t.toml:3:26");
+        assert_eq!(offer.origin.domain.as_deref(), Some("b"));
+        assert_eq!(offer.origin.users[1].to_string(), "t.toml:5:21");
+        assert_eq!(offer.origin.cloaks[0].to_string(), "t.toml:10:11");
+    }
+
+    #[test]
+    fn a_domain_without_an_export_is_told() {
+        let found = read("[[domain]]\nname = \"b\"\nclients = [\"*\"]").2;
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("t.toml:2:8: warning: domain \"b\" is named by no export"));
     }
 
     fn read(text: &str) -> (ServerSettings, Vec<Declaration>, Vec<String>) {
@@ -186,7 +333,36 @@ mod tests {
     fn errors_have_line_and_column() {
         for (text, expected) in [
             ("[server]\nprot = 1", "t.toml:2:1: unknown field `prot`"),
-            ("[[domain]]", "t.toml:1:3: unknown field `domain`"),
+            ("[[realm]]", "t.toml:1:3: unknown field `realm`"),
+            ("[[domain]]\nname = \"a\"\nclients = []", "t.toml:2:8: no client"),
+            ("[[domain]]\nname = \"a\"\nclients = [\"a b\"]", "t.toml:3:12: client \"a b\""),
+            (
+                "[[domain]]\nname = \"a\"\nclients = [\"*\"]\ncolour = 1",
+                "t.toml:4:1: unknown field `colour`",
+            ),
+            (
+                &domain("users = [\"1-2:3-4\",\n \"5-6:4-5\"]"),
+                "t.toml:6:2: option range_map_uid: server",
+            ),
+            (&domain("groups = [\"1\"]"), "t.toml:5:11: option range_map_gid: \"1\" is no map"),
+            (&domain("cloaks = [\"1:+000\"]"), "t.toml:5:11: \"1:+000\" is no cloak"),
+            (&domain("cloaks = [\"uid=1:+9\"]"), "t.toml:5:11: option cloak_uid: \"+9\""),
+            (&domain("squash = \"some\""), "t.toml:5:10: squash: \"some\" is none of root"),
+            (&domain("map_default = \"x\""), "t.toml:5:15: option map_default: \"x\""),
+            (&domain("anonymous = { user = -1, group = 0 }"), "t.toml:5:22: option anonuid: -1 is"),
+            (&domain("options = [\"rw\", \"ro\"]"), "t.toml:5:18: option ro contradicts rw"),
+            (
+                &domain("[[domain]]\nname = \"b\"\nclients = [\"*\"]"),
+                "t.toml:6:8: domain \"b\" stands",
+            ),
+            (
+                "[[export]]\npath = \"/a\"\ndomains = [\"b\"]",
+                "t.toml:3:12: there is no domain \"b\"",
+            ),
+            (
+                "[[export]]\npath = \"/a\"\nclients = [{ options = [] }]",
+                "t.toml:2:8: expected either client",
+            ),
             (
                 "[[export]]\npath = \"srv\"\nclients = [{ client = \"*\" }]",
                 "t.toml:2:8: path \"srv\" is",

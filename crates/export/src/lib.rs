@@ -19,6 +19,7 @@ mod check;
 mod check_rooms;
 mod client;
 mod config;
+mod domain;
 mod exports;
 mod finding;
 pub mod limits;

@@ -1,0 +1,139 @@
+//! `[[domain]]`: who the clients of a site are and what holds for them, under a name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::config::Reader;
+use crate::exports::options::{Given, Item, given};
+use crate::{Client, Place};
+
+/// As it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DomainTable {
+    name: Spanned<String>,
+    clients: Vec<Spanned<String>>,
+    #[serde(default)]
+    options: Vec<Spanned<String>>,
+    /// Each as behind `range_map_uid=`.
+    #[serde(default)]
+    users: Vec<Spanned<String>>,
+    /// Each as behind `range_map_gid=`.
+    #[serde(default)]
+    groups: Vec<Spanned<String>>,
+    /// As behind `map_default=`.
+    map_default: Option<Spanned<String>>,
+    /// `root`, `all` or `none`.
+    squash: Option<Spanned<String>>,
+    anonymous: Option<AnonymousTable>,
+    /// Each as behind `cloak_`: `uid=A-B:+MASK`.
+    #[serde(default)]
+    cloaks: Vec<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnonymousTable {
+    user: Spanned<i64>,
+    group: Spanned<i64>,
+}
+
+/// A domain that makes sense.
+pub(crate) struct Domain {
+    pub(crate) name: Arc<str>,
+    pub(crate) place: Place,
+    pub(crate) clients: Vec<(Client, Place)>,
+    pub(crate) given: Vec<Given>,
+    pub(crate) used: bool,
+}
+
+/// The domains by name. Those that make no sense are `None`, so that who names them is not wrong, too.
+pub(crate) type Domains = HashMap<String, Option<Domain>>;
+
+/// Reads all domains; what is wrong is told.
+pub(crate) fn read(tables: Vec<DomainTable>, reader: &mut Reader<'_>) -> Domains {
+    let mut domains = Domains::new();
+    let mut places: HashMap<String, Place> = HashMap::new();
+    for table in tables {
+        let name = table.name.get_ref().clone();
+        let place = reader.place(&table.name.span());
+        if let Some(first) = places.get(&name) {
+            let what = format!("domain {name:?} stands twice, first at {first}");
+            reader.error(&table.name.span(), what);
+            continue;
+        }
+        places.insert(name.clone(), place.clone());
+        domains.insert(name, domain(&table, place, reader));
+    }
+    domains
+}
+
+/// Tells of domains that nothing is offered to.
+pub(crate) fn check_used(domains: &Domains, reader: &mut Reader<'_>) {
+    for domain in domains.values().flatten().filter(|domain| !domain.used) {
+        let what =
+            format!("domain {:?} is named by no export: nothing is offered to it", domain.name);
+        reader.findings.warning(&domain.place, what);
+    }
+}
+
+fn domain(table: &DomainTable, place: Place, reader: &mut Reader<'_>) -> Option<Domain> {
+    if table.clients.is_empty() {
+        reader.error(&table.name.span(), "no client: expected clients = [\"...\"]");
+        return None;
+    }
+    let clients = table.clients.iter().map(|client| reader.client(client)).collect::<Vec<_>>();
+    let items = items(table, reader)?;
+    let given = given(items, reader.findings)?;
+    let clients = clients.into_iter().collect::<Option<_>>()?;
+    let name = table.name.get_ref().as_str().into();
+    Some(Domain { name, place, clients, given, used: false })
+}
+
+/// Everything a domain says, as options.
+fn items(table: &DomainTable, reader: &mut Reader<'_>) -> Option<Vec<Item>> {
+    let spelled = |reader: &Reader<'_>, before: &str, text: &Spanned<String>| {
+        Item::new(&format!("{before}{}", text.get_ref()), reader.place(&text.span()))
+    };
+    let mut items = Vec::new();
+    for (before, texts) in
+        [("", &table.options), ("range_map_uid=", &table.users), ("range_map_gid=", &table.groups)]
+    {
+        items.extend(texts.iter().map(|text| spelled(reader, before, text)));
+    }
+    items.extend(table.map_default.iter().map(|text| spelled(reader, "map_default=", text)));
+    for cloak in &table.cloaks {
+        if !cloak.get_ref().starts_with("uid=") && !cloak.get_ref().starts_with("gid=") {
+            let what =
+                format!("{:?} is no cloak: expected uid=A[-B]:+MASK or gid=...", cloak.get_ref());
+            reader.error(&cloak.span(), what);
+            return None;
+        }
+        items.push(spelled(reader, "cloak_", cloak));
+    }
+    if let Some(AnonymousTable { user, group }) = &table.anonymous {
+        for (name, id) in [("anonuid", user), ("anongid", group)] {
+            items.push(Item::new(&format!("{name}={}", id.get_ref()), reader.place(&id.span())));
+        }
+    }
+    items.extend(squash(table, reader)?);
+    Some(items)
+}
+
+fn squash(table: &DomainTable, reader: &mut Reader<'_>) -> Option<Option<Item>> {
+    let Some(squash) = &table.squash else { return Some(None) };
+    let option = match squash.get_ref().as_str() {
+        "root" => "root_squash",
+        "none" => "no_root_squash",
+        "all" => "all_squash",
+        other => {
+            let what = format!("squash: {other:?} is none of root, all and none");
+            reader.error(&squash.span(), what);
+            return None;
+        }
+    };
+    Some(Some(Item::new(option, reader.place(&squash.span()))))
+}

@@ -131,7 +131,10 @@ fn terms(rules: &Rules, read_only: bool) -> String {
         Squash::All => format!("everybody becomes {uid}:{gid}"),
     };
     let ports = if rules.secure { "ports below 1024 only" } else { "any port" };
-    format!("{access}, {squash}, {ports}")
+    let maps = !rules.ids.users.is_empty() || !rules.ids.groups.is_empty();
+    let maps = if maps { ", ids mapped" } else { "" };
+    let cloaks = if rules.cloak.is_empty() { "" } else { ", some files hidden" };
+    format!("{access}, {squash}, {ports}{maps}{cloaks}")
 }
 
 /// A path as a shell takes it.

@@ -1,9 +1,11 @@
 //! How clients that ask a portmapper find the server.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use anyhow::Result;
-use comity_server::portmap::{Offered, Portmapper, RegisterError, Registration};
+use anyhow::{Result, anyhow};
+use comity_server::StartError;
+use comity_server::portmap::{Offered, PortmapError, Portmapper, RegisterError, Registration};
 
 use crate::settings::Portmap;
 
@@ -35,7 +37,8 @@ impl Directory {
             Portmap::None => Self::None,
             Portmap::Embedded => {
                 let ask_at = addresses.iter().map(|address| SocketAddr::new(address.ip(), PORT));
-                Self::Embedded(Portmapper::start(ask_at.collect(), &offered(addresses))?)
+                let started = Portmapper::start(ask_at.collect(), &offered(addresses));
+                Self::Embedded(started.map_err(explained)?)
             }
             Portmap::Register => match Registration::new(&offered(addresses)) {
                 Ok(registration) => Self::Registered(registration),
@@ -68,6 +71,22 @@ impl Directory {
             Self::Embedded(portmapper) => portmapper.shutdown(),
             Self::None => {}
         }
+    }
+}
+
+/// What to do about a portmapper that does not start: unlike any other port, 111 cannot be changed.
+fn explained(error: PortmapError) -> anyhow::Error {
+    let PortmapError::Tcp(StartError::Listen(listen)) = &error else { return error.into() };
+    let address = listen.address;
+    match listen.source.kind() {
+        ErrorKind::AddrInUse => anyhow!(
+            "a portmapper listens at {address} already; leave --portmap out: it is told about this \
+             server then"
+        ),
+        ErrorKind::PermissionDenied => anyhow!(
+            "a portmapper at {address} needs root; leave --portmap out: clients can name the port"
+        ),
+        _ => error.into(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use comity_export::{Exports, HandleKey, Plan};
 use comity_server::control::ControlSocket;
 use comity_server::metrics::{Metrics, MetricsPage};
@@ -89,7 +89,9 @@ impl Running {
         let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
             let render = move || metrics.render(&numbers(), &|id| path_of(&exports, id));
-            MetricsPage::start(address, render)
+            let started = MetricsPage::start(address, render);
+            // The shell's advice is about the port of NFS.
+            started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))
         });
         let directory = Directory::open(serve.portmap, server.addresses())?;
         let reload = Arc::new(reload(&exports));

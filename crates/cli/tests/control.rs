@@ -6,6 +6,7 @@ mod common;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
 
 use common::raw::Raw;
 use common::{NOBODY, Place, Running, Said, comity, run};
@@ -100,6 +101,27 @@ fn a_running_server_tells_what_it_offers() {
     assert_eq!(answer["exports"][0]["client"], "127.0.0.0/8");
     let said = ask(&place, &["exports", "--client", "192.0.2.1"]);
     assert_eq!(said.out, "nothing is offered to 192.0.2.1\n");
+}
+
+#[test]
+fn the_service_manager_is_told() {
+    let place = Place::new();
+    let path = place.path("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    let heard = || {
+        let mut said = [0; 1024];
+        let length = manager.recv(&mut said).unwrap();
+        String::from_utf8(said[..length].to_vec()).unwrap()
+    };
+    let server = Running::start(place.serve_data().env("NOTIFY_SOCKET", &path));
+    assert_eq!(heard(), "READY=1\n");
+    assert_eq!(ask(&place, &["reload"]).code, Some(0));
+    let reloading = heard();
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert_eq!(heard(), "READY=1\n");
+    assert!(server.stop().success());
+    assert_eq!(heard(), "STOPPING=1\n");
 }
 
 #[test]

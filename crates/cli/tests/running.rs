@@ -119,6 +119,40 @@ fn a_port_in_use() {
 }
 
 #[test]
+fn a_port_in_use_for_metrics_or_the_portmapper() {
+    let place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let port = address.rsplit(':').next().unwrap();
+    let in_use = format!("port {port} is in use");
+    refused(place.serve_data().args(["--metrics", &address]), &in_use, "with --metrics");
+
+    let taken = TcpListener::bind("127.0.0.1:111");
+    if taken.as_ref().is_err_and(|error| error.kind() != std::io::ErrorKind::AddrInUse) {
+        eprintln!("skipped: port 111 cannot be taken by this user");
+        return;
+    }
+    let mut command = common::comity();
+    command.args(["serve", "--listen", "127.0.0.1", "--port", "0", "--portmap", "--state-dir"]);
+    command.arg(place.state()).arg(place.data());
+    refused(&mut command, "a portmapper listens at 127.0.0.1:111 already", "leave --portmap out");
+}
+
+#[test]
+fn a_port_that_an_ordinary_user_may_not_take() {
+    let start = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start");
+    let start = start.ok().and_then(|text| text.trim().parse::<u16>().ok());
+    if !is_root() || start.is_some_and(|start| start <= 1000) {
+        eprintln!("skipped: every user may take every port here, or none can be tried");
+        return;
+    }
+    let place = Place::new();
+    let (data, state) = (place.data(), place.data().join("state"));
+    let mut command = place.as_nobody(&["serve", "--port", "999", "--state-dir"]);
+    refused(command.arg(state).arg(data), "ports below 1024 need root", "--port");
+}
+
+#[test]
 fn an_address_that_nobody_has_here() {
     let place = Place::new();
     let mut command = place.serve_data();

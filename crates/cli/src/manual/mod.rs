@@ -1,6 +1,8 @@
 //! Manual pages and completions, from the definition of the arguments; the pages about files and
 //! concepts are written by hand and carried in the program.
 
+mod options;
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -13,10 +15,13 @@ use crate::arguments::Arguments;
 
 /// Pages that no definition yields.
 const WRITTEN: &[(&str, &str)] = &[
-    ("comity-exports.5", include_str!("../../../docs/man/comity-exports.5")),
-    ("comity.toml.5", include_str!("../../../docs/man/comity.toml.5")),
-    ("comity.7", include_str!("../../../docs/man/comity.7")),
+    ("comity-exports.5", include_str!("comity-exports.5")),
+    ("comity.toml.5", include_str!("comity.toml.5")),
+    ("comity.7", include_str!("comity.7")),
 ];
+
+/// Where the options stand in a written page.
+const OPTIONS: &str = "@OPTIONS@\n";
 
 /// Prints the completion script of a shell.
 pub(crate) fn completions(shell: Shell) {
@@ -50,8 +55,9 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
 }
 
 fn pages() -> Result<Vec<(String, Vec<u8>)>> {
+    let written = |page: &str| page.replace(OPTIONS, &options::roff()).into_bytes();
     let mut pages: Vec<_> =
-        WRITTEN.iter().map(|(name, page)| ((*name).to_owned(), page.as_bytes().into())).collect();
+        WRITTEN.iter().map(|(name, page)| ((*name).to_owned(), written(page))).collect();
     let mut top = Arguments::command().disable_help_subcommand(true);
     top.build();
     pages.push(("comity.1".into(), render(top.clone())?));

@@ -8,7 +8,8 @@ use comity_rpc::limits::RECORD_FRAGMENTS_MAX;
 use crate::limits::{BATCH_BYTES, LARGE_BUFFERS_KEPT, RECORD_BYTES_MAX};
 
 /// Room for the longest record with all its fragment headers, and for the bytes behind it.
-const LARGE_BYTES: usize = RECORD_BYTES_MAX + 4 * RECORD_FRAGMENTS_MAX as usize + BATCH_BYTES;
+pub(crate) const LARGE_BYTES: usize =
+    RECORD_BYTES_MAX + 4 * RECORD_FRAGMENTS_MAX as usize + BATCH_BYTES;
 
 /// The bytes that may be held for all connections together.
 pub(crate) struct Budget {
@@ -56,8 +57,13 @@ impl Budget {
 }
 
 impl LargeBuffer {
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+    pub(crate) const fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
+    }
+
+    /// Trades its memory for that of `buffer`, which is of the same size.
+    pub(crate) const fn trade(&mut self, buffer: &mut Vec<u8>) {
+        std::mem::swap(&mut self.bytes, buffer);
     }
 }
 

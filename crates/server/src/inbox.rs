@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::budget::{Budget, Charge, LargeBuffer};
@@ -48,24 +49,29 @@ impl Inbox {
         length
     }
 
-    /// Keeps the beginning of a record of which `needed` bytes are to come, those among them.
-    /// `false` if it deserves a large buffer and there is none at present.
+    /// Keeps the beginning of a record of which `needed` bytes are to come, those among them. It
+    /// stands at `rest` in `buffer`. `false` if it deserves a large buffer and there is none.
     ///
     /// # Errors
     /// [`Farewell::Memory`].
     pub(crate) fn keep(
         &mut self,
-        rest: &[u8],
+        buffer: &mut Vec<u8>,
+        rest: Range<usize>,
         needed: usize,
         budget: &Arc<Budget>,
     ) -> Result<bool, Farewell> {
-        let is_large = needed > BATCH_BYTES && rest.len() >= LARGE_ARRIVED_BYTES;
-        if is_large && let Some(mut buffer) = budget.large() {
-            buffer.bytes()[..rest.len()].copy_from_slice(rest);
-            let filled = rest.len();
-            *self = Self::Large(Box::new(Large { buffer, filled, needed, fragments: false }));
+        let filled = rest.len();
+        let is_large = needed > BATCH_BYTES && filled >= LARGE_ARRIVED_BYTES;
+        if is_large && let Some(mut large) = budget.large() {
+            // The memory itself changes hands, so that a stream of large records is not copied.
+            buffer.copy_within(rest, 0);
+            large.trade(buffer);
+            let large = Large { buffer: large, filled, needed, fragments: false };
+            *self = Self::Large(Box::new(large));
             return Ok(true);
         }
+        let rest = &buffer[rest];
         if !rest.is_empty() {
             let _charge = budget.charge(rest.len()).ok_or(Farewell::Memory)?;
             *self = Self::Part(Part { bytes: rest.to_vec(), _charge });

@@ -128,10 +128,10 @@ impl<V> Post<V> {
     }
 
     fn call_relief(&self, crew: &Crew<V>) {
-        let Some(desk) = self.unpark() else { return };
-        if let Err(desk) = crew.run(desk) {
-            *lock(&self.vacant) = Some(desk);
-        }
+        // Held throughout: whoever left the desk must not find it gone and nobody running it.
+        let mut vacant = lock(&self.vacant);
+        let Some(desk) = vacant.take() else { return };
+        *vacant = crew.run(desk).err();
     }
 }
 

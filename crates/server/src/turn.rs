@@ -8,6 +8,7 @@ use comity_xdr::Encoder;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use crate::budget::LARGE_BYTES;
 use crate::connection::Connection;
 use crate::counters::DeskCounters;
 use crate::farewell::Farewell;
@@ -24,9 +25,9 @@ use crate::service::Service;
 
 const RECORD_LIMITS: RecordLimits = RecordLimits { bytes_max: RECORD_BYTES_MAX };
 
-/// Most bytes that stand in a worker's buffer at once: those kept from turns before, which are
-/// fewer than two batches, and a new batch.
-const BUFFER_BYTES: usize = 3 * BATCH_BYTES;
+/// Those kept from turns before, which are fewer than two batches, and a new batch fit in a worker's
+/// buffer.
+const _: () = assert!(LARGE_BYTES >= 3 * BATCH_BYTES);
 
 /// What a thread serves with; lent to one connection at a time.
 pub(crate) struct Tools {
@@ -65,7 +66,7 @@ enum Socket {
 
 impl Tools {
     pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; BUFFER_BYTES], replies: Encoder::new() }
+        Self { buffer: vec![0; LARGE_BYTES], replies: Encoder::new() }
     }
 }
 
@@ -136,7 +137,7 @@ impl<S: Service> Turn<'_, '_, S> {
         result
     }
 
-    fn batch_in(&mut self, buffer: &mut [u8]) -> Result<(Socket, bool), Farewell> {
+    fn batch_in(&mut self, buffer: &mut Vec<u8>) -> Result<(Socket, bool), Farewell> {
         let kept = self.connection.inbox.unload(buffer);
         let looked_at = !std::mem::take(&mut self.connection.stopped);
         let (received, socket) = if looked_at {
@@ -144,9 +145,9 @@ impl<S: Service> Turn<'_, '_, S> {
         } else {
             (0, Socket::MayHaveMore)
         };
-        let filled = &mut buffer[..kept + received];
-        let cut = self.answer_all(filled)?;
-        let fed = self.keep(&filled[cut.used..], &cut)?;
+        let filled = kept + received;
+        let cut = self.answer_all(&mut buffer[..filled])?;
+        let fed = self.keep(buffer, filled, &cut)?;
         Ok((socket, fed))
     }
 
@@ -162,9 +163,8 @@ impl<S: Service> Turn<'_, '_, S> {
             self.connection.inbox = Inbox::Large(large);
             return Ok((socket, true));
         }
-        let Large { buffer, filled, .. } = &mut *large;
-        let filled = &mut buffer.bytes()[..*filled];
-        let cut = self.answer_all(filled)?;
+        let filled = large.filled;
+        let cut = self.answer_all(&mut large.buffer.bytes()[..filled])?;
         if cut.used == 0 {
             if !cut.stopped {
                 large.fragments = true;
@@ -174,17 +174,19 @@ impl<S: Service> Turn<'_, '_, S> {
             self.connection.inbox = Inbox::Large(large);
             return Ok((socket, true));
         }
-        let fed = self.keep(&filled[cut.used..], &cut)?;
+        let fed = self.keep(large.buffer.bytes(), filled, &cut)?;
         Ok((socket, fed))
     }
 
-    /// Keeps what was not answered; `false` if there is no memory to receive more of it.
-    fn keep(&mut self, rest: &[u8], cut: &Cut) -> Result<bool, Farewell> {
+    /// Keeps what was not answered of the `filled` bytes of a buffer; `false` if there is no memory
+    /// to receive more of it.
+    fn keep(&mut self, buffer: &mut Vec<u8>, filled: usize, cut: &Cut) -> Result<bool, Farewell> {
+        let rest = cut.used..filled;
         if rest.is_empty() && !cut.stopped {
             self.connection.rests(self.floor.seconds(), cut.used > 0);
             return Ok(true);
         }
-        let fed = self.connection.inbox.keep(rest, cut.needed, &self.floor.budget)?;
+        let fed = self.connection.inbox.keep(buffer, rest, cut.needed, &self.floor.budget)?;
         self.connection.stopped = cut.stopped || !fed;
         self.connection.rests(self.floor.seconds(), cut.used > 0);
         Ok(fed || cut.stopped)

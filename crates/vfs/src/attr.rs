@@ -1,4 +1,5 @@
-use crate::{Gid, Side, Uid};
+use crate::limits::{DEVICE_MAJOR_MAX, DEVICE_MINOR_MAX};
+use crate::{Gid, Result, Side, Status, Uid};
 
 /// A moment: seconds and nanoseconds since 1970, before it if negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -35,6 +36,17 @@ pub struct Device {
     pub major: u32,
     /// Which of its devices.
     pub minor: u32,
+}
+
+impl Device {
+    /// The same, if there can be such a device.
+    ///
+    /// # Errors
+    /// [`Status::Inval`] if a number is above [`DEVICE_MAJOR_MAX`] or [`DEVICE_MINOR_MAX`].
+    pub fn checked(self) -> Result<Self> {
+        let fits = self.major <= DEVICE_MAJOR_MAX && self.minor <= DEVICE_MINOR_MAX;
+        if fits { Ok(self) } else { Err(Status::Inval) }
+    }
 }
 
 /// Permission bits: 0o7777, set-id and sticky bits among them; never the file type.

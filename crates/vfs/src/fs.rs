@@ -157,7 +157,8 @@ pub trait Fs: Send + Sync {
     /// Makes a device, named pipe or socket.
     ///
     /// # Errors
-    /// [`Status::Exist`], [`Status::Perm`] where devices need privilege; [`Status`].
+    /// [`Status::Exist`], [`Status::Perm`] where devices need privilege, [`Status::Inval`] for numbers
+    /// that no device has; [`Status`].
     fn mknod(
         &self,
         cred: &Cred<Disk>,

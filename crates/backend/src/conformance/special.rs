@@ -6,7 +6,7 @@ use super::fixture::{Fixture, alice, mode, name};
 
 super::topic! { "special"
     Needs::NONE => a_fifo, a_socket, it_has_no_data, mknod_refuses_a_name_that_is_there;
-    Needs::DEVICES => devices_keep_their_numbers;
+    Needs::DEVICES => devices_keep_their_numbers, numbers_that_no_device_has_are_refused;
     Needs::IDENTITIES.and(Needs::DEVICES) => devices_need_privilege;
 }
 
@@ -52,6 +52,18 @@ fn devices_keep_their_numbers(f: &Fixture<'_>) -> Check {
         same(f.attr(&node.handle)?.device, device)?;
     }
     Ok(())
+}
+
+/// Cut to fit they would be those of another device.
+fn numbers_that_no_device_has_are_refused(f: &Fixture<'_>) -> Check {
+    for (major, minor) in [(1 << 12, 3), (1, 1 << 20), (u32::MAX, 3), (1, u32::MAX)] {
+        let device = Device { major, minor };
+        for special in [Special::Block(device), Special::Character(device)] {
+            let made = f.fs.mknod(&f.owner, &f.top, name("a")?, special, &mode(0o600));
+            fails(made, &[Status::Inval])?;
+        }
+    }
+    fails(f.lookup("a"), &[Status::NoEnt])
 }
 
 fn devices_need_privilege(f: &Fixture<'_>) -> Check {

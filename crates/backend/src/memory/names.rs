@@ -117,8 +117,8 @@ pub(super) fn mknod(
     set: &SetAttr<Disk>,
 ) -> Result<Made<Disk>> {
     let (file_type, device) = match special {
-        Special::Block(device) => (FileType::Block, device),
-        Special::Character(device) => (FileType::Character, device),
+        Special::Block(device) => (FileType::Block, device.checked()?),
+        Special::Character(device) => (FileType::Character, device.checked()?),
         Special::Fifo => (FileType::Fifo, Device::default()),
         Special::Socket => (FileType::Socket, Device::default()),
     };

@@ -103,8 +103,8 @@ impl Passthrough {
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>> {
         let (kind, device) = match special {
-            Special::Block(device) => (Kind::BlockDevice, device),
-            Special::Character(device) => (Kind::CharacterDevice, device),
+            Special::Block(device) => (Kind::BlockDevice, device.checked()?),
+            Special::Character(device) => (Kind::CharacterDevice, device.checked()?),
             Special::Fifo => (Kind::Fifo, comity_vfs::Device::default()),
             Special::Socket => (Kind::Socket, comity_vfs::Device::default()),
         };

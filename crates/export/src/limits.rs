@@ -41,6 +41,10 @@ pub const NAME_FAILURE_SECONDS: u64 = 10;
 /// Most look-ups of names at once: each blocks a worker; further callers are told to come again.
 pub const LOOKUPS_MAX: usize = 4;
 
+/// Most entries of a directory that are counted to explain a listing: nobody asks for more, and a
+/// server that is asked has other things to do.
+pub const EXPLAINED_ENTRIES_MAX: usize = 100_000;
+
 /// How many passes a visitor keeps: the users of one client that take turns on a connection.
 pub const PASSES_MAX: usize = 32;
 

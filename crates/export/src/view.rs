@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use comity_cloak::Verdict;
 use comity_credential::{AuthStat, OpaqueAuth};
 use comity_idmap::Unmapped;
 use comity_vfs::{
@@ -403,7 +404,7 @@ impl<'a> View<'a> {
         if self.rules().read_only { Err(Status::RoFs) } else { Ok(self.fs()) }
     }
 
-    fn cred(&self) -> &Cred<Disk> {
+    pub(crate) fn cred(&self) -> &Cred<Disk> {
         self.pass.caller().disk()
     }
 
@@ -413,7 +414,23 @@ impl<'a> View<'a> {
 
     /// Whether the caller may know of an object with these attributes.
     fn shows(&self, attr: &Attr<Disk>) -> bool {
-        self.rules().cloak.verdict(self.cred(), attr.uid, attr.gid, attr.mode).is_visible()
+        self.verdict(attr).is_visible()
+    }
+
+    fn verdict(&self, attr: &Attr<Disk>) -> Verdict {
+        self.rules().cloak.verdict(self.cred(), attr.uid, attr.gid, attr.mode)
+    }
+
+    /// The export's top.
+    pub(crate) fn root(&self) -> Node {
+        Node(self.fs().root())
+    }
+
+    /// What is behind a name, for those who run the server: its owner and mode on disk, and what the
+    /// cloak says of it.
+    pub(crate) fn behind(&self, dir: &Node, name: &[u8]) -> Result<(Attr<Disk>, Verdict)> {
+        let attr = self.fs().lookup(&server(), &dir.0, plain_name(name)?)?.node.attr;
+        Ok((attr, self.verdict(&attr)))
     }
 
     /// An object whose handle came off the wire. A hidden one does not exist: its handle is stale.
@@ -487,7 +504,7 @@ impl<'a> View<'a> {
     /// Goes down from the export's root, as the server itself: what the caller may do with the
     /// directory found is decided when it is used. What it may not know of is not there.
     fn walk(&self, below: &Path) -> Result<Node> {
-        let server = Cred::new(Uid::new(0), Gid::new(0));
+        let server = server();
         let mut handle = self.fs().root();
         for component in below.components() {
             let Component::Normal(name) = component else { return Err(Status::Inval) };
@@ -526,6 +543,11 @@ impl<'a> View<'a> {
         }
         seen
     }
+}
+
+/// Somebody to whom nothing is closed.
+fn server() -> Cred<Disk> {
+    Cred::new(Uid::new(0), Gid::new(0))
 }
 
 /// What is said of `.` and of `..` where the name of an entry is asked for.

@@ -44,6 +44,10 @@ impl Site {
         Self { plan, fs }
     }
 
+    pub(crate) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     pub(crate) fn admin(&self) -> (View<'_>, Node) {
         self.as_of("10.0.0.1:40000", (0, 0, &[]), Door::Path(b"/srv")).unwrap()
     }

@@ -1,0 +1,81 @@
+use comity_idmap::Fate;
+use comity_vfs::{Cred, Gid, Wire};
+
+use super::Chain;
+use crate::{Origin, Place, Rules, View};
+
+/// An id on its way in.
+struct Arrival<'a> {
+    about: &'static str,
+    /// What it is called: uid or gid.
+    kind: &'static str,
+    wire: u32,
+    anonymous: u32,
+    places: Option<&'a [Place]>,
+}
+
+impl Chain {
+    /// What becomes of a credential's ids.
+    pub(super) fn ids(&mut self, rules: &Rules, origin: Option<&Origin>, caller: &Cred<Wire>) {
+        let ids = &rules.ids;
+        let user = Arrival {
+            about: "user",
+            kind: "uid",
+            wire: caller.uid.number(),
+            anonymous: ids.anonymous.uid.number(),
+            places: origin.map(|origin| &*origin.users),
+        };
+        self.arrival(&user, ids.user_fate(caller.uid), origin);
+        let group = |about, gid: Gid<Wire>| Arrival {
+            about,
+            kind: "gid",
+            wire: gid.number(),
+            anonymous: ids.anonymous.gid.number(),
+            places: origin.map(|origin| &*origin.groups),
+        };
+        self.arrival(&group("group", caller.gid), ids.group_fate(caller.gid), origin);
+        for &gid in &*caller.groups {
+            self.arrival(&group("supplementary group", gid), ids.group_fate(gid), origin);
+        }
+    }
+
+    fn arrival(&mut self, id: &Arrival<'_>, fate: Fate, origin: Option<&Origin>) {
+        let Arrival { about, kind, wire, anonymous, places } = id;
+        let option = |about| origin.and_then(|origin| origin.option(about));
+        let supplementary = *about == "supplementary group";
+        let (text, place) = match fate {
+            Fate::Squashed => (
+                format!("{kind} {wire} is squashed to {anonymous}"),
+                option("all_squash").or_else(|| option("root_squash")),
+            ),
+            Fate::Mapped { disk, rule } => (
+                format!("{kind} {wire} is {kind} {disk} of the server, by its range"),
+                places.and_then(|places| places.get(rule as usize)),
+            ),
+            Fate::Unmapped => (format!("{kind} {wire} is itself: there are no ranges"), None),
+            Fate::Passed => {
+                (format!("{kind} {wire} is in no range and passes"), option("map_default"))
+            }
+            Fate::Anonymous | Fate::Denied if supplementary => {
+                (format!("{kind} {wire} is in no range and dropped"), option("map_default"))
+            }
+            Fate::Anonymous => (
+                format!("{kind} {wire} is in no range and becomes {anonymous}"),
+                option("map_default"),
+            ),
+            Fate::Denied => {
+                (format!("{kind} {wire} is in no range and denied"), option("map_default"))
+            }
+        };
+        self.add(about, text, place);
+    }
+
+    /// As whom the call is made, as the server has it.
+    pub(super) fn acting(&mut self, view: &View<'_>) {
+        let cred = view.cred();
+        let groups: Vec<_> = cred.groups.iter().map(ToString::to_string).collect();
+        let groups = if groups.is_empty() { "none".to_owned() } else { groups.join(", ") };
+        let text = format!("uid {}, gid {}, supplementary groups: {groups}", cred.uid, cred.gid);
+        self.add("acts as", text, None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Why a caller gets what it gets: the decisions of a plan about one call, one by one, by the code
+//! that serves it.
+
+mod ids;
+mod object;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use comity_credential::Credential;
+use comity_vfs::{Cred, Status, Wire};
+
+use crate::pass::Pass;
+use crate::{Export, Origin, Place, Plan, Refusal, Rules, View};
+
+/// What somebody wants to do with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Look at its attributes.
+    Stat,
+    /// Read a file.
+    Read,
+    /// Change a file, or the entries of a directory.
+    Write,
+    /// Run a file, or go through a directory.
+    Execute,
+    /// List a directory.
+    List,
+}
+
+/// A call that might be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The path of the export.
+    pub export: PathBuf,
+    /// What is asked for: a path below the export's, or as seen from there.
+    pub path: PathBuf,
+    /// The address of the client; its port is taken to be a good one.
+    pub from: IpAddr,
+    /// What the credential says.
+    pub caller: Cred<Wire>,
+    /// What is to be done.
+    pub operation: Operation,
+}
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What was decided.
+    pub about: &'static str,
+    /// How, and why.
+    pub text: String,
+    /// Where the rule is, if it is written anywhere.
+    pub place: Option<Place>,
+}
+
+/// The decisions about a call, in their order, and how it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// Those that were made before it ended.
+    pub decisions: Vec<Decision>,
+    /// Whether it is done.
+    pub answer: Result<(), Refusal>,
+}
+
+/// Asks a plan what it would do, without doing it: nothing is changed, and a file is read for one
+/// byte at most. Links are not followed: that is a client's business.
+#[must_use]
+pub fn explain(plan: &Plan, question: &Question) -> Explanation {
+    let mut chain = Chain(Vec::new());
+    let answer = chain.follow(plan, question);
+    Explanation { decisions: chain.0, answer }
+}
+
+/// The decisions so far.
+struct Chain(Vec<Decision>);
+
+type Answer = Result<(), Refusal>;
+
+impl Chain {
+    fn add(&mut self, about: &'static str, text: impl Into<String>, place: Option<&Place>) {
+        self.0.push(Decision { about, text: text.into(), place: place.cloned() });
+    }
+
+    fn follow(&mut self, plan: &Plan, question: &Question) -> Answer {
+        let export = self.export(plan, &question.export)?;
+        let (rules, origin) = self.client(export, question.from)?;
+        self.ids(rules, origin, &question.caller);
+        let pass = Pass::of(export, rules, &Credential::Sys(question.caller.clone()));
+        let pass = pass.inspect_err(|_| self.add("caller", "is refused", None))?;
+        let path = question.path.strip_prefix(&question.export).unwrap_or(&question.path);
+        let view = View::of(plan, Arc::new(pass));
+        self.acting(&view);
+        Ok(self.object(&view, origin, path, question.operation)?)
+    }
+
+    fn export<'p>(&mut self, plan: &'p Plan, path: &Path) -> Result<&'p Arc<Export>, Status> {
+        let shown = path.display();
+        match plan.exports().iter().find(|export| export.path() == path) {
+            None => self.add("export", format!("nothing is exported as {shown}"), None),
+            Some(export) if !export.is_mounted() => {
+                self.add("export", format!("{shown} waits for its mount point"), None);
+            }
+            Some(export) => {
+                self.add("export", shown.to_string(), None);
+                return Ok(export);
+            }
+        }
+        Err(Status::Acces)
+    }
+
+    fn client<'p>(
+        &mut self,
+        export: &'p Export,
+        from: IpAddr,
+    ) -> Result<(&'p Arc<Rules>, Option<&'p Origin>), Status> {
+        match export.decide(from) {
+            Ok((client, rules, origin)) => {
+                let domain = origin.and_then(|origin| origin.domain.as_ref());
+                let domain = domain.map(|name| format!(" of domain {name}")).unwrap_or_default();
+                let port = if rules.secure { ", from a port below 1024" } else { "" };
+                let text = format!("{from} comes in as {client}{domain}{port}");
+                self.add("client", text, origin.map(|origin| &origin.place));
+                Ok((rules, origin))
+            }
+            Err(status) => {
+                let text = match status {
+                    Status::Acces => format!("no entry of the export is for {from}"),
+                    _ => format!("the name of {from} cannot be told now"),
+                };
+                self.add("client", text, None);
+                Err(status)
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use comity_cloak::Verdict;
+use comity_vfs::{Access, Attr, Disk, Listed, ReadInto, Result, Status};
+
+use super::{Chain, Operation};
+use crate::limits::EXPLAINED_ENTRIES_MAX;
+use crate::{Node, Origin, View};
+
+impl Chain {
+    /// Goes to an object as a client would, and does there what is asked.
+    pub(super) fn object(
+        &mut self,
+        view: &View<'_>,
+        origin: Option<&Origin>,
+        path: &Path,
+        operation: Operation,
+    ) -> Result<()> {
+        let mut node = view.root();
+        for component in path.components() {
+            node = match component {
+                Component::Normal(name) => self.step(view, origin, &node, name.as_bytes())?,
+                Component::RootDir | Component::CurDir => node,
+                _ => return Err(Status::Inval),
+            };
+        }
+        let attr = view.getattr(&node)?;
+        let text = format!(
+            "a {:?} of uid {} and gid {}, mode {:03o}",
+            attr.file_type,
+            attr.uid,
+            attr.gid,
+            attr.mode.bits()
+        );
+        self.add("shown to the client", text, None);
+        self.operation(view, origin, &node, operation)
+    }
+
+    fn step(
+        &mut self,
+        view: &View<'_>,
+        origin: Option<&Origin>,
+        dir: &Node,
+        name: &[u8],
+    ) -> Result<Node> {
+        let shown = String::from_utf8_lossy(name).into_owned();
+        if let Ok((attr, verdict)) = view.behind(dir, name) {
+            self.verdict(&shown, &attr, verdict, origin);
+        }
+        match view.lookup(dir, name) {
+            Ok((seen, _)) => Ok(seen.node),
+            Err(status) => {
+                self.add("lookup", format!("{shown}: {status}"), None);
+                Err(status)
+            }
+        }
+    }
+
+    fn verdict(
+        &mut self,
+        name: &str,
+        attr: &Attr<Disk>,
+        verdict: Verdict,
+        origin: Option<&Origin>,
+    ) {
+        let place = |entry: u32| origin.and_then(|origin| origin.cloaks.get(entry as usize));
+        let (what, place) = match verdict {
+            Verdict::Root => ("seen, as everything is by the server's root", None),
+            Verdict::Uncovered => ("seen: no cloak covers it", None),
+            Verdict::Owner => ("seen by its owner", None),
+            Verdict::Shown(entry) => ("seen: its mode is let through by the cloak", place(entry)),
+            Verdict::Hidden(entry) => ("hidden by the cloak", place(entry)),
+        };
+        let mode = attr.mode.bits();
+        let text = format!(
+            "{name} (server uid {}, gid {}, mode {mode:03o}) is {what}",
+            attr.uid, attr.gid
+        );
+        self.add("cloak", text, place);
+    }
+
+    fn operation(
+        &mut self,
+        view: &View<'_>,
+        origin: Option<&Origin>,
+        node: &Node,
+        operation: Operation,
+    ) -> Result<()> {
+        match operation {
+            Operation::Stat => Ok(()),
+            Operation::Read => {
+                let mut into = ReadInto { bytes: &mut Vec::new(), by_reference_from: u32::MAX };
+                self.judged("read", view.read(node, 0, 1, &mut into).map(drop))
+            }
+            Operation::List => self.list(view, node),
+            Operation::Execute => {
+                self.right(view, node, "execute", Access::EXECUTE | Access::LOOKUP)
+            }
+            Operation::Write if view.rules().read_only => {
+                let place = origin.and_then(|origin| origin.option("access"));
+                self.add("write", "the export is read-only for this client", place);
+                Err(Status::RoFs)
+            }
+            Operation::Write => self.right(view, node, "write", Access::MODIFY | Access::EXTEND),
+        }
+    }
+
+    /// Whether the caller has any of some rights: ACCESS gives each only where it means something.
+    fn right(
+        &mut self,
+        view: &View<'_>,
+        node: &Node,
+        about: &'static str,
+        rights: Access,
+    ) -> Result<()> {
+        let granted = view.access(node, rights).and_then(|(granted, _)| {
+            if granted.intersects(rights) { Ok(()) } else { Err(Status::Acces) }
+        });
+        self.judged(about, granted)
+    }
+
+    fn judged(&mut self, about: &'static str, result: Result<()>) -> Result<()> {
+        let text = match result {
+            Ok(()) => "the file system allows it".to_owned(),
+            Err(status) => format!("the file system says: {status}"),
+        };
+        self.add(about, text, None);
+        result
+    }
+
+    fn list(&mut self, view: &View<'_>, node: &Node) -> Result<()> {
+        let mut count = 0_usize;
+        let listed = view.readdir(node, 0, Listed::Names, &mut |_, _| {
+            count += 1;
+            match count {
+                EXPLAINED_ENTRIES_MAX.. => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        if listed.is_ok() {
+            self.add("entries", format!("{count} are shown"), None);
+        }
+        self.judged("list", listed.map(drop))
+    }
+}

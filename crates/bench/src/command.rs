@@ -12,7 +12,7 @@ use crate::layout::Layout;
 use crate::load::{Client, Load, Stop};
 use crate::nfs::{Caller, Prober};
 use crate::operation::Operation;
-use crate::process;
+use crate::process::{self, CpuTime};
 use crate::raw::{self, Pages};
 use crate::{instructions, syscalls, table};
 
@@ -126,11 +126,12 @@ fn load(arguments: &LoadArguments) -> Result<()> {
     process::pin(None, &[crate::target::LOAD_PROCESSOR])?;
     let mut client = Client::connect(arguments.address, arguments.connections)?;
     let stop = Stop::After(Duration::from_secs_f64(arguments.seconds));
-    let cpu = || arguments.process.map_or(Ok(0), process::cpu_nanoseconds);
-    let (before, own) = (cpu()?, process::cpu_nanoseconds(std::process::id())?);
+    let own = std::process::id();
+    let server = arguments.process.unwrap_or(own);
+    let before = (CpuTime::of(server)?, CpuTime::of(own)?);
     let outcome = client.run(&script, Load { depth: arguments.depth, stop })?;
-    let used = cpu()? - before;
-    let own = process::cpu_nanoseconds(std::process::id())? - own;
+    let used = CpuTime::of(server)?.since(&before.0);
+    let own = CpuTime::of(own)?.since(&before.1);
     let units = outcome.units as f64;
     println!(
         "{}: {:.0} /s, server {:.3} us, load {:.3} us each; p50 {:.1} us, p99 {:.1} us a call",

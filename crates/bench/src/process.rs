@@ -1,5 +1,7 @@
 //! Processes that are measured: what they cost, where they run, how they end.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -81,18 +83,33 @@ pub fn pin(process: Option<u32>, processors: &[usize]) -> Result<()> {
     sched_setaffinity(pid, &set).with_context(|| format!("run on processors {processors:?}"))
 }
 
-/// Processor time of all threads of a process so far, in nanoseconds. Exact while they all sleep.
-///
-/// # Errors
-/// There is no such process.
-pub fn cpu_nanoseconds(process: u32) -> Result<u64> {
-    let mut sum = 0;
-    for thread in tasks(process)? {
-        // A thread may end between the two looks.
-        let Ok(text) = fs::read_to_string(thread.join("schedstat")) else { continue };
-        sum += text.split(' ').next().and_then(|ran| ran.parse::<u64>().ok()).unwrap_or(0);
+/// Processor time of the threads of a process so far, in nanoseconds. Exact while they all sleep.
+#[derive(Debug)]
+pub struct CpuTime(HashMap<OsString, u64>);
+
+impl CpuTime {
+    /// Of the threads that a process has now.
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn of(process: u32) -> Result<Self> {
+        let mut times = HashMap::new();
+        for thread in tasks(process)? {
+            // A thread may end between the two looks.
+            let Ok(text) = fs::read_to_string(thread.join("schedstat")) else { continue };
+            let ran = text.split(' ').next().and_then(|ran| ran.parse().ok()).unwrap_or(0);
+            times.insert(thread.file_name().unwrap_or_default().to_owned(), ran);
+        }
+        Ok(Self(times))
     }
-    Ok(sum)
+
+    /// What was used since `before`. A thread that has ended is left out: servers end threads that
+    /// had nothing to do for long.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> u64 {
+        let earlier = |thread| before.0.get(thread).copied().unwrap_or(0);
+        self.0.iter().map(|(thread, ran)| ran.saturating_sub(earlier(thread))).sum()
+    }
 }
 
 /// Threads of a process.
@@ -118,4 +135,20 @@ fn tasks(process: u32) -> Result<Vec<std::path::PathBuf>> {
     let folder = format!("/proc/{process}/task");
     let tasks = fs::read_dir(&folder).with_context(|| folder.clone())?;
     Ok(tasks.filter_map(Result::ok).map(|task| task.path()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(threads: &[(&str, u64)]) -> CpuTime {
+        CpuTime(threads.iter().map(|(thread, ran)| ((*thread).into(), *ran)).collect())
+    }
+
+    #[test]
+    fn new_threads_count_and_ended_ones_do_not() {
+        let before = times(&[("1", 100), ("2", 5_000)]);
+        let after = times(&[("1", 130), ("3", 7)]);
+        assert_eq!(after.since(&before), 37);
+    }
 }

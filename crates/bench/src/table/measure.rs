@@ -63,9 +63,9 @@ impl Sample {
         if let Stop::After(time) = load.stop {
             client.run(script, Load { stop: Stop::After(time / 5), ..load })?;
         }
-        let before = target.cpu_nanoseconds()?;
+        let before = target.cpu_time()?;
         let outcome = client.run(script, load).with_context(|| target.name)?;
-        let nanoseconds = target.cpu_nanoseconds()?.saturating_sub(before);
+        let nanoseconds = target.cpu_time()?.since(&before);
         ensure!(nanoseconds > 0, "{} used no time at all", target.name);
         Ok(Self { outcome, nanoseconds })
     }
@@ -177,7 +177,7 @@ fn list_once(target: &Target, directories: &[String]) -> Result<f64> {
     for directory in directories {
         handles.push(caller.walk(root, directory)?);
     }
-    let before = target.cpu_nanoseconds()?;
+    let before = target.cpu_time()?;
     let mut entries = 0;
     for handle in &handles {
         let pages = list(&mut caller, handle)?;
@@ -185,7 +185,7 @@ fn list_once(target: &Target, directories: &[String]) -> Result<f64> {
         ensure!(listed == SMALL_FILES + 2, "{listed} entries listed");
         entries += listed;
     }
-    let used = target.cpu_nanoseconds()?.saturating_sub(before);
+    let used = target.cpu_time()?.since(&before);
     Ok(used as f64 / 1e3 / entries as f64)
 }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use crate::layout::Layout;
 use crate::nfs::{Caller, Prober};
 use crate::operation::Operation;
-use crate::process::{self, Server};
+use crate::process::{CpuTime, Server};
 use crate::raw::Pages;
 use crate::script::Script;
 
@@ -54,12 +54,12 @@ impl Target {
         self.servers.first().map_or(0, Server::id)
     }
 
-    /// Processor time it has used, in nanoseconds.
+    /// Processor time it has used.
     ///
     /// # Errors
     /// It is gone.
-    pub fn cpu_nanoseconds(&self) -> Result<u64> {
-        process::cpu_nanoseconds(self.process()).with_context(|| format!("{} is gone", self.name))
+    pub fn cpu_time(&self) -> Result<CpuTime> {
+        CpuTime::of(self.process()).with_context(|| format!("{} is gone", self.name))
     }
 
     /// The calls for an operation.

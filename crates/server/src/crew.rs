@@ -17,6 +17,7 @@ pub(crate) struct Crew<V> {
 
 struct State<V> {
     /// Desks that wait for a thread.
+    #[expect(clippy::vec_box, reason = "a desk goes from thread to thread as the box it is")]
     waiting: Vec<Box<Desk<V>>>,
     threads: usize,
     idle: usize,

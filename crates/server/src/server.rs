@@ -92,7 +92,6 @@ impl<S: Service> Server<S> {
     }
 
     /// A way to ask for the numbers from elsewhere, valid as long as the server runs.
-    #[must_use]
     pub fn numbers_source(&self) -> impl Fn() -> ShellNumbers + Send + Sync + use<S> {
         let floor = Arc::clone(&self.floor);
         move || floor.numbers()

@@ -78,7 +78,11 @@ impl<S: Service> Turn<'_, '_, S> {
             // What was answered before the peer went wrong is its due.
             let _ = self.send();
         }
-        served
+        match served {
+            // So is what waits for a slow half; the end will be met again after that.
+            Err(Farewell::Closed) if !self.lates.is_empty() => Ok(After::Again),
+            served => served,
+        }
     }
 
     fn passes(&mut self) -> Result<After, Farewell> {
@@ -110,8 +114,13 @@ impl<S: Service> Turn<'_, '_, S> {
         Ok(After::Again)
     }
 
-    /// Does the slow halves and sends their replies.
-    pub(crate) fn finish_lates(&mut self) -> Result<(), Farewell> {
+    /// Does the slow halves and sends their replies, if the connection was `served` well so far. If
+    /// not they are done all the same: of a call half done the answer would not be remembered, and
+    /// when sent again it would be done twice.
+    pub(crate) fn finish_lates(
+        &mut self,
+        mut served: Result<After, Farewell>,
+    ) -> Result<After, Farewell> {
         let lates = std::mem::take(self.lates);
         for Pending { xid, late } in lates {
             let replies = &mut self.tools.replies;
@@ -123,10 +132,21 @@ impl<S: Service> Turn<'_, '_, S> {
             }
             self.counters.lates.add(1);
             if self.replies_bytes() >= SEND_BYTES {
-                self.send()?;
+                served = self.send_if(served);
             }
         }
-        self.send()
+        self.send_if(served)
+    }
+
+    /// Sends, or drops what would be sent if the connection has ended.
+    fn send_if(&mut self, served: Result<After, Farewell>) -> Result<After, Farewell> {
+        match served {
+            Ok(after) => self.send().map(|()| after),
+            Err(farewell) => {
+                self.tools.replies.clear(REPLY_BYTES_KEPT);
+                Err(farewell)
+            }
+        }
     }
 
     /// Receives one batch of small records into the thread's buffer and answers them.

@@ -35,10 +35,10 @@ struct Seat<S: Service> {
     parked: RefCell<Option<Arc<Post<S::Visitor>>>>,
 }
 
-/// A connection whose calls have slow halves.
+/// A connection whose calls have slow halves; it may have ended.
 struct Held<'a, V> {
     job: Job<V>,
-    after: After,
+    served: Result<After, Farewell>,
     lates: Vec<Pending<'a>>,
 }
 
@@ -70,7 +70,7 @@ impl<S: Service> Seat<S> {
     }
 
     /// Serves every connection that is ready; the slow halves of their calls together at the end.
-    fn round<'a>(&self, post: &Post<S::Visitor>, tools: &mut Tools, floor: &'a Floor<S>) {
+    fn round(&self, post: &Post<S::Visitor>, tools: &mut Tools, floor: &Floor<S>) {
         let mut held = Vec::new();
         self.with_desk(Desk::wait);
         while let Some(Some(mut job)) = self.with_desk(|desk| desk.next_job(floor.seconds())) {
@@ -79,9 +79,10 @@ impl<S: Service> Seat<S> {
             let counters = &post.counters;
             let served =
                 Turn { floor, counters, tools: &mut *tools, connection, lates: &mut lates }.serve();
-            match served {
-                Ok(after) if !lates.is_empty() => held.push(Held { job, after, lates }),
-                served => self.settle(post, job, served),
+            if lates.is_empty() {
+                self.settle(post, job, served);
+            } else {
+                held.push(Held { job, served, lates });
             }
         }
         if !held.is_empty() {
@@ -99,13 +100,13 @@ impl<S: Service> Seat<S> {
         post.counters.late_rounds.add(1);
         let finished: Vec<_> = blocking(|| {
             let finish = |held: Held<'a, S::Visitor>| {
-                let Held { mut job, after, mut lates } = held;
+                let Held { mut job, served, mut lates } = held;
                 let connection = &mut *job.connection;
                 let counters = &post.counters;
                 let mut turn =
                     Turn { floor, counters, tools: &mut *tools, connection, lates: &mut lates };
-                let finished = turn.finish_lates();
-                (job, finished.map(|()| after))
+                let finished = turn.finish_lates(served);
+                (job, finished)
             };
             held.into_iter().map(finish).collect()
         });

@@ -116,6 +116,31 @@ fn who_sends_all_and_then_an_end_is_answered_and_let_go() {
 }
 
 #[test]
+fn slow_halves_are_done_for_who_sends_them_and_an_end() {
+    let shared = Arc::<Shared>::default();
+    let server = start(&shared, settings());
+    let mut client = Client::new(&server);
+    let batch: Vec<u8> = (0..5).flat_map(|n| record(n, toy::DEFER, &[])).collect();
+    client.send(&batch);
+    client.0.shutdown(std::net::Shutdown::Write).unwrap();
+    for n in 0..5 {
+        assert_eq!(client.reply().xid, n);
+    }
+    assert!(client.is_ended_within(Duration::from_millis(500)), "it was not let go");
+}
+
+#[test]
+fn slow_halves_are_done_even_if_their_peer_went_wrong() {
+    let shared = Arc::<Shared>::default();
+    let server = start(&shared, settings());
+    let mut client = Client::new(&server);
+    let mut batch: Vec<u8> = (0..5).flat_map(|n| record(n, toy::DEFER, &[])).collect();
+    batch.extend([0xff; 4]);
+    client.send(&batch);
+    eventually("the calls are done", || *shared.done.lock().unwrap() == 5);
+}
+
+#[test]
 fn a_panic_costs_its_call_only() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);

@@ -14,6 +14,9 @@ pub(super) enum Ending {
     Rpc(&'static str),
 }
 
+/// Which row, how it ended, about which export.
+pub(super) type Key = (usize, Ending, Option<u32>);
+
 /// One procedure of one version.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
@@ -43,7 +46,7 @@ struct State {
 pub(super) struct Sheet {
     pub(super) cells: Box<[Cells]>,
     /// What is rare: failures, and exports with high numbers.
-    pub(super) others: Mutex<BTreeMap<(usize, Ending, Option<u32>), u64>>,
+    pub(super) others: Mutex<BTreeMap<Key, u64>>,
 }
 
 /// The numbers of one row.

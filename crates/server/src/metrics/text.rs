@@ -6,11 +6,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::histogram::{Sum, bound_nanoseconds};
-use super::recorder::{Ending, Metrics, Row, Sheet};
+use super::recorder::{Ending, Key, Metrics, Row, Sheet};
 use crate::counters::ShellNumbers;
-
-/// Which row, how it ended, about which export.
-type Key = (usize, Ending, Option<u32>);
 
 impl Metrics {
     /// All numbers; `export_name` spells exports.

@@ -33,10 +33,12 @@ impl State {
     /// Takes a state folder, and makes it if it is not there.
     ///
     /// # Errors
-    /// If another server has it, or it cannot be made or written to: says what to do about it.
+    /// If another server has it, it cannot be made or written to, or others could put a key of theirs
+    /// into it: says what to do about it.
     pub(crate) fn take(folder: &Path) -> Result<Self> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.with_context(|| advice("make", folder))?;
+        check_private(folder)?;
         let path = folder.join(LOCK);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -109,6 +111,25 @@ fn advice(verb: &str, folder: &Path) -> String {
          with --state-dir",
         folder.display()
     )
+}
+
+/// Who may change the folder can put a key there that they know.
+fn check_private(folder: &Path) -> Result<()> {
+    let (shown, found) = (folder.display(), fs::metadata(folder)?);
+    let (mode, owner) = (found.mode() & 0o7777, found.uid());
+    if mode & 0o022 != 0 {
+        bail!(
+            "the state folder {shown} has mode {mode:04o}, so others may replace the key in it: \
+             chmod go-w it, or choose another with --state-dir"
+        );
+    }
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        bail!(
+            "the state folder {shown} belongs to user {owner}, who may replace the key in it: \
+             chown it, or choose another with --state-dir"
+        );
+    }
+    Ok(())
 }
 
 fn taken(folder: &Path, lock: &mut File) -> String {
@@ -199,6 +220,25 @@ mod tests {
         assert!(error.contains(&format!("(process {})", std::process::id())), "{error}");
         drop(first);
         State::take(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_may_change_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for mode in [0o720, 0o702, 0o1777] {
+            fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+            let error = State::take(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(&format!("has mode {mode:04o}")), "{error}");
+        }
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        drop(State::take(folder.path()).unwrap());
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(folder.path(), Some(1), None).unwrap();
+            let error = State::take(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("belongs to user 1"), "{error}");
+        } else {
+            eprintln!("skipped: only root can give a folder away");
+        }
     }
 
     #[test]

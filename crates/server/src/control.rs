@@ -37,6 +37,23 @@ pub enum Request {
         /// The client.
         client: Option<IpAddr>,
     },
+    /// What would a call get, and by which rules?
+    Explain {
+        /// The path of the export.
+        export: PathBuf,
+        /// What the call is about.
+        path: PathBuf,
+        /// The client.
+        from: IpAddr,
+        /// The user in its credential.
+        uid: u32,
+        /// The primary group.
+        gid: u32,
+        /// Supplementary groups.
+        groups: Vec<u32>,
+        /// What is to be done.
+        operation: String,
+    },
 }
 
 /// What a server answers.

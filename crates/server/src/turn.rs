@@ -25,7 +25,7 @@ use crate::service::Service;
 
 const RECORD_LIMITS: RecordLimits = RecordLimits { bytes_max: RECORD_BYTES_MAX };
 
-/// Those kept from turns before, which are fewer than two batches, and a new batch fit in a worker's
+/// What was kept from turns before, less than two batches, and a new batch fit in a worker's
 /// buffer.
 const _: () = assert!(LARGE_BYTES >= 3 * BATCH_BYTES);
 

@@ -1,5 +1,5 @@
-//! Whatever is asked, and wherever the stream is cut: the replies are right, in order where order is
-//! promised, and nothing is held afterwards.
+//! Whatever is asked, and wherever the stream is cut: the replies are right, in order where order
+//! is promised, and nothing is held afterwards.
 #![allow(clippy::unwrap_used)]
 
 mod toy;

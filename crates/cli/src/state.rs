@@ -33,8 +33,8 @@ impl State {
     /// Takes a state folder, and makes it if it is not there.
     ///
     /// # Errors
-    /// If another server has it, it cannot be made or written to, or others could put a key of theirs
-    /// into it: says what to do about it.
+    /// If another server has it, it cannot be made or written to, or others could put a key of
+    /// theirs into it: says what to do about it.
     pub(crate) fn take(folder: &Path) -> Result<Self> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.with_context(|| advice("make", folder))?;

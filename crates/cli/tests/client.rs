@@ -136,6 +136,29 @@ fn a_crash_of_the_server_loses_nothing_that_was_answered() {
 }
 
 #[test]
+fn the_write_verifier_changes_with_every_life_of_the_server_and_only_then() {
+    let place = place();
+    let server = Running::start(&mut place.serve_data());
+    let port = server.port;
+    let mut client = Raw::connect(port, NOBODY);
+    let root = client.mount(&place.data()).unwrap();
+    let file = client.create(&root, "file", [1; 8]).unwrap();
+    let first = client.commit(&file);
+    let reload = common::run(common::comity().args(["reload", "--state-dir"]).arg(place.state()));
+    assert_eq!(reload.code, Some(0), "{}", reload.err);
+    assert_eq!(Raw::connect(port, NOBODY).commit(&file), first, "after a reload");
+    server.kill();
+    let server = again(&place, port);
+    let second = Raw::connect(port, NOBODY).commit(&file);
+    assert_ne!(second, first, "after a crash");
+    assert!(server.stop().success());
+    let server = again(&place, port);
+    let third = Raw::connect(port, NOBODY).commit(&file);
+    assert!(third != first && third != second, "after an end");
+    assert!(server.stop().success());
+}
+
+#[test]
 fn an_exclusive_create_repeated_after_a_crash_is_the_same_file() {
     const EXIST: u32 = 17;
     let place = place();

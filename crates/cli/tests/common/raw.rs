@@ -52,6 +52,16 @@ impl Raw {
         status(&self.call(NFS, 1, &arguments))
     }
 
+    /// COMMIT of a file: the write verifier.
+    pub fn commit(&mut self, handle: &[u8]) -> [u8; 8] {
+        let mut arguments = Vec::new();
+        opaque(&mut arguments, handle);
+        arguments.extend([0; 12]);
+        let results = self.call(NFS, 21, &arguments);
+        assert_eq!(status(&results), Ok(()));
+        results[results.len() - 8..].try_into().unwrap()
+    }
+
     /// The results of a call that was accepted and done.
     fn call(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
         self.xid += 1;

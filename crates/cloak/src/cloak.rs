@@ -9,7 +9,8 @@ use crate::{Entry, Mask, Owned};
 const GROUP: u32 = 3;
 const OTHER: u32 = 0;
 
-/// The cloak entries of one export for one client, in the order in which they count. Cheap to clone.
+/// The cloak entries of one export for one client, in the order in which they count. Cheap to
+/// clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cloak {
     users: Ranges<Numbered>,
@@ -47,8 +48,8 @@ impl Verdict {
 }
 
 impl Cloak {
-    /// Takes the entries in order; returns also the numbers of those that earlier ones keep from ever
-    /// being met.
+    /// Takes the entries in order; returns also the numbers of those that earlier ones keep from
+    /// ever being met.
     #[must_use]
     pub fn new(entries: &[Entry]) -> (Self, Vec<u32>) {
         let (mut users, mut groups) = (Builder::new(), Builder::new());

@@ -12,7 +12,8 @@ pub enum Owned {
     ByGroup,
 }
 
-/// Files whose owner or group lies in a range are cloaked, but for those whom the mask lets see them.
+/// Files whose owner or group lies in a range are cloaked, but for those whom the mask lets see
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// Which id is looked at.

@@ -1,8 +1,8 @@
 //! ROOM: may this caller know that this file exists.
 //!
-//! **Answers:** whether a file, by its owner, group and mode, is visible to a caller, and which entry
-//! said so (Spadavecchia & Zadok 2002, section 2.2, in the rule of our own that docs/semantics.md
-//! states).
+//! **Answers:** whether a file, by its owner, group and mode, is visible to a caller, and which
+//! entry said so (Spadavecchia & Zadok 2002, section 2.2, in the rule of our own that
+//! docs/semantics.md states).
 //!
 //! **May not know:** names, directories, exports, protocols; what is done about a hidden file.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

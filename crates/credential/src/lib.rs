@@ -31,8 +31,8 @@ impl Credential {
     /// (8.2) allows.
     ///
     /// # Errors
-    /// [`AuthStat::BadCred`] if its body makes no sense, [`AuthStat::RejectedCred`] for a flavor that
-    /// is not spoken.
+    /// [`AuthStat::BadCred`] if its body makes no sense, [`AuthStat::RejectedCred`] for a flavor
+    /// that is not spoken.
     pub fn parse(credential: &OpaqueAuth<'_>) -> Result<Self, AuthStat> {
         match credential.flavor {
             Flavor::NONE => Ok(Self::None),

@@ -72,7 +72,8 @@ pub struct Export {
     settings: Settings,
     names: Option<Arc<Names>>,
     identity: Option<(u64, u64)>,
-    /// Counts replies that must look like changes, from the clock on, so that a restart repeats none.
+    /// Counts replies that must look like changes, from the clock on, so that a restart repeats
+    /// none.
     moments: AtomicU64,
 }
 
@@ -118,7 +119,8 @@ impl Export {
         &self.path
     }
 
-    /// Nanoseconds that no reply has shown for a long time: a directory that bears them looks changed.
+    /// Nanoseconds that no reply has shown for a long time: a directory that bears them looks
+    /// changed.
     pub(crate) fn moment_nanoseconds(&self) -> u32 {
         (self.moments.fetch_add(1, Ordering::Relaxed) % 1_000_000_000) as u32
     }

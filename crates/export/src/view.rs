@@ -46,8 +46,8 @@ impl From<Status> for Refusal {
 pub struct View<'a> {
     plan: &'a Plan,
     pass: Arc<Pass>,
-    /// The object let in last and its attributes, where the cloak had to look at them: they are those
-    /// of this moment, and need not be asked for again.
+    /// The object let in last and its attributes, where the cloak had to look at them: they are
+    /// those of this moment, and need not be asked for again.
     admitted: Cell<Option<comity_vfs::Node<Disk>>>,
 }
 
@@ -346,8 +346,9 @@ impl<'a> View<'a> {
     }
 
     /// See [`Fs::readdir`]. Each entry comes with its object as the caller sees it, with
-    /// [`Listed::Nodes`]; as the file system sees it is not shown. Entries that the caller may not know
-    /// of are left out, and what they are judged by is what a listing with nodes fetches anyway.
+    /// [`Listed::Nodes`]; as the file system sees it is not shown. Entries that the caller may not
+    /// know of are left out, and what they are judged by is what a listing with nodes fetches
+    /// anyway.
     ///
     /// # Errors
     /// [`Status`].
@@ -426,8 +427,8 @@ impl<'a> View<'a> {
         Node(self.fs().root())
     }
 
-    /// What is behind a name, for those who run the server: its owner and mode on disk, and what the
-    /// cloak says of it.
+    /// What is behind a name, for those who run the server: its owner and mode on disk, and what
+    /// the cloak says of it.
     pub(crate) fn behind(&self, dir: &Node, name: &[u8]) -> Result<(Attr<Disk>, Verdict)> {
         let attr = self.fs().lookup(&server(), &dir.0, plain_name(name)?)?.node.attr;
         Ok((attr, self.verdict(&attr)))
@@ -458,8 +459,8 @@ impl<'a> View<'a> {
         if self.is_hidden(dir, name)? { Err(Status::NoEnt) } else { Ok(()) }
     }
 
-    /// Refuses to put something in the place of an object that the caller may not know of: that it is
-    /// there cannot be kept secret then.
+    /// Refuses to put something in the place of an object that the caller may not know of: that it
+    /// is there cannot be kept secret then.
     fn not_onto_hidden(&self, dir: &Node, name: Name<'_>) -> Result<()> {
         if self.is_hidden(dir, name)? { Err(Status::Exist) } else { Ok(()) }
     }

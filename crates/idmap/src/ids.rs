@@ -69,8 +69,8 @@ impl Ids {
         Caller { wire: None, disk: self.anonymous.clone() }
     }
 
-    /// As whom somebody acts who says it is `wire`. A supplementary group in no range is dropped, unless
-    /// ids pass: it never becomes the anonymous group.
+    /// As whom somebody acts who says it is `wire`. A supplementary group in no range is dropped,
+    /// unless ids pass: it never becomes the anonymous group.
     ///
     /// # Errors
     /// [`Denied`].
@@ -94,7 +94,8 @@ impl Ids {
     /// Attributes to be set as they are on disk.
     ///
     /// # Errors
-    /// [`Unmapped`] if the domain has no id for the owner or group: it never becomes somebody else's.
+    /// [`Unmapped`] if the domain has no id for the owner or group: it never becomes somebody
+    /// else's.
     pub fn set_in(&self, set: &SetAttr<Wire>) -> Result<SetAttr<Disk>, Unmapped> {
         let uid = set.uid.map(|uid| self.owner_in(uid)).transpose()?;
         let gid = set.gid.map(|gid| self.owner_group_in(gid)).transpose()?;

@@ -1,14 +1,14 @@
 //! ROOM: ids of one domain in terms of another.
 //!
 //! **Answers:** which user and groups on disk a caller's numbers stand for, and by which numbers an
-//! owner on disk is shown to that caller: squashing first, then range maps, first match in the order
-//! given, then what is to become of the rest (Spadavecchia & Zadok 2002, carried further).
+//! owner on disk is shown to that caller: squashing first, then range maps, first match in the
+//! order given, then what is to become of the rest (Spadavecchia & Zadok 2002, carried further).
 //!
 //! It owns every shape in which an id travels: credentials with supplementary groups, attributes,
 //! attributes to set, ACL entries.
 //!
-//! **May not know:** exports, addresses, files, configuration files (a rule has a number; whoever read
-//! it knows the line).
+//! **May not know:** exports, addresses, files, configuration files (a rule has a number; whoever
+//! read it knows the line).
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

@@ -29,7 +29,8 @@ pub enum MapDefault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// Neither one to one nor all to one.
-    #[error("{} client ids cannot be {} server ids: give as many, or a single one", .0.wire.count(), .0.disk.count())]
+    #[error("{wire} client ids cannot be {disk} server ids: give as many, or a single one",
+        wire = .0.wire.count(), disk = .0.disk.count())]
     Lengths(Rule),
     /// Two rules lead to one server id: it could not be shown to the client.
     #[error("server ids {ids} are the target of another range too")]
@@ -107,8 +108,8 @@ impl fmt::Display for Rule {
 }
 
 impl IdMapBuilder {
-    /// Adds a rule behind all others and returns the part of its client ids that is left to it: none,
-    /// if earlier rules cover all of them.
+    /// Adds a rule behind all others and returns the part of its client ids that is left to it:
+    /// none, if earlier rules cover all of them.
     ///
     /// # Errors
     /// [`Conflict`]; the rule is then not added.

@@ -10,7 +10,8 @@ pub enum Squash {
     All,
 }
 
-/// No user and no group: what `(uid_t) -1` means to every system call that takes an id. It never acts.
+/// No user and no group: what `(uid_t) -1` means to every system call that takes an id. It never
+/// acts.
 pub(crate) const NO_ID: u32 = u32::MAX;
 
 impl Squash {

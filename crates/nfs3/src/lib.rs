@@ -27,3 +27,4 @@ mod verbs;
 
 pub use mount::Mount;
 pub use program::Nfs3;
+pub use status::nfsstat3;

@@ -3,7 +3,8 @@ use comity_vfs::Status;
 
 /// A file system's outcome in the numbers of NFSv3 (RFC 1813, 2.6). What version 3 has no number
 /// for gets the one that makes a client do the right thing.
-pub(crate) const fn nfsstat3(status: Status) -> Nfsstat3 {
+#[must_use]
+pub const fn nfsstat3(status: Status) -> Nfsstat3 {
     match status {
         Status::Perm | Status::BadOwner => Nfsstat3::Perm,
         Status::NoEnt => Nfsstat3::NoEnt,

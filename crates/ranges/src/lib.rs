@@ -1,7 +1,7 @@
 //! Ranges of numbers with values: the first that covers a number wins.
 //!
-//! **Answers:** which value does the first range have that covers this number; in a time that does not
-//! grow with the count of ranges while they are spread evenly, and as its logarithm at worst.
+//! **Answers:** which value does the first range have that covers this number; in a time that does
+//! not grow with the count of ranges while they are spread evenly, and as its logarithm at worst.
 //!
 //! **May not know:** what the numbers or values are.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -131,12 +131,13 @@ struct Part<T> {
     value: T,
 }
 
-/// Disjoint ranges in order, with an index that leads to about the right place at once. Cheap to clone.
+/// Disjoint ranges in order, with an index that leads to about the right place at once. Cheap to
+/// clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranges<T> {
     parts: Arc<[Part<T>]>,
-    /// For each stretch of `1 << shift` numbers from `base` on: the first part that ends in or behind
-    /// it. One more than there are stretches.
+    /// For each stretch of `1 << shift` numbers from `base` on: the first part that ends in or
+    /// behind it. One more than there are stretches.
     index: Arc<[u32]>,
     base: u32,
     shift: u32,

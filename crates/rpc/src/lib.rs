@@ -1,8 +1,8 @@
 //! ONC RPC version 2 (RFC 5531): record marking, messages, dispatch, replay cache.
 //!
-//! **Answers:** which records a stream of bytes holds, which call a record is, which program answers
-//! it, and how the answer is framed. A program is a [`Program`]; metrics and tracing are programs
-//! around programs.
+//! **Answers:** which records a stream of bytes holds, which call a record is, which program
+//! answers it, and how the answer is framed. A program is a [`Program`]; metrics and tracing are
+//! programs around programs.
 //!
 //! **May not know:** sockets, threads, clocks, what any program does, what a credential means.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

@@ -9,8 +9,8 @@ pub const AUTH_SYS_GROUPS_MAX: u32 = 16;
 /// Longest machine name in AUTH_SYS in bytes (RFC 5531, appendix A).
 pub const MACHINE_NAME_BYTES_MAX: u32 = 255;
 
-/// Most fragments of one record. A client library with small send buffers cuts a WRITE of 1 MiB into
-/// pieces of 4 KB or so; far more is somebody who wants to keep us busy.
+/// Most fragments of one record. A client library with small send buffers cuts a WRITE of 1 MiB
+/// into pieces of 4 KB or so; far more is somebody who wants to keep us busy.
 pub const RECORD_FRAGMENTS_MAX: u32 = 512;
 
 /// Most bytes at the start of a record that the replay cache looks at to tell calls apart: the

@@ -140,7 +140,10 @@ mod tests {
     proptest! {
         #[test]
         fn fragments_join_wherever_the_stream_was_cut(
-            fragments in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..9),
+            fragments in proptest::collection::vec(
+                proptest::collection::vec(any::<u8>(), 0..40),
+                1..9,
+            ),
             behind in proptest::collection::vec(any::<u8>(), 0..9),
         ) {
             let whole = stream(&fragments);

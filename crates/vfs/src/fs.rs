@@ -9,9 +9,9 @@ use crate::{
 
 /// A file system: the only interface to one in the house.
 ///
-/// Every verb is synchronous and waits for no other client. Verbs that a caller's rights decide take
-/// its [`Cred`]; the file system's own verdict counts. The others ([`Fs::getattr`], [`Fs::commit`],
-/// [`Fs::statfs`]) need only a handle that was let in.
+/// Every verb is synchronous and waits for no other client. Verbs that a caller's rights decide
+/// take its [`Cred`]; the file system's own verdict counts. The others ([`Fs::getattr`],
+/// [`Fs::commit`], [`Fs::statfs`]) need only a handle that was let in.
 ///
 /// Verbs that are optional say [`Status::NotSupp`] by default.
 pub trait Fs: Send + Sync {
@@ -157,8 +157,8 @@ pub trait Fs: Send + Sync {
     /// Makes a device, named pipe or socket.
     ///
     /// # Errors
-    /// [`Status::Exist`], [`Status::Perm`] where devices need privilege, [`Status::Inval`] for numbers
-    /// that no device has; [`Status`].
+    /// [`Status::Exist`], [`Status::Perm`] where devices need privilege, [`Status::Inval`] for
+    /// numbers that no device has; [`Status`].
     fn mknod(
         &self,
         cred: &Cred<Disk>,
@@ -180,8 +180,8 @@ pub trait Fs: Send + Sync {
     /// [`Status::NotEmpty`], [`Status::NotDir`]; [`Status`].
     fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>>;
 
-    /// Gives an object another name, replacing what may be replaced; tells both directories' changes,
-    /// the source's first.
+    /// Gives an object another name, replacing what may be replaced; tells both directories'
+    /// changes, the source's first.
     ///
     /// # Errors
     /// [`Status::Exist`] or [`Status::NotEmpty`] if the target cannot be replaced; [`Status`].
@@ -204,9 +204,9 @@ pub trait Fs: Send + Sync {
         name: Name<'_>,
     ) -> Result<Changed<Attr<Disk>, Disk>>;
 
-    /// Shows the entries of a directory behind `cookie` (0: from the start) to `visit`, `.` and `..`
-    /// not among them, until it breaks off or none is left. A cookie stays good while the directory
-    /// changes: entries that were there all the time are shown exactly once.
+    /// Shows the entries of a directory behind `cookie` (0: from the start) to `visit`, `.` and
+    /// `..` not among them, until it breaks off or none is left. A cookie stays good while the
+    /// directory changes: entries that were there all the time are shown exactly once.
     ///
     /// # Errors
     /// [`Status::NotDir`], [`Status::BadCookie`], [`Status::Acces`]; [`Status`].
@@ -231,7 +231,8 @@ pub trait Fs: Send + Sync {
     /// Sets or (with `None`) removes an ACL; the mode follows it.
     ///
     /// # Errors
-    /// [`Status::NotSupp`] where there are none; [`Status::Inval`] for one that is none; [`Status`].
+    /// [`Status::NotSupp`] where there are none; [`Status::Inval`] for one that is none;
+    /// [`Status`].
     fn setacl(
         &self,
         cred: &Cred<Disk>,
@@ -316,8 +317,8 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
-    /// Copies up to `length` bytes within the file system, sharing blocks where it can; tells how many
-    /// and the target's change.
+    /// Copies up to `length` bytes within the file system, sharing blocks where it can; tells how
+    /// many and the target's change.
     ///
     /// # Errors
     /// [`Status::XDev`]; [`Status`].

@@ -23,7 +23,8 @@ pub const XATTR_BYTES_MAX: usize = 65_536;
 /// Most events a recorder keeps until they are taken: many times what one test does.
 pub const EVENTS_MAX: usize = 65_536;
 
-/// Largest numbers of a device: 12 and 20 bits in Linux. Larger ones cut to fit are another device's.
+/// Largest numbers of a device: 12 and 20 bits in Linux. Larger ones cut to fit are another
+/// device's.
 pub const DEVICE_MAJOR_MAX: u32 = 0xfff;
 /// See [`DEVICE_MAJOR_MAX`].
 pub const DEVICE_MINOR_MAX: u32 = 0xf_ffff;

@@ -40,7 +40,11 @@ const HOUSE: &[Room] = &[
     // identity
     Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr"]) },
     // rules
-    Room { name: "export", floor: 3, uses: These(&["vfs", "credential", "idmap", "cloak"]) },
+    Room {
+        name: "export",
+        floor: 3,
+        uses: These(&["vfs", "ranges", "credential", "idmap", "cloak"]),
+    },
     Room { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
     // verbs: never a neighbour
     Room { name: "nfs3", floor: 4, uses: Below },

@@ -111,8 +111,8 @@ pub struct Link3wcc {
     pub linkdir_wcc: WccData,
 }
 
-/// What stands before the entries of READDIR and READDIRPLUS. The entries follow, each behind a true
-/// boolean; then a false one and `eof`.
+/// What stands before the entries of READDIR and READDIRPLUS. The entries follow, each behind a
+/// true boolean; then a false one and `eof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct DirlistHead {
     pub dir_attributes: PostOpAttr,

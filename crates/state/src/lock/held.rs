@@ -56,7 +56,8 @@ impl Held {
         pieces.map(|(&first, piece)| (ByteRange { first, last: piece.last }, piece.kind))
     }
 
-    /// Makes `range` all of one kind for `owner`, or free: what it held there is split, joined or gone.
+    /// Makes `range` all of one kind for `owner`, or free: what it held there is split, joined or
+    /// gone.
     pub(super) fn set(&mut self, owner: u64, range: ByteRange, kind: Option<LockType>) {
         let mut whole = range;
         for (piece, held) in self.touching(owner, range) {

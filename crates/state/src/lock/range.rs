@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// Bytes from `first` to `last`, both among them. A range to the end of the file, however far that may
-/// move, ends at [`u64::MAX`] (RFC 8881, 18.10.3).
+/// Bytes from `first` to `last`, both among them. A range to the end of the file, however far that
+/// may move, ends at [`u64::MAX`] (RFC 8881, 18.10.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ByteRange {
     /// The first byte.
@@ -14,8 +14,8 @@ impl ByteRange {
     /// The whole file.
     pub const ALL: Self = Self { first: 0, last: u64::MAX };
 
-    /// The range of `length` bytes at `offset` as LOCK gives it: a length of all ones reaches to the end
-    /// of the file; none at all, or one that ends beyond it, is no range.
+    /// The range of `length` bytes at `offset` as LOCK gives it: a length of all ones reaches to
+    /// the end of the file; none at all, or one that ends beyond it, is no range.
     #[must_use]
     pub const fn new(offset: u64, length: u64) -> Option<Self> {
         match length {

@@ -39,7 +39,8 @@ pub struct Offer {
 ///
 /// Owners are numbers of the caller's choice. Times are since any fixed moment. Invariants:
 /// - no byte is locked by two owners unless all of them read;
-/// - who comes later never gets what somebody who waits already wants, but for bytes it holds itself;
+/// - who comes later never gets what somebody who waits already wants, but for bytes it holds
+///   itself;
 ///   so a stream of readers cannot starve a writer;
 /// - lock, unlock, split and join cost O(log n), waking O(log n) for each woken.
 #[derive(Debug, Clone)]
@@ -84,12 +85,12 @@ impl FileLocks {
         self.held.conflict(owner, range, kind)
     }
 
-    /// Locks a range; what the owner held there becomes of this type. Locks that can be had by others
-    /// because of it are offered in `offers`.
+    /// Locks a range; what the owner held there becomes of this type. Locks that can be had by
+    /// others because of it are offered in `offers`.
     ///
     /// # Errors
-    /// [`Conflict`]: nothing has changed, but that with `wait_until` the owner now waits for it: in the
-    /// order of arrival, until then, or as long as it asks again in time.
+    /// [`Conflict`]: nothing has changed, but that with `wait_until` the owner now waits for it: in
+    /// the order of arrival, until then, or as long as it asks again in time.
     pub fn lock(
         &mut self,
         now: Duration,
@@ -189,8 +190,8 @@ impl FileLocks {
         }
     }
 
-    /// Offers what can be had in `range` to those who wait for it, the earliest first. Behind one who
-    /// cannot be served, or is served alone, nobody is served with the same bytes.
+    /// Offers what can be had in `range` to those who wait for it, the earliest first. Behind one
+    /// who cannot be served, or is served alone, nobody is served with the same bytes.
     fn wake(&mut self, now: Duration, range: ByteRange, offers: &mut Vec<Offer>) {
         let mut stretches = vec![range];
         while let Some(stretch) = stretches.pop() {

@@ -1,5 +1,6 @@
 //! An interval tree: a treap by (first byte, tie), in which each subtree knows how far its ranges
-//! reach and the lowest weight in it. All operations cost O(log n), and O(1) more for each range found.
+//! reach and the lowest weight in it. All operations cost O(log n), and O(1) more for each range
+//! found.
 
 use super::ByteRange;
 
@@ -139,7 +140,8 @@ impl<V: Copy> Tree<V> {
         self.search(node.right, range, wanted)
     }
 
-    /// The place of lowest weight among `best` and the ranges at and below `at` that overlap `range`.
+    /// The place of lowest weight among `best` and the ranges at and below `at` that overlap
+    /// `range`.
     fn lightest_below(&self, at: u32, range: ByteRange, best: Option<u32>) -> Option<u32> {
         let Some(node) = self.node(at) else { return best };
         let bound = best.and_then(|place| self.node(place)).map_or(u64::MAX, |node| node.weight);
@@ -157,8 +159,8 @@ impl<V: Copy> Tree<V> {
         best
     }
 
-    /// Two subtrees, the one with the lowest weight first: where all of it overlaps, the search goes
-    /// straight down to that weight and passes by everything else.
+    /// Two subtrees, the one with the lowest weight first: where all of it overlaps, the search
+    /// goes straight down to that weight and passes by everything else.
     fn lighter_first(&self, left: u32, right: u32) -> [u32; 2] {
         let weight = |at| self.node(at).map_or(u64::MAX, |node| node.reach.weight_min);
         if weight(right) < weight(left) { [right, left] } else { [left, right] }

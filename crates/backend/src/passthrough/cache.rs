@@ -109,6 +109,11 @@ impl Cache {
         let before = self.descriptors.load(Ordering::Relaxed);
         let target = before.saturating_sub(wanted);
         for _ in 0..self.shards.len() {
+            if self.descriptors.load(Ordering::Relaxed) <= target {
+                break;
+            }
+            // The next to give way is another shard, also in the next call: or else one would lose
+            // all it has, what is in use among it.
             let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             while self.descriptors.load(Ordering::Relaxed) > target {
                 let Some(evicted) = lock(&self.shards[turn]).evict() else { break };

@@ -139,6 +139,12 @@ pub(crate) fn fs_uid() -> u32 {
     unsafe { libc::syscall(libc::SYS_setfsuid, u32::MAX) as u32 }
 }
 
+/// The calling thread's file-system group id as it is now.
+pub(crate) fn fs_gid() -> u32 {
+    // SAFETY: an id that does not exist changes nothing and returns the present one.
+    unsafe { libc::syscall(libc::SYS_setfsgid, u32::MAX) as u32 }
+}
+
 /// Sets the calling thread's supplementary groups; glibc's own call would set those of all threads.
 pub(crate) fn set_groups(groups: &[u32]) -> Result<()> {
     // SAFETY: pointer and length are those of one slice.

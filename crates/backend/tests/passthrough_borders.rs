@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use comity_backend::{Passthrough, PassthroughOptions};
 use comity_vfs::{Fs, Handle, Listed, Status};
-use common::{is_root, list, mode, name, open, read, root, serve};
+use common::{caller, is_root, list, mode, name, open, read, root, serve, set_mode};
 
 #[test]
 fn the_roots_parent_is_the_root() {
@@ -242,6 +242,24 @@ fn what_is_mounted_later_is_seen_and_what_is_unmounted_is_gone() {
         let covered = fs.lookup(&root(), &a.handle, name(b"covered")).unwrap().node;
         assert_eq!(covered.attr.fsid, a.attr.fsid);
         assert_eq!(fs.getattr(&first.handle), Err(Status::Stale));
+    });
+}
+
+#[test]
+fn a_mounted_root_is_reached_by_those_only_who_may_search_the_directory() {
+    with_mounts(|path| {
+        let options = PassthroughOptions { cross_mounts: true, ..Default::default() };
+        let fs = Passthrough::open(path, options).unwrap();
+        let stranger = caller(1000, 1000);
+        set_mode(&path.join("a"), 0o700);
+        let a = fs.lookup(&root(), &fs.root(), name(b"a")).unwrap().node;
+        let mounted = fs.lookup(&root(), &a.handle, name(b"covered")).unwrap().node;
+        let found = fs.lookup(&stranger, &a.handle, name(b"covered"));
+        assert_eq!(found.unwrap_err(), Status::Acces);
+        fs.release_identity().unwrap();
+        set_mode(&path.join("a/covered"), 0o700);
+        assert_eq!(fs.parent(&stranger, &mounted.handle), Err(Status::Acces));
+        fs.release_identity().unwrap();
     });
 }
 

@@ -107,6 +107,31 @@ fn a_removed_file_is_stale_and_gives_its_space_back() {
 }
 
 #[test]
+fn what_others_put_in_place_of_a_new_file_stays() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let served = serve();
+    let (theirs, place) = (served.folder.path().join("theirs"), served.folder.path().join("new"));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let _ = served.create(&root(), "new", 0o644);
+            }
+        });
+        let kept = (0..1_000).all(|_| {
+            std::fs::write(&theirs, b"data").unwrap();
+            std::fs::rename(&theirs, &place).unwrap();
+            std::thread::sleep(std::time::Duration::from_micros(300));
+            let kept = std::fs::read(&place).is_ok_and(|bytes| bytes == b"data");
+            let _ = std::fs::remove_file(&place);
+            kept
+        });
+        stop.store(true, Ordering::Relaxed);
+        assert!(kept, "the server removed another program's file");
+    });
+}
+
+#[test]
 fn a_file_renamed_over_is_stale() {
     let served = serve();
     let old = served.create(&root(), "old", 0o644).unwrap();

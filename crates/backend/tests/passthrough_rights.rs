@@ -363,3 +363,38 @@ fn a_new_thread_does_not_pass_its_makers_ids_for_the_servers() {
         assert_eq!(other.join().unwrap().map(|attr| attr.fileid), Ok(file.attr.fileid));
     });
 }
+
+/// In a process of its own, in a user namespace that knows fewer groups than users, as that of a
+/// container may.
+#[test]
+fn a_group_that_the_kernel_does_not_know_is_refused() {
+    const CHILD: &str = "COMITY_TEST_FEW_GROUPS";
+    if std::env::var_os(CHILD).is_some() {
+        let served = serve();
+        assert!(served.fs.capabilities().caller_identities);
+        served.create(&caller(ALICE, 999), "known", 0o644).unwrap();
+        let made = served.create(&caller(ALICE, 5_000), "unknown", 0o644);
+        assert_eq!(made.unwrap_err(), Status::Acces);
+        return;
+    }
+    if !is_root() {
+        return;
+    }
+    let mut child = std::process::Command::new("unshare")
+        .args(["--user", "sh", "-c", "read go; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "a_group_that_the_kernel_does_not_know_is_refused"])
+        .env(CHILD, "1")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let process = format!("/proc/{}", child.id());
+    let namespace = |process: &str| std::fs::read_link(format!("{process}/ns/user")).unwrap();
+    while namespace(&process) == namespace("/proc/self") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::fs::write(format!("{process}/uid_map"), "0 0 65536").unwrap();
+    std::fs::write(format!("{process}/gid_map"), "0 0 1000").unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"go\n").unwrap();
+    assert!(child.wait().unwrap().success());
+}

@@ -148,8 +148,12 @@ impl Passthrough {
         let mode = Mode::from_raw_mode(set.mode.map_or(FILE_MODE, |mode| mode.bits()));
         let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
         let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
-        self.adopt_new(cred, dir, (name, file), &later)
-            .inspect_err(|_| forget(dir.fd(), name, AtFlags::empty()))
+        self.adopt_new(cred, dir, (name, file), &later).inspect_err(|failure| {
+            // What another program has put in its place is not ours to take away.
+            if *failure != Status::NoEnt {
+                forget(dir.fd(), name, AtFlags::empty());
+            }
+        })
     }
 
     /// Takes a file into use that was just created as `file`, which serves for its data.

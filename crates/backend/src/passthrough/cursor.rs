@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::errno::status;
 use super::limits::{CURSORS_MAX, LISTING_BYTES};
+use super::verdict::is_past;
 
 /// One entry as the kernel lists it.
 #[derive(Debug, Clone)]
@@ -75,6 +76,8 @@ pub(super) struct Cursor {
     shown: usize,
     /// The directory's version when the batch was read.
     version: Version,
+    /// Whether whatever changed since would have given the directory another version.
+    lasts: bool,
     room: Vec<u8>,
 }
 
@@ -83,22 +86,23 @@ impl Cursor {
     pub(super) fn new(dir: Handle, file: File) -> Self {
         let (batch, version) = (Batch::default(), Version::default());
         let room = Vec::with_capacity(LISTING_BYTES);
-        Self { dir, file, cookie: 0, batch, shown: 0, version, room }
+        Self { dir, file, cookie: 0, batch, shown: 0, version, lasts: false, room }
     }
 
     /// Puts it behind the entry of `cookie`. Entries read before count no more if the directory has
-    /// changed since.
+    /// changed since, or might have without its version telling.
     pub(super) fn seek(&mut self, cookie: u64, version: Version) -> Result<()> {
         if self.cookie != cookie && self.follows() == Some(cookie) {
             self.advance(1);
         }
-        if self.cookie != cookie || self.version != version {
+        if self.cookie != cookie || self.version != version || !self.lasts {
             self.batch.clear();
             self.shown = 0;
             seek_to(&self.file, cookie)?;
             self.cookie = cookie;
         }
         self.version = version;
+        self.lasts = is_past(version.0);
         Ok(())
     }
 
@@ -185,4 +189,24 @@ pub(super) fn read_batch(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_read_within_a_tick_of_a_change_do_not_count_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = File::open(folder.path()).unwrap();
+        let mut cursor = Cursor::new(Handle::new(b"dir").unwrap(), dir);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let time = Time { seconds: now.as_secs() as i64, nanoseconds: now.subsec_nanos() };
+        std::fs::write(folder.path().join("one"), b"").unwrap();
+        for expected in 1..=2 {
+            cursor.seek(0, (time, 0)).unwrap();
+            assert_eq!(cursor.rest().unwrap().1.len(), expected);
+            std::fs::write(folder.path().join("two"), b"").unwrap();
+        }
+    }
 }

@@ -81,7 +81,7 @@ fn become_caller(present: &mut Present, cred: &Cred<Disk>) -> Result<()> {
     sys::set_groups(&groups).map_err(status)?;
     sys::set_fs_gid(cred.gid.number());
     sys::set_fs_uid(cred.uid.number());
-    if sys::fs_uid() != cred.uid.number() {
+    if sys::fs_uid() != cred.uid.number() || sys::fs_gid() != cred.gid.number() {
         return Err(Status::Acces);
     }
     *present = Present::Caller(cred.clone());

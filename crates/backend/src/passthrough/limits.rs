@@ -35,6 +35,10 @@ pub(super) const VERDICTS_PER_NODE: usize = 4;
 /// stamp times with a clock that ticks every 1 to 10 ms.
 pub(super) const TIME_GRAIN: Duration = Duration::from_millis(50);
 
+/// The same where times are whole seconds: ext3, and ext4 with small inodes, keep no more, FAT only
+/// every second one.
+pub(super) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
+
 /// Objects whose failed barrier is remembered. A disk that fails for more of them fails for all.
 pub(super) const FAILURES_MAX: usize = 4_096;
 

@@ -13,6 +13,7 @@ use super::errno::status;
 use super::limits::DEPTH_MAX;
 use super::name::ZeroName;
 use super::node::Node;
+use crate::sys;
 
 const PATH: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -43,11 +44,12 @@ impl Passthrough {
         if *dir == self.root {
             return Ok(found_node(&node, &self.stat(&node)?));
         }
-        if let Some(above) = self.volumes.above(dir) {
-            return self.look(&above).map(|(node, stat)| found_node(&node, &stat));
-        }
         self.stat(&node)?;
         self.identity.caller(cred)?;
+        if let Some(above) = self.volumes.above(dir) {
+            admit_searcher(&node)?;
+            return self.look(&above).map(|(node, stat)| found_node(&node, &stat));
+        }
         let flags = PATH | OFlags::DIRECTORY;
         let above =
             self.with_descriptors(|| match openat(node.fd(), c"..", flags, Mode::empty()) {
@@ -67,6 +69,7 @@ impl Passthrough {
     /// the handle of another.
     pub(super) fn find(&self, dir: &Node, name: &CStr) -> Result<(Arc<Node>, Stat)> {
         if let Some(root) = self.volumes.mounted_at(&dir.handle, name) {
+            admit_searcher(dir)?;
             return self.look(&root);
         }
         let handle = dir.volume.name(dir.fd(), name).map_err(foreign)?;
@@ -107,6 +110,12 @@ impl Passthrough {
         }
         Err(Status::Stale)
     }
+}
+
+/// Answers [`Status::Acces`] unless the thread's present identity may search a directory: where a
+/// way leads to another file system the kernel is not asked by the way itself.
+fn admit_searcher(dir: &Node) -> Result<()> {
+    sys::may_access(dir.fd(), libc::X_OK).map_err(status)
 }
 
 /// A directory with another file system mounted on it can only be passed through a mount of our

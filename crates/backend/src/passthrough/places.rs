@@ -48,6 +48,8 @@ impl Places {
         let known = kept.places.get(handle);
         if known.is_none_or(|place| place.dir != *dir || *place.name != *name) {
             kept.places.insert(*handle, Place { dir: *dir, name: name.into() });
+            // A search may have missed it while others moved it.
+            kept.gone.remove(handle);
         }
     }
 
@@ -95,5 +97,21 @@ impl Drop for Search<'_> {
     fn drop(&mut self) {
         let pause = self.begun.elapsed().saturating_mul(SEARCH_SHARE).min(SEARCH_PAUSE_MAX);
         *self.next = Some(Instant::now() + pause);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_up_and_is_seen_again_is_not_gone() {
+        let places = Places::new(true);
+        let [dir, file] = [&b"dir"[..], b"file"].map(|bytes| Handle::new(bytes).unwrap());
+        places.learn(&file, &dir, c"here");
+        places.bury(&file);
+        assert!(places.is_gone(&file));
+        places.learn(&file, &dir, c"here");
+        assert!(!places.is_gone(&file));
     }
 }

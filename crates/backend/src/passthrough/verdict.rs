@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::Passthrough;
 use super::attr::ctime;
 use super::errno::status;
-use super::limits::{TIME_GRAIN, VERDICTS_PER_NODE};
+use super::limits::{TIME_GRAIN, TIME_GRAIN_COARSE, VERDICTS_PER_NODE};
 use super::node::Node;
 use crate::sys;
 
@@ -84,6 +84,8 @@ impl Passthrough {
         if asked.contains(wanted) {
             return Ok(Rights(granted.0 & wanted.0));
         }
+        // Asked before the kernel is: what changes after its verdict must get a later ctime.
+        let lasts = is_past(ctime);
         self.identity.caller(cred)?;
         for right in [Rights::READ, Rights::WRITE, Rights::EXECUTE] {
             if wanted.contains(right) && !asked.contains(right) {
@@ -93,7 +95,7 @@ impl Passthrough {
                 }
             }
         }
-        if is_past(ctime) {
+        if lasts {
             lock(node).keep(Verdict { cred: cred.clone(), ctime, asked, granted });
         }
         Ok(Rights(granted.0 & wanted.0))
@@ -183,6 +185,20 @@ fn kernel_grants(node: &Node, right: Rights) -> Result<bool> {
 pub(super) fn is_past(time: Time) -> bool {
     let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
     let Ok(seconds) = u64::try_from(time.seconds) else { return true };
-    now.checked_sub(TIME_GRAIN)
+    let grain = if time.nanoseconds == 0 { TIME_GRAIN_COARSE } else { TIME_GRAIN };
+    now.checked_sub(grain)
         .is_some_and(|limit| (seconds, time.nanoseconds) < (limit.as_secs(), limit.subsec_nanos()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_whole_seconds_are_past_later() {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+        let time = |ago, nanoseconds| Time { seconds: (now - ago) as i64, nanoseconds };
+        assert!(is_past(time(3, 1)) && is_past(time(4, 0)));
+        assert!(!is_past(time(1, 0)), "the file system may keep seconds only");
+    }
 }

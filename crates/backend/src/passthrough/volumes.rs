@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
 use comity_vfs::Handle;
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, open, openat2, statx};
 use rustix::io::Errno;
 
+use super::fetch::link_of;
 use super::limits::MOUNTS_INTERVAL;
 use super::mounts::{Mount, below};
 use super::volume::Volume;
@@ -175,7 +177,7 @@ impl Volumes {
         {
             return Ok(Arc::clone(volume));
         }
-        let fresh = Volume::open(&mount.point)?;
+        let fresh = Volume::open(Path::new(&link_of(root_of(mount)?.as_fd())))?;
         let same = |known: &Volume| known.device == fresh.device;
         let known =
             if self.top.id == fresh.id { Some(&self.top) } else { next.volumes.get(&fresh.id) };
@@ -191,6 +193,15 @@ impl Volumes {
     }
 }
 
+/// The top directory of a mount. By its path another may be reached by now: who may write above it
+/// can put a link in the way.
+fn root_of(mount: &Mount) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(&mount.point, flags, Mode::empty())?;
+    let found = statx(&root, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
+    if u64::try_from(mount.id) == Ok(found.stx_mnt_id) { Ok(root) } else { Err(Errno::STALE) }
+}
+
 /// The handle of the directory at `path` below the top of `volume`.
 fn directory_of(volume: &Volume, path: &Path) -> Result<Handle, Errno> {
     if path.as_os_str().is_empty() {
@@ -199,5 +210,23 @@ fn directory_of(volume: &Volume, path: &Path) -> Result<Handle, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
     let dir = openat2(&volume.top, path, flags, Mode::empty(), resolve)?;
-    volume.name(std::os::fd::AsFd::as_fd(&dir), c"")
+    volume.name(dir.as_fd(), c"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_leads_to_another_mount_by_now_is_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = Volume::open(folder.path()).unwrap();
+        let volumes = Volumes::new(top, folder.path(), false);
+        let mut mount = Mount { id: -7, point: folder.path().into() };
+        assert!(volumes.volume_of(&mount, &Below::default()).is_err());
+        let table = std::fs::read(TABLE).unwrap();
+        let known = below(&table, Path::new("/"));
+        mount = known.into_iter().find(|mount| mount.point == Path::new("/proc")).unwrap();
+        assert!(volumes.volume_of(&mount, &Below::default()).is_ok());
+    }
 }

@@ -1,5 +1,6 @@
 //! The load generator against the minimal server: every operation is answered, and a wrong answer
 //! is noticed.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};

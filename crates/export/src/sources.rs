@@ -117,17 +117,23 @@ impl Configuration {
 
 fn text_of(path: &Path, findings: &mut Findings) -> Option<(Arc<str>, Vec<u8>)> {
     let name: Arc<str> = path.display().to_string().into();
-    let length = std::fs::metadata(path).map(|found| found.len());
-    let text = match length {
-        Ok(length) if length > FILE_BYTES_MAX => Err(format!("over {FILE_BYTES_MAX} bytes")),
-        _ => std::fs::read(path).map_err(|error| error.to_string()),
-    };
-    match text {
+    match whole(path) {
         Ok(text) => Some((name, text)),
         Err(reason) => {
             findings.error(&Place::file(&name), format!("cannot be read: {reason}"));
             None
         }
+    }
+}
+
+/// A configuration is read more than once: a pipe would be empty then, and a device has no end.
+fn whole(path: &Path) -> Result<Vec<u8>, String> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            Err("it is no file, and it must be there again at a reload".into())
+        }
+        Ok(found) if found.len() > FILE_BYTES_MAX => Err(format!("over {FILE_BYTES_MAX} bytes")),
+        _ => std::fs::read(path).map_err(|error| error.to_string()),
     }
 }
 

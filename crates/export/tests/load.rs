@@ -188,6 +188,17 @@ fn what_is_unwise_is_a_warning() {
     assert_eq!(found("/a *(ro)\n/a/b *(ro)\n/c 10.0.0.1(rw)"), (true, vec![]));
 }
 
+/// A pipe would be empty when it is read again, and a device has no end.
+#[test]
+fn only_a_file_is_read() {
+    for source in [Source::Exports("/dev/null".into()), Source::Config("/dev/null".into())] {
+        let found = Sources::new(vec![source]).read().unwrap_err();
+        let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(shown.len(), 1, "{shown:?}");
+        assert!(shown[0].starts_with("/dev/null: cannot be read: it is no file"), "{shown:?}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_refused() {
     for (text, expected) in [

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use comity_export::Client;
+use comity_export::{Client, Operation};
 
 use crate::journal;
 
@@ -54,6 +54,15 @@ pub(crate) enum Command {
     /// with every option, as the server itself decides it: by the configuration given, or else by
     /// the one that the running server has in force.
     Exports(Exports),
+    /// Tell why a client gets what it gets
+    ///
+    /// Goes through the decisions about one call, as the server itself makes them: which export and
+    /// entry, what becomes of the caller's ids, what is hidden from it, and what the file system
+    /// says; each with the rule and where it is written. By the configuration given, or else by the
+    /// one that the running server has in force. Nothing is changed.
+    ///
+    /// Exits with 0 if the call would be granted, with 1 if not.
+    Explain(Explain),
     /// Make a running server read its configuration again
     ///
     /// Additions, changes and removals take effect without dropping clients. If the configuration
@@ -174,6 +183,52 @@ pub(crate) struct Exports {
     /// The client's address
     #[arg(long, value_name = "ADDR")]
     pub(crate) client: IpAddr,
+
+    #[command(flatten)]
+    pub(crate) state: State,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// See [`Command::Explain`].
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The folder that is exported
+    #[arg(value_name = "EXPORT", value_hint = ValueHint::DirPath)]
+    pub(crate) export: PathBuf,
+
+    /// What the call is about: a path below EXPORT, or as seen from there
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) path: PathBuf,
+
+    /// The client's address
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) from: IpAddr,
+
+    /// The user, by the client's number
+    #[arg(long, value_name = "UID")]
+    pub(crate) uid: u32,
+
+    /// The user's primary group, by the client's number
+    #[arg(long, value_name = "GID")]
+    pub(crate) gid: u32,
+
+    /// Supplementary groups, by the client's numbers
+    #[arg(long, value_name = "GID,...", value_delimiter = ',')]
+    pub(crate) groups: Vec<u32>,
+
+    /// What is to be done: stat, read, write, execute or list
+    #[arg(long, value_name = "OPERATION", default_value = "stat",
+          value_parser = str::parse::<Operation>)]
+    pub(crate) op: Operation,
+
+    #[command(flatten)]
+    pub(crate) source: Source,
+
+    /// Ask the running server, as without a configuration
+    #[arg(long, conflicts_with_all = ["exports", "config"])]
+    pub(crate) live: bool,
 
     #[command(flatten)]
     pub(crate) state: State,

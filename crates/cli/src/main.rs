@@ -9,6 +9,7 @@ mod announcement;
 mod arguments;
 mod configuration;
 mod directory;
+mod explain;
 mod findings;
 mod journal;
 mod listening;
@@ -55,6 +56,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 false => offered::show(sources, typed.client, typed.json.json),
             }
         }
+        Command::Explain(typed) => explain::show(typed),
         Command::Reload(typed) => remote::reload(typed),
         Command::Status(typed) => remote::status(typed),
         Command::Log(typed) => remote::log(typed),

@@ -65,7 +65,11 @@ pub(crate) fn exports(state: arguments::State, client: IpAddr, json: bool) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-fn ask(typed: arguments::State, request: &Request) -> Result<Value> {
+/// Asks the server that runs with a state folder.
+///
+/// # Errors
+/// If nobody answers there, or says no.
+pub(crate) fn ask(typed: arguments::State, request: &Request) -> Result<Value> {
     let folder = settings::state_folder(typed.state_dir, rustix::process::geteuid().is_root())?;
     match control::ask(&control_socket(&folder)?, request) {
         Ok(Answer::Done(value)) => Ok(value),

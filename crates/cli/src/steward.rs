@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::configuration::Reload;
 use crate::journal::Journal;
-use crate::{findings, offered};
+use crate::{explain, findings, offered};
 
 /// What it needs for that.
 pub(crate) struct House<N> {
@@ -39,6 +39,10 @@ impl<N: Fn() -> ShellNumbers + Send + Sync + 'static> Steward for House<N> {
                     tracing::info!(level, "log level changed");
                     Answer::Done(level.into())
                 }
+                Err(error) => Answer::Failed(error.to_string()),
+            },
+            Request::Explain { .. } => match explain::value(&self.exports.current(), &request) {
+                Ok(value) => Answer::Done(value),
                 Err(error) => Answer::Failed(error.to_string()),
             },
             Request::Exports { client } => {

@@ -50,7 +50,8 @@ pub(crate) struct Domain {
     pub(crate) used: bool,
 }
 
-/// The domains by name. Those that make no sense are `None`, so that who names them is not wrong, too.
+/// The domains by name. Those that make no sense are `None`, so that who names them is not wrong,
+/// too.
 pub(crate) type Domains = HashMap<String, Option<Domain>>;
 
 /// Reads all domains; what is wrong is told.

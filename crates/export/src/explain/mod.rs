@@ -4,8 +4,10 @@
 mod ids;
 mod object;
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use comity_credential::Credential;
@@ -27,6 +29,34 @@ pub enum Operation {
     Execute,
     /// List a directory.
     List,
+}
+
+impl Operation {
+    /// All of them, and how they are spelled.
+    pub const NAMES: [(&str, Self); 5] = [
+        ("stat", Self::Stat),
+        ("read", Self::Read),
+        ("write", Self::Write),
+        ("execute", Self::Execute),
+        ("list", Self::List),
+    ];
+}
+
+impl FromStr for Operation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::NAMES.iter().find(|(name, _)| *name == text);
+        let names = || Self::NAMES.map(|(name, _)| name).join(", ");
+        found.map(|(_, one)| *one).ok_or_else(|| format!("{text:?} is none of {}", names()))
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::NAMES.iter().find(|(_, one)| one == self);
+        f.write_str(found.map_or("", |(name, _)| name))
+    }
 }
 
 /// A call that might be made.

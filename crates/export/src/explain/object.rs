@@ -3,7 +3,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use comity_cloak::Verdict;
-use comity_vfs::{Access, Attr, Disk, Listed, ReadInto, Result, Status};
+use comity_vfs::{Access, Attr, Disk, FileType, Listed, ReadInto, Result, Status};
 
 use super::{Chain, Operation};
 use crate::limits::EXPLAINED_ENTRIES_MAX;
@@ -28,8 +28,8 @@ impl Chain {
         }
         let attr = view.getattr(&node)?;
         let text = format!(
-            "a {:?} of uid {} and gid {}, mode {:03o}",
-            attr.file_type,
+            "{} of uid {} and gid {}, mode {:03o}",
+            kind(attr.file_type),
             attr.uid,
             attr.gid,
             attr.mode.bits()
@@ -143,5 +143,16 @@ impl Chain {
             self.add("entries", format!("{count} are shown"), None);
         }
         self.judged("list", listed.map(drop))
+    }
+}
+
+const fn kind(file_type: FileType) -> &'static str {
+    match file_type {
+        FileType::Regular => "a file",
+        FileType::Directory => "a directory",
+        FileType::Symlink => "a symbolic link, which clients follow themselves,",
+        FileType::Block | FileType::Character => "a device",
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
     }
 }

@@ -67,8 +67,8 @@ impl Rooms {
         Ok(())
     }
 
-    /// Puts the finished rooms among the rules and their places where those are kept; returns what is
-    /// to be said about them.
+    /// Puts the finished rooms among the rules and their places where those are kept; returns what
+    /// is to be said about them.
     pub(super) fn finish(self, rules: &mut Rules, origin: &mut Origin) -> Vec<(Place, String)> {
         let (cloak, shadowed) = Cloak::new(&self.cloaks);
         let mut doubts = self.doubts;

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// and the handle's type. ext4 takes 8 bytes, XFS 12, btrfs 20.
 pub(crate) const KERNEL_HANDLE_BYTES_MAX: usize = comity_vfs::limits::HANDLE_BYTES_MAX - 6;
 
-/// Descriptors left to sockets, logs and lent files; the cache takes the rest.
+/// Descriptors left to logs and lent files; of the rest connections may take half, the cache takes
+/// the other.
 pub(super) const DESCRIPTORS_RESERVED: usize = 1_024;
 
 /// The least number of cached descriptors with which the verbs still work well.

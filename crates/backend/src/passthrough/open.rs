@@ -103,9 +103,11 @@ fn raise_descriptor_limit() -> usize {
     now.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
+/// Connections may take half of the descriptors: whoever walks a big tree must not keep others out.
 fn default_share(limit: usize) -> usize {
-    let reserve = DESCRIPTORS_RESERVED.min(limit / 2);
-    (limit - reserve).min(DESCRIPTORS_DEFAULT)
+    let files = limit - limit / 2;
+    let reserve = DESCRIPTORS_RESERVED.min(files / 2);
+    (files - reserve).min(DESCRIPTORS_DEFAULT)
 }
 
 fn explain(path: &Path, errno: Errno) -> OpenError {
@@ -137,8 +139,11 @@ mod tests {
 
     #[test]
     fn the_reserve_never_takes_all() {
-        assert_eq!(default_share(1024), 512);
-        assert_eq!(default_share(20_000), 18_976);
+        assert_eq!(default_share(1024), 256);
+        assert_eq!(default_share(20_000), 8_976);
+        for limit in [1_024, 4_096, 65_536, 1 << 20] {
+            assert!(default_share(limit) + limit / 2 < limit, "{limit}: no room for connections");
+        }
         assert_eq!(default_share(usize::MAX), DESCRIPTORS_DEFAULT);
     }
 }

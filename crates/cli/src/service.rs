@@ -1,3 +1,5 @@
+mod trouble;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -7,6 +9,7 @@ use comity_rpc::{Dispatcher, Program};
 use comity_server::Service;
 use comity_server::metrics::{Measured, Metrics};
 
+use self::trouble::Troubled;
 use crate::statuses;
 
 /// The programs of this server: NFS version 3 and MOUNT.
@@ -21,6 +24,7 @@ impl Programs {
         metrics: Option<&Arc<Metrics>>,
     ) -> Self {
         let nfs = Nfs3::new(Arc::clone(exports), verifier);
+        let nfs = Troubled::new(nfs, Arc::clone(exports));
         let mount = Mount::new(Arc::clone(exports));
         let programs = vec![counted(nfs, "nfs", metrics), counted(mount, "mount", metrics)];
         Self(Dispatcher::new(programs))

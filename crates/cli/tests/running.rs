@@ -209,6 +209,28 @@ fn an_ordinary_user_serves_with_its_own_rights() {
 }
 
 #[test]
+fn an_export_that_vanishes_is_told_and_the_server_lives() {
+    const STALE: u32 = 70;
+    let place = Place::new();
+    let other = place.path("other");
+    fs::create_dir(&other).unwrap();
+    let file = place.write("my.exports", &exports(&[&place.data(), &other]));
+    let log = fs::File::create(place.path("log")).unwrap();
+    let server = Running::start_with_log(place.serve(&["--exports"]).arg(&file), log);
+    let mut client = Raw::connect(server.port, NOBODY);
+    let (gone, there) = (client.mount(&place.data()).unwrap(), client.mount(&other).unwrap());
+    fs::remove_dir_all(place.data()).unwrap();
+    for _ in 0..40 {
+        assert_eq!(client.getattr(&gone), Err(STALE));
+    }
+    assert_eq!(client.getattr(&there), Ok(()));
+    assert!(server.stop().success());
+    let log = fs::read_to_string(place.path("log")).unwrap();
+    let told = log.matches(" is gone: bring it back").count();
+    assert!((1..40).contains(&told), "{log}");
+}
+
+#[test]
 fn two_servers_do_not_share_a_state_folder() {
     let place = Place::new();
     let first = Running::start(&mut place.serve_data());

@@ -51,7 +51,8 @@ fn the_chain_names_every_line() {
             "client               127.0.0.1 comes in as 127.0.0.1 of domain north  [{config}:3:12]"
         ),
         format!(
-            "user                 uid 1005 is uid 51005 of the server, by its range  [{config}:5:10]"
+            "user                 uid 1005 is uid 51005 of the server, by its range  \
+             [{config}:5:10]"
         ),
         "supplementary group  gid 7 is in no range and dropped\n".into(),
         "acts as              uid 51005, gid 52105, supplementary groups: 52150\n".into(),

@@ -251,8 +251,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic(
-            text in "(\\[\\[?(export|server|domain)\\]\\]?|path|name|users|cloaks|domains|clients|client|options|=|\\[|\\]|\
-                    \\{|\\}|,|\"|/a|rw|1|\n| |.)*",
+            text in "(\\[\\[?(export|server|domain)\\]\\]?|path|name|users|cloaks|domains|clients|\
+                    client|options|=|\\[|\\]|\\{|\\}|,|\"|/a|rw|1|\n| |.)*",
         ) {
             read(&text);
         }

@@ -111,8 +111,8 @@ impl Ranges {
             Conflict::Ambiguous { ids, earlier } => {
                 let other = self.place(earlier);
                 format!(
-                    "server ids {ids} are the target of {other} too: which client id they are shown \
-                     as could not be told"
+                    "server ids {ids} are the target of {other} too: which client id they are \
+                     shown as could not be told"
                 )
             }
         }

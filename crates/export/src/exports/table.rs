@@ -353,8 +353,9 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Argument::Needed("A[-B]:+MASK or A[-B]:-MASK"),
         "cloak",
         cloak_users,
-        "files whose owner is one of the server uids A to B do not exist for those whom the mask of \
-         three octal digits does not let see them; repeatable, the first that covers a file counts",
+        "files whose owner is one of the server uids A to B do not exist for those whom the mask \
+         of three octal digits does not let see them; repeatable, the first that covers a file \
+         counts",
     ),
     repeated(
         "cloak_gid",

@@ -171,6 +171,7 @@ fn a_state_folder_that_cannot_be_made() {
 #[test]
 fn an_ordinary_user_without_permission() {
     if !is_root() {
+        eprintln!("skipped: only root can become another user");
         return;
     }
     let place = Place::new();
@@ -191,6 +192,7 @@ fn an_ordinary_user_without_permission() {
 #[test]
 fn an_ordinary_user_serves_with_its_own_rights() {
     if !is_root() {
+        eprintln!("skipped: only root can become another user");
         return;
     }
     let place = Place::new();

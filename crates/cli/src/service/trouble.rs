@@ -1,4 +1,4 @@
-//! What goes wrong on the disk is told to the operator, too: a client's user can do nothing about it.
+//! What goes wrong on the disk is told to the operator, too: a client's user cannot mend it.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -70,8 +70,8 @@ const fn is_of_the_disk(status: u32) -> bool {
     matches!(status, IO | FULL | READ_ONLY | STALE)
 }
 
-/// What an operator has to know of a failure. That an export's rules allow no change, or that a file
-/// is gone, is nothing of the kind.
+/// What an operator has to know of a failure. That an export's rules allow no change, or that a
+/// file is gone, is nothing of the kind.
 fn trouble(status: u32, export: &Path) -> Option<String> {
     let shown = export.display();
     let is_read_only =

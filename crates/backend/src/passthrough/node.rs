@@ -12,6 +12,7 @@ use super::errno::status;
 use super::limits::{WRITER_TURN, WRITER_TURNS};
 use super::verdict::Verdicts;
 use super::volume::Volume;
+use crate::blocking::blocking;
 
 /// An object in use: its descriptors, and what is remembered about it while they are open.
 ///
@@ -141,6 +142,15 @@ impl Node {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// [`Node::hold`] for changes that may take long, like cutting a huge file: who waits for one
+    /// lets others take over meanwhile.
+    pub(super) fn hold_patiently(&self) -> MutexGuard<'_, ()> {
+        match self.changing.try_lock() {
+            Ok(held) => held,
+            Err(_) => blocking(|| self.hold()),
+        }
+    }
+
     /// Marks the begin of a write; [`Writing::is_alone`] tells afterwards whether another met it.
     pub(super) fn begin_write(&self) -> Writing<'_> {
         let ended = self.writes_ended.load(Ordering::Acquire);
@@ -189,5 +199,41 @@ impl Writing<'_> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         self.node.writes_ended.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::install_blocking_hook;
+
+    static SAID_SO: AtomicBool = AtomicBool::new(false);
+
+    fn hook(work: &mut dyn FnMut()) {
+        SAID_SO.store(true, Ordering::SeqCst);
+        work();
+    }
+
+    #[test]
+    fn who_waits_for_a_long_change_says_so() {
+        install_blocking_hook(hook);
+        let folder = tempfile::tempdir().unwrap();
+        let volume = Arc::new(Volume::open(folder.path()).unwrap());
+        let (handle, object) = (volume.root, File::open(folder.path()).unwrap());
+        let node = Node::new(handle, volume, object, FileType::Directory, &Arc::default());
+        let held = node.hold();
+        SAID_SO.store(false, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| drop(node.hold_patiently()));
+            let deadline = Instant::now() + std::time::Duration::from_secs(10);
+            while !SAID_SO.load(Ordering::SeqCst) && Instant::now() < deadline {
+                std::thread::yield_now();
+            }
+            drop(held);
+            waiting.join().unwrap();
+        });
+        assert!(SAID_SO.load(Ordering::SeqCst));
     }
 }

@@ -29,7 +29,7 @@ impl Passthrough {
         guard: Option<Time>,
     ) -> Result<Change<Disk>> {
         let node = self.node(node)?;
-        let held = node.hold();
+        let held = node.hold_patiently();
         let writing = node.begin_write();
         let stat = self.stat(&node)?;
         if guard.is_some_and(|guard| guard != ctime(&stat)) {

@@ -75,7 +75,7 @@ impl Passthrough {
         work: impl FnOnce(&Node) -> std::result::Result<(), Errno>,
     ) -> Result<Change<Disk>> {
         let node = self.node(node)?;
-        let held = node.hold();
+        let held = node.hold_patiently();
         let writing = node.begin_write();
         let stat = self.stat(&node)?;
         must_bear(&node)?;

@@ -14,6 +14,9 @@ pub const FILES_MAX: usize = 1_024;
 /// Most exports: each keeps a backend with open files.
 pub const EXPORTS_MAX: usize = 4_096;
 
+/// Most lists of default options in one line: all of them are gone through for each of its clients.
+pub const DEFAULTS_MAX: usize = 16;
+
 /// Most client entries of one file: each is looked at when a stranger comes.
 pub const CLIENTS_MAX: usize = 65_536;
 

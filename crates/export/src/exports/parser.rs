@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::lexer::{At, Letter, Lines, Word};
 use super::options::{Given, Item, given, terms};
 use crate::finding::Findings;
-use crate::limits::CLIENTS_MAX;
+use crate::limits::{CLIENTS_MAX, DEFAULTS_MAX};
 use crate::offer::{Declaration, Offer};
 use crate::path::normal;
 use crate::{Client, Place};
@@ -40,21 +40,29 @@ impl Parser<'_> {
         let (path, words) = words.split_first()?;
         let place = self.place(path.at);
         let path = self.path(path);
-        let (defaults, words) = match words.split_first() {
-            Some((word, words)) if word.letters.first().is_some_and(|first| first.is(b'-')) => {
-                let list = word.letters.get(1..).unwrap_or_default();
-                (self.options(list, word.at), words)
-            }
-            _ => (Some(Vec::new()), words),
-        };
-        if words.is_empty() {
+        if words.iter().all(is_default) {
             self.findings.error(&place, "no client: expected PATH CLIENT(OPTION,...) ...");
+        } else if let Some(last) = words.last().filter(|last| is_default(last)) {
+            self.error(last.at, "default options with no client behind them");
         }
-        let defaults = defaults?;
         self.clients += words.len();
+        let offers = self.offers(words)?;
+        Some(Declaration { place, path: path?, offers })
+    }
+
+    fn offers(&mut self, words: &[Word]) -> Option<Vec<Offer>> {
         let mut offers = Vec::with_capacity(words.len());
-        let mut bare = None;
+        let (mut defaults, mut bare) = (Vec::new(), None);
         for word in words {
+            if is_default(word) {
+                defaults.push(self.options(word.letters.get(1..).unwrap_or_default(), word.at)?);
+                bare = None;
+                if defaults.len() > DEFAULTS_MAX {
+                    self.error(word.at, format!("more than {DEFAULTS_MAX} lists of defaults"));
+                    return None;
+                }
+                continue;
+            }
             let offer = self.offer(word, &defaults, bare);
             bare =
                 offer.as_ref().filter(|(_, bare)| *bare).map(|(offer, _)| &offer.client).cloned();
@@ -63,7 +71,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        Some(Declaration { place, path: path?, offers })
+        Some(offers)
     }
 
     fn path(&mut self, word: &Word) -> Option<PathBuf> {
@@ -77,7 +85,7 @@ impl Parser<'_> {
     fn offer(
         &mut self,
         word: &Word,
-        defaults: &[Given],
+        defaults: &[Vec<Given>],
         before: Option<Client>,
     ) -> Option<(Offer, bool)> {
         let open = word.letters.iter().position(|letter| letter.is(b'('));
@@ -92,15 +100,12 @@ impl Parser<'_> {
             _ => self.client(name, &place),
         };
         let (own, client) = (own?, client?);
-        let (terms, origin) = terms(&[defaults, &own], &place, self.findings)?;
+        let lists: Vec<&[Given]> = defaults.iter().chain([&own]).map(Vec::as_slice).collect();
+        let (terms, origin) = terms(&lists, &place, self.findings)?;
         Some((Offer { place, client, terms, origin }, open.is_none()))
     }
 
     fn client(&mut self, name: &[Letter], place: &Place) -> Option<Client> {
-        if name.first().is_some_and(|first| first.is(b'-')) {
-            self.findings.error(place, "default options stand right behind the path, once");
-            return None;
-        }
         let found = match String::from_utf8(text_of(name)) {
             Ok(name) => Client::parse(&name),
             Err(_) => Err("a client whose name is no text".into()),
@@ -154,6 +159,11 @@ impl Parser<'_> {
     fn place(&self, (line, column): At) -> Place {
         Place { file: Arc::clone(self.file), line, column }
     }
+}
+
+/// Whether it is options for the clients behind it.
+fn is_default(word: &Word) -> bool {
+    word.letters.first().is_some_and(|first| first.is(b'-'))
 }
 
 /// Whether an option list begins in it that does not end in it: what follows is no client.

@@ -75,6 +75,22 @@ fn blanks_quotes_escapes_and_comments() {
     assert_eq!(fine("/\\377 h")[0].path.as_os_str().as_encoded_bytes(), b"/\xff");
 }
 
+/// exports(5): one or more, each for all that follows on its line.
+#[test]
+fn default_options_hold_for_what_is_behind_them() {
+    let read = fine("/a -rw,insecure one two(ro) -async three -ro four(rw,sync) five\n/b six");
+    let rules = |at: usize| {
+        let rules = &read[0].offers[at].terms.rules;
+        (rules.read_only, rules.secure, rules.sync)
+    };
+    assert_eq!(clients(&read[0]), ["one", "two", "three", "four", "five"]);
+    assert_eq!((rules(0), rules(1)), ((false, false, true), (true, false, true)));
+    assert_eq!((rules(2), rules(3)), ((false, false, false), (false, false, true)));
+    assert_eq!(rules(4), (true, false, false));
+    assert_eq!(read[1].offers[0].terms.rules, Rules::default());
+    assert!(found(&format!("/a h {} i", "-ro ".repeat(17)))[0].contains("more than 16"));
+}
+
 #[test]
 fn a_blank_before_the_options_is_a_trap() {
     let (read, findings) = parse(b"/a host (rw)");
@@ -127,7 +143,7 @@ fn errors_say_where_and_what() {
         ("/a h(rw)h2(ro)", "e:1:8: a parenthesis within"),
         ("/a", "e:1:1: no client"),
         ("/a -rw", "e:1:1: no client"),
-        ("/a h -rw", "e:1:6: default options stand right behind the path"),
+        ("/a h -rw", "e:1:6: default options with no client behind them"),
         ("a h", "e:1:1: path \"a\" is not absolute"),
         ("/a/../b h", "e:1:1: path \"/a/../b\" goes up"),
         ("/a\\000 h", "e:1:1: path \"/a\\0\" holds a zero byte"),

@@ -116,9 +116,10 @@ fn read(file: &Path) -> Result<Agreed> {
 
 fn write(file: &Path, counted: &Agreed) -> Result<()> {
     let text = format!(
-        "# Instructions of one call through the whole stack, from the record to the reply's bytes,\n\
-         # by callgrind; what the kernel does is not among them. `cargo xtask bench --instructions`\n\
-         # compares (`--check` fails above 3 % more), `--update` writes this file.\n\n{}",
+        "# Instructions of one call through the whole stack, from the record to the reply,\n\
+         # by callgrind; what the kernel does is not among them. Compared, and checked by\n\
+         # `--check` to be at most 3 % more, by `cargo xtask bench --instructions`; written\n\
+         # by `--update`.\n\n{}",
         toml::to_string(counted)?
     );
     fs::write(file, text).with_context(|| file.display().to_string())

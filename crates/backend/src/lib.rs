@@ -20,8 +20,8 @@ pub use blocking::{BlockingHook, blocking, install_blocking_hook};
 pub use memory::{Memory, MemoryOptions};
 pub use passthrough::{Capabilities, OpenError, Passthrough, PassthroughOptions};
 
-/// Asks the kernel for its handle of `name` in `dir` and tells its length in bytes: what it costs at
-/// least to name an object for good, for measurements.
+/// Asks the kernel for its handle of `name` in `dir` and tells its length in bytes: what it costs
+/// at least to name an object for good, for measurements.
 ///
 /// # Errors
 /// What the kernel says.

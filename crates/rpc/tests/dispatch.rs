@@ -1,4 +1,5 @@
 //! What a server says to each kind of call, as RFC 5531, 9 has it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;

@@ -116,6 +116,9 @@ pub fn read(
     Ok((bytes, read.eof))
 }
 
+/// An entry as a listing shows it: its name, its cookie and its object.
+pub type Entry = (Vec<u8>, u64, Option<Node<Disk>>);
+
 /// Lists a directory from `cookie`, at most `count` entries: name, cookie and node.
 pub fn list(
     fs: &Passthrough,
@@ -123,7 +126,7 @@ pub fn list(
     dir: &Handle,
     cookie: u64,
     count: usize,
-) -> Result<Vec<(Vec<u8>, u64, Option<Node<Disk>>)>> {
+) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     fs.readdir(cred, dir, cookie, Listed::Nodes, &mut |entry| {
         if entries.len() == count {

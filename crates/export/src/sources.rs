@@ -56,7 +56,7 @@ impl Sources {
         Self { list, netgroups: "/etc/netgroup".into(), resolver: Arc::new(SystemResolver) }
     }
 
-    /// Reads the text of all sources. What is wrong in it is told by [`crate::load`], too.
+    /// Reads the text of all sources. What is wrong in it is told by [`crate::load()`], too.
     ///
     /// # Errors
     /// All findings, if one of them is an error.

@@ -106,7 +106,8 @@ impl Passthrough {
                         break;
                     }
                 }
-                Err(Errno::INTR) => {}
+                // The kernel says NOMEM, once in hundreds, to a handle whose object is just going.
+                Err(Errno::INTR | Errno::NOMEM) => {}
                 outcome => return outcome.map_err(status),
             }
         }

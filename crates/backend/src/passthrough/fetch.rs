@@ -93,7 +93,8 @@ impl Passthrough {
         })
     }
 
-    /// Calls `open`, after some cached descriptors were given back if the process has none left.
+    /// Calls `open`: again after some cached descriptors were given back if the process has none
+    /// left, and again, a few times, after what passes by itself.
     pub(super) fn with_descriptors<T>(
         &self,
         open: impl Fn() -> std::result::Result<T, Errno>,

@@ -1,4 +1,5 @@
 use std::cmp::Reverse;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,14 +13,16 @@ use crate::{Export, ExportId, Plan, Refusal, Rules, Visitor};
 pub(crate) struct Pass {
     export: Arc<Export>,
     rules: Arc<Rules>,
+    client: IpAddr,
     caller: Caller,
 }
 
 impl Pass {
-    /// What somebody is who claims to be `claimed`, under these rules.
+    /// What somebody at `client` is who claims to be `claimed`, under these rules.
     pub(crate) fn of(
         export: &Arc<Export>,
         rules: &Arc<Rules>,
+        client: IpAddr,
         claimed: &Credential,
     ) -> std::result::Result<Self, Refusal> {
         if !rules.flavors.contains(&claimed.flavor()) {
@@ -29,7 +32,7 @@ impl Pass {
             Credential::None => rules.ids.nobody(),
             Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
         };
-        Ok(Self { export: Arc::clone(export), rules: Arc::clone(rules), caller })
+        Ok(Self { export: Arc::clone(export), rules: Arc::clone(rules), client, caller })
     }
 
     pub(crate) const fn export(&self) -> &Arc<Export> {
@@ -38,6 +41,11 @@ impl Pass {
 
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// Where the caller's calls come from.
+    pub(crate) const fn client(&self) -> IpAddr {
+        self.client
     }
 
     pub(crate) const fn caller(&self) -> &Caller {
@@ -61,7 +69,7 @@ pub(crate) fn admit(
         return Err(Status::Perm.into());
     }
     let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;
-    let pass = Arc::new(Pass::of(export, rules, &claimed)?);
+    let pass = Arc::new(Pass::of(export, rules, visitor.peer().ip(), &claimed)?);
     visitor.keep(plan.generation(), credential, &pass);
     Ok(pass)
 }

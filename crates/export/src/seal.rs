@@ -3,7 +3,8 @@
 //!
 //! Layout: version (1 byte), export id (4, big endian), MAC (8), the backend's bytes (1 to 48).
 
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
 
 use comity_vfs::{Handle, Result, Status};
 use siphasher::sip::SipHasher24;
@@ -71,6 +72,14 @@ impl HandleKey {
         // Equality of u64 takes the same time wherever the bytes differ.
         let genuine = u64::from_be_bytes(*mac) == u64::from_be_bytes(self.mac(export, data));
         if *version == VERSION && genuine { Ok((export, handle)) } else { Err(Status::BadHandle) }
+    }
+
+    /// What an exclusive create is known by when `client` calls it `verifier`.
+    pub(crate) fn verifier_of(&self, client: IpAddr, verifier: [u8; 8]) -> [u8; 8] {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        client.to_canonical().hash(&mut hasher);
+        hasher.write(&verifier);
+        hasher.finish().to_be_bytes()
     }
 
     fn mac(&self, export: ExportId, data: &[u8]) -> [u8; 8] {

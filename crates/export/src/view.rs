@@ -235,7 +235,8 @@ impl<'a> View<'a> {
         Ok(Changed { value, change: self.change_out(change) })
     }
 
-    /// See [`Fs::create`].
+    /// See [`Fs::create`]. An exclusive verifier is one of its client's: machines that booted in the
+    /// same moment may choose the same (Linux takes its clock's ticks and a process number).
     ///
     /// # Errors
     /// [`Status`].
@@ -243,7 +244,9 @@ impl<'a> View<'a> {
         let how = match how {
             Create::Unchecked(set) => Create::Unchecked(self.set_in(set)?),
             Create::Guarded(set) => Create::Guarded(self.set_in(set)?),
-            Create::Exclusive(verifier) => Create::Exclusive(*verifier),
+            Create::Exclusive(verifier) => {
+                Create::Exclusive(self.plan.key().verifier_of(self.pass.client(), *verifier))
+            }
         };
         self.make(name, |fs, name| {
             self.not_onto_hidden(dir, name)?;

@@ -117,6 +117,20 @@ fn read_only_is_read_only_for_every_verb() {
     assert!(writer.write(&file, 0, b"x").is_ok());
 }
 
+/// Two machines that booted at the same moment choose the same verifier (Linux: its clock's ticks
+/// and a process number), and both believed the file to be theirs.
+#[test]
+fn an_exclusive_create_is_one_clients_own() {
+    let plan = everybody(writable());
+    let exclusive = |peer: &str| {
+        let (view, root) = enter(&plan, &visitor(peer), 7, "/srv").unwrap();
+        view.create(&root, b"lock", &Create::Exclusive([1; 8])).map(drop)
+    };
+    assert_eq!(exclusive("10.0.0.1:700"), Ok(()));
+    assert_eq!(exclusive("10.0.0.2:700"), Err(Status::Exist));
+    assert_eq!(exclusive("10.0.0.1:701"), Ok(()), "a retry over another connection");
+}
+
 #[test]
 fn the_squashed_act_as_the_anonymous_user() {
     for (squash, uid, owner) in [

@@ -117,7 +117,8 @@ impl Chain {
         let export = self.export(plan, &question.export)?;
         let (rules, origin) = self.client(export, question.from)?;
         self.ids(rules, origin, &question.caller);
-        let pass = Pass::of(export, rules, &Credential::Sys(question.caller.clone()));
+        let claimed = Credential::Sys(question.caller.clone());
+        let pass = Pass::of(export, rules, question.from, &claimed);
         let pass = pass.inspect_err(|_| self.add("caller", "is refused", None))?;
         let path = question.path.strip_prefix(&question.export).unwrap_or(&question.path);
         let view = View::of(plan, Arc::new(pass));

@@ -1,0 +1,168 @@
+use comity_xdr::{Decode, Decoder, Encode, Encoder, Malformed};
+
+const WORDS: usize = 3;
+
+/// Most words of a bitmap that are read at all: some clients pad, nobody needs more.
+const WORDS_MAX: u32 = 64;
+
+/// A set of small numbers, of attributes above all: `bitmap4` (RFC 7530, 3.3.7). Numbers from 96 on,
+/// which nothing has yet, are remembered only as "some".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bitmap4 {
+    words: [u32; WORDS],
+    beyond: bool,
+}
+
+impl Bitmap4 {
+    /// No number.
+    pub const EMPTY: Self = Self { words: [0; WORDS], beyond: false };
+
+    /// These numbers, each below 96.
+    #[must_use]
+    pub const fn of(numbers: &[u32]) -> Self {
+        let (mut words, mut rest) = ([0; WORDS], numbers);
+        while let Some((&number, more)) = rest.split_first() {
+            let bit = 1 << (number % 32);
+            match number / 32 {
+                0 => words[0] |= bit,
+                1 => words[1] |= bit,
+                _ => words[2] |= bit,
+            }
+            rest = more;
+        }
+        Self { words, beyond: false }
+    }
+
+    /// These bits, the lowest numbers in the first word.
+    #[must_use]
+    pub const fn from_words(words: [u32; WORDS]) -> Self {
+        Self { words, beyond: false }
+    }
+
+    /// Its bits, the lowest numbers in the first word.
+    #[must_use]
+    pub const fn words(&self) -> [u32; WORDS] {
+        self.words
+    }
+
+    /// Whether a number is in it.
+    #[must_use]
+    pub fn contains(&self, number: u32) -> bool {
+        let word = self.words.get(number as usize / 32);
+        word.is_some_and(|word| word & (1 << (number % 32)) != 0)
+    }
+
+    /// Adds a number below 96.
+    pub fn insert(&mut self, number: u32) {
+        if let Some(word) = self.words.get_mut(number as usize / 32) {
+            *word |= 1 << (number % 32);
+        }
+    }
+
+    /// Takes a number out.
+    pub fn remove(&mut self, number: u32) {
+        if let Some(word) = self.words.get_mut(number as usize / 32) {
+            *word &= !(1 << (number % 32));
+        }
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub const fn and(&self, other: &Self) -> Self {
+        let ([a, b, c], [x, y, z]) = (self.words, other.words);
+        Self { words: [a & x, b & y, c & z], beyond: self.beyond && other.beyond }
+    }
+
+    /// What is in either.
+    #[must_use]
+    pub const fn or(&self, other: &Self) -> Self {
+        let ([a, b, c], [x, y, z]) = (self.words, other.words);
+        Self { words: [a | x, b | y, c | z], beyond: self.beyond || other.beyond }
+    }
+
+    /// What is in this one only.
+    #[must_use]
+    pub const fn without(&self, other: &Self) -> Self {
+        let ([a, b, c], [x, y, z]) = (self.words, other.words);
+        Self { words: [a & !x, b & !y, c & !z], beyond: self.beyond && !other.beyond }
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::EMPTY
+    }
+
+    /// Whether all of it is in `other`.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.without(other).is_empty()
+    }
+
+    /// Its numbers below 96, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + use<> {
+        let set = *self;
+        (0..WORDS as u32 * 32).filter(move |&number| set.contains(number))
+    }
+}
+
+/// Without the words of zero at its end.
+impl Encode for Bitmap4 {
+    fn encode(&self, encoder: &mut Encoder) {
+        let empty = self.words.iter().rev().take_while(|&&word| word == 0).count();
+        let words = self.words.get(..WORDS - empty).unwrap_or_default();
+        encoder.value(&(words.len() as u32));
+        words.iter().for_each(|word| encoder.value(word));
+    }
+}
+
+impl Decode<'_> for Bitmap4 {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let mut set = Self::EMPTY;
+        for at in 0..decoder.length(WORDS_MAX)? {
+            let word = decoder.value()?;
+            match set.words.get_mut(at) {
+                Some(place) => *place = word,
+                None => set.beyond |= word != 0,
+            }
+        }
+        Ok(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(words: &[u32]) -> Bitmap4 {
+        let mut encoder = Encoder::new();
+        encoder.value(&(words.len() as u32));
+        words.iter().for_each(|word| encoder.value(word));
+        Decoder::whole(encoder.bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_bitmap_is_as_long_as_its_largest_number_asks() {
+        let mut encoder = Encoder::new();
+        encoder.value(&Bitmap4::of(&[1, 33]));
+        assert_eq!(encoder.bytes(), [0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2]);
+        encoder.clear(0);
+        encoder.value(&Bitmap4::EMPTY);
+        assert_eq!(encoder.bytes(), [0; 4]);
+    }
+
+    #[test]
+    fn numbers_that_nothing_has_are_not_forgotten() {
+        assert_eq!(decoded(&[2, 0, 0, 0]), Bitmap4::of(&[1]));
+        assert!(!decoded(&[2, 0, 0, 1]).is_within(&Bitmap4::from_words([u32::MAX; 3])));
+    }
+
+    #[test]
+    fn sets_are_sets() {
+        let (one, two) = (Bitmap4::of(&[1, 40, 81]), Bitmap4::of(&[40]));
+        assert_eq!(one.and(&two), two);
+        assert_eq!(one.without(&two), Bitmap4::of(&[1, 81]));
+        assert_eq!(one.iter().collect::<Vec<_>>(), [1, 40, 81]);
+        assert!(two.is_within(&one) && !one.is_within(&two));
+    }
+}

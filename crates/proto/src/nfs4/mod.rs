@@ -1,0 +1,120 @@
+//! NFS version 4: 4.0 (RFC 7530, 7531), 4.1 (RFC 8881, 5662), 4.2 (RFC 7862, 7863), extended
+//! attributes (RFC 8276). Results are bodies only: the status in front of them is the COMPOUND's.
+
+mod attributes;
+mod bitmap;
+pub mod callback;
+mod client;
+mod compound;
+mod copy;
+mod delegation;
+mod extended;
+mod io;
+mod lock;
+mod names;
+mod open;
+pub mod operation;
+mod session;
+mod status;
+
+pub use attributes::*;
+pub use bitmap::Bitmap4;
+pub use client::*;
+pub use compound::*;
+pub use copy::*;
+pub use delegation::*;
+pub use extended::*;
+pub use io::*;
+pub use lock::*;
+pub use names::*;
+pub use open::*;
+pub use session::*;
+pub use status::Nfsstat4;
+
+use comity_xdr::{Decode, Encode, Opaque};
+
+/// Program number.
+pub const PROGRAM: u32 = 100_003;
+/// The version spoken.
+pub const VERSION: u32 = 4;
+
+/// Procedure numbers.
+pub mod procedure {
+    #![allow(missing_docs)]
+    pub const NULL: u32 = 0;
+    pub const COMPOUND: u32 = 1;
+}
+
+/// Longest handle in bytes (NFS4_FHSIZE).
+pub const HANDLE_BYTES_MAX: u32 = 128;
+/// Longest opaque name of a client, an owner or a server in bytes (NFS4_OPAQUE_LIMIT).
+pub const OPAQUE_BYTES_MAX: u32 = 1024;
+/// Longest name or path that is read at all, in bytes. The RFCs set no bound: a name above the file
+/// system's is answered NAMETOOLONG, one above this is no call.
+pub const NAME_BYTES_MAX: u32 = 4096;
+/// Largest payload of READ and WRITE in bytes that is read at all.
+pub const DATA_BYTES_MAX: u32 = 1 << 20;
+/// Most bytes of attribute values that are read at all: an ACL of the largest size and more.
+pub const ATTRIBUTES_BYTES_MAX: u32 = 256 << 10;
+
+/// A file handle as it travels: `nfs_fh4`.
+pub type NfsFh4<'a> = Opaque<'a, HANDLE_BYTES_MAX>;
+/// A name in a directory: `component4`.
+pub type Component4<'a> = Opaque<'a, NAME_BYTES_MAX>;
+/// The target of a symbolic link: `linktext4`.
+pub type Linktext4<'a> = Opaque<'a, NAME_BYTES_MAX>;
+/// Eight bytes that tell one from another: `verifier4`.
+pub type Verifier4 = [u8; 8];
+/// A client's short name: `clientid4`.
+pub type Clientid4 = u64;
+/// Counts requests: `seqid4`, `sequenceid4`.
+pub type Seqid4 = u32;
+
+/// A moment: `nfstime4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub struct Nfstime4 {
+    /// Seconds since 1970, before it if negative.
+    pub seconds: i64,
+    /// Nanoseconds within the second.
+    pub nseconds: u32,
+}
+
+/// A device's numbers: `specdata4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub struct Specdata4 {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+}
+
+/// Names a piece of state: `stateid4` (RFC 8881, 8.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Encode, Decode)]
+pub struct Stateid4 {
+    /// Counts its changes.
+    pub seqid: u32,
+    /// What it is.
+    pub other: [u8; 12],
+}
+
+impl Stateid4 {
+    /// No state at all.
+    pub const ANONYMOUS: Self = Self { seqid: 0, other: [0; 12] };
+    /// No state, and locks are passed over when reading.
+    pub const READ_BYPASS: Self = Self { seqid: u32::MAX, other: [0xff; 12] };
+    /// The current stateid (4.1 and later).
+    pub const CURRENT: Self = Self { seqid: 1, other: [0; 12] };
+    /// One that is good for nothing (4.1 and later).
+    pub const INVALID: Self = Self { seqid: u32::MAX, other: [0; 12] };
+}
+
+/// A directory's `change` before and after: `change_info4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub struct ChangeInfo4 {
+    /// Nothing came between the two.
+    pub atomic: bool,
+    /// Before.
+    pub before: u64,
+    /// After.
+    pub after: u64,
+}

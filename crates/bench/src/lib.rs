@@ -8,6 +8,7 @@
 
 pub mod command;
 mod connection;
+pub mod dice;
 pub mod instructions;
 pub mod layout;
 pub mod limits;
@@ -18,6 +19,8 @@ mod outbox;
 pub mod process;
 pub mod raw;
 pub mod script;
+pub mod statistics;
+pub mod suite;
 pub mod syscalls;
 pub mod table;
 pub mod target;

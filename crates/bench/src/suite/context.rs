@@ -1,0 +1,218 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{Content, Driver, Latency, Parameters, Place, Sample, Tally, Target, Unit};
+use crate::dice::Dice;
+
+/// What one round of a workload has to work with, and where it leaves what it measures.
+pub struct Context<'a> {
+    pub(super) target: &'a dyn Target,
+    pub(super) parameters: &'a Parameters,
+    pub(super) seed: u64,
+    pub(super) directory: String,
+    pub(super) content: Arc<Content>,
+    pub(super) interrupt: Interrupt,
+    pub(super) reset: &'a dyn Reset,
+    pub(super) advance: &'a dyn Fn(f64),
+    pub(super) gathered: Gathered,
+}
+
+/// What a round has measured so far.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) samples: Vec<Sample>,
+    pub(super) latencies: Vec<Latency>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Set when the user wants the run to end.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+/// The error of an operation that was not begun because of an [`Interrupt`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+impl Interrupt {
+    /// The flag itself, for a signal handler.
+    #[must_use]
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
+    /// Sets it.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is set.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Fails if it is set.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    pub fn check(&self) -> Result<()> {
+        if self.is_set() {
+            bail!(Interrupted);
+        }
+        Ok(())
+    }
+}
+
+/// How caches between a worker and the disk are emptied.
+pub trait Reset: Send + Sync {
+    /// Empties them; says whether there was a way to, so that what follows is cold.
+    ///
+    /// # Errors
+    /// A hook or an agent failed.
+    fn reset(&self) -> Result<bool>;
+
+    /// How it is done, for the result.
+    fn about(&self) -> String;
+}
+
+impl<'a> Context<'a> {
+    /// The target.
+    #[must_use]
+    pub const fn target(&self) -> &'a dyn Target {
+        self.target
+    }
+
+    /// The workload's parameters.
+    #[must_use]
+    pub const fn parameters(&self) -> &'a Parameters {
+        self.parameters
+    }
+
+    /// The seed of this workload and round.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Random numbers for one part of the work: the same for the same seed and part.
+    #[must_use]
+    pub fn dice(&self, part: u64) -> Dice {
+        Dice::branch(self.seed, part)
+    }
+
+    /// A path in the directory that this round has for itself.
+    #[must_use]
+    pub fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory)
+    }
+
+    /// That directory, below the target's top.
+    #[must_use]
+    pub fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    /// A worker.
+    ///
+    /// # Errors
+    /// The target is gone, or refuses another connection.
+    pub fn driver(&self) -> Result<Driver> {
+        let files = self.target.files().with_context(|| format!("open {}", self.target.name()))?;
+        Ok(Driver::new(files, Arc::clone(&self.content), self.interrupt.clone()))
+    }
+
+    /// Lets workers work at the same time, each on a thread of its own; gives what all did together.
+    /// Time is the longest that one spent in operations.
+    ///
+    /// # Errors
+    /// The first that failed.
+    pub fn parallel(
+        &self,
+        drivers: &mut [Driver],
+        work: impl Fn(usize, &mut Driver) -> Result<()> + Sync,
+    ) -> Result<Tally> {
+        let work = &work;
+        thread::scope(|scope| {
+            let threads: Vec<_> = drivers
+                .iter_mut()
+                .enumerate()
+                .map(|(number, driver)| scope.spawn(move || work(number, driver)))
+                .collect();
+            let ended: Vec<Result<()>> = threads.into_iter().map(joined).collect();
+            ended.into_iter().collect::<Result<()>>()
+        })?;
+        let mut sum = Tally::default();
+        drivers.iter_mut().for_each(|driver| sum.merge(driver.take_tally()));
+        Ok(sum)
+    }
+
+    /// Keeps a number.
+    pub fn sample(&mut self, metric: &str, at: &[(&str, Place)], value: f64, unit: Unit) {
+        let at = at.iter().map(|(name, place)| ((*name).to_owned(), place.clone())).collect();
+        self.gathered.samples.push(Sample { metric: metric.to_owned(), at, value, unit });
+    }
+
+    /// Keeps latencies.
+    pub fn latency(&mut self, latency: Latency) {
+        self.gathered.latencies.push(latency);
+    }
+
+    /// Keeps the latencies of a tally, one distribution for each kind.
+    pub fn latencies(&mut self, tally: &Tally) {
+        for (kind, histogram) in &tally.latencies {
+            self.latency(Latency::of(kind.name(), histogram));
+        }
+    }
+
+    /// Keeps what a reader of the figures should know; once, however often it is said.
+    pub fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.gathered.notes.contains(&text) {
+            self.gathered.notes.push(text);
+        }
+    }
+
+    /// Empties caches if there is a way to; says whether what follows is cold.
+    ///
+    /// # Errors
+    /// A hook or an agent failed.
+    pub fn reset_caches(&self) -> Result<bool> {
+        self.interrupt.check()?;
+        self.reset.reset()
+    }
+
+    /// Tells how much of the round is done, from 0 to 1.
+    pub fn advance(&self, share: f64) {
+        (self.advance)(share);
+    }
+
+    /// The interrupt, for work that does not go through a [`Driver`].
+    #[must_use]
+    pub const fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    /// What the seed's files hold.
+    #[must_use]
+    pub const fn content(&self) -> &Arc<Content> {
+        &self.content
+    }
+}
+
+fn joined(thread: thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
+    match thread.join() {
+        Ok(result) => result,
+        Err(_) => bail!("a worker failed by a fault of this program"),
+    }
+}

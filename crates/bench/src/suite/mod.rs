@@ -1,0 +1,34 @@
+//! The measuring suite, `comity bench`: workloads on targets, and what came of them.
+//!
+//! - A [`Workload`] says what is done and which [`Parameter`]s it has. Each of its runs is one round
+//!   on one [`Target`], and leaves [`Sample`]s and [`Latency`] distributions in a [`Context`].
+//! - A [`Target`] is what is measured. It opens [`Files`], the operations on files, for each worker; a
+//!   [`Driver`] around them times every operation, checks every byte read and obeys an interrupt.
+//! - The runner lets the targets take turns, round by round, and keeps an [`Outcome`] in the
+//!   result directory ([`Store`]) after each.
+
+mod content;
+mod context;
+mod driver;
+mod files;
+mod history;
+mod outcome;
+mod parameter;
+mod sample;
+mod store;
+mod target;
+mod workload;
+
+pub use content::Content;
+pub use context::{Context, Interrupt, Interrupted, Reset};
+pub use driver::{Driver, Kind, OpenFile, Tally};
+pub use files::{Access, Entry, FileId, FileKind, Files, LockKind, Metadata, Range, Wait};
+pub use history::Figure;
+pub use outcome::{
+    Environment, Failure, MountRecord, Outcome, Round, SCHEMA, TargetRecord, WorkloadRecord,
+};
+pub use parameter::{Parameter, ParameterKind, Parameters, Preset, bytes};
+pub use sample::{Better, Latency, Place, Sample, Unit};
+pub use store::{RESULT_FILE, Store};
+pub use target::{Target, TargetKind};
+pub use workload::{Needs, Workload};

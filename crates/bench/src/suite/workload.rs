@@ -1,0 +1,72 @@
+use anyhow::Result;
+
+use super::{Context, Figure, Parameter, TargetKind};
+
+/// Something that is done to targets and measured.
+pub trait Workload: Send + Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it does, in a line, without a full stop.
+    fn about(&self) -> &'static str;
+
+    /// Where it comes from and what its figures mean, in some sentences.
+    fn origin(&self) -> &'static str;
+
+    /// All it can be told, in the order of the help text.
+    fn parameters(&self) -> &'static [Parameter];
+
+    /// Figures of the original work.
+    fn history(&self) -> &'static [Figure] {
+        &[]
+    }
+
+    /// Which targets it can be run on.
+    fn needs(&self) -> Needs {
+        Needs::Files
+    }
+
+    /// How many rounds it is run, if so many are asked for. One that repeats by itself says 1.
+    fn rounds(&self, asked: u32) -> u32 {
+        asked
+    }
+
+    /// What cannot be had here, and what to do about it: a missing tool, a right.
+    ///
+    /// # Errors
+    /// That.
+    fn check(&self, context: &Context<'_>) -> Result<()> {
+        let _ = context;
+        Ok(())
+    }
+
+    /// One round on one target. All it does follows from the parameters and the seed; the directory
+    /// it is given is empty and is emptied after it.
+    ///
+    /// # Errors
+    /// The first thing that failed; wrong data among that. Samples that were taken before are kept.
+    fn run(&self, context: &mut Context<'_>) -> Result<()>;
+}
+
+/// What a workload asks of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Files, however they are reached.
+    Files,
+    /// A directory of this machine: programs run in it, or locks are taken.
+    Directory,
+    /// A server that speaks the protocol.
+    Protocol,
+}
+
+impl Needs {
+    /// Whether a kind of target has it.
+    #[must_use]
+    pub const fn met_by(self, kind: TargetKind) -> bool {
+        match self {
+            Self::Files => true,
+            Self::Directory => matches!(kind, TargetKind::Directory),
+            Self::Protocol => matches!(kind, TargetKind::Protocol),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What a list of samples says, and how sure it is.
+//!
+//! Nothing here knows what was measured. Intervals are 95 % unless said otherwise; what rests on
+//! chance (the bootstrap) takes a seed, so that a report made twice says the same twice.
+
+mod change;
+mod interval;
+mod noise;
+mod ratio;
+mod student;
+mod summary;
+
+pub use change::{Segment, segments};
+pub use interval::{CONFIDENCE, Interval, bootstrap, mean_interval};
+pub use noise::{NOISY_ABOVE, SAMPLES_MIN, Verdict};
+pub use ratio::Ratio;
+pub use student::{student_cumulative, student_quantile};
+pub use summary::{Summary, mean, median, quantile, variance};

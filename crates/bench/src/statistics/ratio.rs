@@ -1,0 +1,77 @@
+//! How many times as much: two lists measured in alternation, compared pair by pair.
+
+use serde::{Deserialize, Serialize};
+
+use super::interval::{CONFIDENCE, Interval, mean_interval};
+
+/// The ratio of what was measured to a base, from pairs that were measured one after the other.
+///
+/// A machine that is slow for a while is slow for both of a pair, and drops out of their ratio. The
+/// figure is the geometric mean, so that the ratio of B to A is the inverse of that of A to B.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The ratio and its 95 % interval; of a single pair the interval is everything.
+    pub interval: Interval,
+    /// Pairs it rests on.
+    pub pairs: usize,
+}
+
+impl Ratio {
+    /// Of two lists whose samples with the same number belong together; what one has more is left
+    /// out. Nothing where there is no pair of positive numbers.
+    #[must_use]
+    pub fn of(measured: &[f64], base: &[f64]) -> Option<Self> {
+        let pairs = measured.iter().zip(base).filter(|(a, b)| **a > 0.0 && **b > 0.0);
+        let logarithms: Vec<f64> = pairs.map(|(a, b)| (a / b).ln()).collect();
+        let first = *logarithms.first()?;
+        let everything = Interval { low: f64::NEG_INFINITY, center: first, high: f64::INFINITY };
+        let interval = mean_interval(&logarithms, CONFIDENCE).unwrap_or(everything);
+        Some(Self { interval: interval.map(f64::exp), pairs: logarithms.len() })
+    }
+
+    /// Whether the pairs tell the two apart: the interval does not cover 1.
+    #[must_use]
+    pub fn is_distinct(&self) -> bool {
+        !self.interval.covers(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dice::Dice;
+
+    #[test]
+    fn what_hurts_both_of_a_pair_drops_out() {
+        let mut dice = Dice::new(2);
+        let base: Vec<f64> = (0..20).map(|_| 100.0 * (1.0 + 5.0 * dice.unit())).collect();
+        let measured: Vec<f64> = base.iter().map(|b| b * 1.1).collect();
+        let ratio = Ratio::of(&measured, &base).unwrap();
+        assert!((ratio.interval.center - 1.1).abs() < 1e-9);
+        assert!(ratio.interval.spread() < 1e-9 && ratio.is_distinct());
+    }
+
+    #[test]
+    fn one_pair_proves_nothing() {
+        let ratio = Ratio::of(&[3.0], &[1.0]).unwrap();
+        assert_eq!((ratio.interval.low, ratio.interval.high), (0.0, f64::INFINITY));
+        assert!(!ratio.is_distinct());
+        assert_eq!(Ratio::of(&[], &[1.0]), None);
+        assert_eq!(Ratio::of(&[0.0], &[1.0]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_other_way_round_it_is_the_inverse(
+            pairs in prop::collection::vec((0.1..10.0_f64, 0.1..10.0_f64), 2..20),
+        ) {
+            let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+            let (forth, back) = (Ratio::of(&a, &b).unwrap(), Ratio::of(&b, &a).unwrap());
+            prop_assert!((forth.interval.center * back.interval.center - 1.0).abs() < 1e-9);
+            prop_assert!((forth.interval.low * back.interval.high - 1.0).abs() < 1e-6);
+            prop_assert_eq!(forth.is_distinct(), back.is_distinct());
+        }
+    }
+}

@@ -33,3 +33,30 @@ pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
         (None, None) => unreachable!("the work was taken, so there is an outcome"),
     }
 }
+
+/// For tests: who has said that it may sleep.
+#[cfg(test)]
+pub(crate) mod watch {
+    use std::collections::HashMap;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+    use std::thread::ThreadId;
+
+    static SLEEPS: Mutex<Option<HashMap<ThreadId, usize>>> = Mutex::new(None);
+
+    /// Counts from now on.
+    pub(crate) fn install() {
+        super::install_blocking_hook(|work| {
+            *sleeps().get_or_insert_default().entry(std::thread::current().id()).or_default() += 1;
+            work();
+        });
+    }
+
+    /// How often a thread has said so.
+    pub(crate) fn sleeps_of(thread: ThreadId) -> usize {
+        sleeps().as_ref().and_then(|sleeps| sleeps.get(&thread).copied()).unwrap_or_default()
+    }
+
+    fn sleeps() -> MutexGuard<'static, Option<HashMap<ThreadId, usize>>> {
+        SLEEPS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -14,6 +14,7 @@ mod blocking;
 pub mod conformance;
 mod memory;
 mod passthrough;
+pub mod range_lock;
 mod sys;
 
 pub use blocking::{BlockingHook, blocking, install_blocking_hook};

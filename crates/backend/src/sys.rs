@@ -255,6 +255,26 @@ pub(crate) fn clone_range(
     checked(libc::c_long::from(result))
 }
 
+/// Takes or gives back (`F_UNLCK`) a lock on a stretch of a file for this open file description.
+pub(crate) fn lock_range(
+    file: BorrowedFd<'_>,
+    kind: libc::c_int,
+    (offset, length): (i64, i64),
+    wait: bool,
+) -> Result<()> {
+    let command = if wait { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
+    let lock = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: offset,
+        l_len: length,
+        l_pid: 0,
+    };
+    // SAFETY: the structure is the one these commands take and lives over the call.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const lock) };
+    checked(libc::c_long::from(result))
+}
+
 fn checked(result: libc::c_long) -> Result<()> {
     if result < 0 { Err(last_error()) } else { Ok(()) }
 }

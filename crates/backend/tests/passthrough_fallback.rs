@@ -5,7 +5,8 @@
 mod common;
 
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use comity_vfs::{Fs, Result, Status};
 use common::{caller, list, mode, name, open, read, root, serve, set_mode};
@@ -22,16 +23,23 @@ fn as_nobody(test: &str, work: fn()) {
     let folder = tempfile::tempdir().unwrap();
     set_mode(folder.path(), 0o777);
     let program = folder.path().join("test");
+    // A child that another test starts meanwhile would hold the copy open for writing: busy.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     set_mode(&program, 0o755);
-    let output = Command::new(program)
+    let child = Command::new(program)
         .args(["--exact", test, "--nocapture"])
         .current_dir("/")
         .env(CHILD, folder.path())
         .uid(NOBODY)
         .gid(NOBODY)
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
+    drop(alone);
+    let output = child.wait_with_output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");

@@ -346,9 +346,10 @@ fn a_commit_makes_files_and_directories_stable() {
     let served = serve();
     let file = served.create(&root(), "file", 0o644).unwrap();
     served.fs.write(&root(), &file.handle, 0, b"data").unwrap();
-    assert_eq!(served.fs.commit(&file.handle).unwrap().size, 4);
+    assert_eq!(served.fs.commit(&file.handle).unwrap().unwrap().size, 4);
     let top = served.root();
-    assert_eq!(served.fs.commit(&top).unwrap().file_type, FileType::Directory);
+    let attr = served.fs.commit(&top).unwrap().unwrap();
+    assert_eq!(attr.file_type, FileType::Directory);
     let set = SetAttr::default();
     let link = served.fs.symlink(&root(), &top, name(b"link"), b"x", &set).unwrap();
     served.fs.commit(&link.value.handle).unwrap();

@@ -15,10 +15,11 @@ impl Barrier {
         Self { fs, first, second }
     }
 
-    /// Waits until all that was done to the objects before is on stable storage.
+    /// Waits until all that was done to the objects before is on stable storage. One that somebody
+    /// else has removed meanwhile is no failure: what was done is done, and its end is stable too.
     ///
     /// # Errors
-    /// [`comity_vfs::Status`] if the medium failed: nothing may be promised then.
+    /// [`comity_vfs::Status`] if the medium failed or is not there: nothing may be promised then.
     pub fn wait(&self) -> Result<()> {
         self.fs.commit(&self.first)?;
         if let Some(second) = &self.second {

@@ -110,12 +110,16 @@ pub trait Fs: Send + Sync {
 
     /// Puts on stable storage all that was written to `node` (data, length) or done in it (entries
     /// of a directory) through this file system before the call. Calls that wait together share one
-    /// barrier. After a failed barrier every later one on the same object fails too: what it should
-    /// have held may be lost.
+    /// barrier. After a failed barrier later ones on the same object fail too, for want of space
+    /// until those concerned have heard of it: what it should have held may be lost.
+    ///
+    /// Gives no attributes if the object has lost its last name meanwhile; that too, and what was
+    /// done before, is stable then.
     ///
     /// # Errors
-    /// [`Status::Io`] and the like if the medium failed: nothing may be promised then.
-    fn commit(&self, node: &Handle) -> Result<Attr<Disk>>;
+    /// [`Status::Io`] and the like if the medium failed, [`Status::Stale`] if its file system is
+    /// not there: nothing may be promised then.
+    fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>>;
 
     /// Makes a regular file, or finds it where `how` allows.
     ///

@@ -12,6 +12,7 @@ super::topic! { "data"
         an_empty_read, a_megabyte_at_odd_offsets, offsets_around_four_gigabytes,
         the_largest_offsets, a_write_at_the_largest_offset_is_fbig, a_directory_has_no_data,
         a_write_changes_the_mtime, commit_tells_the_attributes, commit_works_on_directories,
+        what_was_done_to_something_that_is_gone_is_stable_too,
         statfs_is_sane, a_hole_takes_little_space, a_write_tells_the_new_size,
         a_read_tells_the_attributes, overlapping_writes_leave_the_last;
 }
@@ -146,15 +147,21 @@ fn a_write_changes_the_mtime(f: &Fixture<'_>) -> Check {
 
 fn commit_tells_the_attributes(f: &Fixture<'_>) -> Check {
     let file = f.filled("a", b"abc")?;
-    let attr = f.fs.commit(&file)?;
-    same((attr.size, attr.fileid), (3, f.attr(&file)?.fileid))?;
+    let told = f.fs.commit(&file)?.map(|attr| (attr.size, attr.fileid));
+    same(told, Some((3, f.attr(&file)?.fileid)))
+}
+
+fn what_was_done_to_something_that_is_gone_is_stable_too(f: &Fixture<'_>) -> Check {
+    let (file, dir) = (f.filled("a", b"abc")?, f.dir("d")?);
     f.remove("a")?;
-    fails(f.fs.commit(&file), &[Status::Stale])
+    f.rmdir("d")?;
+    ensure(f.fs.commit(&file)?.is_none(), "a file is gone")?;
+    ensure(f.fs.commit(&dir)?.is_none(), "a directory is gone")
 }
 
 fn commit_works_on_directories(f: &Fixture<'_>) -> Check {
     f.file("a")?;
-    same(f.fs.commit(&f.top)?.fileid, f.attr(&f.top)?.fileid)
+    same(f.fs.commit(&f.top)?.map(|attr| attr.fileid), Some(f.attr(&f.top)?.fileid))
 }
 
 fn statfs_is_sane(f: &Fixture<'_>) -> Check {

@@ -27,7 +27,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Gid, Handle,
     Listed, Listing, Made, Mode, Name, Node, Properties, Read, ReadInto, Result, Seek, SetAttr,
-    Space, Special, Target, Time, Uid, Written, XattrMode,
+    Space, Special, Status, Target, Time, Uid, Written, XattrMode,
 };
 
 use self::directory::Directory;
@@ -39,7 +39,7 @@ use self::table::Table;
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryOptions {
     /// Most bytes of data, names, targets and extended attributes together; then
-    /// [`Status::NoSpc`](comity_vfs::Status::NoSpc).
+    /// [`Status::NoSpc`].
     pub bytes_max: u64,
     /// Most objects; then [`Status::NoSpc`](comity_vfs::Status::NoSpc).
     pub nodes_max: u64,
@@ -190,8 +190,11 @@ impl Fs for Memory {
     }
 
     /// Nothing here outlives the process, so everything is as stable as it will ever be.
-    fn commit(&self, node: &Handle) -> Result<Attr<Disk>> {
-        attributes::getattr(self, node)
+    fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        match attributes::getattr(self, node) {
+            Err(Status::Stale) => Ok(None),
+            outcome => outcome.map(Some),
+        }
     }
 
     fn create(

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use comity_vfs::{Result, Status};
+use comity_vfs::Result;
 
 /// Which changes of one object are on stable storage, and the barrier that callers share.
 #[derive(Debug, Default)]
@@ -10,6 +10,8 @@ pub(super) struct Barrier {
     changes: AtomicU64,
     /// Whether attributes are among those that are not yet stable.
     attributes: AtomicBool,
+    /// Whether data was written since the last barrier began.
+    written: AtomicBool,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -19,7 +21,6 @@ struct State {
     /// Changes known to be stable. None at first: an earlier node of the object may have had some.
     stable: Option<u64>,
     running: bool,
-    failed: Option<Status>,
 }
 
 /// What a barrier has to cover.
@@ -48,6 +49,19 @@ impl Barrier {
         self.changed();
     }
 
+    /// Counts finished work on a file's data.
+    pub(super) fn written(&self) {
+        self.changed();
+        if !self.written.load(Ordering::Relaxed) {
+            self.written.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether data was written that no barrier has covered.
+    pub(super) fn is_written(&self) -> bool {
+        self.written.load(Ordering::Acquire)
+    }
+
     /// Takes all that has happened so far as stable: the object is new and its directory's barrier
     /// covers it.
     pub(super) fn is_covered(&self) {
@@ -55,17 +69,15 @@ impl Barrier {
     }
 
     /// Returns when all changes finished before the call are stable. Calls that wait while `sync`
-    /// runs for another share the next run.
+    /// runs for another share the next run. It is for `sync` to remember that it failed: it is
+    /// asked again for each call that waits.
     ///
     /// # Errors
-    /// What `sync` said, now and for every later call.
+    /// What `sync` said.
     pub(super) fn wait(&self, sync: impl Fn(Extent) -> Result<()>) -> Result<()> {
         let wanted = self.changes.load(Ordering::Acquire);
         let mut state = self.lock();
         loop {
-            if let Some(failure) = state.failed {
-                return Err(failure);
-            }
             if state.stable.is_some_and(|stable| stable >= wanted) {
                 return Ok(());
             }
@@ -75,23 +87,26 @@ impl Barrier {
             }
             state.running = true;
             drop(state);
-            self.run(&sync);
+            self.run(&sync)?;
             state = self.lock();
         }
     }
 
-    fn run(&self, sync: &impl Fn(Extent) -> Result<()>) {
+    fn run(&self, sync: &impl Fn(Extent) -> Result<()>) -> Result<()> {
         let ended = RunGuard(self);
         let covered = self.changes.load(Ordering::Acquire);
         let attributes = self.attributes.swap(false, Ordering::AcqRel);
+        // Whoever wrote while it ran may not find it covered.
+        self.written.store(false, Ordering::Release);
         let outcome = sync(if attributes { Extent::All } else { Extent::Data });
-        let mut state = self.lock();
-        match outcome {
-            Ok(()) => state.stable = Some(state.stable.map_or(covered, |old| old.max(covered))),
-            Err(failure) => state.failed = Some(failure),
+        if outcome.is_ok() {
+            let mut state = self.lock();
+            state.stable = Some(state.stable.map_or(covered, |old| old.max(covered)));
+        } else if attributes {
+            self.attributes.store(true, Ordering::Release);
         }
-        drop(state);
         drop(ended);
+        outcome
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -113,6 +128,8 @@ impl Drop for RunGuard<'_> {
 mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::time::Duration;
+
+    use comity_vfs::Status;
 
     use super::*;
 
@@ -147,11 +164,35 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_barrier_fails_for_ever() {
-        let barrier = Barrier::default();
-        barrier.changed();
+    fn a_failed_barrier_covers_nothing() {
+        let (barrier, runs) = (Barrier::default(), AtomicUsize::new(0));
+        barrier.changed_attributes();
         assert_eq!(barrier.wait(|_| Err(Status::Io)), Err(Status::Io));
-        assert_eq!(barrier.wait(|_| Ok(())), Err(Status::Io));
+        let sync = |extent| {
+            assert_eq!(extent, Extent::All);
+            runs.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        };
+        barrier.wait(sync).unwrap();
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn what_is_written_is_known_until_a_barrier() {
+        let barrier = Barrier::default();
+        barrier.changed_attributes();
+        assert!(!barrier.is_written());
+        barrier.written();
+        assert!(barrier.is_written());
+        barrier.wait(|_| Ok(())).unwrap();
+        assert!(!barrier.is_written());
+        let while_it_runs = |_| {
+            barrier.written();
+            Ok(())
+        };
+        barrier.changed();
+        barrier.wait(while_it_runs).unwrap();
+        assert!(barrier.is_written());
     }
 
     #[test]

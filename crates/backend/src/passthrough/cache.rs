@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::Handle;
 
-use super::limits::CACHE_SHARDS;
-use super::node::Node;
+use super::limits::{CACHE_SHARDS, COMMITS_AT_ONCE};
+use super::node::{Ledger, Node};
 
 /// The objects in use, bounded by their descriptors.
 ///
@@ -15,7 +15,7 @@ use super::node::Node;
 #[derive(Debug)]
 pub(super) struct Cache {
     shards: Box<[Mutex<Shard>]>,
-    descriptors: Arc<AtomicUsize>,
+    ledger: Arc<Ledger>,
     descriptors_max: usize,
     /// Which shard gives way next.
     turn: AtomicUsize,
@@ -42,15 +42,19 @@ impl Cache {
     pub(super) fn new(descriptors_max: usize) -> Self {
         Self {
             shards: (0..CACHE_SHARDS).map(|_| Mutex::default()).collect(),
-            descriptors: Arc::default(),
+            ledger: Arc::default(),
             descriptors_max,
             turn: AtomicUsize::new(0),
         }
     }
 
-    /// Counts the descriptors of the nodes, held ones that were evicted among them.
-    pub(super) fn descriptors(&self) -> &Arc<AtomicUsize> {
-        &self.descriptors
+    /// What its nodes are entered in.
+    pub(super) fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    fn descriptors(&self) -> usize {
+        self.ledger.descriptors.load(Ordering::Relaxed)
     }
 
     /// The node of a handle, if it is in use.
@@ -98,7 +102,7 @@ impl Cache {
 
     /// Evicts until the bound is kept, as far as nodes are not held.
     pub(super) fn make_room(&self) {
-        let excess = self.descriptors.load(Ordering::Relaxed).saturating_sub(self.descriptors_max);
+        let excess = self.descriptors().saturating_sub(self.descriptors_max);
         if excess > 0 {
             self.relieve(excess);
         }
@@ -106,21 +110,39 @@ impl Cache {
 
     /// Evicts nodes until `wanted` descriptors have been given back; tells whether any was.
     pub(super) fn relieve(&self, wanted: usize) -> bool {
-        let before = self.descriptors.load(Ordering::Relaxed);
+        let before = self.descriptors();
         let target = before.saturating_sub(wanted);
+        self.evict(target);
+        if self.descriptors() > target && self.commit_some() {
+            self.evict(target);
+        }
+        self.descriptors() < before
+    }
+
+    /// Evicts until so many descriptors are left, as far as nodes may go.
+    fn evict(&self, target: usize) {
         for _ in 0..self.shards.len() {
-            if self.descriptors.load(Ordering::Relaxed) <= target {
+            if self.descriptors() <= target {
                 break;
             }
             // The next to give way is another shard, also in the next call: or else one would lose
             // all it has, what is in use among it.
             let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-            while self.descriptors.load(Ordering::Relaxed) > target {
+            while self.descriptors() > target {
                 let Some(evicted) = lock(&self.shards[turn]).evict() else { break };
                 drop(evicted);
             }
         }
-        self.descriptors.load(Ordering::Relaxed) < before
+    }
+
+    /// Asks barriers for some nodes that may not go without; tells whether there were any.
+    fn commit_some(&self) -> bool {
+        let turn = self.turn.load(Ordering::Relaxed);
+        let shards = (0..self.shards.len()).map(|at| (turn + at) % self.shards.len());
+        let written = shards.flat_map(|shard| lock(&self.shards[shard]).written());
+        let some: Vec<_> = written.take(COMMITS_AT_ONCE).collect();
+        some.iter().for_each(|node| node.commit_written());
+        !some.is_empty()
     }
 
     fn shard(&self, handle: &Handle) -> MutexGuard<'_, Shard> {
@@ -132,14 +154,24 @@ impl Cache {
 }
 
 impl Shard {
-    /// Takes out the first node in the queue that was not used lately and that nobody holds.
+    /// Nodes that nobody holds and that may not go before a barrier.
+    fn written(&self) -> Vec<Arc<Node>> {
+        let slots = self.nodes.values();
+        let written =
+            |slot: &&Slot| Arc::strong_count(&slot.node) == 1 && slot.node.barrier.is_written();
+        slots.filter(written).map(|slot| Arc::clone(&slot.node)).collect()
+    }
+
+    /// Takes out the first node in the queue that was not used lately, that nobody holds and of
+    /// which all data is stable.
     fn evict(&mut self) -> Option<Slot> {
         for _ in 0..2 * self.queue.len() {
             let (handle, serial) = self.queue.pop_front()?;
             let Some(slot) = self.nodes.get(&handle).filter(|slot| slot.serial == serial) else {
                 continue;
             };
-            if slot.used.swap(false, Ordering::Relaxed) || Arc::strong_count(&slot.node) > 1 {
+            let kept = Arc::strong_count(&slot.node) > 1 || slot.node.barrier.is_written();
+            if slot.used.swap(false, Ordering::Relaxed) || kept {
                 self.queue.push_back((handle, serial));
                 continue;
             }
@@ -186,5 +218,61 @@ impl Hasher for HandleHasher {
 
     fn finish(&self) -> u64 {
         self.0 ^ (self.0 >> 29)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Instant;
+
+    use comity_vfs::FileType;
+
+    use super::super::node::Use;
+    use super::super::volume::Volume;
+    use super::*;
+
+    /// A node of the folder that counts as a file; its barrier fails, since a device has none.
+    fn insert(cache: &Cache, volume: &Arc<Volume>, number: u8) -> Handle {
+        let handle = Handle::new(&[0, 0, 0, 1, 0, 0, number]).unwrap();
+        let object = File::open("/dev/null").unwrap();
+        let node = Node::new(handle, Arc::clone(volume), object, FileType::Regular, cache.ledger());
+        let node = cache.insert(node);
+        node.keep_data(Use::Write, File::open("/dev/null").unwrap());
+        handle
+    }
+
+    #[test]
+    fn what_was_written_is_put_on_stable_storage_before_it_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume = Arc::new(Volume::open(folder.path()).unwrap());
+        let cache = Cache::new(16);
+        let (written, clean) = (insert(&cache, &volume, 1), insert(&cache, &volume, 2));
+        cache.get(&written).unwrap().barrier.written();
+        let failure = |handle| cache.ledger().failures.of(handle, Instant::now());
+        assert!(cache.relieve(2));
+        assert!(cache.get(&clean).is_none() && cache.get(&written).is_some());
+        assert!(failure(&written).is_ok());
+        assert!(cache.relieve(2));
+        assert!(cache.get(&written).is_none());
+        assert!(failure(&written).is_err(), "the failure is remembered");
+        assert!(failure(&clean).is_ok());
+    }
+
+    #[test]
+    fn shards_give_way_in_turn_and_what_is_held_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume = Arc::new(Volume::open(folder.path()).unwrap());
+        let cache = Cache::new(1_000);
+        let handles: Vec<_> = (0..200).map(|number| insert(&cache, &volume, number)).collect();
+        let held = cache.get(&handles[0]).unwrap();
+        assert!(cache.relieve(40));
+        assert_eq!(cache.descriptors(), 360);
+        let lengths = || cache.shards.iter().map(|shard| lock(shard).nodes.len());
+        let (before, full) = (lengths().collect::<Vec<_>>(), 200 / CACHE_SHARDS);
+        assert!(cache.relieve(usize::MAX));
+        assert!(cache.get(&handles[0]).is_some_and(|node| Arc::ptr_eq(&node, &held)));
+        assert_eq!(lengths().sum::<usize>(), 1, "{before:?} of {full}");
+        assert!(!cache.relieve(1), "there is nothing more to give");
     }
 }

@@ -1,7 +1,6 @@
-use std::collections::HashMap;
 use std::fs::File;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Instant;
 
 use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status};
 use rustix::fs::{fdatasync, fsync, syncfs};
@@ -11,59 +10,69 @@ use super::Passthrough;
 use super::attr::attr;
 use super::barrier::Extent;
 use super::errno::status;
-use super::limits::FAILURES_MAX;
 use super::node::{Node, Use};
+use super::volume::{Volume, volume_id};
 use crate::blocking::blocking;
-
-/// Objects whose barrier has failed: they outlive the node, since nobody else remembers. What a
-/// kernel could not write it forgets, and tells once.
-#[derive(Debug, Default)]
-pub(super) struct Failures {
-    count: AtomicUsize,
-    table: Mutex<HashMap<Handle, Status>>,
-}
-
-impl Failures {
-    fn of(&self, handle: &Handle) -> Result<()> {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return Ok(());
-        }
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.get(handle).map_or(Ok(()), |failure| Err(*failure))
-    }
-
-    fn keep(&self, handle: &Handle, failure: Status) {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        if table.len() < FAILURES_MAX {
-            table.insert(*handle, failure);
-        }
-        self.count.store(table.len(), Ordering::Release);
-    }
-}
 
 impl Passthrough {
     /// See [`comity_vfs::Fs::commit`].
-    pub(super) fn commit(&self, node: &Handle) -> Result<Attr<Disk>> {
-        let node = self.node(node)?;
-        self.failures.of(&node.handle)?;
-        let file = self.data_for_sync(&node)?;
-        node.barrier.wait(|extent| {
-            sync(&node, file.as_deref(), extent).inspect_err(|failure| {
-                tracing::error!(%failure, handle = ?node.handle, MAY_BE_LOST);
-                self.failures.keep(&node.handle, *failure);
-            })
-        })?;
+    pub(super) fn commit(&self, handle: &Handle) -> Result<Option<Attr<Disk>>> {
+        let volume = self.volume(volume_id(handle)?)?;
+        let node = match self.node(handle) {
+            Err(Status::Stale) => return self.commit_volume(&volume, handle),
+            node => node?,
+        };
+        let file = match self.data_for_sync(&node) {
+            Err(Status::Stale) => return self.commit_volume(&volume, handle),
+            file => file?,
+        };
+        node.commit(file.as_deref())?;
         node.end_writing();
-        let stat = self.stat(&node)?;
-        Ok(attr(&node.volume, &stat))
+        match self.stat(&node) {
+            Err(Status::Stale) => self.commit_volume(&volume, handle),
+            stat => stat.map(|stat| Some(attr(&node.volume, &stat))),
+        }
     }
 
-    /// What a barrier is asked for by. It needs no right to write, so that an immutable file and a
+    /// The object is gone. What was done to it before is stable when its end is, which somebody
+    /// else may have made and not waited for.
+    fn commit_volume(&self, volume: &Volume, handle: &Handle) -> Result<Option<Attr<Disk>>> {
+        self.nodes.ledger().failures.of(handle, Instant::now())?;
+        blocking(|| retry_on_intr(|| syncfs(volume.mount()))).map_err(status)?;
+        Ok(None)
+    }
+
+    /// What a barrier is asked for by: what was written with, if that is open, since it has seen
+    /// every failure. Otherwise it needs no right to write, so that an immutable file and a
     /// directory have one too; links and devices have none.
     fn data_for_sync(&self, node: &Node) -> Result<Option<Arc<File>>> {
-        match node.kind {
-            FileType::Regular | FileType::Directory => self.data(node, Use::Read).map(Some),
+        match (node.kind, node.data(Use::Write)) {
+            (FileType::Regular, Some(file)) => Ok(Some(file)),
+            (FileType::Regular | FileType::Directory, _) => self.data(node, Use::Read).map(Some),
             _ => Ok(None),
+        }
+    }
+}
+
+impl Node {
+    /// Puts on stable storage what was done to it.
+    fn commit(&self, file: Option<&File>) -> Result<()> {
+        self.barrier.wait(|extent| {
+            let failures = &self.ledger.failures;
+            failures.of(&self.handle, Instant::now())?;
+            sync(self, file, extent).inspect_err(|failure| {
+                tracing::error!(%failure, handle = ?self.handle, MAY_BE_LOST);
+                failures.keep(&self.handle, *failure, Instant::now());
+            })
+        })
+    }
+
+    /// The same before it is forgotten, if data was written to it that nobody has asked a barrier
+    /// for: the kernel tells a failure to those that have the file open, or to the next to open it
+    /// if it is still in memory then. A failure is told with the next barrier.
+    pub(super) fn commit_written(&self) {
+        if let Some(file) = self.data(Use::Write) {
+            let _ = self.commit(Some(&file));
         }
     }
 }

@@ -59,7 +59,7 @@ impl Passthrough {
         let file = self.data(&node, Use::Write)?;
         self.identity.caller(cred)?;
         let written = retry_on_intr(|| pwrite(&*file, data, offset)).map_err(status);
-        node.barrier.changed();
+        node.barrier.written();
         let before = writing.is_alone().then(|| attr(&node.volume, &stat));
         let change = self.since(&node, before);
         Ok(Written { value: written? as u32, change })

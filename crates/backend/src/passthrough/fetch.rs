@@ -62,7 +62,7 @@ impl Passthrough {
         let stat = fstat(&object).map_err(status)?;
         let kind = file_type(stat.st_mode);
         let file = File::from(object);
-        let node = Node::new(handle, Arc::clone(volume), file, kind, self.nodes.descriptors());
+        let node = Node::new(handle, Arc::clone(volume), file, kind, self.nodes.ledger());
         Ok((self.nodes.insert(node), stat))
     }
 
@@ -127,7 +127,8 @@ impl Passthrough {
         Ok(())
     }
 
-    fn volume(&self, id: u32) -> Result<Arc<Volume>> {
+    /// The volume of that number.
+    pub(super) fn volume(&self, id: u32) -> Result<Arc<Volume>> {
         if let Some(volume) = self.volumes.get(id) {
             return Ok(volume);
         }
@@ -173,4 +174,53 @@ fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<OwnedFd, Err
 /// The link under which the kernel shows a descriptor of this process.
 pub(super) fn link_of(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::super::PassthroughOptions;
+    use super::*;
+
+    /// What is there after a call that fails `failures` times with `errno`, and how often it was
+    /// made.
+    fn after(served: &Passthrough, failures: u32, errno: Errno) -> (Result<()>, u32) {
+        let calls = Cell::new(0);
+        let outcome = served.with_descriptors(|| {
+            calls.set(calls.get() + 1);
+            if calls.get() <= failures { Err(errno) } else { Ok(()) }
+        });
+        (outcome, calls.get())
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let served = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
+        assert_eq!(after(&served, 1, Errno::NOMEM), (Ok(()), 2));
+        assert_eq!(after(&served, 2, Errno::INTR), (Ok(()), 3));
+        assert_eq!(after(&served, 9, Errno::NOMEM), (Err(Status::Delay), 3));
+        assert_eq!(after(&served, 1, Errno::ACCESS), (Err(Status::Acces), 1));
+    }
+
+    #[test]
+    fn a_process_without_descriptors_gives_cached_ones_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let served = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
+        assert_eq!(after(&served, 1, Errno::MFILE), (Err(Status::Delay), 1), "nothing to give");
+        for number in 0..100 {
+            let file = File::create(folder.path().join(number.to_string())).unwrap();
+            let name = std::ffi::CString::new(number.to_string()).unwrap();
+            let top = Arc::clone(served.volumes.top());
+            let handle = top.name(top.top.as_fd(), &name).unwrap();
+            served.adopt(&top, handle, file.into()).unwrap();
+        }
+        let held = || served.nodes.ledger().descriptors.load(std::sync::atomic::Ordering::Relaxed);
+        let before = held();
+        assert_eq!(after(&served, 1, Errno::MFILE), (Ok(()), 2));
+        assert_eq!(held(), before - DESCRIPTORS_RELIEF);
+        assert_eq!(after(&served, 9, Errno::NFILE), (Err(Status::Delay), 2));
+        assert_eq!(held(), 0);
+    }
 }

@@ -80,7 +80,7 @@ impl Fs for Passthrough {
         Passthrough::write(self, cred, node, offset, data)
     }
 
-    fn commit(&self, node: &Handle) -> Result<Attr<Disk>> {
+    fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         Passthrough::commit(self, node)
     }
 

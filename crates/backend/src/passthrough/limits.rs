@@ -29,6 +29,10 @@ pub(super) const WRITER_TURNS: u32 = 3;
 /// Shards of the descriptor cache: enough that two workers rarely meet at one.
 pub(super) const CACHE_SHARDS: usize = 64;
 
+/// Files whose data is put on stable storage at once when the cache is full of such: about a tenth
+/// of a second on a spinning disk.
+pub(super) const COMMITS_AT_ONCE: usize = 8;
+
 /// Callers whose rights a node remembers: a file is rarely used by more at a time.
 pub(super) const VERDICTS_PER_NODE: usize = 4;
 
@@ -42,6 +46,11 @@ pub(super) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
 
 /// Objects whose failed barrier is remembered. A disk that fails for more of them fails for all.
 pub(super) const FAILURES_MAX: usize = 4_096;
+
+/// How long a barrier that failed for want of space is remembered. Whoever has written before will
+/// commit within that time, and hear of it (Linux: dirty pages are written after 30 s); who frees
+/// space and writes again is not to wait for a restart.
+pub(super) const SPACE_FAILURE: Duration = Duration::from_secs(90);
 
 /// Open listings kept for their next call, each with a descriptor and a buffer.
 pub(super) const CURSORS_MAX: usize = 64;
@@ -74,5 +83,5 @@ pub(super) const SEARCH_SHARE: u32 = 10;
 /// How often at most the table of mounts is looked at.
 pub(super) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Length from which cutting a file may take long: freeing its blocks reads their index.
+/// Length from which cutting or removing a file may take long: freeing its blocks reads their index.
 pub(super) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;

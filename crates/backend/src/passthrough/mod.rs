@@ -15,6 +15,7 @@ mod create;
 mod cursor;
 mod data;
 mod errno;
+mod failures;
 mod fetch;
 mod fs;
 mod identity;
@@ -58,7 +59,6 @@ pub struct Passthrough {
     nodes: cache::Cache,
     cursors: cursor::Cursors,
     snapshots: snapshot::Snapshots,
-    failures: commit::Failures,
     places: places::Places,
 }
 

@@ -9,6 +9,7 @@ use rustix::fs::{Stat, fstat};
 
 use super::barrier::Barrier;
 use super::errno::status;
+use super::failures::Failures;
 use super::limits::{WRITER_TURN, WRITER_TURNS};
 use super::verdict::Verdicts;
 use super::volume::Volume;
@@ -36,8 +37,17 @@ pub(super) struct Node {
     changing: Mutex<()>,
     writes_begun: AtomicU64,
     writes_ended: AtomicU64,
-    descriptors: Arc<AtomicUsize>,
+    pub(super) ledger: Arc<Ledger>,
     opened: AtomicUsize,
+}
+
+/// What all nodes of a file system are entered in, those evicted and still held among them.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// Descriptors open.
+    pub(super) descriptors: AtomicUsize,
+    /// Barriers that failed.
+    pub(super) failures: Failures,
 }
 
 /// Which data descriptor is wanted.
@@ -54,9 +64,9 @@ impl Node {
         volume: Arc<Volume>,
         object: File,
         kind: FileType,
-        descriptors: &Arc<AtomicUsize>,
+        ledger: &Arc<Ledger>,
     ) -> Self {
-        descriptors.fetch_add(1, Ordering::Relaxed);
+        ledger.descriptors.fetch_add(1, Ordering::Relaxed);
         Self {
             handle,
             volume,
@@ -70,7 +80,7 @@ impl Node {
             changing: Mutex::default(),
             writes_begun: AtomicU64::new(0),
             writes_ended: AtomicU64::new(0),
-            descriptors: Arc::clone(descriptors),
+            ledger: Arc::clone(ledger),
             opened: AtomicUsize::new(1),
         }
     }
@@ -122,9 +132,10 @@ impl Node {
     /// quick turns keeps it.
     pub(super) fn end_writing(&self) {
         let mut writer = self.writer();
-        if writer.opened <= WRITER_TURNS && writer.file.take().is_some() {
+        let done = writer.opened <= WRITER_TURNS && !self.barrier.is_written();
+        if done && writer.file.take().is_some() {
             self.opened.fetch_sub(1, Ordering::Relaxed);
-            self.descriptors.fetch_sub(1, Ordering::Relaxed);
+            self.ledger.descriptors.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -133,7 +144,7 @@ impl Node {
     }
 
     fn count_opened(&self) {
-        self.descriptors.fetch_add(1, Ordering::Relaxed);
+        self.ledger.descriptors.fetch_add(1, Ordering::Relaxed);
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -178,7 +189,7 @@ impl Writer {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.descriptors.fetch_sub(*self.opened.get_mut(), Ordering::Relaxed);
+        self.ledger.descriptors.fetch_sub(*self.opened.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -204,36 +215,27 @@ impl Drop for Writing<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
-    use crate::install_blocking_hook;
-
-    static SAID_SO: AtomicBool = AtomicBool::new(false);
-
-    fn hook(work: &mut dyn FnMut()) {
-        SAID_SO.store(true, Ordering::SeqCst);
-        work();
-    }
+    use crate::blocking::watch;
 
     #[test]
     fn who_waits_for_a_long_change_says_so() {
-        install_blocking_hook(hook);
+        watch::install();
         let folder = tempfile::tempdir().unwrap();
         let volume = Arc::new(Volume::open(folder.path()).unwrap());
         let (handle, object) = (volume.root, File::open(folder.path()).unwrap());
         let node = Node::new(handle, volume, object, FileType::Directory, &Arc::default());
         let held = node.hold();
-        SAID_SO.store(false, Ordering::SeqCst);
-        std::thread::scope(|scope| {
+        let said_so = std::thread::scope(|scope| {
             let waiting = scope.spawn(|| drop(node.hold_patiently()));
+            let thread = waiting.thread().id();
             let deadline = Instant::now() + std::time::Duration::from_secs(10);
-            while !SAID_SO.load(Ordering::SeqCst) && Instant::now() < deadline {
+            while watch::sleeps_of(thread) == 0 && Instant::now() < deadline {
                 std::thread::yield_now();
             }
             drop(held);
-            waiting.join().unwrap();
+            watch::sleeps_of(thread)
         });
-        assert!(SAID_SO.load(Ordering::SeqCst));
+        assert_eq!(said_so, 1);
     }
 }

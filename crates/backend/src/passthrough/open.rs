@@ -70,7 +70,6 @@ impl Passthrough {
             nodes: Cache::new(descriptors_max.max(DESCRIPTORS_LEAST)),
             cursors: Default::default(),
             snapshots: Default::default(),
-            failures: Default::default(),
             places: Places::new(searched || options.cross_mounts),
         };
         for shortcoming in opened.capabilities().shortcomings() {

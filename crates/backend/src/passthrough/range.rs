@@ -79,6 +79,7 @@ impl Passthrough {
         let outcome =
             blocking(|| retry_on_intr(|| fallocate(&*file, how, offset, length))).map_err(status);
         node.barrier.changed_attributes();
+        node.barrier.written();
         let before = writing.is_alone().then(|| attr(&node.volume, &stat));
         let change = self.since(&node, before);
         outcome.map(|()| change)
@@ -109,6 +110,7 @@ impl Passthrough {
         let ends = ((files.0.as_fd(), source.1), (files.1.as_fd(), target.1));
         let copied = blocking(|| copy_now(ends.0, ends.1, present));
         to.barrier.changed_attributes();
+        to.barrier.written();
         let before = writing.is_alone().then(|| attr(&to.volume, &stat));
         let change = self.since(&to, before);
         Ok(Changed { value: copied?, change })

@@ -3,13 +3,15 @@ use std::ffi::CStr;
 use std::sync::{Arc, MutexGuard};
 
 use comity_vfs::{Change, Cred, Disk, Handle, Name, Result, Status};
-use rustix::fs::{AtFlags, renameat, unlinkat};
+use rustix::fs::{AtFlags, renameat, statat, unlinkat};
 
 use super::Passthrough;
 use super::attr::attr;
 use super::errno::status;
+use super::limits::TRUNCATE_BYTES_SLOW;
 use super::name::ZeroName;
 use super::node::Node;
+use crate::blocking::{blocking, is_hooked};
 
 impl Passthrough {
     /// See [`comity_vfs::Fs::remove`].
@@ -47,7 +49,8 @@ impl Passthrough {
         let held = hold_both(&from, &to);
         let before = (self.stat(&from)?, self.stat(&to)?);
         self.identity.caller(cred)?;
-        self.replace((&from, names.0.as_c_str()), (&to, names.1.as_c_str()))?;
+        let (source, target) = ((&*from, names.0.as_c_str()), (&*to, names.1.as_c_str()));
+        patiently_if(is_huge(target), || self.replace(source, target))?;
         from.barrier.changed();
         to.barrier.changed();
         let changes = (
@@ -69,10 +72,12 @@ impl Passthrough {
         let name = ZeroName::new(name);
         let work = || {
             self.identity.caller(cred)?;
-            let victim = dir.volume.name(dir.fd(), name.as_c_str());
-            unlinkat(dir.fd(), name.as_c_str(), flags).map_err(status)?;
-            self.bury(victim.ok().as_ref());
-            Ok(())
+            patiently_if(is_huge((&dir, name.as_c_str())), || {
+                let victim = dir.volume.name(dir.fd(), name.as_c_str());
+                unlinkat(dir.fd(), name.as_c_str(), flags).map_err(status)?;
+                self.bury(victim.ok().as_ref());
+                Ok(())
+            })
         };
         self.change_directory(&dir, work).map(|((), change)| change)
     }
@@ -100,14 +105,71 @@ impl Passthrough {
     }
 }
 
+/// Whether the last name of something goes of which the file system has much to free. Asked only if
+/// anybody wants to know.
+fn is_huge((dir, name): (&Node, &CStr)) -> bool {
+    let blocks_slow = TRUNCATE_BYTES_SLOW / 512;
+    is_hooked()
+        && statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| stat.st_nlink == 1 && stat.st_blocks as u64 >= blocks_slow)
+}
+
+fn patiently_if<T>(slow: bool, work: impl FnOnce() -> T) -> T {
+    if slow { blocking(work) } else { work() }
+}
+
 /// Guards of one or two directories.
 type Held<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
 
 /// Holds two directories, always in the same order, so that two renames never wait for each other.
 fn hold_both<'a>(one: &'a Node, other: &'a Node) -> Held<'a> {
     match one.handle.bytes().cmp(other.handle.bytes()) {
-        Ordering::Equal => (one.hold(), None),
-        Ordering::Less => (one.hold(), Some(other.hold())),
-        Ordering::Greater => (other.hold(), Some(one.hold())),
+        Ordering::Equal => (one.hold_patiently(), None),
+        Ordering::Less => (one.hold_patiently(), Some(other.hold_patiently())),
+        Ordering::Greater => (other.hold_patiently(), Some(one.hold_patiently())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use comity_vfs::{Fs, Gid, Uid};
+    use rustix::fs::{FallocateFlags, fallocate};
+
+    use super::super::PassthroughOptions;
+    use super::*;
+    use crate::blocking::watch;
+
+    /// How often `work` says that it may sleep.
+    fn sleeps<T>(work: impl FnOnce() -> Result<T>) -> usize {
+        let thread = std::thread::current().id();
+        let before = watch::sleeps_of(thread);
+        assert!(work().is_ok());
+        watch::sleeps_of(thread) - before
+    }
+
+    #[test]
+    fn the_end_of_a_huge_file_lets_others_take_over() {
+        watch::install();
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR").to_owned() + "/../../target");
+        let folder = folder.unwrap();
+        let fs = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
+        let (top, root) = (fs.root(), Cred::new(Uid::new(0), Gid::new(0)));
+        let name = |name: &'static str| Name::new(name.as_bytes()).unwrap();
+        for (file, bytes) in [("small", 1 << 20), ("huge", TRUNCATE_BYTES_SLOW), ("huge2", 1 << 31)]
+        {
+            let file = File::create(folder.path().join(file)).unwrap();
+            if fallocate(&file, FallocateFlags::empty(), 0, bytes).is_err() {
+                return eprintln!("skipped: the disk has no room for a huge file");
+            }
+        }
+        std::fs::hard_link(folder.path().join("huge"), folder.path().join("again")).unwrap();
+        assert_eq!(sleeps(|| fs.remove(&root, &top, name("again"))), 0);
+        let over_huge = || fs.rename(&root, (&top, name("small")), (&top, name("huge")));
+        assert_eq!(sleeps(over_huge), 1);
+        assert_eq!(sleeps(|| fs.remove(&root, &top, name("huge"))), 0);
+        assert_eq!(sleeps(|| fs.remove(&root, &top, name("huge2"))), 1);
+        fs.release_identity().unwrap();
     }
 }

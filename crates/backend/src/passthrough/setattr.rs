@@ -77,7 +77,7 @@ impl Passthrough {
         let cut = || rustix::io::retry_on_intr(|| ftruncate(&*file, size));
         let slow = (stat.st_size as u64).abs_diff(size) >= TRUNCATE_BYTES_SLOW;
         let outcome = if slow { blocking(cut) } else { cut() };
-        node.barrier.changed();
+        node.barrier.written();
         outcome.map_err(status)
     }
 }

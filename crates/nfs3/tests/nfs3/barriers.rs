@@ -193,3 +193,21 @@ fn a_change_that_failed_waits_for_nothing() {
     let reply = world.send(&record);
     assert_eq!((reply.late, status(&reply.body)), (false, 2));
 }
+
+#[test]
+fn what_somebody_else_removes_before_the_barrier_was_done_all_the_same() {
+    let world = furnished(Ground::default());
+    let below = world.handle("d");
+    let how = Createhow3::Guarded(Sattr3::default());
+    world.call(procedure::CREATE, &Create3args { place: place(&below, b"x"), how });
+    let rmdir = |world: &World| {
+        let arguments = encoded(&place(&world.root, b"d"));
+        let reply = world.send(&world.record(PROGRAM, procedure::RMDIR, &arguments));
+        assert_eq!(status(&reply.body), 0);
+    };
+    let arguments = encoded(&place(&below, b"x"));
+    let record = world.record(PROGRAM, procedure::REMOVE, &arguments);
+    let reply = world.send_watching(&record, &mut |world| rmdir(world)).unwrap();
+    assert_eq!(status(&reply.body), 0, "the entry is gone, and that is what was asked for");
+    assert_eq!(world.send(&record).body, reply.body, "as it is when it is asked again");
+}

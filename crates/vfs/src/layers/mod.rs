@@ -144,7 +144,7 @@ impl<H: Hook> Fs for Layer<H> {
         self.hook.around(Verb::Write, node, || self.fs.write(cred, node, offset, data))
     }
 
-    fn commit(&self, node: &Handle) -> Result<Attr<Disk>> {
+    fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         self.hook.around(Verb::Commit, node, || self.fs.commit(node))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use comity_export::{Exports, Visitor};
 use comity_nfs3::{Mount, Nfs3};
-use comity_rpc::{Dispatcher, Program};
+use comity_rpc::{Dispatcher, Line, Program};
 use comity_server::Service;
 use comity_server::metrics::{Measured, Metrics};
 
@@ -45,8 +45,8 @@ fn counted(
 impl Service for Programs {
     type Visitor = Visitor;
 
-    fn visitor(&self, peer: SocketAddr) -> Visitor {
-        Visitor::new(peer)
+    fn visitor(&self, peer: SocketAddr, line: &Arc<Line>) -> Visitor {
+        Visitor::on(peer, line)
     }
 
     fn dispatcher(&self) -> &Dispatcher<Visitor> {

@@ -1,7 +1,7 @@
 //! Who is calling and how we know.
 //!
 //! **Answers:** as whom does a call say it comes, by the flavor of its credential, and with what
-//! proof. Today: not at all (AUTH_NONE), and by unproven numbers (AUTH_SYS). Keys and chains of
+//! proof, and how it can be called back. Today: not at all (AUTH_NONE), and by unproven numbers (AUTH_SYS). Keys and chains of
 //! signed assertions come here, too.
 //!
 //! **May not know:** exports, what the caller may do, how its ids look on disk.
@@ -11,7 +11,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
-pub use comity_rpc::{AuthStat, Flavor, OpaqueAuth};
+pub use comity_rpc::{AuthStat, Flavor, Line, OpaqueAuth};
 
 use comity_rpc::AuthSys;
 use comity_vfs::{Cred, Gid, Uid, Wire};

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_credential::{Flavor, OpaqueAuth};
+use comity_credential::{Flavor, Line, OpaqueAuth};
 
 use crate::ExportId;
 use crate::limits::PASSES_MAX;
@@ -11,6 +11,7 @@ use crate::pass::Pass;
 /// is decided once and kept until the plan changes.
 pub struct Visitor {
     peer: SocketAddr,
+    line: Option<Arc<Line>>,
     passes: Mutex<Passes>,
 }
 
@@ -33,7 +34,19 @@ impl Visitor {
     /// Somebody who came from this address.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {
-        Self { peer, passes: Mutex::default() }
+        Self { peer, line: None, passes: Mutex::default() }
+    }
+
+    /// Somebody who came from this address, and can be called back on `line`.
+    #[must_use]
+    pub fn on(peer: SocketAddr, line: &Arc<Line>) -> Self {
+        Self { line: Some(Arc::clone(line)), ..Self::new(peer) }
+    }
+
+    /// The way to call it back over its own connection, if there is one.
+    #[must_use]
+    pub const fn line(&self) -> Option<&Arc<Line>> {
+        self.line.as_ref()
     }
 
     /// Where it came from.

@@ -14,6 +14,7 @@
 mod auth;
 mod dispatch;
 pub mod limits;
+mod line;
 mod message;
 mod program;
 mod record;
@@ -22,6 +23,7 @@ mod reply;
 
 pub use auth::{AuthStat, AuthSys, Flavor, OpaqueAuth};
 pub use dispatch::{Answered, Dispatcher, Hangup, Late};
+pub use line::{Line, Unsaid};
 pub use message::{Call, CallHeader, Unparsed};
 pub use program::{Deferred, Done, Outcome, Program, Repeat};
 pub use record::{RecordError, RecordLimits, Scan, next_record};

@@ -21,5 +21,9 @@ pub const REPLAY_DIGEST_BYTES: usize = 1024;
 /// is the memory of about two.
 pub const REPLAY_ENTRIES_MAX: usize = 16_384;
 
+/// Most bytes of our own calls that wait for one peer. A recall is below 500; a client that takes
+/// none of hundreds will lose what they are about.
+pub const LINE_BYTES_MAX: usize = 128 << 10;
+
 /// Longest answer that is remembered, in bytes; those of the calls in question are below 400.
 pub const REPLAY_ANSWER_BYTES_MAX: usize = 1024;

@@ -14,7 +14,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use comity_rpc::{Call, CallHeader, Dispatcher, Done, OpaqueAuth, Outcome, Program, Repeat};
+use comity_rpc::{
+    Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat,
+};
 use comity_server::metrics::Measured;
 use comity_server::{Server, Service, Settings};
 use comity_xdr::Encoder;
@@ -67,7 +69,7 @@ struct Nothing(Dispatcher<()>);
 impl Service for Nothing {
     type Visitor = ();
 
-    fn visitor(&self, _: SocketAddr) {}
+    fn visitor(&self, _: SocketAddr, _: &Arc<Line>) {}
 
     fn dispatcher(&self) -> &Dispatcher<()> {
         &self.0

@@ -1,5 +1,9 @@
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use comity_rpc::Line;
 
 use crate::admission::Place;
 use crate::farewell::Farewell;
@@ -13,6 +17,7 @@ pub(crate) struct Connection<V> {
     socket: OwnedFd,
     pub(crate) peer: SocketAddr,
     pub(crate) visitor: V,
+    pub(crate) call_back: CallBack,
     pub(crate) inbox: Inbox,
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whole records may stand in the inbox: it is looked at before more is received.
@@ -23,6 +28,19 @@ pub(crate) struct Connection<V> {
     pub(crate) watched: bool,
     stamps: Stamps,
     _place: Place,
+}
+
+/// The way to call a connection's peer back.
+pub(crate) struct CallBack {
+    pub(crate) line: Arc<Line>,
+    /// Tells the line's bell where the connection sits.
+    pub(crate) seat: Arc<AtomicUsize>,
+}
+
+impl Drop for CallBack {
+    fn drop(&mut self) {
+        self.line.hang_up();
+    }
 }
 
 /// When something happened last, in seconds of the server's life.
@@ -41,7 +59,7 @@ impl<V> Connection<V> {
     pub(crate) fn new(
         socket: OwnedFd,
         peer: SocketAddr,
-        visitor: V,
+        (visitor, call_back): (V, CallBack),
         place: Place,
         now: u32,
     ) -> Self {
@@ -49,6 +67,7 @@ impl<V> Connection<V> {
             socket,
             peer,
             visitor,
+            call_back,
             inbox: Inbox::Empty,
             backlog: None,
             stopped: false,

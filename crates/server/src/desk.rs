@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::event::epoll::{self, Event, EventFlags};
 use rustix::io::Errno;
@@ -187,6 +188,7 @@ impl<V> Desk<V> {
                 Letter::Arrived(connection) => self.arrived(connection),
                 Letter::Back { token, connection, after } => self.settle(token, connection, after),
                 Letter::Gone(token) => self.gone(token),
+                Letter::Said(token) => self.again.push_back(token),
                 Letter::Tick => self.tick(now),
                 Letter::Drain => self.drain(),
                 Letter::Abort => self.abort(),
@@ -199,6 +201,11 @@ impl<V> Desk<V> {
         let enrolled = self.post.enroll(connection.socket(), entry.key());
         if self.ending != Ending::No || enrolled.is_err() {
             return self.post.closed();
+        }
+        // In this order: what is said meanwhile finds the seat or is found here.
+        connection.call_back.seat.store(entry.key(), Ordering::SeqCst);
+        if connection.call_back.line.has_words() {
+            self.again.push_back(entry.key());
         }
         entry.insert(Slot::Here(connection));
         self.here += 1;

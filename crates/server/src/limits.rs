@@ -94,3 +94,7 @@ pub const CONTROL_PATIENCE_SECONDS: u64 = 2;
 pub const LOG_LINES_A_SECOND: u32 = 5;
 
 const _: () = assert!(LARGE_ARRIVED_BYTES < BATCH_BYTES && BATCH_BYTES < RECORD_BYTES_MAX);
+
+/// Seconds a peer has to take a connection on which it wants to be called back. Whoever waits is a
+/// thread of its own; a client out of reach costs no more than a share of its lease.
+pub const DIAL_SECONDS: u64 = 5;

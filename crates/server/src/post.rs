@@ -32,6 +32,8 @@ pub(crate) enum Letter<V> {
     Back { token: usize, connection: Box<Connection<V>>, after: After },
     /// A connection will not come back.
     Gone(usize),
+    /// There is something to say to a connection's peer.
+    Said(usize),
     /// A second has passed.
     Tick,
     /// No new calls; end when all replies are sent.

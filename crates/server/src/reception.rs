@@ -2,16 +2,19 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use comity_rpc::Line;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use rustix::time::Timespec;
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::connection::Connection;
+use crate::admission::Place;
+use crate::connection::{CallBack, Connection};
 use crate::floor::Floor;
 use crate::limits::{
     ACCEPT_PAUSE_MS, ACCEPTS_MAX, KEEPALIVE_INTERVAL_SECONDS, KEEPALIVE_PROBES, KEEPALIVE_SECONDS,
@@ -21,7 +24,11 @@ use crate::quiet::Quiet;
 use crate::service::Service;
 
 /// Takes connections until `bell`, an event counter, rings.
-pub(crate) fn receive<S: Service>(floor: &Floor<S>, listeners: &[TcpListener], bell: &OwnedFd) {
+pub(crate) fn receive<S: Service>(
+    floor: &Arc<Floor<S>>,
+    listeners: &[TcpListener],
+    bell: &OwnedFd,
+) {
     let born = Instant::now();
     let mut polled: Vec<_> =
         listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)).collect();
@@ -49,13 +56,13 @@ pub(crate) fn receive<S: Service>(floor: &Floor<S>, listeners: &[TcpListener], b
     }
 }
 
-fn accept_all<S: Service>(floor: &Floor<S>, listener: &TcpListener) {
+fn accept_all<S: Service>(floor: &Arc<Floor<S>>, listener: &TcpListener) {
     for _ in 0..ACCEPTS_MAX {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match rustix::net::acceptfrom_with(listener, flags) {
             Ok((socket, peer)) => {
                 if let Some(peer) = peer.and_then(|peer| SocketAddr::try_from(peer).ok()) {
-                    greet(floor, socket, peer);
+                    drop(greet(floor, socket, peer));
                 }
             }
             Err(Errno::AGAIN) => return,
@@ -70,27 +77,51 @@ fn accept_all<S: Service>(floor: &Floor<S>, listener: &TcpListener) {
     }
 }
 
-/// Gives a new connection to the desk that has the fewest.
-fn greet<S: Service>(floor: &Floor<S>, socket: OwnedFd, peer: SocketAddr) {
-    let place = match floor.admission.admit(peer.ip()) {
-        Ok(place) => place,
+/// Gives a new connection to the desk that has the fewest; tells the way to call its peer.
+pub(crate) fn greet<S: Service>(
+    floor: &Arc<Floor<S>>,
+    socket: OwnedFd,
+    peer: SocketAddr,
+) -> Option<Arc<Line>> {
+    let place = admit(floor, peer)?;
+    if let Err(error) = prepare(&socket, floor.settings.patience.unread_seconds) {
+        tracing::debug!(%peer, %error, "connection was gone before it was served");
+        return None;
+    }
+    let desk = (0..floor.posts.len()).min_by_key(|&desk| floor.posts[desk].load())?;
+    let (post, call_back) = (&floor.posts[desk], call_back(floor, desk));
+    let line = Arc::clone(&call_back.line);
+    floor.accepted.add(1);
+    let visitor = floor.service.visitor(peer, &line);
+    let connection = Connection::new(socket, peer, (visitor, call_back), place, floor.seconds());
+    post.connections.fetch_add(1, Ordering::Relaxed);
+    post.deliver(Letter::Arrived(Box::new(connection)), &floor.crew);
+    Some(line)
+}
+
+/// A line whose bell tells the desk at which its connection sits.
+fn call_back<S: Service>(floor: &Arc<Floor<S>>, desk: usize) -> CallBack {
+    let seat = Arc::new(AtomicUsize::new(usize::MAX));
+    let (floor, at) = (Arc::downgrade(floor), Arc::clone(&seat));
+    let line = Line::new(move || {
+        if let Some(floor) = floor.upgrade() {
+            floor.posts[desk].deliver(Letter::Said(at.load(Ordering::SeqCst)), &floor.crew);
+        }
+    });
+    CallBack { line: Arc::new(line), seat }
+}
+
+fn admit<S: Service>(floor: &Floor<S>, peer: SocketAddr) -> Option<Place> {
+    match floor.admission.admit(peer.ip()) {
+        Ok(place) => Some(place),
         Err(reason) => {
             static LOG: Quiet = Quiet::new();
             floor.refused.add(1);
-            return LOG.say(|suppressed| {
+            LOG.say(|suppressed| {
                 tracing::warn!(%peer, %reason, suppressed, "connection refused");
             });
+            None
         }
-    };
-    if let Err(error) = prepare(&socket, floor.settings.patience.unread_seconds) {
-        return tracing::debug!(%peer, %error, "connection was gone before it was served");
-    }
-    floor.accepted.add(1);
-    let visitor = floor.service.visitor(peer);
-    let connection = Connection::new(socket, peer, visitor, place, floor.seconds());
-    if let Some(post) = floor.posts.iter().min_by_key(|post| post.load()) {
-        post.connections.fetch_add(1, Ordering::Relaxed);
-        post.deliver(Letter::Arrived(Box::new(connection)), &floor.crew);
     }
 }
 

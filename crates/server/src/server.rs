@@ -1,20 +1,21 @@
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use comity_rpc::Line;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::counters::ShellNumbers;
 use crate::crew::Crew;
 use crate::desk::Desk;
 use crate::floor::Floor;
-use crate::limits::{DESCRIPTORS_PER_CONNECTION, DESCRIPTORS_WANTED};
+use crate::limits::{DESCRIPTORS_PER_CONNECTION, DESCRIPTORS_WANTED, DIAL_SECONDS};
 use crate::listen::{ListenError, listen};
 use crate::post::{Letter, Post};
-use crate::reception::receive;
+use crate::reception::{greet, receive};
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::worker::work;
@@ -95,6 +96,19 @@ impl<S: Service> Server<S> {
     pub fn numbers_source(&self) -> impl Fn() -> ShellNumbers + Send + Sync + use<S> {
         let floor = Arc::clone(&self.floor);
         move || floor.numbers()
+    }
+
+    /// A way to call peers that gave an address to be called at, valid as long as the server runs:
+    /// connects, waiting for up to [`DIAL_SECONDS`], and serves the connection as any other.
+    pub fn dialer(&self) -> impl Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync + use<S> {
+        let floor = Arc::downgrade(&self.floor);
+        move |peer| {
+            let socket = TcpStream::connect_timeout(&peer, Duration::from_secs(DIAL_SECONDS))?;
+            socket.set_nonblocking(true)?;
+            let floor = floor.upgrade().ok_or_else(|| io::Error::other("the server has ended"))?;
+            let full = || io::Error::other("there is no place for another connection");
+            greet(&floor, socket.into(), peer).ok_or_else(full)
+        }
     }
 
     /// Takes no more connections, finishes the calls in hand, sends their replies and ends; `false`

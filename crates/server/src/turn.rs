@@ -89,6 +89,7 @@ impl<S: Service> Turn<'_, '_, S> {
         if !self.send_backlog()? {
             return Ok(After::Wait);
         }
+        self.connection.call_back.line.take_into(&mut self.tools.replies);
         for _ in 0..PASSES_MAX {
             let (socket, fed) = match std::mem::take(&mut self.connection.inbox) {
                 Inbox::Large(large) => self.receive_large(large)?,
@@ -273,6 +274,7 @@ impl<S: Service> Turn<'_, '_, S> {
             Ok(Ok(Answered::Later(late))) => {
                 self.lates.push(Pending { xid: xid(record), late });
             }
+            Ok(Err(_)) if self.floor.service.heard(&connection.visitor, record) => {}
             Ok(Err(hangup)) => return Err(hangup.into()),
             Err(panic) => {
                 self.tools.replies.rollback(mark);

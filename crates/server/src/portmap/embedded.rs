@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use comity_rpc::{Answered, Dispatcher};
+use comity_rpc::{Answered, Dispatcher, Line};
 use comity_xdr::Encoder;
 
 use super::Offered;
@@ -43,7 +43,7 @@ struct PortmapService(Dispatcher<()>);
 impl Service for PortmapService {
     type Visitor = ();
 
-    fn visitor(&self, _: SocketAddr) {}
+    fn visitor(&self, _: SocketAddr, _: &Arc<Line>) {}
 
     fn dispatcher(&self) -> &Dispatcher<()> {
         &self.0

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use comity_rpc::{
-    Call, CallHeader, Deferred, Dispatcher, Done, OpaqueAuth, Outcome, Program, Repeat,
+    Call, CallHeader, Deferred, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat,
 };
 use comity_server::{Patience, Server, Service, Settings, blocking};
 use comity_xdr::{Encoder, Opaque};
@@ -127,7 +127,7 @@ pub(crate) struct ToyService(pub(crate) Dispatcher<SocketAddr>);
 impl Service for ToyService {
     type Visitor = SocketAddr;
 
-    fn visitor(&self, peer: SocketAddr) -> SocketAddr {
+    fn visitor(&self, peer: SocketAddr, _: &Arc<Line>) -> SocketAddr {
         peer
     }
 

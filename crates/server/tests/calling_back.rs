@@ -1,0 +1,165 @@
+//! The server calls its clients: over the connections they made, and over such as it makes.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use comity_rpc::{Call, Dispatcher, Done, Line, Outcome, Program, Repeat, Unsaid};
+use comity_server::{Server, Service, Settings};
+use comity_xdr::Encoder;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Null;
+
+impl Program<()> for Null {
+    fn number(&self) -> u32 {
+        400_100
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        1..=1
+    }
+
+    fn procedure_name(&self, _: u32, _: u32) -> &'static str {
+        "NULL"
+    }
+
+    fn repeat(&self, _: u32, _: u32) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn call(&self, _: &Call<'_>, (): &(), _: &mut Encoder) -> Outcome {
+        Outcome::Done(Done::default())
+    }
+}
+
+struct Caller {
+    dispatcher: Dispatcher<()>,
+    lines: Sender<Arc<Line>>,
+    replies: Sender<Vec<u8>>,
+}
+
+impl Service for Caller {
+    type Visitor = ();
+
+    fn visitor(&self, _: SocketAddr, line: &Arc<Line>) {
+        self.lines.send(Arc::clone(line)).unwrap();
+    }
+
+    fn dispatcher(&self) -> &Dispatcher<()> {
+        &self.dispatcher
+    }
+
+    fn heard(&self, (): &(), record: &[u8]) -> bool {
+        self.replies.send(record.to_vec()).is_ok() && record.starts_with(b"good")
+    }
+}
+
+struct World {
+    server: Server<Caller>,
+    lines: Mutex<Receiver<Arc<Line>>>,
+    replies: Mutex<Receiver<Vec<u8>>>,
+}
+
+fn world() -> World {
+    let (line, lines) = channel();
+    let (reply, replies) = channel();
+    let dispatcher = Dispatcher::new(vec![Arc::new(Null) as _]);
+    let service = Caller { dispatcher, lines: line, replies: reply };
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let server = Server::start(service, Settings { listen, desks: 1, ..Settings::default() });
+    World { server: server.unwrap(), lines: Mutex::new(lines), replies: Mutex::new(replies) }
+}
+
+impl World {
+    fn connect(&self) -> (TcpStream, Arc<Line>) {
+        let client = TcpStream::connect(self.server.addresses()[0]).unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        (client, self.lines.lock().unwrap().recv_timeout(PATIENCE).unwrap())
+    }
+
+    fn reply(&self) -> Vec<u8> {
+        self.replies.lock().unwrap().recv_timeout(PATIENCE).unwrap()
+    }
+}
+
+/// A record: its mark, and its body.
+fn marked(body: &[u8]) -> Vec<u8> {
+    let mut record = (body.len() as u32 | 1 << 31).to_be_bytes().to_vec();
+    record.extend_from_slice(body);
+    record
+}
+
+/// A reply as far as the server looks: a number, and that it is no call.
+fn reply(xid: &[u8; 4]) -> Vec<u8> {
+    marked(&[xid.as_slice(), &[0, 0, 0, 1]].concat())
+}
+
+fn receive(client: &mut TcpStream, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    client.read_exact(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_client_is_called_over_its_own_connection_and_answers() {
+    let world = world();
+    let (mut client, line) = world.connect();
+    for word in [&b"recall one"[..], b"recall two"] {
+        line.say(&marked(word)).unwrap();
+        assert_eq!(receive(&mut client, word.len() + 4), marked(word));
+        client.write_all(&reply(b"good")).unwrap();
+        assert!(world.reply().starts_with(b"good"));
+    }
+}
+
+#[test]
+fn a_reply_that_nobody_asked_for_ends_the_connection() {
+    let world = world();
+    let (mut client, line) = world.connect();
+    client.write_all(&reply(b"evil")).unwrap();
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+    let ended = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        line.say(b"x") == Err(Unsaid::Closed)
+    });
+    assert!(ended, "a line outlives its connection");
+}
+
+#[test]
+fn many_lines_are_spoken_on_at_once() {
+    let world = world();
+    let mut connected: Vec<_> = (0..50).map(|_| world.connect()).collect();
+    std::thread::scope(|scope| {
+        for (_, line) in &connected {
+            scope.spawn(|| (0..20).for_each(|_| line.say(&marked(b"word")).unwrap()));
+        }
+    });
+    for (client, _) in &mut connected {
+        assert_eq!(receive(client, 160), marked(b"word").repeat(20));
+    }
+}
+
+#[test]
+fn a_peer_is_dialled_and_spoken_to() {
+    let world = world();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let line = world.server.dialer()(listener.local_addr().unwrap()).unwrap();
+    line.say(&marked(b"probe")).unwrap();
+    let (mut peer, _) = listener.accept().unwrap();
+    assert_eq!(receive(&mut peer, 9), marked(b"probe"));
+    peer.write_all(&reply(b"good")).unwrap();
+    assert!(world.reply().starts_with(b"good"));
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_an_error() {
+    let world = world();
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert!(world.server.dialer()(nobody).is_err());
+}

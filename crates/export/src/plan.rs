@@ -8,12 +8,13 @@ use arc_swap::{ArcSwap, Guard};
 use comity_cloak::Cloak;
 use comity_credential::Flavor;
 use comity_idmap::Ids;
-use comity_vfs::{Fs, Result, Status};
+use comity_vfs::{Fs, Result, Status, Time};
 
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
 use crate::names::Names;
 use crate::offer::Settings;
+use crate::pseudo::now;
 use crate::{Client, HandleKey, Origin};
 
 /// The number of an export: in every handle, so the same over restarts and reloads.
@@ -201,6 +202,7 @@ impl Settings {
 /// Everything that is offered at one time. Immutable: a reload makes another.
 pub struct Plan {
     generation: u64,
+    moment: Time,
     key: HandleKey,
     exports: Vec<Arc<Export>>,
 }
@@ -211,13 +213,18 @@ impl Plan {
     pub fn new(key: HandleKey, exports: Vec<Arc<Export>>) -> Self {
         static GENERATION: AtomicU64 = AtomicU64::new(1);
         let generation = GENERATION.fetch_add(1, Ordering::Relaxed);
-        Self { generation, key, exports }
+        Self { generation, moment: now(), key, exports }
     }
 
     /// Its exports.
     #[must_use]
     pub fn exports(&self) -> &[Arc<Export>] {
         &self.exports
+    }
+
+    /// When it was made: what is said of the directories above the exports to have changed.
+    pub(crate) const fn moment(&self) -> Time {
+        self.moment
     }
 
     pub(crate) const fn generation(&self) -> u64 {

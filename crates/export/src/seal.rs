@@ -31,6 +31,9 @@ pub struct SealedHandle {
 }
 
 impl SealedHandle {
+    /// One that is nobody's.
+    pub(crate) const NONE: Self = Self { length: 0, bytes: [0; SEALED_BYTES_MAX] };
+
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -1,0 +1,225 @@
+//! What is above the exports: a read-only tree of directories that lead to those a caller may use,
+//! as NFSv4 shows it (RFC 8881, 7.3).
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::hash::Hasher;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use comity_vfs::{Attr, Device, FileType, Gid, Handle, Mode, Result, Status, Time, Uid, Wire};
+use siphasher::sip::SipHasher24;
+
+use crate::{Export, ExportId, Fsid, Plan, SealedHandle, Visitor};
+
+/// The number under which handles of the tree are sealed; no export has it.
+pub(crate) const PSEUDO: ExportId = ExportId(u32::MAX);
+
+/// The tree above the exports as one caller sees it.
+#[derive(Clone, Copy)]
+pub struct Pseudo<'a> {
+    plan: &'a Plan,
+    visitor: &'a Visitor,
+}
+
+/// A directory of the tree: a path that leads to an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PseudoNode<'a>(&'a Path);
+
+/// What is at a path.
+#[derive(Clone, Copy)]
+pub enum Found<'a> {
+    /// A directory that leads to exports.
+    Pseudo(PseudoNode<'a>),
+    /// An export.
+    Export(&'a Export),
+}
+
+impl Plan {
+    /// The tree above the exports, as somebody sees it.
+    #[must_use]
+    pub const fn pseudo<'a>(&'a self, visitor: &'a Visitor) -> Pseudo<'a> {
+        Pseudo { plan: self, visitor }
+    }
+}
+
+impl<'a> Pseudo<'a> {
+    /// The top of what is shown: the export of `/` or the one with `fsid=0`, else the top of the
+    /// tree.
+    ///
+    /// # Errors
+    /// [`Status::Delay`] while it cannot be told what the caller may use.
+    pub fn root(&self) -> Result<Found<'a>> {
+        let visible = self.visible()?;
+        let by_number = visible.iter().find(|export| export.is_v4_root());
+        let top = by_number.or_else(|| visible.iter().find(|one| one.path() == Path::new("/")));
+        Ok(top.map_or(Found::Pseudo(PseudoNode(Path::new("/"))), |export| Found::Export(export)))
+    }
+
+    /// The tree's own top, whatever is shown in its place.
+    #[must_use]
+    pub fn top(&self) -> PseudoNode<'a> {
+        PseudoNode(Path::new("/"))
+    }
+
+    /// What a name leads to.
+    ///
+    /// # Errors
+    /// [`Status::NoEnt`]; [`Status::Delay`].
+    pub fn lookup(&self, dir: PseudoNode<'a>, name: &[u8]) -> Result<Found<'a>> {
+        let children = self.children(dir)?;
+        children.get(name).copied().ok_or(Status::NoEnt)
+    }
+
+    /// What is in a directory, by name.
+    ///
+    /// # Errors
+    /// [`Status::Delay`].
+    pub fn children(&self, dir: PseudoNode<'a>) -> Result<BTreeMap<&'a [u8], Found<'a>>> {
+        let mut children = BTreeMap::new();
+        for export in self.visible()? {
+            let Ok(below) = export.path().strip_prefix(dir.0) else { continue };
+            let mut parts = below.iter();
+            let Some(name) = parts.next() else { continue };
+            if parts.next().is_none() {
+                children.insert(name.as_bytes(), Found::Export(export));
+            } else if let Some(path) = prefix(export.path(), dir.0, name) {
+                let found = Found::Pseudo(PseudoNode(path));
+                children.entry(name.as_bytes()).or_insert(found);
+            }
+        }
+        Ok(children)
+    }
+
+    /// The directory above one; the top has none.
+    #[must_use]
+    pub fn parent(&self, dir: PseudoNode<'a>) -> Option<PseudoNode<'a>> {
+        dir.0.parent().map(PseudoNode)
+    }
+
+    /// The directory of the tree that leads to an export, if that is not in another export.
+    #[must_use]
+    pub fn above(&self, export: &'a Export) -> Option<PseudoNode<'a>> {
+        export.path().parent().map(PseudoNode)
+    }
+
+    /// A directory's handle, ready to travel: the same for a path as long as the key is.
+    #[must_use]
+    pub fn seal(&self, node: &PseudoNode<'_>) -> SealedHandle {
+        let name = number(node.0).to_be_bytes();
+        // Eight bytes are a handle.
+        Handle::new(&name)
+            .map_or_else(|_| SealedHandle::NONE, |name| self.plan.key().seal(PSEUDO, &name))
+    }
+
+    /// The directory of a handle off the wire; `None` if it is one of an export.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`] if it was not sealed here; [`Status::Stale`] if the directory leads to
+    /// nothing any more that the caller may use.
+    pub fn open(&self, sealed: &[u8]) -> Result<Option<PseudoNode<'a>>> {
+        let (id, handle) = self.plan.key().open(sealed)?;
+        if id != PSEUDO {
+            return Ok(None);
+        }
+        let is_meant = |path: &&Path| handle.bytes() == number(path).to_be_bytes();
+        if is_meant(&Path::new("/")) {
+            return Ok(Some(self.top()));
+        }
+        let visible = self.visible()?;
+        let mut paths = visible.iter().flat_map(|export| export.path().ancestors().skip(1));
+        paths.find(is_meant).map(|path| Some(PseudoNode(path))).ok_or(Status::Stale)
+    }
+
+    /// A directory's attributes. They change when the exports do.
+    #[must_use]
+    pub fn attr(&self, node: PseudoNode<'_>) -> Attr<Wire> {
+        let moment = self.plan.moment();
+        Attr {
+            file_type: FileType::Directory,
+            mode: Mode::new(0o555),
+            links: 2,
+            uid: Uid::new(0),
+            gid: Gid::new(0),
+            size: 4096,
+            used: 0,
+            device: Device::default(),
+            fsid: 0,
+            fileid: node.fileid(),
+            atime: moment,
+            mtime: moment,
+            ctime: moment,
+        }
+    }
+
+    /// The export that stands in a directory of another under a name, if there is one there that the
+    /// caller may use.
+    ///
+    /// # Errors
+    /// [`Status::Delay`].
+    pub fn nested(&self, within: &Export, name: &[u8]) -> Result<Vec<&'a Export>> {
+        let is_in = |export: &&'a Export| {
+            export.path() != within.path()
+                && export.path().starts_with(within.path())
+                && export.path().file_name() == Some(OsStr::from_bytes(name))
+        };
+        if !self.plan.exports().iter().any(|export| is_in(&&**export)) {
+            return Ok(Vec::new());
+        }
+        Ok(self.visible()?.into_iter().filter(is_in).collect())
+    }
+
+    fn visible(&self) -> Result<Vec<&'a Export>> {
+        let peer = self.visitor.peer().ip();
+        let mut visible = Vec::new();
+        for export in self.plan.exports() {
+            match export.judge(peer) {
+                Ok(_) if export.is_mounted() => visible.push(&**export),
+                Ok(_) | Err(Status::Acces) => {}
+                Err(status) => return Err(status),
+            }
+        }
+        Ok(visible)
+    }
+}
+
+impl PseudoNode<'_> {
+    /// Its number among the directories of the tree.
+    #[must_use]
+    pub fn fileid(&self) -> u64 {
+        number(self.0)
+    }
+}
+
+impl Export {
+    /// Whether it is the top of what NFSv4 clients see (`fsid=0`).
+    pub(crate) fn is_v4_root(&self) -> bool {
+        self.settings().fsid == Some(Fsid::Number(0))
+    }
+
+    /// The number of the directory that it stands on in the tree above the exports.
+    #[must_use]
+    pub fn covered_fileid(&self) -> u64 {
+        number(self.path())
+    }
+}
+
+/// The part of `path` that is `dir` and one name more.
+fn prefix<'a>(path: &'a Path, dir: &Path, name: &OsStr) -> Option<&'a Path> {
+    let wanted = dir.join(name);
+    path.ancestors().find(|ancestor| *ancestor == wanted)
+}
+
+/// What a path is called: the same in every life of every server.
+fn number(path: &Path) -> u64 {
+    let mut hasher = SipHasher24::new();
+    hasher.write(path.as_os_str().as_bytes());
+    hasher.finish()
+}
+
+/// When something was made, as attributes say it.
+pub(crate) fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    let since = since.unwrap_or_default();
+    Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() }
+}

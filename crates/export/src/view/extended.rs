@@ -1,0 +1,84 @@
+use comity_vfs::{Change, Changed, Name, Result, Seek, Status, Wire, XattrMode};
+
+use super::{Node, View};
+
+/// Verbs that only NFSv4 has a use for.
+impl View<'_> {
+    /// See [`comity_vfs::Fs::getxattr`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn getxattr(&self, node: &Node, name: &[u8]) -> Result<Vec<u8>> {
+        self.fs().getxattr(self.cred(), &node.0, xattr_name(name)?)
+    }
+
+    /// See [`comity_vfs::Fs::setxattr`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn setxattr(
+        &self,
+        node: &Node,
+        name: &[u8],
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<Change<Wire>> {
+        let fs = self.writable()?;
+        Ok(self.change_out(fs.setxattr(self.cred(), &node.0, xattr_name(name)?, value, mode)?))
+    }
+
+    /// See [`comity_vfs::Fs::listxattr`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn listxattr(&self, node: &Node) -> Result<Vec<Box<[u8]>>> {
+        self.fs().listxattr(self.cred(), &node.0)
+    }
+
+    /// See [`comity_vfs::Fs::seek`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn seek(&self, node: &Node, offset: u64, what: Seek) -> Result<u64> {
+        self.fs().seek(self.cred(), &node.0, offset, what)
+    }
+
+    /// See [`comity_vfs::Fs::allocate`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn allocate(&self, node: &Node, offset: u64, length: u64) -> Result<Change<Wire>> {
+        Ok(self.change_out(self.writable()?.allocate(self.cred(), &node.0, offset, length)?))
+    }
+
+    /// See [`comity_vfs::Fs::deallocate`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn deallocate(&self, node: &Node, offset: u64, length: u64) -> Result<Change<Wire>> {
+        Ok(self.change_out(self.writable()?.deallocate(self.cred(), &node.0, offset, length)?))
+    }
+
+    /// See [`comity_vfs::Fs::copy`]; both nodes are of this export.
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn copy(
+        &self,
+        source: (&Node, u64),
+        target: (&Node, u64),
+        length: u64,
+    ) -> Result<Changed<u64, Wire>> {
+        let (from, to) = ((&source.0.0, source.1), (&target.0.0, target.1));
+        let Changed { value, change } = self.writable()?.copy(self.cred(), from, to, length)?;
+        Ok(Changed { value, change: self.change_out(change) })
+    }
+}
+
+/// A name of an extended attribute; it may hold slashes on disk, but not here (RFC 8276, 8.1).
+fn xattr_name(name: &[u8]) -> Result<Name<'_>> {
+    Name::new(name).map_err(|status| match status {
+        Status::NameTooLong => status,
+        _ => Status::Inval,
+    })
+}

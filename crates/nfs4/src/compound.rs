@@ -1,0 +1,118 @@
+use comity_credential::{AuthStat, OpaqueAuth};
+use std::os::unix::ffi::OsStrExt;
+
+use comity_export::{
+    Barrier, Door, Found, Node, Plan, Pseudo, Refusal, SealedHandle, View, Visitor,
+};
+use comity_proto::nfs4::{Nfsstat4, Stateid4};
+use comity_xdr::{Encoder, Mark};
+
+use crate::desk::Desk;
+use crate::object::Object;
+use crate::program::Nfs4;
+use crate::promise::Pledge;
+use crate::table::Stop;
+
+/// One COMPOUND while it is streamed through its operations.
+pub(crate) struct Compound<'a> {
+    /// Who serves it.
+    pub(crate) nfs: &'a Nfs4,
+    /// What is offered while it is answered.
+    pub(crate) plan: &'a Plan,
+    /// Who calls.
+    pub(crate) visitor: &'a Visitor,
+    /// As whom.
+    pub(crate) credential: &'a OpaqueAuth<'a>,
+    /// In which minor version.
+    pub(crate) minor: u32,
+    /// What came first in it: the client and session that SEQUENCE found, and their limits.
+    pub(crate) desk: Desk,
+    /// Operations that follow the one in hand.
+    pub(crate) following: u32,
+    /// What the current file handle stands for.
+    pub(crate) current: Option<Object<'a>>,
+    /// What the saved file handle stands for.
+    pub(crate) saved: Option<Object<'a>>,
+    /// The current stateid (RFC 8881, 16.2.3.1.2).
+    pub(crate) stateid: Stateid4,
+    /// The saved one.
+    pub(crate) saved_stateid: Stateid4,
+    /// Where the reply begins.
+    pub(crate) start: Mark,
+    /// What must be true before the reply is said.
+    pub(crate) pledges: Vec<Pledge>,
+    /// Barriers of the operation in hand.
+    pub(crate) barriers: Vec<Barrier>,
+}
+
+impl<'a> Compound<'a> {
+    /// What the current file handle stands for.
+    pub(crate) fn object(&self) -> Result<&Object<'a>, Stop> {
+        self.current.as_ref().ok_or(Stop::Status(Nfsstat4::NoFileHandle))
+    }
+
+    /// The current object, if it is one of an export; a directory above them is refused with
+    /// `otherwise`.
+    pub(crate) fn real(&self, otherwise: Nfsstat4) -> Result<(&View<'a>, &Node), Stop> {
+        match self.object()? {
+            Object::In(view, node) => Ok((view, node)),
+            Object::Pseudo(_) => Err(otherwise.into()),
+        }
+    }
+
+    /// The same of the saved file handle.
+    pub(crate) fn real_saved(&self, otherwise: Nfsstat4) -> Result<(&View<'a>, &Node), Stop> {
+        match &self.saved {
+            Some(Object::In(view, node)) => Ok((view, node)),
+            Some(Object::Pseudo(_)) => Err(otherwise.into()),
+            None => Err(Nfsstat4::NoFileHandle.into()),
+        }
+    }
+
+    /// Goes on with another object; a stateid that was current was of the one before.
+    pub(crate) fn go_to(&mut self, object: Object<'a>) {
+        self.current = Some(object);
+        self.stateid = Stateid4::INVALID;
+    }
+
+    /// The tree above the exports, as this caller sees it.
+    pub(crate) fn pseudo(&self) -> Pseudo<'a> {
+        self.plan.pseudo(self.visitor)
+    }
+
+    /// Lets the caller in: the one door of this crate.
+    pub(crate) fn enter(&self, door: Door<'_>) -> Result<Object<'a>, Stop> {
+        let entered = View::enter(self.plan, self.visitor, self.credential, door);
+        entered.map(|(view, node)| Object::In(view, node)).map_err(|refusal| match refusal {
+            Refusal::Status(status) => status.into(),
+            Refusal::Denied(AuthStat::TooWeak) => Nfsstat4::WrongSec.into(),
+            Refusal::Denied(_) => Nfsstat4::Access.into(),
+        })
+    }
+
+    /// What was found above the exports, or the top of the export that was found.
+    pub(crate) fn at(&self, found: Found<'a>) -> Result<Object<'a>, Stop> {
+        match found {
+            Found::Pseudo(node) => Ok(Object::Pseudo(node)),
+            Found::Export(export) => self.enter(Door::Path(export.path().as_os_str().as_bytes())),
+        }
+    }
+
+    /// An object's handle, ready to travel.
+    pub(crate) fn seal(&self, object: &Object<'_>) -> SealedHandle {
+        match object {
+            Object::Pseudo(node) => self.plan.pseudo(self.visitor).seal(node),
+            Object::In(view, node) => view.seal(node),
+        }
+    }
+
+    /// The operation in hand is true only when `barrier` has been waited for.
+    pub(crate) fn behind(&mut self, barrier: Option<Barrier>) {
+        self.barriers.extend(barrier);
+    }
+
+    /// Bytes that the reply may still grow by.
+    pub(crate) fn room(&self, reply: &Encoder) -> usize {
+        self.desk.reply_bytes_max().saturating_sub(reply.length_since(self.start))
+    }
+}

@@ -1,0 +1,15 @@
+//! ILLEGAL (RFC 8881, 18.52): what is said to a number that is no operation's.
+
+use comity_proto::nfs4::Nfsstat4;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::table::Stop;
+
+pub(super) fn illegal(
+    _: &mut Compound<'_>,
+    _: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    Err(Nfsstat4::OpIllegal.into())
+}

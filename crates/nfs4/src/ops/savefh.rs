@@ -1,0 +1,16 @@
+//! SAVEFH (RFC 8881, 18.28): keeps the current file handle and stateid.
+
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::table::Stop;
+
+pub(super) fn savefh(
+    compound: &mut Compound<'_>,
+    _: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    compound.saved.clone_from(&compound.current);
+    compound.saved_stateid = compound.stateid;
+    Ok(())
+}

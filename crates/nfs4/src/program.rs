@@ -1,0 +1,85 @@
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use comity_export::{Exports, Visitor};
+use comity_proto::nfs4::{PROGRAM, VERSION, Verifier4, procedure};
+use comity_rpc::{Call, Done, Outcome, Program, Repeat};
+use comity_xdr::Encoder;
+
+use crate::stream;
+
+/// Which minor versions are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Versions(pub [bool; 3]);
+
+impl Versions {
+    /// All: 4.0, 4.1 and 4.2.
+    pub const ALL: Self = Self([true; 3]);
+
+    /// Whether this one is.
+    #[must_use]
+    pub fn speaks(self, minor: u32) -> bool {
+        self.0.get(minor as usize).is_some_and(|spoken| *spoken)
+    }
+}
+
+/// The program NFS, version 4.
+pub struct Nfs4 {
+    exports: Arc<Exports>,
+    verifier: Verifier4,
+    versions: Versions,
+}
+
+impl Nfs4 {
+    /// Serves `exports`. The `verifier` must be another in every life of the server that can have
+    /// lost uncommitted data, and the same during one (RFC 8881, 18.32.3).
+    #[must_use]
+    pub const fn new(exports: Arc<Exports>, verifier: Verifier4, versions: Versions) -> Self {
+        Self { exports, verifier, versions }
+    }
+
+    /// What is offered.
+    pub(crate) const fn exports(&self) -> &Arc<Exports> {
+        &self.exports
+    }
+
+    /// What a WRITE or COMMIT is signed with.
+    pub(crate) const fn verifier(&self) -> Verifier4 {
+        self.verifier
+    }
+
+    /// Which minor versions are spoken.
+    pub(crate) const fn versions(&self) -> Versions {
+        self.versions
+    }
+}
+
+impl Program<Visitor> for Nfs4 {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn procedure_name(&self, _version: u32, procedure: u32) -> &'static str {
+        match procedure {
+            procedure::NULL => "NULL",
+            procedure::COMPOUND => "COMPOUND",
+            _ => "unknown",
+        }
+    }
+
+    fn repeat(&self, _version: u32, _procedure: u32) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+        match call.header.procedure {
+            procedure::NULL => Outcome::Done(Done::default()),
+            procedure::COMPOUND => stream::answer(self, call, visitor, reply),
+            _ => Outcome::ProcUnavail,
+        }
+    }
+}

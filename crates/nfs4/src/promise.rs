@@ -1,0 +1,75 @@
+use comity_export::Barrier;
+use comity_proto::nfs4::Nfsstat4;
+use comity_rpc::{Deferred, Done};
+use comity_vfs::Status;
+use comity_xdr::Encoder;
+
+use crate::status::nfsstat4;
+
+/// What must be waited for before a result may be said, and what is said if it fails.
+pub(crate) struct Pledge {
+    pub(crate) barrier: Barrier,
+    /// How many results stand in the reply, this one among them.
+    pub(crate) results: u32,
+    /// Where the status of this result is, in bytes behind the reply's beginning.
+    pub(crate) status_at: usize,
+    /// Words of zero that follow the status of a failure.
+    pub(crate) failure_words: usize,
+}
+
+/// A reply to a COMPOUND that has been promised to nobody yet.
+pub(crate) struct Promise {
+    pub(crate) done: Done,
+    pub(crate) pledges: Vec<Pledge>,
+    /// The reply from its status on.
+    pub(crate) bytes: Box<[u8]>,
+    /// Where the count of results is in it.
+    pub(crate) count_at: usize,
+}
+
+impl Deferred for Promise {
+    fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
+        for pledge in &self.pledges {
+            if let Err(failure) = pledge.barrier.wait() {
+                return self.broken(pledge, broken(failure), reply);
+            }
+        }
+        reply.raw(&self.bytes);
+        self.done
+    }
+}
+
+impl Promise {
+    /// Says the reply up to the result that is not true. What was done behind it was done; the
+    /// client is not told, as if the connection had broken.
+    fn broken(&self, pledge: &Pledge, status: Nfsstat4, reply: &mut Encoder) -> Done {
+        let part = |range| self.bytes.get(range).unwrap_or_default();
+        reply.value(&status);
+        reply.raw(part(4..self.count_at));
+        reply.value(&pledge.results);
+        reply.raw(part(self.count_at + 4..pledge.status_at));
+        reply.value(&status);
+        (0..pledge.failure_words).for_each(|_| reply.value(&0_u32));
+        Done { status: status as u32, ..self.done }
+    }
+}
+
+/// How a broken promise is told. It must not sound as if the call had never been made: that is IO,
+/// or what a full disk says when it finds out late.
+fn broken(failure: Status) -> Nfsstat4 {
+    match failure {
+        Status::NoSpc | Status::DQuot | Status::Stale => nfsstat4(failure),
+        _ => Nfsstat4::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_promise_never_asks_for_another_try() {
+        assert_eq!(broken(Status::Delay), Nfsstat4::Io);
+        assert_eq!(broken(Status::NoSpc), Nfsstat4::NoSpc);
+    }
+}

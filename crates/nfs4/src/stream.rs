@@ -1,0 +1,188 @@
+//! COMPOUND: operations are read, done and answered one after the other; the first that fails is the
+//! last (RFC 8881, 16.2).
+
+use comity_export::Visitor;
+use comity_proto::nfs4::{CompoundHead, Nfsstat4, Stateid4, operation};
+use comity_rpc::{Call, Done, Outcome};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::desk::Desk;
+use crate::limits::{CHANGING_REPLY_BYTES, OPERATIONS_MAX};
+use crate::object::Object;
+use crate::ops::row;
+use crate::program::Nfs4;
+use crate::promise::{Pledge, Promise};
+use crate::table::{Row, Stop, Traits};
+
+/// Answers a COMPOUND.
+pub(crate) fn answer(
+    nfs: &Nfs4,
+    call: &Call<'_>,
+    visitor: &Visitor,
+    reply: &mut Encoder,
+) -> Outcome {
+    let mut args = Decoder::new(call.arguments);
+    let Ok(head) = args.value::<CompoundHead<'_>>() else { return Outcome::GarbageArgs };
+    let plan = nfs.exports().current();
+    let mut compound = Compound {
+        nfs,
+        plan: &plan,
+        visitor,
+        credential: &call.header.credential,
+        minor: head.minorversion,
+        desk: Desk::of(head.minorversion),
+        following: head.operations,
+        current: None,
+        saved: None,
+        stateid: Stateid4::INVALID,
+        saved_stateid: Stateid4::INVALID,
+        start: reply.mark(),
+        pledges: Vec::new(),
+        barriers: Vec::new(),
+    };
+    compound.stream(&head, &mut args, reply)
+}
+
+/// Where a COMPOUND ended.
+struct End {
+    status: Nfsstat4,
+    results: u32,
+}
+
+impl<'a> Compound<'a> {
+    fn stream(
+        &mut self,
+        head: &CompoundHead<'a>,
+        args: &mut Decoder<'a>,
+        reply: &mut Encoder,
+    ) -> Outcome {
+        let status = reply.reserve(4);
+        reply.value(&head.tag);
+        let count_at = reply.length_since(self.start);
+        let count = reply.reserve(4);
+        let end = match self.operations(head, args, reply) {
+            Ok(end) => end,
+            Err(answered) => {
+                reply.rollback(self.start);
+                reply.raw(&answered);
+                return Outcome::Done(Done::default());
+            }
+        };
+        reply.fill(status, |reply| reply.value(&end.status));
+        reply.fill(count, |reply| reply.value(&end.results));
+        self.outcome(&end, count_at, reply)
+    }
+
+    /// Streams the operations.
+    ///
+    /// # Errors
+    /// The whole reply, where this COMPOUND had been answered before.
+    fn operations(
+        &mut self,
+        head: &CompoundHead<'a>,
+        args: &mut Decoder<'a>,
+        reply: &mut Encoder,
+    ) -> Result<End, Box<[u8]>> {
+        if !self.nfs.versions().speaks(head.minorversion) {
+            return Ok(End { status: Nfsstat4::MinorVersMismatch, results: 0 });
+        }
+        if head.operations > OPERATIONS_MAX {
+            return Ok(End { status: self.desk.too_many(), results: 0 });
+        }
+        for at in 0..head.operations {
+            let Ok(number) = args.value::<u32>() else {
+                return Ok(End { status: Nfsstat4::BadXdr, results: at });
+            };
+            self.following = head.operations - at - 1;
+            let status = self.operation(head, (at, number), args, reply)?;
+            if status != Nfsstat4::Ok {
+                return Ok(End { status, results: at + 1 });
+            }
+        }
+        Ok(End { status: Nfsstat4::Ok, results: head.operations })
+    }
+
+    /// Does one operation and appends its result; tells its status.
+    fn operation(
+        &mut self,
+        head: &CompoundHead<'a>,
+        (at, number): (u32, u32),
+        args: &mut Decoder<'a>,
+        reply: &mut Encoder,
+    ) -> Result<Nfsstat4, Box<[u8]>> {
+        let begin = reply.mark();
+        let (row, known) = match row(number, self.minor) {
+            Some(row) => (row, number),
+            None => (&crate::ops::ILLEGAL, operation::ILLEGAL),
+        };
+        reply.value(&known);
+        let status_at = reply.length_since(self.start);
+        let status = reply.reserve(4);
+        let body = reply.mark();
+        let said = match self.perform(head, at, row, args, reply) {
+            Ok(()) => Nfsstat4::Ok,
+            Err(Stop::Told(status)) => status,
+            Err(Stop::Status(status)) => {
+                reply.rollback(body);
+                (0..row.failure_words).for_each(|_| reply.value(&0_u32));
+                status
+            }
+            Err(Stop::Replay(answered)) => return Err(answered),
+        };
+        reply.fill(status, |reply| reply.value(&said));
+        if said == Nfsstat4::Ok && reply.length_since(self.start) > self.desk.reply_bytes_max() {
+            let status = self.desk.too_big();
+            reply.rollback(begin);
+            reply.value(&known);
+            reply.value(&status);
+            (0..row.failure_words).for_each(|_| reply.value(&0_u32));
+            return Ok(status);
+        }
+        let (results, failure_words) = (at + 1, row.failure_words);
+        let pledge = |barrier| Pledge { barrier, results, status_at, failure_words };
+        self.pledges.extend(self.barriers.drain(..).map(pledge));
+        Ok(said)
+    }
+
+    fn perform(
+        &mut self,
+        head: &CompoundHead<'a>,
+        at: u32,
+        row: &Row,
+        args: &mut Decoder<'a>,
+        reply: &mut Encoder,
+    ) -> Result<(), Stop> {
+        self.desk.admit(head, at, row)?;
+        if self.minor > row.until {
+            return Err(Nfsstat4::NotSupp.into());
+        }
+        if row.traits.has(Traits::NEEDS_HANDLE) && self.current.is_none() {
+            return Err(Nfsstat4::NoFileHandle.into());
+        }
+        if row.traits.has(Traits::CHANGES) {
+            if self.room(reply) < CHANGING_REPLY_BYTES {
+                return Err(self.desk.too_big().into());
+            }
+            if matches!(self.current, Some(Object::Pseudo(_))) {
+                return Err(Nfsstat4::RoFs.into());
+            }
+        }
+        (row.perform)(self, args, reply)
+    }
+
+    /// Hands the reply to the shell, now or behind its barriers.
+    fn outcome(&mut self, end: &End, count_at: usize, reply: &Encoder) -> Outcome {
+        let export = match &self.current {
+            Some(Object::In(view, _)) => Some(view.export_id().0),
+            _ => None,
+        };
+        let done = Done { status: end.status as u32, export };
+        if self.pledges.is_empty() {
+            return Outcome::Done(done);
+        }
+        let Some(bytes) = reply.contiguous_since(self.start) else { return Outcome::SystemErr };
+        let pledges = std::mem::take(&mut self.pledges);
+        Outcome::Deferred(Box::new(Promise { done, pledges, bytes: bytes.into(), count_at }))
+    }
+}

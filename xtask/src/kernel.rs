@@ -15,7 +15,7 @@ mod tests;
 mod tree;
 mod trial;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -56,12 +56,15 @@ pub(crate) struct Run {
     /// Keep the tests' folders in target/kernel after success too.
     #[arg(long)]
     keep: bool,
+    /// The program `comity` to test, built already; otherwise it is built from these sources.
+    #[arg(long)]
+    program: Option<PathBuf>,
 }
 
 impl Run {
     /// All tests against the server of this repository.
     pub(crate) fn all() -> Self {
-        Self { names: Vec::new(), server: Peer::Comity, jobs: 2, keep: false }
+        Self { names: Vec::new(), server: Peer::Comity, jobs: 2, keep: false, program: None }
     }
 }
 
@@ -93,7 +96,7 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
             println!("kernel: {} passed, {} failed", tally.passed, tally.failed);
             return Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Shell { server } => trial::shell(&setting(root, *server, true)?)?,
+        Command::Shell { server } => trial::shell(&setting(root, *server, (true, None))?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -113,7 +116,7 @@ pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
     if chosen.iter().any(|test| test.name.starts_with("fsx")) {
         crate::tools::install(root, "fsx", "0.3.2")?;
     }
-    let setting = setting(root, options.server, options.keep)?;
+    let setting = setting(root, options.server, (options.keep, options.program.as_deref()))?;
     let queue = Mutex::new(chosen.into_iter());
     let tally = Mutex::new(Tally::default());
     std::thread::scope(|scope| {
@@ -159,15 +162,18 @@ fn work_off(
     }
 }
 
-/// Builds the server and says where it is.
-fn setting(root: &Path, peer: Peer, keep: bool) -> Result<Setting> {
-    let program = root.join("target/release/comity");
-    if peer == Peer::Comity {
+/// Builds the server, if it is not given, and says where it is.
+fn setting(root: &Path, peer: Peer, (keep, given): (bool, Option<&Path>)) -> Result<Setting> {
+    if peer == Peer::Comity && given.is_none() {
         crate::tools::cargo(
             root,
             &["build", "--quiet", "--locked", "--release", "--bin", "comity"],
         )?;
     }
+    let program = match given {
+        Some(program) => std::path::absolute(program)?,
+        None => root.join("target/release/comity"),
+    };
     let preload = preload::build(root)?;
     Ok(Setting { root: root.to_path_buf(), peer, program, preload, keep })
 }

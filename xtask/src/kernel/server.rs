@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::ground::output;
 use super::network::{Network, SERVER};
 
 /// Longest time a server may take to listen, or to end when it is told to.
@@ -42,13 +43,31 @@ pub(super) struct Places {
     pub(super) folder: PathBuf,
 }
 
+impl Places {
+    /// Writes what is to be exported; `TOP` stands for the exported folder.
+    fn configure(&self, exports: &str) -> Result<()> {
+        let text = exports.replace("TOP", &self.export.display().to_string());
+        Ok(fs::write(self.exports(), text)?)
+    }
+
+    fn exports(&self) -> PathBuf {
+        self.folder.join("exports")
+    }
+}
+
 impl<'a> Server<'a> {
     /// Starts a server and waits until it listens.
     ///
     /// # Errors
     /// If it ends or does not listen in time; its log is in the folder.
-    pub(super) fn start(network: &'a Network, peer: Peer, places: Places) -> Result<Self> {
+    pub(super) fn start(
+        network: &'a Network,
+        peer: Peer,
+        places: Places,
+        exports: &str,
+    ) -> Result<Self> {
         fs::create_dir_all(places.folder.join("state"))?;
+        places.configure(exports)?;
         let child = spawn(network, peer, &places)?;
         let mut server = Self { network, peer, places, child };
         server.wait_until_it_listens()?;
@@ -65,6 +84,34 @@ impl<'a> Server<'a> {
         self.child.wait()?;
         self.child = spawn(self.network, self.peer, &self.places)?;
         self.wait_until_it_listens()
+    }
+
+    /// Gives it other exports while it runs: by a signal, or by `comity reload`.
+    ///
+    /// # Errors
+    /// If it does not take them.
+    pub(super) fn reload(&mut self, exports: &str, by_signal: bool) -> Result<()> {
+        let (program, state) = (&self.places.program, self.places.folder.join("state"));
+        let before = self.reloads()?;
+        self.places.configure(exports)?;
+        if by_signal {
+            kill_process(Pid::from_child(&self.child), Signal::HUP)?;
+        } else {
+            let state = state.display().to_string();
+            output(&program.display().to_string(), &["reload", "--state-dir", &state])?;
+        }
+        let until = Instant::now() + PATIENCE;
+        while self.reloads()? == before {
+            self.ensure_alive()?;
+            ensure!(Instant::now() < until, "exports not taken; log: {}", self.log().display());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// How often it has taken other exports, as its log says.
+    fn reloads(&self) -> Result<usize> {
+        Ok(fs::read_to_string(self.log())?.matches("configuration reloaded").count())
     }
 
     /// Fails if it has ended by itself.
@@ -135,7 +182,7 @@ fn spawn(network: &Network, peer: Peer, places: &Places) -> Result<Child> {
     let log = places.folder.join("server.log");
     let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
     let arguments = match peer {
-        Peer::Comity => comity(places)?,
+        Peer::Comity => comity(places),
         Peer::Ganesha => ganesha(places)?,
     };
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -143,16 +190,13 @@ fn spawn(network: &Network, peer: Peer, places: &Places) -> Result<Child> {
     command.stdout(log.try_clone()?).stderr(log).spawn().context("start the server")
 }
 
-fn comity(places: &Places) -> Result<Vec<String>> {
-    let exports = places.folder.join("exports");
-    let line = format!("{} 10.77.0.0/24(rw,sync,no_root_squash)\n", places.export.display());
-    fs::write(&exports, line)?;
+fn comity(places: &Places) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
-    Ok(vec![
+    vec![
         text(&places.program),
         "serve".into(),
         "--exports".into(),
-        text(&exports),
+        text(&places.exports()),
         "--listen".into(),
         SERVER.into(),
         "--port".into(),
@@ -160,7 +204,7 @@ fn comity(places: &Places) -> Result<Vec<String>> {
         "--state-dir".into(),
         text(&places.folder.join("state")),
         "--no-register".into(),
-    ])
+    ]
 }
 
 /// It needs an rpcbind of its own, which needs a /run of its own; all end with the first process of

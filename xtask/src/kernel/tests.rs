@@ -4,6 +4,7 @@ mod build;
 mod durable;
 mod fsx;
 mod git;
+mod sites;
 mod smoke;
 mod sqlite;
 mod tar;
@@ -12,6 +13,9 @@ mod two;
 use anyhow::Result;
 
 use super::ground::Ground;
+
+/// How two guests meet, in Python.
+const MEETING: &str = include_str!("tests/meeting.py");
 
 /// A test with a kernel client.
 #[derive(Clone, Copy)]
@@ -26,6 +30,9 @@ pub(super) struct Test {
     pub(super) guests: u8,
     /// How often the server is killed at most; 0: never.
     pub(super) kills: u32,
+    /// What the server exports, `TOP` being the exported folder: one configuration after the
+    /// other, as the first guest asks for them.
+    pub(super) exports: &'static [&'static str],
     /// Longest time for all of it, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
     /// Fills the folder the guests get.
@@ -42,6 +49,7 @@ impl Test {
         script: "",
         guests: 1,
         kills: 0,
+        exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
         seconds_max: 300,
         prepare: |_| Ok(()),
         verify: |_| Ok(()),
@@ -65,7 +73,8 @@ pub(super) const ALL: &[Test] = &[
     fsx::TEST.killed("fsx-kill", 6),
     sqlite::TEST,
     sqlite::TEST.killed("sqlite-kill", 6),
-    two::TEST,
-    durable::TEST,
+    sites::TEST,
     smoke::TEST,
+    durable::TEST,
+    two::TEST,
 ];

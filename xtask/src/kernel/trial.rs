@@ -1,5 +1,7 @@
 //! One test, from an empty folder to a verdict.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -42,10 +44,16 @@ pub(super) struct Setting {
 /// # Errors
 /// The first thing that went wrong, with the guests' last words.
 pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
+    ensure!(
+        setting.peer == Peer::Comity || test.exports.len() == 1,
+        "what {} tests only comity has",
+        test.name
+    );
     let ground = Ground::new(&setting.root, test.name)?;
     (test.prepare)(&ground)?;
     let network = Network::new()?;
-    let mut server = Server::start(&network, setting.peer, places(setting, &ground))?;
+    let places = places(setting, &ground);
+    let mut server = Server::start(&network, setting.peer, places, test.exports[0])?;
     let kills = work(setting, test, &ground, (&network, &mut server))?;
     server.stop()?;
     (test.verify)(&ground)?;
@@ -77,13 +85,16 @@ fn work(
         let orders = orders(setting, test, ground, (number, server.options()));
         guests.push(Guest::start(network, &orders, most)?);
     }
-    let mut killer = Killer { left: test.kills, done: 0, next: None };
+    let mut killer = Killer { left: test.kills, done: 0, next: None, guests: test.guests };
+    let mut reloads = Reloads { rest: &test.exports[1..], done: 0 };
     while let Some(guest) = guests.first_mut() {
-        killer.step(guest, server)?;
+        killer.step(guest, ground, server)?;
+        reloads.step(ground, server)?;
         guests = still_running(guests)?;
         std::thread::sleep(TICK);
     }
     ensure!(test.kills == 0 || killer.done > 0, "the work ended before the server was killed once");
+    ensure!(reloads.rest.is_empty(), "the work ended before all configurations were loaded");
     Ok(killer.done)
 }
 
@@ -109,24 +120,58 @@ struct Killer {
     left: u32,
     done: u32,
     next: Option<Instant>,
+    guests: u8,
 }
 
 impl Killer {
-    fn step(&mut self, guest: &Guest, server: &mut Server<'_>) -> Result<()> {
+    fn step(&mut self, guest: &Guest, ground: &Ground, server: &mut Server<'_>) -> Result<()> {
         if self.left == 0 {
             return server.ensure_alive();
         }
         match self.next {
             None if guest.has_begun() => self.next = Some(Instant::now() + FIRST_KILL),
             Some(next) if Instant::now() > next => {
+                self.tell(ground)?;
                 server.kill_and_restart()?;
                 self.left -= 1;
                 self.done += 1;
+                self.tell(ground)?;
                 // Not always at the same distance.
                 let odd = Duration::from_millis(u64::from(self.done) * 377 % 1000);
                 self.next = Some(Instant::now() + KILL_EVERY + odd);
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// One byte more in each guest's `kills`, before the server dies and when it is back: so a
+    /// guest knows whether that may have come into a call's way.
+    fn tell(&self, ground: &Ground) -> Result<()> {
+        for number in 1..=self.guests {
+            let file = ground.guest(number).join("kills");
+            File::options().create(true).append(true).open(file)?.write_all(b"x")?;
+        }
+        Ok(())
+    }
+}
+
+/// Loads other exports when the first guest makes a file `want-1`, `want-2` ...; tells it by
+/// `have-1`, `have-2` ... The first are loaded by a signal, the second by a command, and so on.
+struct Reloads {
+    rest: &'static [&'static str],
+    done: usize,
+}
+
+impl Reloads {
+    fn step(&mut self, ground: &Ground, server: &mut Server<'_>) -> Result<()> {
+        let Some((exports, rest)) = self.rest.split_first() else { return Ok(()) };
+        let number = self.done + 1;
+        let file = |word: &str| ground.guest(1).join(format!("{word}-{number}"));
+        if file("want").exists() {
+            server.reload(exports, number % 2 == 1)?;
+            File::create(file("have"))?;
+            (self.rest, self.done) = (rest, number);
         }
         Ok(())
     }
@@ -175,7 +220,8 @@ pub(super) fn shell(setting: &Setting) -> Result<()> {
     let ground = Ground::new(&setting.root, "shell")?;
     let test = Test { name: "shell", script: SCRIPT, seconds_max: 24 * 3600, ..Test::EMPTY };
     let network = Network::new()?;
-    let server = Server::start(&network, setting.peer, places(setting, &ground))?;
+    let places = places(setting, &ground);
+    let server = Server::start(&network, setting.peer, places, test.exports[0])?;
     let mut orders = orders(setting, &test, &ground, (1, server.options()));
     orders.terminal = true;
     let mut guest = Guest::start(&network, &orders, Duration::from_secs(test.seconds_max))?;

@@ -19,7 +19,10 @@ pub(super) const TEST: Test = Test {
 };
 
 fn prepare(ground: &Ground) -> Result<()> {
-    Ok(fs::write(ground.input().join("two.py"), include_str!("two.py"))?)
+    for (name, text) in [("two.py", include_str!("two.py")), ("meeting.py", super::MEETING)] {
+        fs::write(ground.input().join(name), text)?;
+    }
+    Ok(())
 }
 
 /// The disk holds what both together should have made.

@@ -50,6 +50,11 @@ impl<V: ?Sized> Dispatcher<V> {
         self.repeats.load(Ordering::Relaxed)
     }
 
+    /// Time has come to `seconds`, counted from any beginning; to be told about once a second.
+    pub fn tick(&self, seconds: u32) {
+        self.replay.tick(seconds);
+    }
+
     /// Answers one record from `peer`: a whole record is appended to `replies`, or nothing.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use comity_xdr::{Decoder, Encoder};
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Procedure 0 counts and is harmless, 1 counts and is remembered, 2 is deferred, 3 is denied,
-/// 4 wants a number; there are no others.
+/// 4 wants a number, 5 is deferred and remembered; there are no others.
 #[derive(Default)]
 struct Counter(AtomicU32);
 
@@ -42,14 +42,14 @@ impl Program<()> for Counter {
     }
 
     fn repeat(&self, _: u32, procedure: u32) -> Repeat {
-        if procedure == 1 { Repeat::Remember } else { Repeat::Harmless }
+        if matches!(procedure, 1 | 5) { Repeat::Remember } else { Repeat::Harmless }
     }
 
     fn call(&self, call: &Call<'_>, (): &(), reply: &mut Encoder) -> Outcome {
         reply.value(&self.0.fetch_add(1, Ordering::Relaxed));
         match call.header.procedure {
             0 | 1 => Outcome::Done(Done::default()),
-            2 => Outcome::Deferred(Box::new(Slow)),
+            2 | 5 => Outcome::Deferred(Box::new(Slow)),
             3 => Outcome::Denied(AuthStat::TooWeak),
             4 if call.arguments::<u32>().is_err() => Outcome::GarbageArgs,
             _ => Outcome::ProcUnavail,
@@ -128,6 +128,22 @@ fn a_reply_sent_to_a_server_ends_the_connection() {
 #[test]
 fn a_deferred_reply_comes_when_it_is_finished() {
     assert_eq!(reply(&dispatcher(), &record(5, 3, 2)), [7, 1, 0, 0, 0, 0, 99]);
+}
+
+#[test]
+fn a_copy_of_a_call_being_done_is_dropped_and_the_next_gets_the_answer() {
+    let dispatcher = dispatcher();
+    let record = record(5, 3, 5);
+    let mut replies = Encoder::new();
+    let Ok(Answered::Later(late)) = dispatcher.answer(&record, PEER, &(), &mut replies) else {
+        panic!("the call is not slow");
+    };
+    let copy = dispatcher.answer(&record, PEER, &(), &mut replies);
+    assert!(matches!(copy, Ok(Answered::Never)) && replies.bytes().is_empty());
+    // Its connection may be gone by now.
+    late.finish(&mut Encoder::new());
+    assert_eq!(reply(&dispatcher, &record), [7, 1, 0, 0, 0, 0, 99]);
+    assert_eq!(dispatcher.repeats(), 2);
 }
 
 #[test]

@@ -51,6 +51,7 @@ impl<S: Service> Floor<S> {
     /// Time has come to `seconds`: every desk with connections looks for those whose time is up.
     pub(crate) fn tick(&self, seconds: u32) {
         self.seconds.store(seconds, Ordering::Relaxed);
+        self.service.dispatcher().tick(seconds);
         for post in &self.posts {
             if post.connections.load(Ordering::Relaxed) > 0 {
                 post.deliver(Letter::Tick, &self.crew);

@@ -1,5 +1,11 @@
 //! One room, one door: an export as one caller sees it during one request.
 
+mod crossing;
+mod extended;
+mod hidden;
+mod moment;
+mod name;
+
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +21,7 @@ use comity_vfs::{
     Wire, Written,
 };
 
+use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 use crate::pass::{Pass, admit, locate};
 use crate::{Barrier, ExportId, Plan, Rules, SealedHandle, Visitor};
 
@@ -43,6 +50,7 @@ impl From<Status> for Refusal {
 }
 
 /// An export as one caller sees it during one request.
+#[derive(Clone)]
 pub struct View<'a> {
     plan: &'a Plan,
     pass: Arc<Pass>,
@@ -169,7 +177,7 @@ impl<'a> View<'a> {
         guard: Option<Time>,
     ) -> Result<Change<Wire>> {
         let fs = self.writable()?;
-        let set = self.set_in(set)?;
+        let (set, guard) = (self.set_in(set)?, self.guarded(node, guard)?);
         Ok(self.change_out(fs.setattr(self.cred(), &node.0, &set, guard)?))
     }
 
@@ -248,9 +256,9 @@ impl<'a> View<'a> {
                 Create::Exclusive(self.plan.key().verifier_of(self.pass.client(), *verifier))
             }
         };
-        self.make(name, |fs, name| {
-            self.not_onto_hidden(dir, name)?;
-            fs.create(self.cred(), &dir.0, name, &how)
+        self.make(dir, name, |fs, name| match self.is_hidden(dir, name)? {
+            true => Err(Status::Exist),
+            false => fs.create(self.cred(), &dir.0, name, &how),
         })
     }
 
@@ -260,7 +268,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn mkdir(&self, dir: &Node, name: &[u8], set: &SetAttr<Wire>) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(name, |fs, name| fs.mkdir(self.cred(), &dir.0, name, &set))
+        self.make(dir, name, |fs, name| fs.mkdir(self.cred(), &dir.0, name, &set))
     }
 
     /// See [`Fs::symlink`].
@@ -275,7 +283,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(name, |fs, name| fs.symlink(self.cred(), &dir.0, name, target, &set))
+        self.make(dir, name, |fs, name| fs.symlink(self.cred(), &dir.0, name, target, &set))
     }
 
     /// See [`Fs::mknod`].
@@ -290,7 +298,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(name, |fs, name| fs.mknod(self.cred(), &dir.0, name, special, &set))
+        self.make(dir, name, |fs, name| fs.mknod(self.cred(), &dir.0, name, special, &set))
     }
 
     /// See [`Fs::remove`].
@@ -327,8 +335,13 @@ impl<'a> View<'a> {
         let fs = self.writable()?;
         let from = (&source.0.0, entry_name(source.1, RENAMED)?);
         let to = (&target.0.0, entry_name(target.1, RENAMED)?);
-        self.not_hidden(source.0, from.1)?;
-        if self.is_hidden(target.0, to.1)? {
+        // Both are looked at before one decides: a directory that cannot be searched is told of
+        // first, whatever is in the other.
+        let (gone, onto) = (self.is_hidden(source.0, from.1)?, self.is_hidden(target.0, to.1)?);
+        if gone {
+            return Err(Status::NoEnt);
+        }
+        if onto && self.may_add(target.0)? {
             // Without a source it does not matter what is at the target.
             self.fs().lookup(self.cred(), from.0, from.1)?;
             return Err(Status::Exist);
@@ -344,7 +357,8 @@ impl<'a> View<'a> {
     pub fn link(&self, node: &Node, dir: &Node, name: &[u8]) -> Result<Changed<Attr<Wire>, Wire>> {
         let fs = self.writable()?;
         let name = entry_name(name, MADE)?;
-        let Changed { value, change } = fs.link(self.cred(), &node.0, &dir.0, name)?;
+        let linked = fs.link(self.cred(), &node.0, &dir.0, name);
+        let Changed { value, change } = linked.map_err(|why| self.told(dir, name, why))?;
         Ok(Changed { value: self.attr_out(value), change: self.change_out(change) })
     }
 
@@ -412,19 +426,6 @@ impl<'a> View<'a> {
         self.pass.caller().disk()
     }
 
-    fn is_cloaked(&self) -> bool {
-        !self.rules().cloak.is_empty()
-    }
-
-    /// Whether the caller may know of an object with these attributes.
-    fn shows(&self, attr: &Attr<Disk>) -> bool {
-        self.verdict(attr).is_visible()
-    }
-
-    fn verdict(&self, attr: &Attr<Disk>) -> Verdict {
-        self.rules().cloak.verdict(self.cred(), attr.uid, attr.gid, attr.mode)
-    }
-
     /// The export's top.
     pub(crate) fn root(&self) -> Node {
         Node(self.fs().root())
@@ -437,48 +438,6 @@ impl<'a> View<'a> {
         Ok((attr, self.verdict(&attr)))
     }
 
-    /// An object whose handle came off the wire. A hidden one does not exist: its handle is stale.
-    fn let_in(&self, handle: Handle) -> Result<Node> {
-        if self.is_cloaked() && handle != self.fs().root() {
-            let attr = self.fs().getattr(&handle)?;
-            if !self.shows(&attr) {
-                return Err(Status::Stale);
-            }
-            self.admitted.set(Some(comity_vfs::Node { handle, attr }));
-        }
-        Ok(Node(handle))
-    }
-
-    fn seen_or(&self, node: comity_vfs::Node<Disk>, otherwise: Status) -> Result<Seen> {
-        if self.is_cloaked() && !self.shows(&node.attr) {
-            Err(otherwise)
-        } else {
-            Ok(self.seen(node))
-        }
-    }
-
-    /// Refuses a name whose object the caller may not know of, as if it were not there.
-    fn not_hidden(&self, dir: &Node, name: Name<'_>) -> Result<()> {
-        if self.is_hidden(dir, name)? { Err(Status::NoEnt) } else { Ok(()) }
-    }
-
-    /// Refuses to put something in the place of an object that the caller may not know of: that it
-    /// is there cannot be kept secret then.
-    fn not_onto_hidden(&self, dir: &Node, name: Name<'_>) -> Result<()> {
-        if self.is_hidden(dir, name)? { Err(Status::Exist) } else { Ok(()) }
-    }
-
-    fn is_hidden(&self, dir: &Node, name: Name<'_>) -> Result<bool> {
-        if !self.is_cloaked() {
-            return Ok(false);
-        }
-        match self.fs().lookup(self.cred(), &dir.0, name) {
-            Ok(entry) => Ok(!self.shows(&entry.node.attr)),
-            Err(Status::NoEnt) => Ok(false),
-            Err(status) => Err(status),
-        }
-    }
-
     /// Attributes to set, as they are on disk.
     fn set_in(&self, set: &SetAttr<Wire>) -> Result<SetAttr<Disk>> {
         self.rules().ids.set_in(set).map_err(|Unmapped| Status::BadOwner)
@@ -486,10 +445,13 @@ impl<'a> View<'a> {
 
     fn make(
         &self,
+        dir: &Node,
         name: &[u8],
         make: impl FnOnce(&dyn Fs, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
     ) -> Result<SeenMade> {
-        let Changed { value, change } = make(self.writable()?, entry_name(name, MADE)?)?;
+        let (fs, name) = (self.writable()?, entry_name(name, MADE)?);
+        let made = make(fs, name).map_err(|why| self.told(dir, name, why));
+        let Changed { value, change } = made?;
         // A hidden object that came into the place since it was looked at was found, not made.
         let value = self.seen_or(value, Status::Exist)?;
         Ok(Changed { value, change: self.change_out(change) })
@@ -527,9 +489,7 @@ impl<'a> View<'a> {
     }
 
     fn change_out(&self, change: Change<Disk>) -> Change<Wire> {
-        let before = change.before.filter(|attr| {
-            !(self.rules().no_client_cache && attr.file_type == FileType::Directory)
-        });
+        let before = change.before.filter(|attr| !self.looks_changed(attr));
         Change { before, ..change }.map(|attr| self.attr_out(attr))
     }
 
@@ -540,42 +500,11 @@ impl<'a> View<'a> {
         let id = u64::from(self.export_id().0);
         let fsid = attr.fsid ^ self.pass.export().fsid() ^ (id << 32 | id);
         let seen = Attr { fsid, ..self.rules().ids.attr_out(self.pass.caller(), attr) };
-        if self.rules().no_client_cache && attr.file_type == FileType::Directory {
-            let nanoseconds = self.pass.export().moment_nanoseconds();
-            let changed = |time| Time { nanoseconds, ..time };
-            return Attr { mtime: changed(seen.mtime), ctime: changed(seen.ctime), ..seen };
-        }
-        seen
+        if self.looks_changed(&seen) { self.at_another_moment(seen) } else { seen }
     }
 }
 
 /// Somebody to whom nothing is closed.
 fn server() -> Cred<Disk> {
     Cred::new(Uid::new(0), Gid::new(0))
-}
-
-/// What is said of `.` and of `..` where the name of an entry is asked for.
-type OfDots = [Status; 2];
-
-/// They are there already (RFC 1813, 3.3.9).
-const MADE: OfDots = [Status::Exist, Status::Exist];
-/// RFC 1813, 3.3.12 leaves it open; this is what Linux says.
-const REMOVED: OfDots = [Status::Acces, Status::Acces];
-/// RFC 1813, 3.3.13.
-const REMOVED_AS_DIR: OfDots = [Status::Inval, Status::Exist];
-/// RFC 1813, 3.3.14.
-const RENAMED: OfDots = [Status::Inval, Status::Inval];
-
-/// A name to be made, changed or removed.
-fn entry_name(name: &[u8], [one, two]: OfDots) -> Result<Name<'_>> {
-    match name {
-        b"." => Err(one),
-        b".." => Err(two),
-        _ => plain_name(name),
-    }
-}
-
-/// What no name can be is ACCES (RFC 1813, 3.2).
-fn plain_name(name: &[u8]) -> Result<Name<'_>> {
-    Name::new(name).map_err(|status| if status == Status::Inval { Status::Acces } else { status })
 }

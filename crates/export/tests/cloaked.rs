@@ -7,7 +7,7 @@ mod site;
 use std::ops::ControlFlow;
 
 use comity_export::{Door, Node, Refusal, View};
-use comity_vfs::{Access, Create, Listed, SetAttr, Special, Status};
+use comity_vfs::{Access, Create, Listed, SetAttr, Special, Status, Time};
 
 use site::{Site, names, owned};
 
@@ -230,4 +230,116 @@ fn without_client_caches_a_directory_looks_changed_in_every_reply() {
     assert_eq!(times(&view, &root), times(&view, &root));
     let made = view.create(&root, b"new", &Create::Guarded(owned(0o600))).unwrap();
     assert!(made.change.before.is_some());
+}
+
+/// Exception `onto-hidden`, where it need not be one.
+#[test]
+fn who_may_not_add_names_is_not_told_that_a_hidden_one_is_there() {
+    let site = Site::new(CLOAK);
+    let dir = site.dir(b"closed", (8, 8), 0o755);
+    site.file_in(&dir, b"secret", (500, 7), 0o666, &site.admin().0);
+    site.file(b"plain", (7, 7), 0o666);
+    let (view, root) = site.guest(7, 7, &[]);
+    let plain = view.lookup(&root, b"plain").unwrap().0.node;
+    for name in [&b"secret"[..], b"missing"] {
+        let refused = Err(Status::Acces);
+        for how in [Create::Unchecked(owned(0o600)), Create::Exclusive([1; 8])] {
+            assert_eq!(view.create(&dir, name, &how).map(drop), refused);
+        }
+        assert_eq!(view.mkdir(&dir, name, &owned(0o700)).map(drop), refused);
+        assert_eq!(view.symlink(&dir, name, b"t", &owned(0o777)).map(drop), refused);
+        assert_eq!(view.mknod(&dir, name, Special::Fifo, &owned(0o600)).map(drop), refused);
+        assert_eq!(view.link(&plain, &dir, name).map(drop), refused);
+        assert_eq!(view.rename((&root, b"plain"), (&dir, name)).map(drop), refused);
+    }
+    let exists = view.mkdir(&root, b"plain", &owned(0o700)).map(drop);
+    assert_eq!(exists, Err(Status::Exist), "a visible name is told of as ever");
+}
+
+#[test]
+fn a_hidden_source_does_not_say_more_of_the_target_than_a_missing_one() {
+    let site = site();
+    let dir = site.dir(b"dark", (8, 8), 0o600);
+    let (view, root) = site.guest(7, 7, &[]);
+    for name in [&b"secret"[..], b"missing"] {
+        let renamed = view.rename((&root, name), (&dir, b"new")).map(drop);
+        assert_eq!(renamed, Err(Status::Acces), "the target cannot be searched");
+    }
+}
+
+/// Exception `counts`.
+#[test]
+fn link_counts_sizes_and_times_of_a_directory_are_those_on_disk() {
+    let site = Site::new(CLOAK);
+    let dir = site.dir(b"dir", (7, 7), 0o777);
+    let (view, _) = site.guest(7, 7, &[]);
+    let before = view.getattr(&dir).unwrap();
+    let (admin, _) = site.admin();
+    let vault = admin.mkdir(&dir, b"vault", &owned(0o777)).unwrap().value.node;
+    assert_eq!(site::chown(&admin, &vault, 500), Ok(()));
+    let after = view.getattr(&dir).unwrap();
+    assert_eq!(names(&view, &dir), [""; 0]);
+    assert_eq!(after.links, before.links + 1);
+    assert!(after.size > before.size && after.ctime > before.ctime && after.mtime > before.mtime);
+}
+
+/// Exception `space`.
+#[test]
+fn the_space_that_is_left_is_that_on_disk() {
+    let site = Site::new(CLOAK);
+    let (view, root) = site.guest(7, 7, &[]);
+    let free = |view: &View<'_>| view.statfs(&root).unwrap().files_free;
+    let before = free(&view);
+    site.file(b"secret", (500, 7), 0o666);
+    assert_eq!(free(&view), before - 1);
+}
+
+/// Exception `other-names`.
+#[test]
+fn a_file_that_a_hidden_directory_holds_too_outlives_its_visible_name() {
+    let site = site();
+    let (admin, root) = site.admin();
+    let vault = admin.lookup(&root, b"vault").unwrap().0.node;
+    let plain = admin.lookup(&root, b"plain").unwrap().0.node;
+    admin.link(&plain, &vault, b"kept").unwrap();
+    let (view, root) = site.guest(7, 7, &[]);
+    let sealed = view.seal(&plain);
+    assert_eq!(view.getattr(&plain).unwrap().links, 2);
+    view.remove(&root, b"plain").unwrap();
+    assert!(site.through(7, 7, &[], Door::Handle(sealed.bytes())).is_ok());
+}
+
+/// Exception `below-hidden`.
+#[test]
+fn what_stands_below_a_hidden_directory_is_found_by_nobody_but_by_a_handle() {
+    let site = site();
+    let (admin, root) = site.admin();
+    let vault = admin.lookup(&root, b"vault").unwrap().0.node;
+    let open = admin.mkdir(&vault, b"open", &owned(0o777)).unwrap().value.node;
+    let (view, root) = site.guest(7, 7, &[]);
+    assert_eq!(view.lookup(&root, b"vault").map(drop), Err(Status::NoEnt));
+    let sealed = view.seal(&open);
+    let (view, open) = site.through(7, 7, &[], Door::Handle(sealed.bytes())).unwrap();
+    assert_eq!(view.lookup(&open, b"..").unwrap().0.node, vault, "`..` is never hidden");
+    let through = view.admit(view.seal(&vault).bytes());
+    assert_eq!(through, Err(Status::Stale), "but its handle is of no use");
+}
+
+/// Exception `guard`.
+#[test]
+fn without_client_caches_a_guard_is_held_against_the_seconds_of_a_directory() {
+    let site = Site::new(&format!("{CLOAK},no_client_cache"));
+    let dir = site.dir(b"dir", (7, 7), 0o777);
+    let file = site.file(b"f", (7, 7), 0o666);
+    let (view, _) = site.guest(7, 7, &[]);
+    let set = owned(0o700);
+    let guarded = |node: &Node, later: (i64, u32)| {
+        let shown = view.getattr(node).unwrap().ctime;
+        let (seconds, nanoseconds) = (shown.seconds + later.0, shown.nanoseconds + later.1);
+        view.setattr(node, &set, Some(Time { seconds, nanoseconds })).map(drop)
+    };
+    assert_eq!(guarded(&dir, (0, 0)), Ok(()), "what was shown is good");
+    assert_eq!(guarded(&dir, (1, 0)), Err(Status::NotSync));
+    assert_eq!(guarded(&file, (0, 0)), Ok(()));
+    assert_eq!(guarded(&file, (0, 1)), Err(Status::NotSync), "a file's guard is held whole");
 }

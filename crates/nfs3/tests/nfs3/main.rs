@@ -5,6 +5,7 @@
 mod barriers;
 mod golden;
 mod hostile;
+mod hunt;
 mod listing;
 mod mounts;
 mod rendering;

@@ -25,6 +25,16 @@ thread_local! {
     static NOW: Cell<i64> = const { Cell::new(1_000_000) };
 }
 
+/// Lets it be this many seconds after the start of time for the next who looks.
+pub(crate) fn set_clock(seconds: i64) {
+    NOW.with(|now| now.set(seconds));
+}
+
+/// What time it is, which does not pass.
+pub(crate) fn still_clock() -> Time {
+    Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
+}
+
 /// A second later at every look.
 pub(crate) fn clock() -> Time {
     NOW.with(|now| now.set(now.get() + 1));
@@ -110,9 +120,16 @@ impl World {
                 export(3, "/srv/closed", &second, stranger),
             ],
         );
+        let world = Self { recorder, ..Self::of(plan) };
+        let (root, other) = (world.mount("/srv/pub"), world.mount("/srv/other"));
+        Self { root, other, ..world }
+    }
+
+    /// A server of this plan; nothing is mounted yet.
+    pub(crate) fn of(plan: Plan) -> Self {
         let exports = Arc::new(Exports::new(plan));
         let world = Self {
-            recorder,
+            recorder: Arc::default(),
             dispatcher: programs(&exports),
             exports,
             visitor: Visitor::new(SocketAddr::new(PEER, 40_000)),
@@ -123,8 +140,7 @@ impl World {
             other: Vec::new(),
         };
         world.act_as(0, 0, &[]);
-        let (root, other) = (world.mount("/srv/pub"), world.mount("/srv/other"));
-        Self { root, other, ..world }
+        world
     }
 
     /// The same client at a server that has been started anew with another verifier.

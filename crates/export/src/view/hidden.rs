@@ -1,0 +1,75 @@
+//! What a view does not let its caller know of: an object that the cloak hides does not exist.
+
+use comity_cloak::Verdict;
+use comity_vfs::{Access, Attr, Disk, Handle, Name, Result, Status};
+
+use super::{Node, Seen, View};
+
+impl View<'_> {
+    pub(super) fn is_cloaked(&self) -> bool {
+        !self.rules().cloak.is_empty()
+    }
+
+    /// Whether the caller may know of an object with these attributes.
+    pub(super) fn shows(&self, attr: &Attr<Disk>) -> bool {
+        self.verdict(attr).is_visible()
+    }
+
+    pub(super) fn verdict(&self, attr: &Attr<Disk>) -> Verdict {
+        self.rules().cloak.verdict(self.cred(), attr.uid, attr.gid, attr.mode)
+    }
+
+    /// An object whose handle came off the wire. A hidden one does not exist: its handle is stale.
+    pub(super) fn let_in(&self, handle: Handle) -> Result<Node> {
+        if self.is_cloaked() && handle != self.fs().root() {
+            let attr = self.fs().getattr(&handle)?;
+            if !self.shows(&attr) {
+                return Err(Status::Stale);
+            }
+            self.admitted.set(Some(comity_vfs::Node { handle, attr }));
+        }
+        Ok(Node(handle))
+    }
+
+    /// An object that was found, if the caller may know of it.
+    pub(super) fn seen_or(&self, node: comity_vfs::Node<Disk>, otherwise: Status) -> Result<Seen> {
+        if self.is_cloaked() && !self.shows(&node.attr) {
+            Err(otherwise)
+        } else {
+            Ok(self.seen(node))
+        }
+    }
+
+    /// Refuses a name whose object the caller may not know of, as if it were not there.
+    pub(super) fn not_hidden(&self, dir: &Node, name: Name<'_>) -> Result<()> {
+        if self.is_hidden(dir, name)? { Err(Status::NoEnt) } else { Ok(()) }
+    }
+
+    /// Whether a name stands for an object that the caller may not know of.
+    pub(super) fn is_hidden(&self, dir: &Node, name: Name<'_>) -> Result<bool> {
+        if !self.is_cloaked() {
+            return Ok(false);
+        }
+        match self.fs().lookup(self.cred(), &dir.0, name) {
+            Ok(entry) => Ok(!self.shows(&entry.node.attr)),
+            Err(Status::NoEnt) => Ok(false),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// Why a name could not be put into a directory. That a hidden object has it can be kept secret
+    /// from a caller who may not add a name there in any case; from others it cannot.
+    pub(super) fn told(&self, dir: &Node, name: Name<'_>, why: Status) -> Status {
+        let secret = why == Status::Exist
+            && self.is_hidden(dir, name) == Ok(true)
+            && !self.may_add(dir).unwrap_or(false);
+        if secret { Status::Acces } else { why }
+    }
+
+    /// Whether the caller may put names into a directory.
+    pub(super) fn may_add(&self, dir: &Node) -> Result<bool> {
+        let wanted = Access::EXTEND | Access::LOOKUP;
+        let (granted, _) = self.fs().access(self.cred(), &dir.0, wanted)?;
+        Ok(granted.contains(wanted))
+    }
+}

@@ -1,0 +1,29 @@
+//! Names as they come off the wire.
+
+use comity_vfs::{Name, Result, Status};
+
+/// What is said of `.` and of `..` where the name of an entry is asked for.
+pub(super) type OfDots = [Status; 2];
+
+/// They are there already (RFC 1813, 3.3.9).
+pub(super) const MADE: OfDots = [Status::Exist, Status::Exist];
+/// RFC 1813, 3.3.12 leaves it open; this is what Linux says.
+pub(super) const REMOVED: OfDots = [Status::Acces, Status::Acces];
+/// RFC 1813, 3.3.13.
+pub(super) const REMOVED_AS_DIR: OfDots = [Status::Inval, Status::Exist];
+/// RFC 1813, 3.3.14.
+pub(super) const RENAMED: OfDots = [Status::Inval, Status::Inval];
+
+/// A name to be made, changed or removed.
+pub(super) fn entry_name(name: &[u8], [one, two]: OfDots) -> Result<Name<'_>> {
+    match name {
+        b"." => Err(one),
+        b".." => Err(two),
+        _ => plain_name(name),
+    }
+}
+
+/// What no name can be is ACCES (RFC 1813, 3.2).
+pub(super) fn plain_name(name: &[u8]) -> Result<Name<'_>> {
+    Name::new(name).map_err(|status| if status == Status::Inval { Status::Acces } else { status })
+}

@@ -1,0 +1,156 @@
+//! The leak hunt: whatever is asked about hidden objects, by name or by handle, the whole reply is
+//! that of a server where these objects do not exist. What docs/semantics.md says cannot be hidden
+//! is left out of the comparison, and nothing else.
+
+mod dice;
+mod level;
+mod rule;
+mod shot;
+mod twins;
+
+use comity_proto::nfs3::{self, Nfsstat3, procedure};
+use comity_vfs::{Access, FileType, Fs, Name};
+
+use self::dice::Dice;
+use self::level::level;
+use self::shot::{Place, Shot, change, listings, questions};
+use self::twins::{Twins, entries, root};
+use crate::world::set_clock;
+
+const SEEDS: u64 = 200;
+const CHANGES: usize = 150;
+
+#[test]
+fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
+    let (mut hidden, mut excepted) = (0, 0);
+    for seed in 0..SEEDS {
+        let mut hunt = Hunt::new(seed);
+        hunt.ask();
+        excepted += u64::from(hunt.change());
+        hidden += hunt.twins.hidden;
+    }
+    assert!(hidden > 2 * SEEDS as usize, "{hidden} hidden objects: the hunt is for nothing");
+    assert!(excepted > SEEDS / 10, "the exceptions are never met");
+}
+
+struct Hunt {
+    seed: u64,
+    dice: Dice,
+    twins: Twins,
+    now: i64,
+}
+
+impl Hunt {
+    fn new(seed: u64) -> Self {
+        set_clock(1);
+        let mut dice = Dice::new(seed);
+        let twins = Twins::new(&mut dice);
+        Self { seed, dice, twins, now: 2 }
+    }
+
+    /// Asks everything about everything.
+    fn ask(&mut self) {
+        for target in self.twins.targets.clone() {
+            let mut shots = questions(&mut self.dice, &target);
+            shots.extend(listings(&mut self.dice, &target));
+            for shot in shots {
+                let outcome = self.shoot(&shot);
+                assert!(outcome.is_same(), "{}", self.told(&shot, &outcome));
+            }
+        }
+    }
+
+    /// Changes things by chance, until something is met that cannot be hidden; tells whether that
+    /// was so.
+    fn change(&mut self) -> bool {
+        for _ in 0..CHANGES {
+            let shot = change(&mut self.dice, &self.twins.targets);
+            let cannot_be_hidden = self.exception(&shot);
+            let outcome = self.shoot(&shot);
+            if outcome.is_same() {
+                continue;
+            }
+            let statuses = outcome.statuses();
+            let told = self.told(&shot, &outcome);
+            assert_eq!(cannot_be_hidden.map(|status| status as u32), Some(statuses[0]), "{told}");
+            return true;
+        }
+        false
+    }
+
+    /// What a call is answered that meets something that cannot be hidden.
+    fn exception(&self, shot: &Shot) -> Option<Nfsstat3> {
+        if let Some(place) = &shot.onto
+            && self.is_hidden(place)
+            && self.may_add(place)
+        {
+            return Some(Nfsstat3::Exist);
+        }
+        let emptied = shot.emptied.as_ref()?;
+        self.holds_only_hidden(emptied).then_some(Nfsstat3::NotEmpty)
+    }
+
+    fn is_hidden(&self, (dir, name): &Place) -> bool {
+        let fs = &self.twins.twins[0].fs;
+        let Ok(name) = Name::new(name) else { return false };
+        let found = fs.lookup(&root(), &dir.handles[0], name);
+        found.is_ok_and(|entry| self.twins.hides(&entry.node.attr))
+    }
+
+    fn may_add(&self, (dir, _): &Place) -> bool {
+        let (fs, wanted) = (&self.twins.twins[0].fs, Access::EXTEND | Access::LOOKUP);
+        let granted = fs.access(&self.twins.caller.disk, &dir.handles[0], wanted);
+        granted.is_ok_and(|(granted, _)| granted.contains(wanted))
+    }
+
+    /// Looks at both, so that both are looked at: it shows in times of access.
+    fn holds_only_hidden(&self, (dir, name): &Place) -> bool {
+        let Ok(name) = Name::new(name) else { return false };
+        let held = [0, 1].map(|side| {
+            let fs = &self.twins.twins[side].fs;
+            let node = fs.lookup(&root(), &dir.handles[side], name).ok()?.node;
+            (node.attr.file_type == FileType::Directory).then(|| entries(fs, &node.handle))
+        });
+        let [Some(held), Some(_)] = held else { return false };
+        !held.is_empty() && held.iter().all(|(_, attr)| self.twins.hides(attr))
+    }
+
+    /// Makes a call to both.
+    fn shoot(&mut self, shot: &Shot) -> Outcome {
+        self.now += 1;
+        let nocache = self.twins.options.contains("no_client_cache");
+        let answer = |side: usize| {
+            set_clock(self.now);
+            let world = &self.twins.twins[side].world;
+            let record = world.record(shot.program, shot.procedure, &shot.arguments[side]);
+            let reply = world.send(&record);
+            let level = match shot.program {
+                nfs3::PROGRAM => level(shot.procedure, &reply.body, nocache),
+                _ => level(procedure::NULL, &reply.body, nocache),
+            };
+            (reply.verdict, level)
+        };
+        Outcome([answer(0), answer(1)])
+    }
+
+    fn told(&self, shot: &Shot, outcome: &Outcome) -> String {
+        let Self { seed, twins, .. } = self;
+        let Twins { options, caller, .. } = twins;
+        let [one, other] = &outcome.0;
+        format!("seed {seed}: {} by {caller:?} under {options}:\n{one:?}\n{other:?}", shot.told)
+    }
+}
+
+/// What both said: verdict of RPC and body.
+struct Outcome([((u32, u32), Vec<u8>); 2]);
+
+impl Outcome {
+    fn is_same(&self) -> bool {
+        self.0[0] == self.0[1]
+    }
+
+    fn statuses(&self) -> [u32; 2] {
+        let status = |body: &[u8]| u32::from_be_bytes(body[..4].try_into().unwrap());
+        self.0.each_ref().map(|(_, body)| status(body))
+    }
+}

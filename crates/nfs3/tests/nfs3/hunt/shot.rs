@@ -1,0 +1,245 @@
+//! One call, as it is made to each of the two.
+
+use comity_proto::nfs3::{
+    Access3args, Commit3args, Create3args, Createhow3, Diropargs3, Link3args, Mkdir3args,
+    Mknod3args, Mknoddata3, NfsFh3, Nfstime3, Read3args, Readdir3args, Readdirplus3args,
+    Rename3args, Sattr3, SetTime3, Setattr3args, Specdata3, StableHow, Symlink3args, Write3args,
+    procedure,
+};
+use comity_proto::{mount, nfs3};
+use comity_vfs::Handle;
+use comity_xdr::Opaque;
+
+use super::dice::Dice;
+use super::twins::{GIDS, Target, UIDS, sealed};
+use crate::world::encoded;
+
+/// A name in a directory, made or put there by a call.
+pub(crate) type Place = (Target, Vec<u8>);
+
+pub(crate) struct Shot {
+    pub(crate) program: u32,
+    pub(crate) procedure: u32,
+    pub(crate) arguments: [Vec<u8>; 2],
+    /// Where something would come to stand.
+    pub(crate) onto: Option<Place>,
+    /// What would be removed, as a directory or by what takes its place.
+    pub(crate) emptied: Option<Place>,
+    pub(crate) told: String,
+}
+
+impl Shot {
+    pub(crate) fn mount(path: &str) -> Self {
+        let path = format!("/srv{path}");
+        let arguments = encoded(&Opaque::<{ mount::PATH_BYTES_MAX }>(path.as_bytes()));
+        Self {
+            program: mount::PROGRAM,
+            procedure: mount::procedure::MNT,
+            arguments: [arguments.clone(), arguments],
+            onto: None,
+            emptied: None,
+            told: format!("MNT {path}"),
+        }
+    }
+
+    /// A call about an object.
+    fn on(procedure: u32, target: &Target, arguments: impl Fn(&[u8]) -> Vec<u8>) -> Self {
+        Self {
+            program: nfs3::PROGRAM,
+            procedure,
+            arguments: target.handles.map(|handle| arguments(&sealed(&handle))),
+            onto: None,
+            emptied: None,
+            told: format!("procedure {procedure} on {}", target.path),
+        }
+    }
+
+    /// A call about two objects.
+    fn on_both(
+        procedure: u32,
+        (one, other): (&Target, &Target),
+        arguments: impl Fn(&[u8], &[u8]) -> Vec<u8>,
+    ) -> Self {
+        let both = |side: usize| {
+            let handle = |target: &Target| -> Handle { target.handles[side] };
+            arguments(&sealed(&handle(one)), &sealed(&handle(other)))
+        };
+        let told = format!("procedure {procedure} on {} and {}", one.path, other.path);
+        let (onto, emptied) = (None, None);
+        let arguments = [both(0), both(1)];
+        Self { program: nfs3::PROGRAM, procedure, arguments, onto, emptied, told }
+    }
+
+    fn named(self, name: &[u8]) -> Self {
+        let told = format!("{} {:?}", self.told, String::from_utf8_lossy(name));
+        Self { told, ..self }
+    }
+
+    fn onto(self, dir: &Target, name: &[u8]) -> Self {
+        Self { onto: Some((dir.clone(), name.to_vec())), ..self }
+    }
+
+    fn emptying(self, dir: &Target, name: &[u8]) -> Self {
+        Self { emptied: Some((dir.clone(), name.to_vec())), ..self }
+    }
+}
+
+/// Everything that can be asked about an object without changing it.
+pub(crate) fn questions(dice: &mut Dice, target: &Target) -> Vec<Shot> {
+    let bare = |handle: &[u8]| encoded(&handle_of(handle));
+    let mut shots: Vec<Shot> = [
+        procedure::GETATTR,
+        procedure::READLINK,
+        procedure::FSSTAT,
+        procedure::FSINFO,
+        procedure::PATHCONF,
+    ]
+    .into_iter()
+    .map(|procedure| Shot::on(procedure, target, bare))
+    .collect();
+    shots.push(Shot::on(procedure::ACCESS, target, |handle| {
+        encoded(&Access3args { object: Opaque(handle), access: 0x3f })
+    }));
+    shots.push(Shot::on(procedure::READ, target, |handle| {
+        encoded(&Read3args { file: Opaque(handle), offset: 2, count: 100 })
+    }));
+    shots.push(Shot::on(procedure::COMMIT, target, |handle| {
+        encoded(&Commit3args { file: Opaque(handle), offset: 0, count: 0 })
+    }));
+    let names = target.names.iter().flatten().cloned();
+    shots.extend(names.chain((0..3).map(|_| odd_name(dice))).map(|name| {
+        let place = |dir: &[u8]| encoded(&place(dir, &name));
+        Shot::on(procedure::LOOKUP, target, place).named(&name)
+    }));
+    shots.push(Shot::mount(&target.path));
+    shots
+}
+
+/// A directory listed from everywhere, with little and much room.
+pub(crate) fn listings(dice: &mut Dice, dir: &Target) -> Vec<Shot> {
+    let mut shots = Vec::new();
+    let last = dir.names.as_ref().map_or(0, |names| names.len() as u64 + 4);
+    for cookie in 0..=last {
+        let count = *dice.pick(&[120, 180, 260, 4096]);
+        shots.push(Shot::on(procedure::READDIR, dir, |handle| {
+            let (dir, cookieverf) = (Opaque(handle), [0; 8]);
+            encoded(&Readdir3args { dir, cookie, cookieverf, count })
+        }));
+        shots.push(Shot::on(procedure::READDIRPLUS, dir, |handle| {
+            let (dircount, maxcount) = (count / 4, count * 2);
+            let (dir, cookieverf) = (Opaque(handle), [0; 8]);
+            encoded(&Readdirplus3args { dir, cookie, cookieverf, dircount, maxcount })
+        }));
+    }
+    shots
+}
+
+/// Any call that changes something, or would.
+pub(crate) fn change(dice: &mut Dice, targets: &[Target]) -> Shot {
+    let (one, other) = (dice.pick(targets), dice.pick(targets));
+    let (name, new) = (name_in(dice, one), name_in(dice, other));
+    match dice.below(12) {
+        0 => Shot::on(procedure::REMOVE, one, |dir| encoded(&place(dir, &name))).named(&name),
+        1 => Shot::on(procedure::RMDIR, one, |dir| encoded(&place(dir, &name)))
+            .named(&name)
+            .emptying(one, &name),
+        2 | 3 => renamed((one, &name), (other, &new)),
+        4 => Shot::on_both(procedure::LINK, (one, other), |file, dir| {
+            encoded(&Link3args { file: Opaque(file), link: place(dir, &new) })
+        })
+        .named(&new)
+        .onto(other, &new),
+        5 => setattr(dice, one),
+        6 => Shot::on(procedure::WRITE, one, |handle| {
+            let (file, data) = (Opaque(handle), Opaque(&b"other"[..]));
+            let stable = StableHow::Unstable;
+            encoded(&Write3args { file, offset: 3, count: 5, stable, data })
+        }),
+        _ => make(dice, other, &new).named(&new).onto(other, &new),
+    }
+}
+
+/// Mostly one that was there in the beginning.
+fn name_in(dice: &mut Dice, dir: &Target) -> Vec<u8> {
+    match &dir.names {
+        Some(names) if !names.is_empty() && !dice.one_in(4) => dice.pick(names).clone(),
+        _ => odd_name(dice),
+    }
+}
+
+fn odd_name(dice: &mut Dice) -> Vec<u8> {
+    let names = [&b"."[..], b"..", b"n00", b"n03", b"new", b"newer", b"", b"a/b", &[b'x'; 256]];
+    dice.pick(&names).to_vec()
+}
+
+fn renamed((source, old): (&Target, &[u8]), (target, new): (&Target, &[u8])) -> Shot {
+    Shot::on_both(procedure::RENAME, (source, target), |source, target| {
+        encoded(&Rename3args { from: place(source, old), to: place(target, new) })
+    })
+    .named(old)
+    .named(new)
+    .onto(target, new)
+    .emptying(target, new)
+}
+
+fn make(dice: &mut Dice, dir: &Target, name: &[u8]) -> Shot {
+    let attributes = attributes(dice);
+    let create = |how: Createhow3| {
+        Shot::on(procedure::CREATE, dir, |dir| {
+            encoded(&Create3args { place: place(dir, name), how })
+        })
+    };
+    let mknod = |what: Mknoddata3| {
+        Shot::on(procedure::MKNOD, dir, |dir| {
+            encoded(&Mknod3args { place: place(dir, name), what })
+        })
+    };
+    let device = Specdata3 { major: 1, minor: 3 };
+    match dice.below(7) {
+        0 => create(Createhow3::Unchecked(attributes)),
+        1 => create(Createhow3::Guarded(attributes)),
+        2 => create(Createhow3::Exclusive([3; 8])),
+        3 => mknod(Mknoddata3::Fifo(attributes)),
+        4 => mknod(Mknoddata3::Chr(attributes, device)),
+        5 => Shot::on(procedure::MKDIR, dir, |dir| {
+            encoded(&Mkdir3args { place: place(dir, name), attributes })
+        }),
+        _ => Shot::on(procedure::SYMLINK, dir, |dir| {
+            let target = Opaque(&b"n01"[..]);
+            encoded(&Symlink3args { place: place(dir, name), attributes, target })
+        }),
+    }
+}
+
+fn setattr(dice: &mut Dice, target: &Target) -> Shot {
+    let new_attributes = attributes(dice);
+    let guard = dice.one_in(4).then_some(Nfstime3 { seconds: 7, nseconds: 5 });
+    Shot::on(procedure::SETATTR, target, |handle| {
+        encoded(&Setattr3args { object: Opaque(handle), new_attributes, guard })
+    })
+}
+
+/// Sometimes an owner that the caller may not set, or that nobody can be.
+fn attributes(dice: &mut Dice) -> Sattr3 {
+    let id = |dice: &mut Dice, base: u32| {
+        dice.one_in(6).then(|| *dice.pick(&[base, base + 1, base + 4, 7, u32::MAX]))
+    };
+    let time =
+        Nfstime3 { seconds: 9, nseconds: *[1, 1_000_000_000].get(dice.below(9)).unwrap_or(&1) };
+    Sattr3 {
+        mode: dice.one_in(2).then(|| *dice.pick(&[0o600, 0o755, 0o070, 0o2770])),
+        uid: id(dice, UIDS - 400),
+        gid: id(dice, GIDS - 400),
+        size: dice.one_in(4).then_some(3),
+        mtime: if dice.one_in(4) { SetTime3::SetToClientTime(time) } else { SetTime3::DontChange },
+        ..Sattr3::default()
+    }
+}
+
+fn place<'a>(dir: &'a [u8], name: &'a [u8]) -> Diropargs3<'a> {
+    Diropargs3 { dir: Opaque(dir), name: Opaque(name) }
+}
+
+fn handle_of(handle: &[u8]) -> NfsFh3<'_> {
+    Opaque(handle)
+}

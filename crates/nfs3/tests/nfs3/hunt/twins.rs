@@ -1,0 +1,287 @@
+//! Two servers that differ in one thing: what is hidden in the first does not exist in the second.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::{ExportId, ExportRequest, HandleKey, Source, Sources, load};
+use comity_vfs::{
+    Attr, Create, Cred, Disk, FileType, Fs, Gid, Handle, Listed, Mode, Name, SetAttr, SetTime,
+    Special, Uid,
+};
+
+use super::dice::Dice;
+use super::rule::Rule;
+use crate::world::{World, set_clock, still_clock};
+
+/// By which number the export is known; it stands in every handle and attribute.
+pub(crate) const EXPORT: u32 = 0x5a17;
+pub(crate) const UIDS: u32 = 500;
+pub(crate) const GIDS: u32 = 600;
+const ANONYMOUS: u32 = 65_534;
+const OBJECTS: usize = 14;
+const MODES: [u32; 14] = [
+    0o777, 0o755, 0o750, 0o700, 0o770, 0o644, 0o640, 0o600, 0o000, 0o1777, 0o2775, 0o666, 0o711,
+    0o733,
+];
+
+/// Who calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) wire: (u32, u32, Vec<u32>),
+    pub(crate) disk: Cred<Disk>,
+}
+
+/// One of the two.
+pub(crate) struct Twin {
+    pub(crate) fs: Arc<Memory>,
+    pub(crate) world: World,
+}
+
+/// An object that may be asked for by its handle, which the two call by different names.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) handles: [Handle; 2],
+    pub(crate) path: String,
+    /// What is in it, if it is a directory.
+    pub(crate) names: Option<Vec<Vec<u8>>>,
+}
+
+pub(crate) struct Twins {
+    /// With the hidden objects, and without.
+    pub(crate) twins: [Twin; 2],
+    pub(crate) caller: Caller,
+    pub(crate) rule: Rule,
+    pub(crate) options: String,
+    /// Objects that the caller may know of and can reach, and hidden ones.
+    pub(crate) targets: Vec<Target>,
+    pub(crate) hidden: usize,
+}
+
+pub(crate) fn root() -> Cred<Disk> {
+    Cred::new(Uid::new(0), Gid::new(0))
+}
+
+/// A handle as it travels.
+pub(crate) fn sealed(handle: &Handle) -> Vec<u8> {
+    key().seal(ExportId(EXPORT), handle).bytes().to_vec()
+}
+
+fn key() -> HandleKey {
+    HandleKey::new([7; 16])
+}
+
+impl Twins {
+    pub(crate) fn new(dice: &mut Dice) -> Self {
+        let caller = caller(dice);
+        let rule = Rule::random(dice);
+        let options = options(dice, &rule);
+        let filesystems = grown(dice);
+        let mut twins = Self {
+            twins: filesystems.map(|fs| Twin { world: World::of(plan(&fs, &options)), fs }),
+            caller,
+            rule,
+            options,
+            targets: Vec::new(),
+            hidden: 0,
+        };
+        let (uid, gid, gids) = &twins.caller.wire;
+        twins.twins.iter().for_each(|twin| twin.world.act_as(*uid, *gid, gids));
+        twins.find_targets();
+        let [first, second] = &twins.twins;
+        twins.prune((first, first.fs.root()), (second, second.fs.root()));
+        twins.settle();
+        twins
+    }
+
+    pub(crate) fn hides(&self, attr: &Attr<Disk>) -> bool {
+        !self.rule.shows(&self.caller.disk, attr)
+    }
+
+    /// All objects but those that are visible and stand below a hidden directory only: nobody gets
+    /// there, though a handle of former times would still be good.
+    fn find_targets(&mut self) {
+        let mut found = BTreeMap::new();
+        let roots = self.twins.each_ref().map(|twin| twin.fs.root());
+        let names = Some(names(&self.twins[0].fs, &roots[0]));
+        found.insert(0, (Target { handles: roots, path: String::new(), names }, false));
+        self.walk(roots, "", true, &mut found);
+        self.hidden = found.values().filter(|(_, hidden)| *hidden).count();
+        self.targets = found.into_values().map(|(target, _)| target).collect();
+    }
+
+    fn walk(
+        &self,
+        dirs: [Handle; 2],
+        path: &str,
+        reachable: bool,
+        found: &mut BTreeMap<u64, (Target, bool)>,
+    ) {
+        for (name, attr) in entries(&self.twins[0].fs, &dirs[0]) {
+            let handles = [0, 1].map(|side| {
+                let (fs, dir) = (&self.twins[side].fs, &dirs[side]);
+                fs.lookup(&root(), dir, Name::new(&name).unwrap()).unwrap().node.handle
+            });
+            let path = format!("{path}/{}", String::from_utf8_lossy(&name));
+            let (hidden, is_directory) = (self.hides(&attr), attr.file_type == FileType::Directory);
+            if is_directory {
+                self.walk(handles, &path, reachable && !hidden, found);
+            }
+            if !hidden && !reachable && attr.links > 1 && !is_directory {
+                // Its other name would not be its last one.
+                self.twins.iter().zip(&dirs).for_each(|(twin, dir)| {
+                    remove(&twin.fs, dir, Name::new(&name).unwrap());
+                });
+            }
+            if hidden || reachable {
+                let names = is_directory.then(|| names(&self.twins[0].fs, &handles[0]));
+                found.insert(attr.fileid, (Target { handles, path, names }, hidden));
+            }
+        }
+    }
+
+    /// Takes out of the second what is hidden in the first.
+    fn prune(&self, (first, dir): (&Twin, Handle), (second, other): (&Twin, Handle)) {
+        for (name, attr) in entries(&*first.fs, &dir) {
+            let name = Name::new(&name).unwrap();
+            if self.hides(&attr) {
+                remove(&second.fs, &other, name);
+            } else if attr.file_type == FileType::Directory {
+                let below =
+                    |fs: &Memory, dir: &Handle| fs.lookup(&root(), dir, name).unwrap().node.handle;
+                let (next, below) = (below(&first.fs, &dir), below(&second.fs, &other));
+                self.prune((first, next), (second, below));
+            }
+        }
+    }
+
+    /// Gives everything that is left the same times, whatever was done to it before.
+    fn settle(&self) {
+        set_clock(2);
+        let time = Some(SetTime::Now);
+        let set = SetAttr { atime: time, mtime: time, ..SetAttr::default() };
+        for target in &self.targets {
+            for (twin, handle) in self.twins.iter().zip(&target.handles) {
+                // In the second some are gone.
+                let _ = twin.fs.setattr(&root(), handle, &set, None);
+            }
+        }
+    }
+}
+
+fn names(fs: &Memory, dir: &Handle) -> Vec<Vec<u8>> {
+    entries(fs, dir).into_iter().map(|(name, _)| name).collect()
+}
+
+/// Names and attributes of what is in a directory.
+pub(crate) fn entries(fs: &Memory, dir: &Handle) -> Vec<(Vec<u8>, Attr<Disk>)> {
+    let mut found = Vec::new();
+    fs.readdir(&root(), dir, 0, Listed::Nodes, &mut |listing| {
+        found.push((listing.name.bytes().to_vec(), listing.node.unwrap().attr));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    found
+}
+
+fn remove(fs: &Memory, dir: &Handle, name: Name<'_>) {
+    let node = fs.lookup(&root(), dir, name).unwrap().node;
+    if node.attr.file_type != FileType::Directory {
+        fs.remove(&root(), dir, name).unwrap();
+        return;
+    }
+    for (below, _) in entries(fs, &node.handle) {
+        remove(fs, &node.handle, Name::new(&below).unwrap());
+    }
+    fs.rmdir(&root(), dir, name).unwrap();
+}
+
+/// Half of them with ids of their own: 100 and 200 for the server's 500 and 600.
+fn caller(dice: &mut Dice) -> Caller {
+    if dice.one_in(8) {
+        let disk = Cred::new(Uid::new(ANONYMOUS), Gid::new(ANONYMOUS));
+        return Caller { wire: (0, 0, vec![]), disk };
+    }
+    let mut number = || dice.below(5) as u32;
+    let (uid, gid, groups) = (number(), number(), [number(), number()]);
+    let groups = &groups[..dice.below(3)];
+    Caller {
+        wire: (UIDS - 400 + uid, GIDS - 400 + gid, groups.iter().map(|n| 200 + n).collect()),
+        disk: Cred::new(Uid::new(UIDS + uid), Gid::new(GIDS + gid))
+            .with_groups(groups.iter().map(|n| Gid::new(GIDS + n))),
+    }
+}
+
+fn options(dice: &mut Dice, rule: &Rule) -> String {
+    let maps = "range_map_uid=100-104:500-504,range_map_gid=200-204:600-604";
+    let extra = *dice.pick(&["", "", ",no_client_cache", ",ro", ",async"]);
+    let default = *dice.pick(&["squash", "deny", "pass"]);
+    format!("rw,insecure,fsid={EXPORT},{maps},map_default={default}{rule}{extra}")
+        .replace("rw,insecure", if extra == ",ro" { "insecure" } else { "rw,insecure" })
+}
+
+fn plan(fs: &Arc<Memory>, options: &str) -> comity_export::Plan {
+    let source = Source::Text { name: "e".into(), text: format!("/srv *({options})\n").into() };
+    let netgroups = "/nonexistent".into();
+    let sources = Sources { netgroups, ..Sources::new(vec![source]) };
+    let open = |_: &ExportRequest<'_>| Ok(Arc::clone(fs) as Arc<dyn Fs>);
+    load(&sources, &open, key(), None).unwrap_or_else(|findings| panic!("{findings:?}")).0
+}
+
+/// The same random tree twice; the same objects have the same numbers.
+fn grown(dice: &mut Dice) -> [Arc<Memory>; 2] {
+    let options = MemoryOptions {
+        root_mode: Mode::new(*dice.pick(&[0o777, 0o777, 0o1777, 0o755, 0o775])),
+        root_uid: Uid::new(UIDS + dice.below(5) as u32),
+        root_gid: Gid::new(GIDS + dice.below(5) as u32),
+        bytes_max: 1 << 26,
+        clock: still_clock,
+        ..MemoryOptions::default()
+    };
+    let filesystems = [(); 2].map(|()| Arc::new(Memory::new(options).unwrap()));
+    let mut dirs = vec![filesystems.each_ref().map(|fs| fs.root())];
+    let mut files = Vec::new();
+    for number in 0..OBJECTS {
+        let (dir, name) = (*dice.pick(&dirs), format!("n{number:02}"));
+        let kind = dice.below(8);
+        let set = SetAttr {
+            uid: Some(Uid::new(UIDS + dice.below(5) as u32)),
+            gid: Some(Gid::new(GIDS + dice.below(5) as u32)),
+            mode: Some(Mode::new(*dice.pick(&MODES))),
+            ..SetAttr::default()
+        };
+        let made = [0, 1].map(|side| planted(&*filesystems[side], &dir[side], &name, kind, &set));
+        if kind < 3 {
+            dirs.push(made)
+        } else {
+            files.push(made)
+        }
+        if dice.one_in(6) && !files.is_empty() {
+            let (file, dir) = (dice.pick(&files), dice.pick(&dirs));
+            let name = format!("l{number:02}");
+            for side in 0..2 {
+                let name = Name::new(name.as_bytes()).unwrap();
+                filesystems[side].link(&root(), &file[side], &dir[side], name).unwrap();
+            }
+        }
+    }
+    filesystems
+}
+
+fn planted(fs: &Memory, dir: &Handle, name: &str, kind: usize, set: &SetAttr<Disk>) -> Handle {
+    let (name, plain) = (Name::new(name.as_bytes()).unwrap(), SetAttr::default());
+    let made = match kind {
+        0..3 => fs.mkdir(&root(), dir, name, &plain),
+        3 => fs.symlink(&root(), dir, name, b"n00", &plain),
+        4 => fs.mknod(&root(), dir, name, Special::Fifo, &plain),
+        _ => fs.create(&root(), dir, name, &Create::Guarded(plain)),
+    };
+    let handle = made.unwrap().value.handle;
+    if kind > 4 {
+        fs.write(&root(), &handle, 0, b"some words of a file").unwrap();
+    }
+    let mode = if kind == 3 { None } else { set.mode };
+    fs.setattr(&root(), &handle, &SetAttr { mode, ..*set }, None).unwrap();
+    handle
+}

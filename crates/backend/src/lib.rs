@@ -19,7 +19,7 @@ mod sys;
 
 pub use blocking::{BlockingHook, blocking, install_blocking_hook};
 pub use memory::{Memory, MemoryOptions};
-pub use passthrough::{Capabilities, OpenError, Passthrough, PassthroughOptions};
+pub use passthrough::{Capabilities, Descriptors, OpenError, Passthrough, PassthroughOptions};
 
 /// Asks the kernel for its handle of `name` in `dir` and tells its length in bytes: what it costs
 /// at least to name an object for good, for measurements.

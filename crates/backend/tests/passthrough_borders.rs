@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use comity_backend::{Passthrough, PassthroughOptions};
+use comity_backend::{Descriptors, Passthrough, PassthroughOptions};
 use comity_vfs::{Fs, Handle, Listed, Status};
 use common::{caller, is_root, list, mode, name, open, read, root, serve, set_mode};
 
@@ -103,28 +103,59 @@ fn a_forged_handle_is_refused() {
 #[test]
 fn few_descriptors_are_enough_for_many_files() {
     let served = serve();
-    let options = PassthroughOptions { descriptors_max: Some(64), ..Default::default() };
-    let fs = Passthrough::open(served.folder.path(), options).unwrap();
-    let handles: Vec<Handle> = (0..500)
+    let fs = sharing(&served, &Descriptors::at_most(64));
+    let handles = write_many(&fs, "file", 500);
+    for (number, handle) in handles.iter().enumerate() {
+        let bytes = read(&fs, &root(), handle, 0, 9).unwrap().0;
+        assert_eq!(bytes, number.to_string().as_bytes());
+    }
+    let open_now = open_files("file");
+    assert!(open_now <= 70, "{open_now} descriptors");
+}
+
+#[test]
+fn exports_share_the_descriptors_of_the_process() {
+    let (all, folders) = (Descriptors::at_most(600), [serve(), serve()]);
+    let [first, second] = folders.each_ref().map(|served| sharing(served, &all));
+    write_many(&first, "first", 500);
+    let of_first = open_files("first");
+    assert!(of_first > 300, "{of_first}: one that is alone may have more than half");
+    write_many(&second, "second", 500);
+    write_many(&first, "first", 10);
+    let open = ["first", "second"].map(open_files);
+    assert!(open.iter().sum::<usize>() <= 610, "{open:?}");
+    assert!(open.iter().all(|open| *open >= 150), "{open:?}: both have a part");
+}
+
+/// A folder served with these descriptors.
+fn sharing(served: &common::Served, descriptors: &Descriptors) -> Passthrough {
+    let descriptors = Some(descriptors.clone());
+    let options = PassthroughOptions { descriptors, ..Default::default() };
+    Passthrough::open(served.folder.path(), options).unwrap()
+}
+
+/// Makes so many files, each of which holds its number.
+fn write_many(fs: &Passthrough, kind: &str, count: u32) -> Vec<Handle> {
+    (0..count)
         .map(|number| {
-            let how = comity_vfs::Create::Guarded(mode(0o644));
-            let name = format!("file-{number}");
+            let how = comity_vfs::Create::Unchecked(mode(0o644));
+            let name = format!("{kind}-{number}");
             let name = self::name(name.as_bytes());
             let file = fs.create(&root(), &fs.root(), name, &how).unwrap().value;
             fs.write(&root(), &file.handle, 0, number.to_string().as_bytes()).unwrap();
             file.handle
         })
-        .collect();
-    for (number, handle) in handles.iter().enumerate() {
-        let bytes = read(&fs, &root(), handle, 0, 9).unwrap().0;
-        assert_eq!(bytes, number.to_string().as_bytes());
-    }
-    let open_now = std::fs::read_dir("/proc/self/fd")
+        .collect()
+}
+
+/// Descriptors open of such files.
+fn open_files(kind: &str) -> usize {
+    let name = format!("/{kind}-");
+    std::fs::read_dir("/proc/self/fd")
         .unwrap()
         .filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok())
-        .filter(|target| target.to_string_lossy().contains("/file-"))
-        .count();
-    assert!(open_now <= 70, "{open_now} descriptors");
+        .filter(|target| target.to_string_lossy().contains(&name))
+        .count()
 }
 
 /// In a process of its own, since the limit is the process's.

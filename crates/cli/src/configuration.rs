@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use comity_backend::{Passthrough, PassthroughOptions};
+use comity_backend::{Descriptors, Passthrough, PassthroughOptions};
 use comity_export::{
     ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
 };
@@ -18,6 +18,8 @@ pub(crate) struct Configuration {
     sources: Sources,
     key: HandleKey,
     read_only: bool,
+    /// Shared by all exports.
+    descriptors: Descriptors,
     /// Whether a backend was opened that cannot act as each caller.
     is_one_user: AtomicBool,
 }
@@ -32,6 +34,7 @@ impl Configuration {
             sources: Sources::new(sources),
             key,
             read_only: false,
+            descriptors: Descriptors::of_process(),
             is_one_user: AtomicBool::new(false),
         }
     }
@@ -63,7 +66,7 @@ impl Configuration {
     fn open(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
         let options = PassthroughOptions {
             cross_mounts: request.crosses_mounts,
-            ..PassthroughOptions::default()
+            descriptors: Some(self.descriptors.clone()),
         };
         let opened = Passthrough::open(request.path, options);
         let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;

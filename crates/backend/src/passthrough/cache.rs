@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::Handle;
 
+use super::descriptors::Share;
+use super::failures::Failures;
 use super::limits::{CACHE_SHARDS, COMMITS_AT_ONCE};
 use super::node::{Ledger, Node};
 
@@ -16,7 +18,6 @@ use super::node::{Ledger, Node};
 pub(super) struct Cache {
     shards: Box<[Mutex<Shard>]>,
     ledger: Arc<Ledger>,
-    descriptors_max: usize,
     /// Which shard gives way next.
     turn: AtomicUsize,
 }
@@ -38,12 +39,11 @@ struct Slot {
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 impl Cache {
-    /// A cache whose nodes have at most about `descriptors_max` descriptors open.
-    pub(super) fn new(descriptors_max: usize) -> Self {
+    /// A cache whose nodes keep to about `descriptors`.
+    pub(super) fn new(descriptors: Share) -> Self {
         Self {
             shards: (0..CACHE_SHARDS).map(|_| Mutex::default()).collect(),
-            ledger: Arc::default(),
-            descriptors_max,
+            ledger: Arc::new(Ledger { descriptors, failures: Failures::default() }),
             turn: AtomicUsize::new(0),
         }
     }
@@ -54,7 +54,7 @@ impl Cache {
     }
 
     fn descriptors(&self) -> usize {
-        self.ledger.descriptors.load(Ordering::Relaxed)
+        self.ledger.descriptors.open()
     }
 
     /// The node of a handle, if it is in use.
@@ -102,7 +102,7 @@ impl Cache {
 
     /// Evicts until the bound is kept, as far as nodes are not held.
     pub(super) fn make_room(&self) {
-        let excess = self.descriptors().saturating_sub(self.descriptors_max);
+        let excess = self.ledger.descriptors.excess();
         if excess > 0 {
             self.relieve(excess);
         }
@@ -228,6 +228,7 @@ mod tests {
 
     use comity_vfs::FileType;
 
+    use super::super::descriptors::Descriptors;
     use super::super::node::Use;
     use super::super::volume::Volume;
     use super::*;
@@ -246,7 +247,7 @@ mod tests {
     fn what_was_written_is_put_on_stable_storage_before_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let volume = Arc::new(Volume::open(folder.path()).unwrap());
-        let cache = Cache::new(16);
+        let cache = Cache::new(Descriptors::at_most(16).share());
         let (written, clean) = (insert(&cache, &volume, 1), insert(&cache, &volume, 2));
         cache.get(&written).unwrap().barrier.written();
         let failure = |handle| cache.ledger().failures.of(handle, Instant::now());
@@ -263,7 +264,7 @@ mod tests {
     fn shards_give_way_in_turn_and_what_is_held_stays() {
         let folder = tempfile::tempdir().unwrap();
         let volume = Arc::new(Volume::open(folder.path()).unwrap());
-        let cache = Cache::new(1_000);
+        let cache = Cache::new(Descriptors::at_most(1_000).share());
         let handles: Vec<_> = (0..200).map(|number| insert(&cache, &volume, number)).collect();
         let held = cache.get(&handles[0]).unwrap();
         assert!(cache.relieve(40));

@@ -216,7 +216,7 @@ mod tests {
             let handle = top.name(top.top.as_fd(), &name).unwrap();
             served.adopt(&top, handle, file.into()).unwrap();
         }
-        let held = || served.nodes.ledger().descriptors.load(std::sync::atomic::Ordering::Relaxed);
+        let held = || served.nodes.ledger().descriptors.open();
         let before = held();
         assert_eq!(after(&served, 1, Errno::MFILE), (Ok(()), 2));
         assert_eq!(held(), before - DESCRIPTORS_RELIEF);

@@ -14,6 +14,7 @@ mod commit;
 mod create;
 mod cursor;
 mod data;
+mod descriptors;
 mod errno;
 mod failures;
 mod fetch;
@@ -40,6 +41,7 @@ mod volumes;
 mod xattr;
 
 pub use capabilities::Capabilities;
+pub use descriptors::Descriptors;
 pub use open::{OpenError, PassthroughOptions};
 
 use comity_vfs::{Cred, Disk, Handle, Result};

@@ -8,6 +8,7 @@ use comity_vfs::{FileType, Handle, Result, Status};
 use rustix::fs::{Stat, fstat};
 
 use super::barrier::Barrier;
+use super::descriptors::Share;
 use super::errno::status;
 use super::failures::Failures;
 use super::limits::{WRITER_TURN, WRITER_TURNS};
@@ -42,10 +43,10 @@ pub(super) struct Node {
 }
 
 /// What all nodes of a file system are entered in, those evicted and still held among them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ledger {
     /// Descriptors open.
-    pub(super) descriptors: AtomicUsize,
+    pub(super) descriptors: Share,
     /// Barriers that failed.
     pub(super) failures: Failures,
 }
@@ -66,7 +67,7 @@ impl Node {
         kind: FileType,
         ledger: &Arc<Ledger>,
     ) -> Self {
-        ledger.descriptors.fetch_add(1, Ordering::Relaxed);
+        ledger.descriptors.opened();
         Self {
             handle,
             volume,
@@ -135,7 +136,7 @@ impl Node {
         let done = writer.opened <= WRITER_TURNS && !self.barrier.is_written();
         if done && writer.file.take().is_some() {
             self.opened.fetch_sub(1, Ordering::Relaxed);
-            self.ledger.descriptors.fetch_sub(1, Ordering::Relaxed);
+            self.ledger.descriptors.closed(1);
         }
     }
 
@@ -144,7 +145,7 @@ impl Node {
     }
 
     fn count_opened(&self) {
-        self.ledger.descriptors.fetch_add(1, Ordering::Relaxed);
+        self.ledger.descriptors.opened();
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -189,7 +190,7 @@ impl Writer {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.ledger.descriptors.fetch_sub(*self.opened.get_mut(), Ordering::Relaxed);
+        self.ledger.descriptors.closed(*self.opened.get_mut());
     }
 }
 
@@ -215,6 +216,7 @@ impl Drop for Writing<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::descriptors::Descriptors;
     use super::*;
     use crate::blocking::watch;
 
@@ -224,7 +226,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let volume = Arc::new(Volume::open(folder.path()).unwrap());
         let (handle, object) = (volume.root, File::open(folder.path()).unwrap());
-        let node = Node::new(handle, volume, object, FileType::Directory, &Arc::default());
+        let descriptors = Descriptors::at_most(1).share();
+        let ledger = Arc::new(Ledger { descriptors, failures: Failures::default() });
+        let node = Node::new(handle, volume, object, FileType::Directory, &ledger);
         let held = node.hold();
         let said_so = std::thread::scope(|scope| {
             let waiting = scope.spawn(|| drop(node.hold_patiently()));

@@ -2,25 +2,26 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
+use rustix::process::umask;
 
 use super::Passthrough;
 use super::cache::Cache;
 use super::capabilities::Capabilities;
+use super::descriptors::Descriptors;
 use super::identity::Identity;
-use super::limits::{DESCRIPTORS_DEFAULT, DESCRIPTORS_LEAST, DESCRIPTORS_RESERVED};
 use super::places::Places;
 use super::volume::{Reach, Volume};
 use super::volumes::Volumes;
 
 /// How a directory is to be served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct PassthroughOptions {
     /// Whether file systems mounted below the root are shown too (`crossmnt` of exports(5)); else
     /// the directories that they cover are.
     pub cross_mounts: bool,
-    /// Most descriptors kept open; by default what the process may have, less a reserve.
-    pub descriptors_max: Option<usize>,
+    /// The descriptors that may be kept open; by default all that the process may have, for this one
+    /// file system.
+    pub descriptors: Option<Descriptors>,
 }
 
 /// Why a directory cannot be served.
@@ -48,26 +49,24 @@ pub enum OpenError {
 impl Passthrough {
     /// Takes the directory `root`.
     ///
-    /// Sets the process's file mode mask to zero, so that modes are what clients ask for, and
-    /// raises its limit of open files to the hard limit. Logs a warning for each thing that cannot
-    /// be done.
+    /// Sets the process's file mode mask to zero, so that modes are what clients ask for. Logs a
+    /// warning for each thing that cannot be done.
     ///
     /// # Errors
     /// [`OpenError`], which says what to do about it.
     pub fn open(root: &Path, options: PassthroughOptions) -> Result<Self, OpenError> {
-        let limit = raise_descriptor_limit();
         umask(Mode::empty());
         // First, since a thread that has spoken for a caller may do less than the server.
         let identity = Identity::available();
         let top = Volume::open(root).map_err(|errno| explain(root, errno))?;
         let searched = top.reach() == Reach::BySearch;
-        let descriptors_max = options.descriptors_max.unwrap_or_else(|| default_share(limit));
+        let descriptors = options.descriptors.unwrap_or_else(Descriptors::of_process);
         let opened = Self {
             root: top.root,
             identity,
             server_uid: rustix::process::geteuid().as_raw(),
             volumes: Volumes::new(top, root, options.cross_mounts),
-            nodes: Cache::new(descriptors_max.max(DESCRIPTORS_LEAST)),
+            nodes: Cache::new(descriptors.share()),
             cursors: Default::default(),
             snapshots: Default::default(),
             places: Places::new(searched || options.cross_mounts),
@@ -89,24 +88,6 @@ impl Passthrough {
             still_links: top.is_still(),
         }
     }
-}
-
-/// Raises the limit of open files as far as the process may; tells the limit.
-fn raise_descriptor_limit() -> usize {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: maximum, maximum };
-    let now = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => maximum,
-        Err(_) => current,
-    };
-    now.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
-}
-
-/// Connections may take half of the descriptors: whoever walks a big tree must not keep others out.
-fn default_share(limit: usize) -> usize {
-    let files = limit - limit / 2;
-    let reserve = DESCRIPTORS_RESERVED.min(files / 2);
-    (files - reserve).min(DESCRIPTORS_DEFAULT)
 }
 
 fn explain(path: &Path, errno: Errno) -> OpenError {
@@ -134,15 +115,5 @@ mod tests {
         std::fs::write(&file, b"").unwrap();
         let error = Passthrough::open(&file, PassthroughOptions::default()).unwrap_err();
         assert_eq!(error, OpenError::NotDirectory(file));
-    }
-
-    #[test]
-    fn the_reserve_never_takes_all() {
-        assert_eq!(default_share(1024), 256);
-        assert_eq!(default_share(20_000), 8_976);
-        for limit in [1_024, 4_096, 65_536, 1 << 20] {
-            assert!(default_share(limit) + limit / 2 < limit, "{limit}: no room for connections");
-        }
-        assert_eq!(default_share(usize::MAX), DESCRIPTORS_DEFAULT);
     }
 }

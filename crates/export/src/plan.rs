@@ -8,14 +8,14 @@ use arc_swap::{ArcSwap, Guard};
 use comity_cloak::Cloak;
 use comity_credential::Flavor;
 use comity_idmap::Ids;
-use comity_vfs::{Fs, Result, Status, Time};
+use comity_vfs::{Fs, Handle, Result, Status, Time};
 
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
 use crate::names::Names;
 use crate::offer::Settings;
 use crate::pseudo::now;
-use crate::{Client, HandleKey, Origin};
+use crate::{Client, HandleKey, Origin, SealedHandle};
 
 /// The number of an export: in every handle, so the same over restarts and reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -229,6 +229,12 @@ impl Plan {
 
     pub(crate) const fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// An object's handle as clients know it, for calls that are made to them.
+    #[must_use]
+    pub fn seal(&self, export: ExportId, handle: &Handle) -> SealedHandle {
+        self.key.seal(export, handle)
     }
 
     pub(crate) const fn key(&self) -> &HandleKey {

@@ -57,6 +57,15 @@ impl Ground {
         self.folder.join(format!("guest-{number}"))
     }
 
+    /// Writes files for the guests.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(super) fn give(&self, files: &[(&str, &str)]) -> Result<()> {
+        let write = |(name, text): &(&str, &str)| fs::write(self.input().join(name), text);
+        Ok(files.iter().try_for_each(write)?)
+    }
+
     /// A file the first guest has written to its folder.
     ///
     /// # Errors

@@ -17,6 +17,9 @@ use super::ground::Ground;
 /// How two guests meet, in Python.
 const MEETING: &str = include_str!("tests/meeting.py");
 
+/// What a killed server may make of a call, in Python.
+const RETRIES: &str = include_str!("tests/retries.py");
+
 /// A test with a kernel client.
 #[derive(Clone, Copy)]
 pub(super) struct Test {
@@ -73,6 +76,8 @@ pub(super) const ALL: &[Test] = &[
     fsx::TEST.killed("fsx-kill", 6),
     sqlite::TEST,
     sqlite::TEST.killed("sqlite-kill", 6),
+    smoke::TEST.killed("smoke-kill", 6),
+    two::TEST.killed("two-kill", 6),
     sites::TEST,
     smoke::TEST,
     durable::TEST,

@@ -55,10 +55,7 @@ const CLOAKED: &str = concat!(
 const MANY: u32 = 1500;
 
 fn prepare(ground: &Ground) -> Result<()> {
-    let programs = [("sites.py", include_str!("sites.py")), ("meeting.py", super::MEETING)];
-    for (name, text) in programs {
-        fs::write(ground.input().join(name), text)?;
-    }
+    ground.give(&[("sites.py", include_str!("sites.py")), ("meeting.py", super::MEETING)])?;
     for folder in ["guarded/files", "cached/files", "guarded/many", "admin"] {
         fs::create_dir_all(ground.export().join(folder))?;
     }

@@ -9,10 +9,14 @@ import stat
 import sys
 import time
 
+from retries import doubtful, survive
+
+survive()
 PASSED = open("/mnt/job/passed", "a", buffering=1)
 
 
 def fails(wanted, operation, *arguments, **named):
+    operation = getattr(operation, "__wrapped__", operation)
     try:
         operation(*arguments, **named)
     except OSError as error:
@@ -133,7 +137,7 @@ def check_specials():
     os.mkfifo("specials/fifo", 0o600)
     assert stat.S_ISFIFO(os.stat("specials/fifo").st_mode)
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("specials/socket")
+        doubtful(listener.bind, "specials/socket", lost=errno.EADDRINUSE)
     assert stat.S_ISSOCK(os.stat("specials/socket").st_mode)
     device = os.makedev(1, 3)
     if os.getuid() == 0:

@@ -22,12 +22,13 @@ pub(super) const TEST: Test = Test {
 const CHECKS: usize = 17;
 
 fn prepare(ground: &Ground) -> Result<()> {
-    Ok(fs::write(ground.input().join("smoke.py"), include_str!("smoke.py"))?)
+    ground.give(&[("smoke.py", include_str!("smoke.py")), ("retries.py", super::RETRIES)])
 }
 
 /// What the guest has made is on the disk as it should be.
 fn verify(ground: &Ground) -> Result<()> {
     let passed = ground.written("passed")?;
+    let repeated = ground.written("repeated")?;
     ensure!(passed.lines().count() == 2 * CHECKS, "only {} checks ran", passed.lines().count());
     for (user, id) in [("root", 0), ("user", 1000)] {
         let top = ground.export().join(user);
@@ -42,7 +43,9 @@ fn verify(ground: &Ground) -> Result<()> {
         ensure!(owned.mode() & 0o7777 == 0o640, "{user}: mode {:o}", owned.mode());
         ensure!(meta("sizes/far")?.size() == (5 << 32) + 3, "{user}: a 64-bit size is lost");
         let left = fs::read_dir(top.join("silly"))?.count();
-        ensure!(left == 0, "{user}: {left} files left of those removed while open");
+        // Whose renaming was heard of by a server that was killed then, the client does not know.
+        let excused = repeated.lines().filter(|line| line.contains("silly")).count();
+        ensure!(left <= excused, "{user}: {left} files left of those removed while open");
     }
     let device = fs::symlink_metadata(ground.export().join("root/specials/null"))?;
     ensure!(device.file_type().is_char_device(), "the device is none");

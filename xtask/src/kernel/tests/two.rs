@@ -19,10 +19,8 @@ pub(super) const TEST: Test = Test {
 };
 
 fn prepare(ground: &Ground) -> Result<()> {
-    for (name, text) in [("two.py", include_str!("two.py")), ("meeting.py", super::MEETING)] {
-        fs::write(ground.input().join(name), text)?;
-    }
-    Ok(())
+    let two = ("two.py", include_str!("two.py"));
+    ground.give(&[two, ("meeting.py", super::MEETING), ("retries.py", super::RETRIES)])
 }
 
 /// The disk holds what both together should have made.

@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 
 mod blocking;
+mod close;
 pub mod conformance;
 mod memory;
 mod passthrough;
@@ -18,6 +19,7 @@ pub mod range_lock;
 mod sys;
 
 pub use blocking::{BlockingHook, blocking, install_blocking_hook};
+pub use close::close;
 pub use memory::{Memory, MemoryOptions};
 pub use passthrough::{Capabilities, Descriptors, OpenError, Passthrough, PassthroughOptions};
 

@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
 
@@ -273,6 +273,12 @@ pub(crate) fn lock_range(
     // SAFETY: the structure is the one these commands take and lives over the call.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const lock) };
     checked(libc::c_long::from(result))
+}
+
+/// Closes a file and tells what the file system said to it.
+pub(crate) fn close(file: OwnedFd) -> Result<()> {
+    // SAFETY: the descriptor is ours, and nobody uses it after this, whatever the answer.
+    checked(libc::c_long::from(unsafe { libc::close(file.into_raw_fd()) }))
 }
 
 fn checked(result: libc::c_long) -> Result<()> {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::limits::{INBOX_BYTES, REPLY_BYTES_MAX};
+use crate::nfs::dial;
 use crate::outbox::Outbox;
 use crate::script::Script;
 
@@ -63,7 +64,7 @@ pub(crate) struct Next {
 
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(address).with_context(|| format!("connect {address}"))?;
+        let stream = dial(address)?;
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
         Ok(Self {

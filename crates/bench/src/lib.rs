@@ -6,6 +6,7 @@
 //!
 //! **May not know:** how the server that is measured works inside.
 
+pub mod agent;
 pub mod command;
 mod connection;
 pub mod dice;
@@ -18,6 +19,7 @@ mod operation;
 mod outbox;
 pub mod process;
 pub mod raw;
+pub mod reach;
 pub mod script;
 pub mod statistics;
 pub mod suite;

@@ -40,6 +40,17 @@ impl Server {
         self.child.id()
     }
 
+    /// Fails if it has ended.
+    ///
+    /// # Errors
+    /// It has, and how.
+    pub fn check(&mut self) -> Result<()> {
+        match self.child.try_wait()? {
+            Some(status) => bail!("the server ended: {status}"),
+            None => Ok(()),
+        }
+    }
+
     /// Waits until `ready` says so.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use comity_proto::nfs3::{self, Diropargs3, Filename3, Lookup3res, NfsFh3, Result
 use comity_rpc::{AuthSys, CallHeader, Flavor, OpaqueAuth};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
+use super::dial::dial;
 use crate::layout::CALLER;
 use crate::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
 
@@ -23,7 +24,7 @@ pub struct Caller {
 
 /// Bytes of a successful reply before its results: xid, REPLY, MSG_ACCEPTED, verifier, SUCCESS.
 const REPLY_HEADER: [u32; 5] = [1, 0, 0, 0, 0];
-pub(super) const RESULTS_AT: usize = 24;
+pub(crate) const RESULTS_AT: usize = 24;
 
 impl Caller {
     /// Connects; calls are made as user and group [`CALLER`].
@@ -31,10 +32,22 @@ impl Caller {
     /// # Errors
     /// Nobody listens there.
     pub fn connect(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(address).with_context(|| format!("connect {address}"))?;
+        let root = rustix::process::geteuid().is_root();
+        let user = if root { CALLER } else { rustix::process::getuid().as_raw() };
+        let group = if root { CALLER } else { rustix::process::getgid().as_raw() };
+        Self::connect_as(address, user, group)
+    }
+
+    /// Connects; calls are made as this user and group. Root connects from a reserved port, which
+    /// exports that are `secure` ask for.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub fn connect_as(address: SocketAddr, user: u32, group: u32) -> Result<Self> {
+        let stream = dial(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(SILENCE_SECONDS_MAX.into())))?;
-        Ok(Self { stream, credential: credential(), xid: 0 })
+        Ok(Self { stream, credential: credential(user, group), xid: 0 })
     }
 
     /// The handle of an export (MNT); the MOUNT program must be served on the same port.
@@ -42,10 +55,9 @@ impl Caller {
     /// # Errors
     /// Refused, or no answer.
     pub fn mount(&mut self, path: &Path) -> Result<Vec<u8>> {
-        let path = Opaque(path.as_os_str().as_bytes());
-        let arguments = encoded::<Dirpath<'_>>(&path);
+        let path: Dirpath<'_> = Opaque(path.as_os_str().as_bytes());
         let program = (mount::PROGRAM, mount::VERSION, mount::procedure::MNT);
-        let record = self.call(&self.header(program), &arguments)?;
+        let record = self.program(program, &path)?;
         let mut results = Decoder::new(&record[RESULTS_AT..]);
         match results.value::<Mountstat3>()? {
             Mountstat3::Ok => Ok(results.value::<MountOk<'_>>()?.handle.0.to_vec()),
@@ -84,6 +96,19 @@ impl Caller {
         let arguments = encoded(arguments);
         let call = record(&header, &arguments);
         Ok((call, self.call(&header, &arguments)?))
+    }
+
+    /// Calls a procedure of any program (number, version, procedure); gives the record of the reply,
+    /// whose results begin at byte 24.
+    ///
+    /// # Errors
+    /// Not answered, or not accepted.
+    pub fn program(
+        &mut self,
+        program: (u32, u32, u32),
+        arguments: &impl Encode,
+    ) -> Result<Vec<u8>> {
+        self.call(&self.header(program), &encoded(arguments))
     }
 
     /// The bytes of an NFS call with `payload` bytes to come behind it.
@@ -139,17 +164,17 @@ impl Caller {
 pub(super) const NAME_MAX: u32 = nfs3::NAME_BYTES_MAX;
 
 /// A handle as an argument.
-pub(super) const fn fh(handle: &[u8]) -> NfsFh3<'_> {
+pub(crate) const fn fh(handle: &[u8]) -> NfsFh3<'_> {
     Opaque(handle)
 }
 
 /// A name as an argument.
-pub(super) const fn filename(name: &[u8]) -> Filename3<'_> {
+pub(crate) const fn filename(name: &[u8]) -> Filename3<'_> {
     Opaque(name)
 }
 
 /// Results of a reply that was accepted.
-pub(super) fn results<'a, T: Decode<'a>>(reply: &'a [u8]) -> Result<T> {
+pub(crate) fn results<'a, T: Decode<'a>>(reply: &'a [u8]) -> Result<T> {
     Ok(Decoder::whole(&reply[RESULTS_AT..])?)
 }
 
@@ -163,16 +188,13 @@ fn accepted(reply: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn credential() -> Vec<u8> {
-    let root = rustix::process::geteuid().is_root();
-    let id = if root { CALLER } else { rustix::process::getuid().as_raw() };
-    let gid = if root { CALLER } else { rustix::process::getgid().as_raw() };
+fn credential(user: u32, group: u32) -> Vec<u8> {
     encoded(&AuthSys {
         stamp: 0,
         machine_name: Opaque(b"comity-bench"),
-        uid: id,
-        gid,
-        gids: Counted(vec![gid]),
+        uid: user,
+        gid: group,
+        gids: Counted(vec![group]),
     })
 }
 

@@ -2,9 +2,12 @@
 //! like, and the scripts for the load generator.
 
 mod blocking;
+mod dial;
 mod listing;
 mod script;
 
 pub use blocking::Caller;
+pub(crate) use blocking::{RESULTS_AT, fh, filename, results};
+pub(crate) use dial::dial;
 pub use listing::{Page, list};
 pub use script::Prober;

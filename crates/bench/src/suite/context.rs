@@ -4,7 +4,7 @@ use std::thread;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{Content, Driver, Latency, Parameters, Place, Sample, Tally, Target, Unit};
+use super::{Content, Driver, Latency, Parameters, Place, Progress, Sample, Tally, Target, Unit};
 use crate::dice::Dice;
 
 /// What one round of a workload has to work with, and where it leaves what it measures.
@@ -16,7 +16,7 @@ pub struct Context<'a> {
     pub(super) content: Arc<Content>,
     pub(super) interrupt: Interrupt,
     pub(super) reset: &'a dyn Reset,
-    pub(super) advance: &'a dyn Fn(f64),
+    pub(super) progress: &'a Progress,
     pub(super) gathered: Gathered,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Context<'a> {
 
     /// Tells how much of the round is done, from 0 to 1.
     pub fn advance(&self, share: f64) {
-        (self.advance)(share);
+        self.progress.advance(share);
     }
 
     /// The interrupt, for work that does not go through a [`Driver`].

@@ -7,13 +7,18 @@
 //! - The runner lets the targets take turns, round by round, and keeps an [`Outcome`] in the
 //!   result directory ([`Store`]) after each.
 
+mod clear;
 mod content;
 mod context;
 mod driver;
+mod environment;
 mod files;
 mod history;
 mod outcome;
 mod parameter;
+mod progress;
+mod reset;
+mod run;
 mod sample;
 mod store;
 mod target;
@@ -22,12 +27,17 @@ mod workload;
 pub use content::Content;
 pub use context::{Context, Interrupt, Interrupted, Reset};
 pub use driver::{Driver, Kind, OpenFile, Tally};
+pub use environment::memory_available_bytes;
 pub use files::{Access, Entry, FileId, FileKind, Files, LockKind, Metadata, Range, Wait};
 pub use history::Figure;
 pub use outcome::{
     Environment, Failure, MountRecord, Outcome, Round, SCHEMA, TargetRecord, WorkloadRecord,
 };
 pub use parameter::{Parameter, ParameterKind, Parameters, Preset, bytes};
+pub use progress::Progress;
+pub use reset::Resets;
+pub(crate) use reset::{drop_caches, shell};
+pub use run::{Chosen, Plan, is_interrupt, run, run_on};
 pub use sample::{Better, Latency, Place, Sample, Unit};
 pub use store::{RESULT_FILE, Store};
 pub use target::{Target, TargetKind};

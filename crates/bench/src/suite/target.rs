@@ -59,6 +59,6 @@ pub enum TargetKind {
     Directory,
     /// As an NFS server, by our own RPC client.
     Protocol,
-    /// As code, in tests.
+    /// As code of this program, which keeps no files.
     Fake,
 }

@@ -140,7 +140,7 @@ fn start_targets(
         } else if !target::is_ganesha_installed() {
             println!("skipped: ganesha, because nfs-ganesha, -vfs and rpcbind are not installed");
         } else {
-            targets.push(target::start_ganesha(layout, work)?);
+            targets.push(target::start_ganesha(layout, work, &[target::SERVER_PROCESSOR])?);
         }
     }
     Ok(targets)

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{SERVER_PROCESSOR, Target, free_address, nfs_target};
+use super::{Target, free_address, nfs_target};
 use crate::layout::Layout;
 use crate::limits::START_SECONDS_MAX;
 use crate::process::Server;
@@ -19,16 +19,16 @@ pub fn is_installed() -> bool {
     [GANESHA, RPCBIND].iter().all(|program| Path::new(program).exists())
 }
 
-/// Starts nfs-ganesha with its VFS back end. It registers itself or ends at once, so it gets an
+/// Starts nfs-ganesha with its VFS back end on some processors. It registers itself or ends at once, so it gets an
 /// rpcbind of its own: that takes a network of one's own (see `enter_namespace`).
 ///
 /// # Errors
 /// It does not come up; the end of its log is in the message.
-pub fn start(layout: &Layout, work: &Path) -> Result<Target> {
+pub fn start(layout: &Layout, work: &Path, processors: &[usize]) -> Result<Target> {
     ["/run/rpcbind", "/run/ganesha", "/var/lib/nfs/ganesha"]
         .iter()
         .try_for_each(fs::create_dir_all)?;
-    let mut rpcbind = Server::start(Command::new(RPCBIND).arg("-f"), &[SERVER_PROCESSOR])?;
+    let mut rpcbind = Server::start(Command::new(RPCBIND).arg("-f"), processors)?;
     let socket = PathBuf::from("/run/rpcbind.sock");
     rpcbind.until(START_SECONDS_MAX, || socket.exists()).context("rpcbind")?;
     let addresses = [free_address()?, free_address()?];
@@ -38,7 +38,7 @@ pub fn start(layout: &Layout, work: &Path) -> Result<Target> {
     command.arg("-F").arg("-f").arg(&settings).arg("-L").arg(&log);
     command.arg("-p").arg(work.join("ganesha.pid"));
     command.stdout(File::create(work.join("ganesha.out"))?);
-    let ganesha = Server::start(&mut command, &[SERVER_PROCESSOR])?;
+    let ganesha = Server::start(&mut command, processors)?;
     let target = nfs_target("ganesha", layout, addresses, vec![ganesha, rpcbind]);
     target.with_context(|| {
         let said = fs::read_to_string(&log).unwrap_or_default();

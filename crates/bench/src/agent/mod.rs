@@ -1,0 +1,32 @@
+//! `comity bench agent`: empties a server's caches when a client that measures asks for it.
+//!
+//! An RPC program of our own over TCP. Byrd and Moser's client had the server unmount and mount its
+//! disk between runs by RPC; this is that, for any server, by any command.
+
+mod program;
+mod server;
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, ensure};
+use comity_xdr::{Decoder, Opaque};
+
+use crate::nfs::{Caller, RESULTS_AT};
+use program::{FLUSH, PROGRAM, TEXT_BYTES_MAX, VERSION};
+
+pub use server::{Agent, PORT};
+
+/// Asks an agent to empty its machine's caches, and waits until it has.
+///
+/// # Errors
+/// There is none, it does not answer us, or it failed.
+pub fn flush(agent: SocketAddr) -> Result<()> {
+    let asked = || format!("agent {agent}");
+    let mut caller = Caller::connect_as(agent, 0, 0).with_context(asked)?;
+    let reply = caller.program((PROGRAM, VERSION, FLUSH), &()).with_context(asked)?;
+    let mut results = Decoder::new(&reply[RESULTS_AT..]);
+    let status: u32 = results.value().with_context(asked)?;
+    let said: Opaque<'_, TEXT_BYTES_MAX> = results.value().with_context(asked)?;
+    ensure!(status == 0, "agent {agent}: {}", String::from_utf8_lossy(said.0));
+    Ok(())
+}

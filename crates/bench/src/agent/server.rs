@@ -1,0 +1,155 @@
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use comity_rpc::{Answered, Dispatcher, RecordLimits, Scan, next_record};
+use comity_xdr::Encoder;
+
+use super::program::Flush;
+
+/// The port that is listened at if none is given.
+pub const PORT: u16 = 20491;
+
+/// Most bytes of a call: ours have 40, and a credential.
+const CALL_BYTES_MAX: usize = 1024;
+/// Longest a client may be silent, in seconds. One is served at a time.
+const SILENCE_SECONDS_MAX: u64 = 10;
+
+/// An agent that listens.
+pub struct Agent {
+    listener: TcpListener,
+    /// Who may ask.
+    allowed: Vec<IpAddr>,
+    dispatcher: Dispatcher<()>,
+}
+
+impl Agent {
+    /// Listens; clients at the addresses `allowed`, and no others, may have the `commands` run, or the
+    /// kernel's caches dropped if there are none.
+    ///
+    /// # Errors
+    /// Nobody is allowed, or the address is taken.
+    pub fn listen(at: SocketAddr, allowed: Vec<IpAddr>, commands: Vec<String>) -> Result<Self> {
+        ensure!(!allowed.is_empty(), "nobody may ask: give clients with --allow ADDR");
+        let listener = TcpListener::bind(at).with_context(|| {
+            format!("cannot listen at {at}: give another address with --listen")
+        })?;
+        let dispatcher = Dispatcher::new(vec![std::sync::Arc::new(Flush { commands })]);
+        Ok(Self { listener, allowed, dispatcher })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The socket is gone.
+    pub fn address(&self) -> Result<SocketAddr> {
+        Ok(self.listener.local_addr()?)
+    }
+
+    /// Serves clients, one after the other, without end; `tell` hears of each in a line.
+    ///
+    /// # Errors
+    /// The socket failed.
+    pub fn serve(&self, tell: impl Fn(&str)) -> Result<()> {
+        loop {
+            self.serve_one(&tell)?;
+        }
+    }
+
+    /// Serves the next client until it hangs up.
+    ///
+    /// # Errors
+    /// The socket failed; a client's failure is only told.
+    pub fn serve_one(&self, tell: &impl Fn(&str)) -> Result<()> {
+        let (stream, peer) = self.listener.accept().context("accept")?;
+        let who = peer.ip().to_canonical();
+        if !self.allowed.contains(&who) {
+            tell(&format!("{who} is refused: it is not among those of --allow"));
+            return Ok(());
+        }
+        match self.converse(stream, who) {
+            Ok(calls) => tell(&format!("{who}: {calls} calls answered")),
+            Err(error) => tell(&format!("{who}: {error:#}")),
+        }
+        Ok(())
+    }
+
+    /// Answers a client's calls; gives how many.
+    fn converse(&self, mut stream: TcpStream, who: IpAddr) -> Result<u32> {
+        stream.set_read_timeout(Some(Duration::from_secs(SILENCE_SECONDS_MAX)))?;
+        let limits = RecordLimits { bytes_max: CALL_BYTES_MAX };
+        let (mut inbox, mut calls) = (Vec::new(), 0);
+        loop {
+            while let Scan::Record { body, end } = next_record(&mut inbox, &limits)? {
+                let mut reply = Encoder::new();
+                let record = inbox.get(body).unwrap_or_default();
+                if let Answered::Later(late) =
+                    self.dispatcher.answer(record, who, &(), &mut reply)?
+                {
+                    drop(late);
+                    bail!("a call that nobody can answer at once");
+                }
+                stream.write_all(reply.bytes())?;
+                inbox.drain(..end);
+                calls += 1;
+            }
+            let mut part = [0; CALL_BYTES_MAX];
+            match stream.read(&mut part)? {
+                0 => return Ok(calls),
+                count => inbox.extend_from_slice(part.get(..count).unwrap_or_default()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::thread;
+
+    use super::*;
+    use crate::agent::flush;
+
+    fn agent(allowed: &str, commands: &[&str]) -> Agent {
+        let commands = commands.iter().map(|&command| command.to_owned()).collect();
+        let at = "127.0.0.1:0".parse().unwrap();
+        Agent::listen(at, vec![allowed.parse().unwrap()], commands).unwrap()
+    }
+
+    fn asked(agent: &Agent) -> (Result<()>, String) {
+        let told = Mutex::new(String::new());
+        let address = agent.address().unwrap();
+        let result = thread::scope(|scope| {
+            let asking = scope.spawn(move || flush(address));
+            agent.serve_one(&|line: &str| told.lock().unwrap().push_str(line)).unwrap();
+            asking.join().unwrap()
+        });
+        (result, told.into_inner().unwrap())
+    }
+
+    #[test]
+    fn a_client_that_is_allowed_has_the_commands_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("flushed");
+        let (result, told) = asked(&agent("127.0.0.1", &[&format!("touch {}", mark.display())]));
+        result.unwrap();
+        assert!(mark.exists());
+        assert_eq!(told, "127.0.0.1: 1 calls answered");
+    }
+
+    #[test]
+    fn a_command_that_fails_fails_the_client() {
+        let (result, _) = asked(&agent("127.0.0.1", &["echo no disk >&2; false"]));
+        let error = format!("{:#}", result.unwrap_err());
+        assert!(error.contains("no disk"), "{error}");
+    }
+
+    #[test]
+    fn others_are_refused() {
+        let (result, told) = asked(&agent("192.0.2.1", &["true"]));
+        assert!(result.is_err());
+        assert!(told.contains("127.0.0.1 is refused"), "{told}");
+        assert!(Agent::listen("127.0.0.1:0".parse().unwrap(), Vec::new(), Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,114 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// Longest a metrics page may take, in seconds.
+const PAGE_SECONDS_MAX: u64 = 5;
+
+/// RPCs that the kernel's NFS client has sent for a mount, by operation.
+pub(super) fn of_mount(point: &str) -> Result<BTreeMap<String, u64>> {
+    let place = "/proc/self/mountstats";
+    let text = fs::read_to_string(place).context(place)?;
+    parse_mountstats(&text, point).with_context(|| format!("{place} says nothing of {point}"))
+}
+
+/// Lines `OPERATION: count ...` behind `per-op statistics` of the device that is mounted there.
+fn parse_mountstats(text: &str, point: &str) -> Option<BTreeMap<String, u64>> {
+    let mark = format!(" mounted on {point} with fstype nfs");
+    // A mount that hides another stands behind it.
+    let (_, section) = text.rsplit_once(&mark)?;
+    let section = section.split("\ndevice ").next()?;
+    let (_, operations) = section.split_once("per-op statistics")?;
+    let counts = operations.lines().filter_map(|line| {
+        let (name, rest) = line.trim().split_once(": ")?;
+        let count: u64 = rest.split(' ').next()?.parse().ok()?;
+        (count > 0).then(|| (name.to_owned(), count))
+    });
+    Some(counts.collect())
+}
+
+/// Calls that a comity has answered, by procedure, from its metrics page.
+pub(super) fn of_comity(metrics: SocketAddr) -> Result<BTreeMap<String, u64>> {
+    let failed = || format!("read the metrics page at {metrics}");
+    let mut stream = TcpStream::connect(metrics).with_context(failed)?;
+    stream.set_read_timeout(Some(Duration::from_secs(PAGE_SECONDS_MAX)))?;
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {metrics}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).with_context(failed)?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page).with_context(failed)?;
+    Ok(parse_metrics(&page))
+}
+
+/// Lines `comity_rpc_calls_total{...procedure="READ"...} count`, added up by procedure.
+fn parse_metrics(page: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for line in page.lines().filter_map(|line| line.strip_prefix("comity_rpc_calls_total{")) {
+        let Some((labels, count)) = line.rsplit_once("} ") else { continue };
+        let label = |name: &str| {
+            let (_, rest) = labels.split_once(&format!("{name}=\""))?;
+            rest.split('"').next()
+        };
+        if let (Some(procedure), Ok(count)) = (label("procedure"), count.trim().parse::<u64>()) {
+            *counts.entry(procedure.to_owned()).or_default() += count;
+        }
+    }
+    counts
+}
+
+/// What was sent between two moments; kinds that were not are left out.
+pub(crate) fn difference(
+    before: &BTreeMap<String, u64>,
+    after: &BTreeMap<String, u64>,
+) -> BTreeMap<String, u64> {
+    let earlier = |name: &String| before.get(name).copied().unwrap_or(0);
+    let sent = |(name, count): (&String, &u64)| (name.clone(), count.saturating_sub(earlier(name)));
+    after.iter().map(sent).filter(|(_, count)| *count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTSTATS: &str = "\
+device proc mounted on /proc with fstype proc
+device host:/a mounted on /mnt/nfs with fstype nfs statvers=1.1
+\topts:\trw,vers=3
+\tper-op statistics
+\t        NULL: 1 1 0 44 24 5 0 5 0
+\t     GETATTR: 12 12 0 1 1 0 0 0 0
+\t        READ: 0 0 0 0 0 0 0 0 0
+
+device host:/b mounted on /mnt/other with fstype nfs4 statvers=1.1
+\tper-op statistics
+\t        READ: 7 7 0 0 0 0 0 0 0
+";
+
+    #[test]
+    fn a_mounts_calls_are_read_and_no_others() {
+        let counts = parse_mountstats(MOUNTSTATS, "/mnt/nfs").unwrap();
+        assert_eq!(counts, [("GETATTR".to_owned(), 12), ("NULL".to_owned(), 1)].into());
+        assert_eq!(parse_mountstats(MOUNTSTATS, "/mnt/other").unwrap()["READ"], 7);
+        assert_eq!(parse_mountstats(MOUNTSTATS, "/mnt"), None);
+    }
+
+    #[test]
+    fn procedures_are_added_up_over_versions_and_statuses() {
+        let page = "# TYPE comity_rpc_calls_total counter\n\
+            comity_rpc_calls_total{program=\"nfs\",procedure=\"READ\",status=\"OK\"} 3\n\
+            comity_rpc_calls_total{program=\"nfs\",procedure=\"READ\",status=\"STALE\"} 1\n\
+            comity_receives_total 9\n";
+        assert_eq!(parse_metrics(page), [("READ".to_owned(), 4)].into());
+    }
+
+    #[test]
+    fn a_difference_leaves_out_what_did_not_move() {
+        let before = [("A".to_owned(), 1), ("B".to_owned(), 2)].into();
+        let after = [("A".to_owned(), 1), ("B".to_owned(), 5), ("C".to_owned(), 1)].into();
+        let sent = [("B".to_owned(), 3), ("C".to_owned(), 1)].into();
+        assert_eq!(difference(&before, &after), sent);
+    }
+}

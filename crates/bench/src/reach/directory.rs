@@ -1,0 +1,231 @@
+use std::collections::BTreeMap;
+use std::io::{Error, Result as IoResult};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use comity_backend::range_lock;
+use rustix::fs::{self, AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
+use slab::Slab;
+
+use super::{counters, mount};
+use crate::suite::{
+    Access, Entry, FileId, FileKind, Files, LockKind, Metadata, MountRecord, Range, Target,
+    TargetKind, TargetRecord, Wait,
+};
+
+/// A directory of this machine, on whatever file system it is.
+#[derive(Debug)]
+pub struct DirectoryTarget {
+    name: String,
+    path: PathBuf,
+    top: Arc<OwnedFd>,
+    /// Device and inode of the top, which another file system would not have.
+    identity: (u64, u64),
+    mount: Option<MountRecord>,
+}
+
+impl DirectoryTarget {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// There is no such directory, or it may not be searched.
+    pub fn open(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let failed = || format!("cannot open directory {name}: name one that exists, or nfs://...");
+        let path = path.canonicalize().with_context(failed)?;
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let top = fs::open(&path, flags, Mode::empty()).with_context(failed)?;
+        let identity = identity(&fs::fstat(&top).with_context(failed)?);
+        let mount = mount::of(&path);
+        Ok(Self { name, path, top: Arc::new(top), identity, mount })
+    }
+
+    fn is_nfs(&self) -> bool {
+        self.mount.as_ref().is_some_and(|mount| mount.filesystem.starts_with("nfs"))
+    }
+}
+
+impl Target for DirectoryTarget {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn kind(&self) -> TargetKind {
+        TargetKind::Directory
+    }
+
+    fn record(&self) -> TargetRecord {
+        let filesystem = self.mount.as_ref().map_or("", |mount| mount.filesystem.as_str());
+        TargetRecord {
+            name: self.name.clone(),
+            kind: TargetKind::Directory,
+            server: None,
+            mount: self.mount.clone(),
+            durability: mount::durability(filesystem).to_owned(),
+            sync_seconds: None,
+            cache_reset: String::new(),
+            settings: BTreeMap::new(),
+        }
+    }
+
+    fn files(&self) -> Result<Box<dyn Files>> {
+        Ok(Box::new(DirectoryFiles { top: Arc::clone(&self.top), open: Slab::new() }))
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn calls(&self) -> Result<Option<BTreeMap<String, u64>>> {
+        match &self.mount {
+            Some(mount) if self.is_nfs() => counters::of_mount(&mount.point).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let found = fs::stat(&self.path);
+        let found = found.with_context(|| format!("{} is gone: was it unmounted?", self.name))?;
+        ensure!(
+            identity(&found) == self.identity,
+            "{} is no longer the directory it was: was it unmounted?",
+            self.name
+        );
+        Ok(())
+    }
+}
+
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// One worker's open files.
+struct DirectoryFiles {
+    top: Arc<OwnedFd>,
+    open: Slab<OwnedFd>,
+}
+
+impl DirectoryFiles {
+    fn open_at(&mut self, path: &str, flags: OFlags) -> IoResult<FileId> {
+        let mode = Mode::from_raw_mode(0o644);
+        let file = fs::openat(&self.top, path, flags | OFlags::CLOEXEC, mode)?;
+        Ok(FileId(self.open.insert(file) as u64))
+    }
+
+    fn file(&self, file: FileId) -> IoResult<&OwnedFd> {
+        self.open.get(file.0 as usize).ok_or_else(bad_file)
+    }
+}
+
+impl Files for DirectoryFiles {
+    fn make_directory(&mut self, path: &str) -> IoResult<()> {
+        Ok(fs::mkdirat(&self.top, path, Mode::from_raw_mode(0o755))?)
+    }
+
+    fn remove_directory(&mut self, path: &str) -> IoResult<()> {
+        Ok(fs::unlinkat(&self.top, path, AtFlags::REMOVEDIR)?)
+    }
+
+    fn create(&mut self, path: &str) -> IoResult<FileId> {
+        self.open_at(path, OFlags::CREATE | OFlags::TRUNC | OFlags::RDWR)
+    }
+
+    fn open(&mut self, path: &str, access: Access) -> IoResult<FileId> {
+        let flags = if access == Access::Read { OFlags::RDONLY } else { OFlags::RDWR };
+        self.open_at(path, flags | OFlags::NOFOLLOW)
+    }
+
+    fn close(&mut self, file: FileId) -> IoResult<()> {
+        let file = self.open.try_remove(file.0 as usize).ok_or_else(bad_file)?;
+        // `close` gives a late failure of writes (on NFS above all), which dropping would hide.
+        close(file)
+    }
+
+    fn read(&mut self, file: FileId, offset: u64, buffer: &mut [u8]) -> IoResult<usize> {
+        Ok(rustix::io::pread(self.file(file)?, buffer, offset)?)
+    }
+
+    fn write(&mut self, file: FileId, offset: u64, data: &[u8]) -> IoResult<usize> {
+        Ok(rustix::io::pwrite(self.file(file)?, data, offset)?)
+    }
+
+    fn sync(&mut self, file: FileId) -> IoResult<()> {
+        Ok(fs::fsync(self.file(file)?)?)
+    }
+
+    fn attributes(&mut self, file: FileId) -> IoResult<Metadata> {
+        Ok(metadata(&fs::fstat(self.file(file)?)?))
+    }
+
+    fn lookup(&mut self, path: &str) -> IoResult<Metadata> {
+        Ok(metadata(&fs::statat(&self.top, path, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    fn list(&mut self, path: &str, attributes: bool) -> IoResult<Vec<Entry>> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let dir = fs::openat(&self.top, path, flags, Mode::empty())?;
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let metadata = match attributes {
+                true => Some(metadata(&fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?)),
+                false => None,
+            };
+            entries.push(Entry { name: name.to_string_lossy().into_owned(), metadata });
+        }
+        Ok(entries)
+    }
+
+    fn make_link(&mut self, path: &str, to: &str) -> IoResult<()> {
+        Ok(fs::symlinkat(to, &self.top, path)?)
+    }
+
+    fn read_link(&mut self, path: &str) -> IoResult<String> {
+        let to = fs::readlinkat(&self.top, path, Vec::new())?;
+        Ok(to.to_string_lossy().into_owned())
+    }
+
+    fn remove(&mut self, path: &str) -> IoResult<()> {
+        Ok(fs::unlinkat(&self.top, path, AtFlags::empty())?)
+    }
+
+    fn set_owner(&mut self, path: &str, user: u32, group: u32) -> IoResult<()> {
+        let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+        Ok(fs::chownat(&self.top, path, user, group, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    fn lock(&mut self, file: FileId, kind: LockKind, range: Range, wait: Wait) -> IoResult<()> {
+        let kind = match kind {
+            LockKind::Shared => range_lock::Kind::Shared,
+            LockKind::Exclusive => range_lock::Kind::Exclusive,
+            LockKind::Unlock => range_lock::Kind::Unlock,
+        };
+        let stretch = (range.offset, range.length);
+        Ok(range_lock::lock(self.file(file)?.as_fd(), kind, stretch, wait == Wait::Yes)?)
+    }
+}
+
+/// Closes a file and tells what the file system said to it.
+fn close(file: OwnedFd) -> IoResult<()> {
+    comity_backend::close(file).map_err(Error::from)
+}
+
+fn bad_file() -> Error {
+    rustix::io::Errno::BADF.into()
+}
+
+fn metadata(stat: &Stat) -> Metadata {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Link,
+        _ => FileKind::Other,
+    };
+    Metadata { kind, size: stat.st_size as u64, user: stat.st_uid }
+}

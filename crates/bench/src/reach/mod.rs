@@ -1,0 +1,20 @@
+//! How targets are reached: directories by system calls, servers by our own RPC client, peers that
+//! are started for the run.
+
+mod counters;
+mod directory;
+mod idle;
+mod mount;
+mod nfs;
+mod peer;
+mod probe;
+mod server;
+mod spec;
+
+pub(crate) use counters::difference;
+pub use directory::DirectoryTarget;
+pub use idle::IdleTarget;
+pub use peer::{Peer, needs_namespace};
+pub use probe::probe;
+pub use server::NfsTarget;
+pub use spec::{Options, Spec};

@@ -1,0 +1,164 @@
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use comity_proto::{mount, portmap};
+use comity_xdr::Decoder;
+
+use super::counters;
+use super::nfs::NfsFiles;
+use crate::nfs::{Caller, RESULTS_AT};
+use crate::suite::{Files, Target, TargetKind, TargetRecord};
+
+/// The port of NFS (RFC 8881, 2.9.1).
+const PORT: u16 = 2049;
+
+/// A server that is reached by protocol.
+#[derive(Debug)]
+pub struct NfsTarget {
+    pub(super) name: String,
+    pub(super) address: SocketAddr,
+    pub(super) root: Vec<u8>,
+    /// User and group of the calls.
+    pub(super) who: (u32, u32),
+    pub(super) server: Option<String>,
+    pub(super) durability: String,
+    /// The metrics page, where it is a comity that the harness started.
+    pub(super) metrics: Option<SocketAddr>,
+    /// What ends with the target: the server's process, its folder.
+    pub(super) kept: Option<super::peer::Kept>,
+}
+
+impl NfsTarget {
+    /// Mounts `nfs://host[:port]/export`; MOUNT is asked for at the same port, and if it is not there,
+    /// where the host's portmapper says.
+    ///
+    /// # Errors
+    /// No such host, no server, no such export, or not for us.
+    pub fn open(url: &str, who: (u32, u32)) -> Result<Self> {
+        let (host, path) = parse(url)?;
+        let address = resolve(&host)?;
+        let root = mount(address, who, Path::new(&path)).with_context(|| url.to_owned())?;
+        Ok(Self {
+            name: url.to_owned(),
+            address,
+            root,
+            who,
+            server: None,
+            durability: "the server's: what it says of COMMIT".into(),
+            metrics: None,
+            kept: None,
+        })
+    }
+}
+
+impl Target for NfsTarget {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn kind(&self) -> TargetKind {
+        TargetKind::Protocol
+    }
+
+    fn record(&self) -> TargetRecord {
+        let user = format!("{}:{}", self.who.0, self.who.1);
+        let settings = [("protocol", "NFSv3 over TCP"), ("caller", user.as_str())];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        TargetRecord {
+            name: self.name.clone(),
+            kind: TargetKind::Protocol,
+            server: self.server.clone(),
+            mount: None,
+            durability: self.durability.clone(),
+            sync_seconds: None,
+            cache_reset: String::new(),
+            settings: BTreeMap::from(settings),
+        }
+    }
+
+    fn files(&self) -> Result<Box<dyn Files>> {
+        Ok(Box::new(NfsFiles::connect(self.address, &self.root, self.who)?))
+    }
+
+    fn server(&self) -> Option<(SocketAddr, &[u8])> {
+        Some((self.address, &self.root))
+    }
+
+    fn calls(&self) -> Result<Option<BTreeMap<String, u64>>> {
+        self.metrics.map(counters::of_comity).transpose()
+    }
+
+    fn check(&self) -> Result<()> {
+        match &self.kept {
+            Some(kept) => kept.check().with_context(|| self.name.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Host with port, and path, of `nfs://host[:port]/path`.
+fn parse(url: &str) -> Result<(String, String)> {
+    let rest = url.strip_prefix("nfs://").unwrap_or(url);
+    let split = rest.split_once('/').filter(|(host, _)| !host.is_empty());
+    let (host, path) =
+        split.with_context(|| format!("{url}: a server is named as nfs://host[:port]/export"))?;
+    ensure!(!path.contains('?'), "{url}: options are not known; only NFSv3 over TCP is spoken");
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let bare_v6 = host.ends_with(']');
+    let host = if has_port && !bare_v6 { host.to_owned() } else { format!("{host}:{PORT}") };
+    Ok((host, format!("/{path}")))
+}
+
+fn resolve(host: &str) -> Result<SocketAddr> {
+    let mut addresses = host.to_socket_addrs().with_context(|| format!("look up {host}"))?;
+    addresses.next().with_context(|| format!("{host} has no address"))
+}
+
+pub(super) fn mount(address: SocketAddr, who: (u32, u32), path: &Path) -> Result<Vec<u8>> {
+    let here = Caller::connect_as(address, who.0, who.1)?.mount(path);
+    // A refusal is the answer; only where MOUNT is not served it is looked for elsewhere.
+    let elsewhere = here.as_ref().is_err_and(|error| format!("{error:#}").contains("accepted"));
+    match elsewhere.then(|| mount_port(address)) {
+        Some(Ok(port)) => {
+            let address = SocketAddr::new(address.ip(), port);
+            Caller::connect_as(address, who.0, who.1)?.mount(path)
+        }
+        _ => here,
+    }
+}
+
+/// Where the host's portmapper says that MOUNT is served.
+fn mount_port(address: SocketAddr) -> Result<u16> {
+    let portmapper = SocketAddr::new(address.ip(), portmap::PORT);
+    let mut caller = Caller::connect_as(portmapper, 0, 0)?;
+    let program = (portmap::PROGRAM, portmap::PORTMAP_VERSION, portmap::procedure::GETPORT);
+    let wanted = portmap::Mapping {
+        program: mount::PROGRAM,
+        version: mount::VERSION,
+        protocol: portmap::TCP,
+        port: 0,
+    };
+    let reply = caller.program(program, &wanted)?;
+    let port: u32 = Decoder::whole(&reply[RESULTS_AT..])?;
+    ensure!((1..=0xffff).contains(&port), "MOUNT is not registered with the portmapper");
+    Ok(port as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read() {
+        let read = |url: &str| parse(url).unwrap();
+        assert_eq!(read("nfs://a/b/c"), ("a:2049".into(), "/b/c".into()));
+        assert_eq!(read("nfs://a:20490/"), ("a:20490".into(), "/".into()));
+        assert_eq!(read("nfs://[::1]/x"), ("[::1]:2049".into(), "/x".into()));
+        assert_eq!(read("nfs://[::1]:99/x"), ("[::1]:99".into(), "/x".into()));
+        for wrong in ["nfs://host", "nfs:///x", "nfs://h/x?vers=4.1"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,397 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Error, Result, bail, ensure};
+
+use super::clear::clear;
+use super::context::Gathered;
+use super::progress::Progress;
+use super::reset::{Resets, shell};
+use super::{
+    Content, Context, Environment, Failure, Interrupt, Interrupted, Needs, Outcome, Parameters,
+    Preset, Reset, Round, SCHEMA, Sample, Store, Target, WorkloadRecord,
+};
+use crate::reach::{self, Spec};
+
+/// A workload with the values of its parameters.
+#[derive(Clone)]
+pub struct Chosen {
+    /// The workload.
+    pub workload: Arc<dyn super::Workload>,
+    /// All its parameters.
+    pub parameters: Parameters,
+}
+
+/// All that a run does.
+pub struct Plan {
+    /// What is done, in this order.
+    pub chosen: Vec<Chosen>,
+    /// To what.
+    pub targets: Vec<Spec>,
+    /// What else is said of targets.
+    pub options: reach::Options,
+    /// How often.
+    pub rounds: u32,
+    /// The seed of all operations.
+    pub seed: u64,
+    /// Where the parameters come from.
+    pub preset: Preset,
+    /// Whether targets may hold files already.
+    pub here: bool,
+    /// Whether what was made is left there.
+    pub keep: bool,
+    /// Whether the result in `output` is continued.
+    pub resume: bool,
+    /// The result directory.
+    pub output: PathBuf,
+    /// Commands run before every round.
+    pub before_run: Vec<String>,
+    /// How caches are emptied.
+    pub resets: Resets,
+    /// Whether nothing is said on the way.
+    pub quiet: bool,
+}
+
+/// A run in progress.
+struct Run<'a> {
+    plan: &'a Plan,
+    targets: Vec<Box<dyn Target>>,
+    content: Arc<Content>,
+    interrupt: Interrupt,
+    progress: Progress,
+    store: Store,
+    outcome: Outcome,
+    started: Instant,
+    /// The folder the run has in every target.
+    folder: String,
+}
+
+/// A round to be run.
+#[derive(Clone, Copy)]
+struct Step {
+    workload: usize,
+    round: u32,
+    target: usize,
+}
+
+/// Measures what the plan says; the result is in its directory, whatever happens.
+///
+/// # Errors
+/// The first thing that failed. What was measured before is kept, and the failure is in the result.
+pub fn run(plan: &Plan, interrupt: &Interrupt) -> Result<Outcome> {
+    let content = Arc::new(Content::new(plan.seed));
+    let opened = plan.targets.iter().map(|spec| spec.open(&plan.options, &content));
+    let targets: Vec<_> = opened.collect::<Result<_>>()?;
+    run_on(plan, targets, content, interrupt)
+}
+
+/// The same on targets that are open.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
+    plan: &Plan,
+    targets: Vec<Box<dyn Target>>,
+    content: Arc<Content>,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    check_targets(plan, &targets)?;
+    let (store, outcome) = begin(plan, &targets)?;
+    let rounds: u64 = plan.chosen.iter().map(|c| u64::from(c.workload.rounds(plan.rounds))).sum();
+    let progress = Progress::new(rounds * targets.len() as u64, plan.quiet);
+    let folder = format!("comity-bench-{}", std::process::id());
+    let (interrupt, started) = (interrupt.clone(), Instant::now());
+    let mut run =
+        Run { plan, targets, content, interrupt, progress, store, outcome, started, folder };
+    let result = run.all();
+    let cleared = run.clear();
+    run.progress.finish();
+    run.outcome.complete = result.is_ok();
+    run.save()?;
+    result.and(cleared).with_context(|| {
+        let place = plan.output.display();
+        format!("the run ended early; what it measured is in {place}, --resume goes on")
+    })?;
+    Ok(run.outcome)
+}
+
+fn check_targets(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<()> {
+    ensure!(!targets.is_empty(), "no target: name a directory, nfs://host/export or peer:comity");
+    for target in targets {
+        let mut files = target.files()?;
+        let entries = files.list(".", false).with_context(|| target.name().to_owned())?;
+        let own = entries.iter().find(|entry| entry.name != "lost+found");
+        if let Some(entry) = own.filter(|_| !plan.here) {
+            let (name, found) = (target.name(), &entry.name);
+            bail!("{name} is not empty (`{found}`): name an empty one, or add --here to use it");
+        }
+    }
+    let fits = |chosen: &Chosen| targets.iter().any(|target| is_met(chosen, target.as_ref()));
+    for chosen in plan.chosen.iter().filter(|chosen| plan.chosen.len() == 1 && !fits(chosen)) {
+        let what = match chosen.workload.needs() {
+            Needs::Protocol => "a server: nfs://host/export or peer:comity",
+            Needs::Directory | Needs::Files => "a directory",
+        };
+        bail!("{} needs {what}", chosen.workload.name());
+    }
+    Ok(())
+}
+
+fn is_met(chosen: &Chosen, target: &dyn Target) -> bool {
+    chosen.workload.needs().met_by(target.kind())
+}
+
+/// A new result, or the one that is continued.
+fn begin(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<(Store, Outcome)> {
+    let mut outcome = empty(plan, targets);
+    if !plan.resume {
+        let store = Store::create(&plan.output)?;
+        store.write(&outcome)?;
+        return Ok((store, outcome));
+    }
+    let before = Store::read(&plan.output)?;
+    ensure_same(plan, &before, &outcome)?;
+    outcome.started = before.started;
+    outcome.workloads = before.workloads;
+    for workload in &mut outcome.workloads {
+        workload.rounds.retain(|round| round.complete);
+    }
+    Ok((Store::at(&plan.output), outcome))
+}
+
+fn ensure_same(plan: &Plan, before: &Outcome, now: &Outcome) -> Result<()> {
+    let names = |outcome: &Outcome| -> Vec<String> {
+        outcome.targets.iter().map(|target| target.name.clone()).collect()
+    };
+    let work = |outcome: &Outcome| -> Vec<(String, Parameters)> {
+        outcome.workloads.iter().map(|w| (w.name.clone(), w.parameters.clone())).collect()
+    };
+    let place = plan.output.display();
+    ensure!(
+        before.seed == now.seed,
+        "{place} was begun with --seed {}: give it again",
+        before.seed
+    );
+    ensure!(names(before) == names(now), "{place} is of {}: name these", names(before).join(" "));
+    ensure!(
+        work(before) == work(now),
+        "{place} was begun with other workloads or parameters: give the same, or another --output"
+    );
+    Ok(())
+}
+
+fn empty(plan: &Plan, targets: &[Box<dyn Target>]) -> Outcome {
+    let record = |chosen: &Chosen| WorkloadRecord {
+        name: chosen.workload.name().to_owned(),
+        parameters: chosen.parameters.clone(),
+        rounds: Vec::new(),
+    };
+    let mut records: Vec<_> = targets.iter().map(|target| target.record()).collect();
+    records.iter_mut().for_each(|record| record.cache_reset = plan.resets.about());
+    Outcome {
+        schema: SCHEMA,
+        tool: concat!("comity ", env!("CARGO_PKG_VERSION")).to_owned(),
+        started: now(),
+        updated: now(),
+        complete: false,
+        failure: None,
+        seed: plan.seed,
+        preset: plan.preset,
+        rounds: plan.rounds,
+        environment: Environment::here(),
+        targets: records,
+        workloads: plan.chosen.iter().map(record).collect(),
+    }
+}
+
+impl Run<'_> {
+    /// Every round that is not in the result yet.
+    fn all(&mut self) -> Result<()> {
+        self.probe()?;
+        for workload in 0..self.plan.chosen.len() {
+            let rounds = self.plan.chosen[workload].workload.rounds(self.plan.rounds);
+            for round in 0..rounds {
+                for target in self.order(round) {
+                    self.step(Step { workload, round, target })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the run's folder in every target and tries what all relies on.
+    fn probe(&mut self) -> Result<()> {
+        for (target, record) in self.targets.iter().zip(&mut self.outcome.targets) {
+            let made = target.files()?.make_directory(&self.folder);
+            made.with_context(|| format!("{}: no folder can be made", target.name()))?;
+            if target.name() != "idle" {
+                record.sync_seconds = Some(reach::probe(target.as_ref(), &self.folder)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each round begins with another target, so that none always follows the same.
+    fn order(&self, round: u32) -> Vec<usize> {
+        let count = self.targets.len();
+        (0..count).map(|place| (place + round as usize) % count).collect()
+    }
+
+    fn step(&mut self, step: Step) -> Result<()> {
+        let chosen = &self.plan.chosen[step.workload];
+        let target = self.targets[step.target].as_ref();
+        let (name, on) = (chosen.workload.name(), target.name());
+        if !is_met(chosen, target) {
+            self.progress
+                .end(&format!("{name} on {on}: left out, it needs another kind of target"));
+            return Ok(());
+        }
+        if self.outcome.workloads[step.workload].has(step.target, step.round) {
+            self.progress.end(&format!("{name} on {on}, round {}: is there", step.round + 1));
+            return Ok(());
+        }
+        self.progress.begin(&format!("{name} on {on}, round {}", step.round + 1));
+        let (round, result) = self.measure(step);
+        let line = format!("{name} on {on}, round {}: {}", step.round + 1, headline(&round));
+        self.outcome.workloads[step.workload].rounds.push(round);
+        if let Err(error) = &result {
+            self.outcome.failure = Some(self.failure(step, error));
+        }
+        self.save()?;
+        result.map(|()| self.progress.end(&line))
+    }
+
+    fn failure(&self, step: Step, error: &Error) -> Failure {
+        Failure {
+            workload: self.plan.chosen[step.workload].workload.name().to_owned(),
+            target: self.targets[step.target].name().to_owned(),
+            round: step.round,
+            message: format!("{error:#}"),
+        }
+    }
+
+    /// Runs a round; what it measured before it failed is in it.
+    fn measure(&self, step: Step) -> (Round, Result<()>) {
+        let started = Instant::now();
+        let mut round = Round {
+            target: step.target,
+            round: step.round,
+            started_seconds: self.started.elapsed().as_secs_f64(),
+            wall_seconds: 0.0,
+            complete: false,
+            samples: Vec::new(),
+            latencies: Vec::new(),
+            calls: None,
+            notes: Vec::new(),
+        };
+        let result = self.perform(step, &mut round);
+        round.wall_seconds = started.elapsed().as_secs_f64();
+        round.complete = result.is_ok();
+        (round, result)
+    }
+
+    fn perform(&self, step: Step, round: &mut Round) -> Result<()> {
+        let chosen = &self.plan.chosen[step.workload];
+        let target = self.targets[step.target].as_ref();
+        let name = chosen.workload.name();
+        let what = || format!("{name} on {}", target.name());
+        self.interrupt.check()?;
+        self.hooks(step)?;
+        let mut context = self.context(step);
+        let directory = context.directory.clone();
+        chosen.workload.check(&context).with_context(what)?;
+        target.files()?.make_directory(&directory).with_context(what)?;
+        let before = target.calls()?;
+        let result = chosen.workload.run(&mut context).with_context(what);
+        let Gathered { samples, latencies, notes } = context.gathered;
+        (round.samples, round.latencies, round.notes) = (samples, latencies, notes);
+        // A target that is gone explains what failed on it.
+        target.check().with_context(what)?;
+        result?;
+        let calls = before.zip(target.calls()?);
+        round.calls = calls.map(|(before, after)| reach::difference(&before, &after));
+        if !self.plan.keep {
+            let cleared = clear(target.files()?.as_mut(), &directory);
+            cleared.with_context(|| format!("{}: removing what was made", what()))?;
+        }
+        Ok(())
+    }
+
+    fn context(&self, step: Step) -> Context<'_> {
+        let chosen = &self.plan.chosen[step.workload];
+        Context {
+            target: self.targets[step.target].as_ref(),
+            parameters: &chosen.parameters,
+            // All targets of a round are given the same operations.
+            seed: crate::dice::Dice::branch(self.plan.seed, u64::from(step.round)).bits(),
+            directory: format!("{}/{}-{}", self.folder, chosen.workload.name(), step.round),
+            content: Arc::clone(&self.content),
+            interrupt: self.interrupt.clone(),
+            reset: &self.plan.resets,
+            progress: &self.progress,
+            gathered: Gathered::default(),
+        }
+    }
+
+    fn hooks(&self, step: Step) -> Result<()> {
+        let round = step.round.to_string();
+        let variables = [
+            ("COMITY_BENCH_WORKLOAD", self.plan.chosen[step.workload].workload.name()),
+            ("COMITY_BENCH_TARGET", self.targets[step.target].name()),
+            ("COMITY_BENCH_ROUND", round.as_str()),
+        ];
+        let mut commands = self.plan.before_run.iter();
+        commands.try_for_each(|command| shell(command, &variables)).context("--before-run")
+    }
+
+    fn save(&mut self) -> Result<()> {
+        self.outcome.updated = now();
+        self.store.write(&self.outcome)
+    }
+
+    /// Removes the run's folder from every target that is still there.
+    fn clear(&self) -> Result<()> {
+        if self.plan.keep {
+            return Ok(());
+        }
+        let mut first = Ok(());
+        for target in &self.targets {
+            let cleared = target
+                .files()
+                .and_then(|mut files| clear(files.as_mut(), &self.folder).map_err(Error::from));
+            let what = || format!("{} of {} is left there", self.folder, target.name());
+            first = first.and(cleared.with_context(what));
+        }
+        first
+    }
+}
+
+/// What a round is told by in a line: its first figure, or why there is none.
+fn headline(round: &Round) -> String {
+    let told = |sample: &Sample| {
+        let unit = sample.unit.symbol();
+        format!("{} {} {unit}", sample.metric, short(sample.value))
+    };
+    round.samples.first().map_or_else(|| "nothing measured".into(), told)
+}
+
+/// A number with three digits or so.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.6}"),
+    }
+}
+
+/// Whether a run ended because the user wanted it to.
+#[must_use]
+pub fn is_interrupt(error: &Error) -> bool {
+    error.chain().any(|cause| cause.is::<Interrupted>())
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}

@@ -8,6 +8,7 @@ mod hostile;
 mod hunt;
 mod listing;
 mod mounts;
+mod reload;
 mod rendering;
 mod retries;
 mod script;

@@ -127,11 +127,15 @@ impl World {
 
     /// A server of this plan; nothing is mounted yet.
     pub(crate) fn of(plan: Plan) -> Self {
-        let exports = Arc::new(Exports::new(plan));
+        Self::at(&Arc::new(Exports::new(plan)))
+    }
+
+    /// A server of the plan in force there, for one of several clients.
+    pub(crate) fn at(exports: &Arc<Exports>) -> Self {
         let world = Self {
             recorder: Arc::default(),
-            dispatcher: programs(&exports),
-            exports,
+            dispatcher: programs(exports),
+            exports: Arc::clone(exports),
             visitor: Visitor::new(SocketAddr::new(PEER, 40_000)),
             xid: Cell::new(1),
             credential: RefCell::default(),
@@ -202,7 +206,12 @@ impl World {
 
     /// Calls NFS and takes the results.
     pub(crate) fn call(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
-        let record = self.record(nfs3::PROGRAM, procedure, &encoded(arguments));
+        self.ask(procedure, &encoded(arguments))
+    }
+
+    /// The same with arguments as they travel.
+    pub(crate) fn ask(&self, procedure: u32, arguments: &[u8]) -> Vec<u8> {
+        let record = self.record(nfs3::PROGRAM, procedure, arguments);
         let reply = self.send(&record);
         assert_eq!(reply.verdict, (0, 0), "procedure {procedure}");
         reply.body
@@ -230,14 +239,15 @@ impl World {
         self.act_as(0, 0, &[]);
         let mut at = self.root.clone();
         for name in path.split('/').filter(|name| !name.is_empty()) {
-            at = self.step(&at, name).unwrap_or_else(|| panic!("no {name} on the way to {path}"));
+            at = self.find(&at, name).unwrap_or_else(|| panic!("no {name} on the way to {path}"));
         }
         *self.credential.borrow_mut() = credential;
         self.flavor.set(flavor);
         at
     }
 
-    fn step(&self, dir: &[u8], name: &str) -> Option<Vec<u8>> {
+    /// The handle of a name in a directory, if the caller finds it.
+    pub(crate) fn find(&self, dir: &[u8], name: &str) -> Option<Vec<u8>> {
         let arguments = Diropargs3 { dir: Opaque(dir), name: Opaque(name.as_bytes()) };
         let body = self.call(nfs3::procedure::LOOKUP, &arguments);
         match Decoder::whole::<Lookup3res<'_>>(&body).unwrap() {

@@ -4,23 +4,34 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::budget::{Account, Budget};
+
 /// Counts connections, altogether and by address.
 pub(crate) struct Admission {
     total_max: usize,
     per_address_max: usize,
+    budget: Arc<Budget>,
     counts: Mutex<Counts>,
 }
 
 #[derive(Default)]
 struct Counts {
     total: usize,
-    by_address: HashMap<IpAddr, usize>,
+    by_address: HashMap<IpAddr, Peer>,
+}
+
+/// One address.
+struct Peer {
+    connections: usize,
+    account: Arc<Account>,
 }
 
 /// A connection's right to be there, given back when dropped.
 pub(crate) struct Place {
     admission: Arc<Admission>,
     address: IpAddr,
+    /// What is held for that address.
+    pub(crate) account: Arc<Account>,
 }
 
 /// Why a connection is not let in.
@@ -33,8 +44,8 @@ pub(crate) enum Full {
 }
 
 impl Admission {
-    pub(crate) fn new(total_max: usize, per_address_max: usize) -> Self {
-        Self { total_max, per_address_max, counts: Mutex::default() }
+    pub(crate) fn new(total_max: usize, per_address_max: usize, budget: Arc<Budget>) -> Self {
+        Self { total_max, per_address_max, budget, counts: Mutex::default() }
     }
 
     /// Lets one more connection of `address` in.
@@ -44,13 +55,16 @@ impl Admission {
         if counts.total >= self.total_max {
             return Err(Full::Total(self.total_max));
         }
-        let of_address = counts.by_address.entry(address).or_default();
-        if *of_address >= self.per_address_max {
+        let peer = counts.by_address.entry(address);
+        let peer = peer
+            .or_insert_with(|| Peer { connections: 0, account: Arc::new(self.budget.account()) });
+        if peer.connections >= self.per_address_max {
             return Err(Full::Address(self.per_address_max));
         }
-        *of_address += 1;
+        peer.connections += 1;
+        let account = Arc::clone(&peer.account);
         counts.total += 1;
-        Ok(Place { admission: Arc::clone(self), address })
+        Ok(Place { admission: Arc::clone(self), address, account })
     }
 
     /// Connections that are open.
@@ -67,9 +81,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut counts = self.admission.counts();
         counts.total -= 1;
-        if let Some(count) = counts.by_address.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(peer) = counts.by_address.get_mut(&self.address) {
+            peer.connections -= 1;
+            if peer.connections == 0 {
                 counts.by_address.remove(&self.address);
             }
         }
@@ -92,7 +106,7 @@ mod tests {
 
     #[test]
     fn places_are_bounded_by_address_and_altogether_and_come_back() {
-        let admission = Arc::new(Admission::new(3, 2));
+        let admission = Arc::new(Admission::new(3, 2, Arc::new(Budget::new(0))));
         let [a, b, c] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|a| a.parse().unwrap());
         let places = [admission.admit(a), admission.admit(a)].map(Result::unwrap);
         assert_eq!(admission.admit(a).err(), Some(Full::Address(2)));

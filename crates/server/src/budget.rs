@@ -19,9 +19,15 @@ pub(crate) struct Budget {
     kept: Mutex<Vec<Vec<u8>>>,
 }
 
+/// What is held for one address.
+pub(crate) struct Account {
+    budget: Arc<Budget>,
+    held: AtomicUsize,
+}
+
 /// A share of the budget, given back when dropped.
 pub(crate) struct Charge {
-    budget: Arc<Budget>,
+    account: Arc<Account>,
     bytes: usize,
 }
 
@@ -41,17 +47,27 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Takes `bytes`, if there are as many left.
+    /// An account for an address.
+    pub(crate) fn account(self: &Arc<Self>) -> Account {
+        Account { budget: Arc::clone(self), held: AtomicUsize::new(0) }
+    }
+}
+
+impl Account {
+    /// Takes `bytes`, if the address then has no more than is left. So one that takes all it
+    /// can gets half, and each of several the same part, of which one is left for who comes next
+    /// (Choudhury and Hahne: dynamic queue length thresholds, IEEE/ACM ToN 1998).
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
-        let used = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let charge = Charge { budget: Arc::clone(self), bytes };
-        (used + bytes <= self.limit).then_some(charge)
+        let used = self.budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let charge = Charge { account: Arc::clone(self), bytes };
+        (held <= self.budget.limit.checked_sub(used)?).then_some(charge)
     }
 
     /// A buffer for the longest record, if there is room for one.
     pub(crate) fn large(self: &Arc<Self>) -> Option<LargeBuffer> {
         let charge = self.charge(LARGE_BYTES)?;
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self.budget.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
         Some(LargeBuffer { bytes: kept.unwrap_or_else(|| vec![0; LARGE_BYTES]), charge })
     }
 }
@@ -69,7 +85,8 @@ impl LargeBuffer {
 
 impl Drop for LargeBuffer {
     fn drop(&mut self) {
-        let mut kept = self.charge.budget.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept =
+            self.charge.account.budget.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < LARGE_BUFFERS_KEPT {
             kept.push(std::mem::take(&mut self.bytes));
         }
@@ -78,7 +95,8 @@ impl Drop for LargeBuffer {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.account.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.account.held.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -89,20 +107,39 @@ mod tests {
     #[test]
     fn what_is_charged_is_bounded_and_comes_back() {
         let budget = Arc::new(Budget::new(100));
-        let charge = budget.charge(60).unwrap();
-        assert!(budget.charge(41).is_none());
-        assert_eq!(budget.used(), 60);
+        let account = Arc::new(budget.account());
+        let charge = account.charge(40).unwrap();
+        assert!(account.charge(11).is_none());
+        assert_eq!(budget.used(), 40);
         drop(charge);
         assert_eq!(budget.used(), 0);
+        assert_eq!(account.held.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn who_takes_all_it_can_leaves_as_much_to_the_next() {
+        let budget = Arc::new(Budget::new(1_200));
+        let accounts: Vec<_> = (0..5).map(|_| Arc::new(budget.account())).collect();
+        let mut charges = Vec::new();
+        for _ in 0..1_200 {
+            for account in &accounts {
+                charges.extend(account.charge(1));
+            }
+        }
+        for account in &accounts {
+            assert_eq!(account.held.load(Ordering::Relaxed), 200);
+        }
+        assert!(Arc::new(budget.account()).charge(100).is_some());
     }
 
     #[test]
     fn a_large_buffer_is_used_again() {
-        let budget = Arc::new(Budget::new(LARGE_BYTES));
-        let mut buffer = budget.large().unwrap();
+        let budget = Arc::new(Budget::new(2 * LARGE_BYTES));
+        let account = Arc::new(budget.account());
+        let mut buffer = account.large().unwrap();
         buffer.bytes()[7] = 9;
-        assert!(budget.large().is_none());
+        assert!(account.large().is_none());
         drop(buffer);
-        assert_eq!(budget.large().unwrap().bytes()[7], 9);
+        assert_eq!(account.large().unwrap().bytes()[7], 9);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Connection<V> {
     /// Whether room for replies is reported.
     pub(crate) watched: bool,
     stamps: Stamps,
-    _place: Place,
+    pub(crate) place: Place,
 }
 
 /// The way to call a connection's peer back.
@@ -74,7 +74,7 @@ impl<V> Connection<V> {
             hung_up: false,
             watched: false,
             stamps: Stamps { heard: now, fresh: true, record: None, unread: None },
-            _place: place,
+            place,
         }
     }
 

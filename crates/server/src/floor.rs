@@ -30,10 +30,13 @@ impl<S: Service> Floor<S> {
         crew: Crew<S::Visitor>,
     ) -> Self {
         let Settings { connections_max, connections_per_address_max, .. } = settings;
+        let budget = Arc::new(Budget::new(settings.buffered_bytes_max));
+        let admission =
+            Admission::new(connections_max, connections_per_address_max, Arc::clone(&budget));
         Self {
             service,
-            budget: Arc::new(Budget::new(settings.buffered_bytes_max)),
-            admission: Arc::new(Admission::new(connections_max, connections_per_address_max)),
+            budget,
+            admission: Arc::new(admission),
             settings,
             crew,
             posts,

@@ -1,7 +1,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::budget::{Budget, Charge, LargeBuffer};
+use crate::budget::{Account, Charge, LargeBuffer};
 use crate::farewell::Farewell;
 use crate::limits::{BATCH_BYTES, LARGE_ARRIVED_BYTES};
 
@@ -59,11 +59,11 @@ impl Inbox {
         buffer: &mut Vec<u8>,
         rest: Range<usize>,
         needed: usize,
-        budget: &Arc<Budget>,
+        account: &Arc<Account>,
     ) -> Result<bool, Farewell> {
         let filled = rest.len();
         let is_large = needed > BATCH_BYTES && filled >= LARGE_ARRIVED_BYTES;
-        if is_large && let Some(mut large) = budget.large() {
+        if is_large && let Some(mut large) = account.large() {
             // The memory itself changes hands, so that a stream of large records is not copied.
             buffer.copy_within(rest, 0);
             large.trade(buffer);
@@ -73,7 +73,7 @@ impl Inbox {
         }
         let rest = &buffer[rest];
         if !rest.is_empty() {
-            let _charge = budget.charge(rest.len()).ok_or(Farewell::Memory)?;
+            let _charge = account.charge(rest.len()).ok_or(Farewell::Memory)?;
             *self = Self::Part(Part { bytes: rest.to_vec(), _charge });
         }
         Ok(!is_large)

@@ -10,7 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::SendFlags;
 
 use crate::blocking::blocking;
-use crate::budget::{Budget, Charge};
+use crate::budget::{Account, Charge};
 use crate::farewell::Farewell;
 
 /// What is to be sent.
@@ -69,7 +69,7 @@ impl Backlog {
     pub(crate) fn new(
         outgoing: Outgoing<'_>,
         progress: Progress,
-        budget: &Arc<Budget>,
+        account: &Arc<Account>,
     ) -> Result<Self, Farewell> {
         let mut backlog = Self {
             bytes: Vec::new(),
@@ -77,7 +77,7 @@ impl Backlog {
             progress: Progress { in_file: progress.in_file, ..Progress::default() },
             charges: Vec::new(),
         };
-        backlog.extend(outgoing, progress, budget)?;
+        backlog.extend(outgoing, progress, account)?;
         Ok(backlog)
     }
 
@@ -85,19 +85,19 @@ impl Backlog {
     pub(crate) fn append(
         &mut self,
         outgoing: Outgoing<'_>,
-        budget: &Arc<Budget>,
+        account: &Arc<Account>,
     ) -> Result<(), Farewell> {
-        self.extend(outgoing, Progress::default(), budget)
+        self.extend(outgoing, Progress::default(), account)
     }
 
     fn extend(
         &mut self,
         outgoing: Outgoing<'_>,
         from: Progress,
-        budget: &Arc<Budget>,
+        account: &Arc<Account>,
     ) -> Result<(), Farewell> {
         let bytes = &outgoing.bytes[from.bytes..];
-        self.charges.push(budget.charge(bytes.len()).ok_or(Farewell::Memory)?);
+        self.charges.push(account.charge(bytes.len()).ok_or(Farewell::Memory)?);
         let base = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         self.files.extend(

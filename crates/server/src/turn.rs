@@ -207,7 +207,8 @@ impl<S: Service> Turn<'_, '_, S> {
             self.connection.rests(self.floor.seconds(), cut.used > 0);
             return Ok(true);
         }
-        let fed = self.connection.inbox.keep(buffer, rest, cut.needed, &self.floor.budget)?;
+        let Connection { inbox, place, .. } = &mut *self.connection;
+        let fed = inbox.keep(buffer, rest, cut.needed, &place.account)?;
         self.connection.stopped = cut.stopped || !fed;
         self.connection.rests(self.floor.seconds(), cut.used > 0);
         Ok(fed || cut.stopped)
@@ -320,14 +321,15 @@ impl<S: Service> Turn<'_, '_, S> {
         let outgoing = Outgoing::of(&self.tools.replies);
         let mut progress = Progress::default();
         let connection = &mut *self.connection;
+        let account = &connection.place.account;
         if let Some(backlog) = &mut connection.backlog {
-            return backlog.append(outgoing, &self.floor.budget);
+            return backlog.append(outgoing, account);
         }
         if outgoing.send(connection.socket(), &mut progress)? {
             return Ok(());
         }
         self.counters.backlogs.add(1);
-        connection.backlog = Some(Box::new(Backlog::new(outgoing, progress, &self.floor.budget)?));
+        connection.backlog = Some(Box::new(Backlog::new(outgoing, progress, account)?));
         connection.reads(self.floor.seconds());
         Ok(())
     }

@@ -108,6 +108,27 @@ fn half_megabytes_wait_for_memory_and_are_served_when_there_is_some() {
 }
 
 #[test]
+fn one_address_cannot_take_the_memory_that_others_need() {
+    let patience = Patience { record_seconds: 30, ..settings().patience };
+    let settings = Settings { buffered_bytes_max: 16 << 20, patience, ..settings() };
+    let server = start(&Arc::default(), settings);
+    let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
+    let mut greedy: Vec<_> = (0..40).map(|_| Client::new(&server)).collect();
+    greedy.iter_mut().for_each(|client| client.send(&call[..200_000]));
+    eventually("half is taken", || server.numbers().buffered_bytes > 6 << 20);
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(server.numbers().buffered_bytes <= 8 << 20);
+    let mut honest = Client::from(&server, "127.0.0.2");
+    let started = Instant::now();
+    let mut sender = Client(honest.0.try_clone().unwrap());
+    std::thread::scope(|scope| {
+        scope.spawn(|| sender.send(&call));
+        assert_eq!(honest.reply().xid, 1);
+    });
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+}
+
+#[test]
 fn who_never_reads_makes_us_stop_reading_and_goes() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);

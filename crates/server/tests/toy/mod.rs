@@ -194,6 +194,17 @@ impl Client {
         Self(stream)
     }
 
+    /// One that comes from this address.
+    pub(crate) fn from(server: &Server<ToyService>, address: &str) -> Self {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+        let (socket, peer) = (socket.unwrap(), server.addresses()[0]);
+        socket.bind(&SocketAddr::new(address.parse().unwrap(), 0).into()).unwrap();
+        socket.connect(&peer.into()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.set_tcp_nodelay(true).unwrap();
+        Self(socket.into())
+    }
+
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).unwrap();
     }

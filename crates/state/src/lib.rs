@@ -1,9 +1,19 @@
 //! What a server of NFSv4 (and of NLM) must remember, as plain data.
 //!
-//! **Answers:** who holds and who waits for which byte range of a file ([`FileLocks`]).
+//! **Answers:** who is a client and for how long ([`Engine`]), which of its requests were done
+//! already ([`Sequenced`], [`Turn`]), what it has open, locked and delegated, whose turn it is for a
+//! byte range ([`FileLocks`]), and who may reclaim what after a restart ([`Recovered`]).
 //!
-//! It does no I/O, reads no clock and rolls no dice: the time is an argument, and what must go out
-//! (a lock that can be had now) is returned as a value.
+//! It does no I/O, reads no clock and rolls no dice: the time is an argument, and what must go out is
+//! returned as a value. What the shell owes it:
+//!
+//! - [`Engine::tick`] about once a second;
+//! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients.
+//!   It answers with [`Engine::recall_sent`], [`Engine::callbacks_work`], [`Engine::callbacks_fail`],
+//!   [`Engine::writer_attributes`]; over a new session it says [`Engine::recalls`] again;
+//! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer to
+//!   any operation on state leaves; then [`Engine::stored`]. At the start it makes a [`Recovered`]
+//!   of what was stored.
 //!
 //! **May not know:** the wire, file systems, threads, clocks.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -12,6 +22,45 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod census;
+mod client;
+mod close;
+mod delegation;
+mod effect;
+mod engine;
+mod error;
+mod file;
+mod grace;
+mod holdings;
+mod ids;
+mod io;
+pub mod limits;
 mod lock;
+mod locking;
+mod lookup;
+mod open;
+mod owner;
+mod session;
+mod stateid;
+mod table;
 
+pub use census::Census;
+pub use client::{CallbackAddress, Client, ExchangeId, Exchanged, Introduced, Setclientid};
+pub use delegation::{Delegation, DelegationWish, NoDelegation, WriterSays};
+pub use effect::{Effect, Mark, Record, RecordedClient};
+pub use engine::{Engine, Settings};
+pub use error::{Error, Result};
+pub use file::{DelegationKind, Share};
+pub use grace::Recovered;
+pub use ids::{ClientId, ClientOwner, ConnectionId, Desk, FileKey, Principal, SessionId, Verifier};
+pub use limits::Limits;
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
+pub use locking::{Lock, LockRefusal, Locker};
+pub use lookup::Sender;
+pub use open::{Claim, Open, Opened};
+pub use owner::{OwnerReply, OwnerTurn, Turn};
+pub use session::{
+    BackChannel, CallbackSecurity, ChannelAttrs, CreateSession, CreatedSession, Direction,
+    Sequence, SequenceAnswer, Sequenced, Session, StatusFlags, Ticket,
+};
+pub use stateid::{Special, Stateid};

@@ -1,0 +1,28 @@
+use std::time::Duration;
+
+use super::Standing;
+use crate::{ClientId, Desk, Engine, Error, Result};
+
+impl Engine {
+    /// DESTROY_CLIENTID (RFC 8881, 18.50).
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`]; [`Error::ClientidBusy`]: it has sessions or state.
+    pub fn destroy_clientid(&self, now: Duration, clientid: ClientId) -> Result<()> {
+        let mut names = self.clients.names();
+        let client = self.clients.get(clientid).ok_or(Error::StaleClientid)?;
+        if client.desk != Desk::ExchangeId {
+            return Err(Error::StaleClientid);
+        }
+        let state = client.state();
+        if state.standing == Standing::Gone {
+            return Err(Error::StaleClientid);
+        }
+        if !state.sessions.is_empty() || state.has_state() {
+            return Err(Error::ClientidBusy);
+        }
+        drop(state);
+        self.discard(now, &mut names, &client);
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Leases (RFC 8881, 8.3). Courteous: who did not renew keeps what it has until somebody needs it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::registry::Names;
+use super::{Client, Standing};
+use crate::{ClientId, Desk, Engine, Error, Record, Result};
+
+impl Engine {
+    /// RENEW (RFC 7530, 16.27).
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`], [`Error::Expired`]: the client is not known, or not any more;
+    /// [`Error::CbPathDown`]: it is renewed, but its callback channel is broken while it holds
+    /// delegations.
+    pub fn renew(&self, now: Duration, clientid: ClientId) -> Result<()> {
+        let client = self.client(clientid)?;
+        client.renew(now);
+        let holds = client.live()?.holdings.delegations() > 0;
+        if holds && client.lost_callbacks() { Err(Error::CbPathDown) } else { Ok(()) }
+    }
+
+    /// A confirmed client of minor version 0 by its clientid, its lease renewed by the way.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`], [`Error::Expired`].
+    pub fn client_of(&self, now: Duration, clientid: ClientId) -> Result<Arc<Client>> {
+        let client = self.client(clientid)?;
+        client.renew(now);
+        Ok(client)
+    }
+
+    fn client(&self, clientid: ClientId) -> Result<Arc<Client>> {
+        if clientid.boot() != self.settings.boot {
+            return Err(Error::StaleClientid);
+        }
+        let client = self.clients.get(clientid).ok_or(Error::Expired)?;
+        let standing = client.live()?.standing;
+        let known = standing == Standing::Confirmed && client.desk == Desk::Setclientid;
+        if known { Ok(client) } else { Err(Error::StaleClientid) }
+    }
+
+    /// Whether a client's lease is over.
+    pub(crate) fn has_expired(&self, now: Duration, client: &Client) -> bool {
+        now >= client.renewed().saturating_add(self.settings.lease)
+    }
+
+    /// Whether a client's name must not be taken from it: it has state, and its lease is not over.
+    pub(crate) fn is_in_use(&self, now: Duration, client: &Client) -> bool {
+        !self.has_expired(now, client) && client.state().has_state()
+    }
+
+    /// Sees to it that one more client can be let in: one whose lease is over goes, the one not
+    /// heard of for longest first.
+    pub(crate) fn make_room(&self, now: Duration, names: &mut Names) -> Result<()> {
+        if self.clients.len() < self.settings.limits.clients {
+            return Ok(());
+        }
+        let expired = |client: &Arc<Client>| self.has_expired(now, client);
+        let all = self.clients.all().into_iter().filter(expired);
+        let oldest = all.min_by_key(|client| client.renewed()).ok_or(Error::Delay)?;
+        self.discard(now, names, &oldest);
+        Ok(())
+    }
+
+    /// Forgets those whose time is over: at once without state, else after the courtesy.
+    pub(crate) fn expire_clients(&self, now: Duration) {
+        for client in self.clients.all() {
+            if client.desk == Desk::Setclientid {
+                self.reap_owners(now, &client);
+            }
+            if !self.has_expired(now, &client) {
+                continue;
+            }
+            let courtesy = self.settings.lease.saturating_add(self.settings.courtesy);
+            let over = now >= client.renewed().saturating_add(courtesy);
+            if over || !client.state().has_state() {
+                self.evict(now, &client);
+            }
+        }
+    }
+
+    /// Forgets a client and all it has, now; it must reclaim nothing after a restart.
+    pub fn evict(&self, now: Duration, client: &Arc<Client>) {
+        let mut names = self.clients.names();
+        self.discard(now, &mut names, client);
+    }
+
+    pub(crate) fn discard(&self, now: Duration, names: &mut Names, client: &Arc<Client>) {
+        let mut state = client.state();
+        let standing = std::mem::replace(&mut state.standing, Standing::Gone);
+        if standing == Standing::Gone {
+            return;
+        }
+        let sessions = std::mem::take(&mut state.sessions);
+        let holdings = std::mem::take(&mut state.holdings);
+        drop(state);
+        self.clients.remove(names, client);
+        sessions.iter().for_each(|session| self.drop_session(session));
+        self.release(now, client, holdings);
+        let name = (client.desk, client.owner.clone());
+        let replaced = names.get(&name).is_some_and(|named| named.confirmed.is_some());
+        if standing == Standing::Confirmed && !replaced {
+            self.record(Record::Forget(client.recorded()));
+        }
+    }
+}
+
+impl super::ClientState {
+    /// Whether anything would be lost with it.
+    pub(crate) fn has_state(&self) -> bool {
+        !self.holdings.is_empty()
+    }
+}

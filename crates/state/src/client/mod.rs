@@ -1,0 +1,200 @@
+//! Clients: who they are, how they introduce themselves, and how long they live.
+
+mod destroy;
+mod exchange_id;
+mod lease;
+mod registry;
+mod setclientid;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+pub use exchange_id::{ExchangeId, Exchanged};
+pub(crate) use registry::Clients;
+pub use setclientid::{Introduced, Setclientid};
+
+use crate::effect::RecordedClient;
+use crate::session::Creation;
+use crate::table::lock;
+use crate::{ClientId, Desk, Error, Principal, Result, SessionId, Verifier};
+
+/// Where a client of minor version 0 takes callbacks (RFC 7530, 3.1.1.1 and 16.33).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallbackAddress {
+    /// The RPC program.
+    pub program: u32,
+    /// The transport, as `tcp`.
+    pub netid: Box<[u8]>,
+    /// The universal address.
+    pub address: Box<[u8]>,
+    /// What the client wants to be reminded of in each callback.
+    pub ident: u32,
+}
+
+/// A client. What never changes can be read at once; the rest is behind one lock, under which a
+/// file's may be taken, never the other way round.
+pub struct Client {
+    pub(crate) id: ClientId,
+    pub(crate) desk: Desk,
+    pub(crate) owner: Box<[u8]>,
+    pub(crate) verifier: Verifier,
+    pub(crate) principal: Principal,
+    renewed_nanoseconds: AtomicU64,
+    /// Whether somebody has answered at its callback channel.
+    callbacks: AtomicBool,
+    /// Whether the callback channel was there and is not any more.
+    callbacks_lost: AtomicBool,
+    state: Mutex<ClientState>,
+}
+
+/// What a client has.
+pub(crate) struct ClientState {
+    pub(crate) standing: Standing,
+    /// What confirms it: for minor version 0, its announcement or a change of its callback address.
+    pub(crate) announced: Option<Announced>,
+    pub(crate) confirmed_by: Option<Verifier>,
+    pub(crate) callback: Option<CallbackAddress>,
+    pub(crate) creation: Creation,
+    pub(crate) sessions: Vec<SessionId>,
+    pub(crate) sessions_made: u64,
+    /// Whether it has said RECLAIM_COMPLETE.
+    pub(crate) reclaim_complete: bool,
+    pub(crate) holdings: crate::holdings::Holdings,
+}
+
+/// An announcement by SETCLIENTID that waits for its confirmation.
+#[derive(Debug, Clone)]
+pub(crate) struct Announced {
+    pub(crate) confirm: Verifier,
+    pub(crate) callback: CallbackAddress,
+}
+
+/// How far a client has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It has said who it is.
+    Unconfirmed,
+    /// It has a lease.
+    Confirmed,
+    /// It has been forgotten; who still holds it has to let go.
+    Gone,
+}
+
+/// How a client came to be known.
+pub(crate) struct Birth {
+    pub(crate) id: ClientId,
+    pub(crate) desk: Desk,
+    pub(crate) owner: crate::ClientOwner,
+    pub(crate) principal: Principal,
+    pub(crate) announced: Option<Announced>,
+}
+
+impl Client {
+    pub(crate) fn new(now: Duration, birth: Birth) -> Self {
+        Self {
+            id: birth.id,
+            desk: birth.desk,
+            owner: birth.owner.id,
+            verifier: birth.owner.verifier,
+            principal: birth.principal,
+            renewed_nanoseconds: AtomicU64::new(now.as_nanos() as u64),
+            callbacks: AtomicBool::new(false),
+            callbacks_lost: AtomicBool::new(false),
+            state: Mutex::new(ClientState {
+                standing: Standing::Unconfirmed,
+                announced: birth.announced,
+                confirmed_by: None,
+                callback: None,
+                creation: Creation::default(),
+                sessions: Vec::new(),
+                sessions_made: 0,
+                reclaim_complete: false,
+                holdings: crate::holdings::Holdings::default(),
+            }),
+        }
+    }
+
+    /// Its clientid.
+    #[must_use]
+    pub const fn id(&self) -> ClientId {
+        self.id
+    }
+
+    /// The desk it came to.
+    #[must_use]
+    pub const fn desk(&self) -> Desk {
+        self.desk
+    }
+
+    /// The owner id it goes by.
+    #[must_use]
+    pub fn owner(&self) -> &[u8] {
+        &self.owner
+    }
+
+    /// Where it takes callbacks, for one of minor version 0.
+    #[must_use]
+    pub fn callback_address(&self) -> Option<CallbackAddress> {
+        lock(&self.state).callback.clone()
+    }
+
+    /// Its sessions.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<SessionId> {
+        lock(&self.state).sessions.clone()
+    }
+
+    /// Whether it can be called back.
+    #[must_use]
+    pub fn has_callbacks(&self) -> bool {
+        self.callbacks.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_callbacks(&self, work: bool) {
+        let worked = self.callbacks.swap(work, Ordering::AcqRel);
+        self.callbacks_lost.store(!work && worked, Ordering::Release);
+    }
+
+    /// Whether its callback channel is known to be broken.
+    #[must_use]
+    pub fn lost_callbacks(&self) -> bool {
+        self.callbacks_lost.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn renew(&self, now: Duration) {
+        self.renewed_nanoseconds.fetch_max(now.as_nanos() as u64, Ordering::AcqRel);
+    }
+
+    /// When it was last heard of.
+    #[must_use]
+    pub fn renewed(&self) -> Duration {
+        Duration::from_nanos(self.renewed_nanoseconds.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, ClientState> {
+        lock(&self.state)
+    }
+
+    /// Its state, if it still has any.
+    pub(crate) fn live(&self) -> Result<MutexGuard<'_, ClientState>> {
+        let state = self.state();
+        if state.standing == Standing::Gone { Err(Error::Expired) } else { Ok(state) }
+    }
+
+    pub(crate) fn recorded(&self) -> RecordedClient {
+        RecordedClient { desk: self.desk, id: self.owner.clone() }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({})", self.id)
+    }
+}
+
+/// Whether two are the same client, not only alike.
+pub(crate) fn same(one: &Arc<Client>, other: &Arc<Client>) -> bool {
+    Arc::ptr_eq(one, other)
+}

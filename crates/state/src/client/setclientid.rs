@@ -1,0 +1,137 @@
+//! How clients of minor version 0 introduce themselves (RFC 7530, 16.33 and 16.34).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Announced, Birth, CallbackAddress, Client, Standing, same};
+use crate::effect::Effect;
+use crate::{ClientId, ClientOwner, Desk, Engine, Error, Principal, Result, Verifier};
+
+/// The arguments of SETCLIENTID.
+#[derive(Debug, Clone)]
+pub struct Setclientid {
+    /// Who it says it is.
+    pub owner: ClientOwner,
+    /// Who calls.
+    pub principal: Principal,
+    /// Where it takes callbacks.
+    pub callback: CallbackAddress,
+}
+
+/// The results of SETCLIENTID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Introduced {
+    /// Its clientid.
+    pub clientid: ClientId,
+    /// What SETCLIENTID_CONFIRM must say.
+    pub confirm: Verifier,
+}
+
+impl Engine {
+    /// SETCLIENTID.
+    ///
+    /// # Errors
+    /// [`Error::ClidInuse`]: another principal goes by this name and has state; [`Error::Delay`]
+    /// where there are too many clients.
+    pub fn setclientid(&self, now: Duration, args: Setclientid) -> Result<Introduced> {
+        let confirm = self.next_confirm();
+        let announced = Announced { confirm, callback: args.callback };
+        let (owner, principal) = (args.owner, args.principal);
+        let mut names = self.clients.names();
+        let named = names.get(&(Desk::Setclientid, owner.id.clone()));
+        let unconfirmed = named.and_then(|named| named.unconfirmed.clone());
+        let confirmed = named.and_then(|named| named.confirmed.clone());
+        if let Some(old) = confirmed {
+            if old.principal != principal && self.is_in_use(now, &old) {
+                return Err(Error::ClidInuse);
+            }
+            if old.verifier == owner.verifier && old.principal == principal {
+                old.state().announced = Some(announced);
+                return Ok(Introduced { clientid: old.id, confirm });
+            }
+        }
+        if let Some(old) = unconfirmed {
+            self.discard(now, &mut names, &old);
+        }
+        self.make_room(now, &mut names)?;
+        let (id, desk) = (self.clients.next_id(), Desk::Setclientid);
+        let announced = Some(announced);
+        let client =
+            self.introduce(now, &mut names, Birth { id, desk, owner, principal, announced });
+        Ok(Introduced { clientid: client.id, confirm })
+    }
+
+    /// SETCLIENTID_CONFIRM. What the client had in an earlier life is gone then.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`]: nothing was announced under this clientid and verifier;
+    /// [`Error::ClidInuse`]: by somebody else.
+    pub fn setclientid_confirm(
+        &self,
+        now: Duration,
+        (clientid, confirm): (ClientId, Verifier),
+        principal: &Principal,
+    ) -> Result<()> {
+        let mut names = self.clients.names();
+        let client = self.clients.get(clientid).ok_or(Error::StaleClientid)?;
+        if client.desk != Desk::Setclientid {
+            return Err(Error::StaleClientid);
+        }
+        if client.principal != *principal {
+            return Err(Error::ClidInuse);
+        }
+        self.take_announcement(&client, confirm)?;
+        client.renew(now);
+        if let Some(old) = self.confirm(&mut names, &client) {
+            self.discard(now, &mut names, &old);
+        }
+        Ok(())
+    }
+
+    /// Makes what was announced under `confirm` hold. Said again it changes nothing.
+    fn take_announcement(&self, client: &Arc<Client>, confirm: Verifier) -> Result<()> {
+        let mut state = client.live()?;
+        match state.announced.take() {
+            Some(announced) if announced.confirm == confirm => {
+                let moved = state.callback.as_ref() != Some(&announced.callback);
+                state.callback = Some(announced.callback);
+                state.confirmed_by = Some(confirm);
+                drop(state);
+                if moved {
+                    client.set_callbacks(false);
+                    self.outbox.push(Effect::Probe { client: Arc::clone(client) });
+                }
+                Ok(())
+            }
+            other => {
+                state.announced = other;
+                let again = state.confirmed_by == Some(confirm);
+                if again { Ok(()) } else { Err(Error::StaleClientid) }
+            }
+        }
+    }
+
+    /// Lets a client take its place under its name; who had it is handed back.
+    pub(crate) fn confirm(
+        &self,
+        names: &mut super::registry::Names,
+        client: &Arc<Client>,
+    ) -> Option<Arc<Client>> {
+        let mut state = client.state();
+        if state.standing != Standing::Unconfirmed {
+            return None;
+        }
+        state.standing = Standing::Confirmed;
+        drop(state);
+        if client.desk == Desk::Setclientid {
+            // Clients with sessions are recorded when they have said that they have reclaimed all.
+            self.grace.returned(client);
+            self.record(crate::Record::Client(client.recorded()));
+        }
+        let named = names.entry((client.desk, client.owner.clone())).or_default();
+        if named.unconfirmed.as_ref().is_some_and(|other| same(other, client)) {
+            named.unconfirmed = None;
+        }
+        named.confirmed.replace(Arc::clone(client)).filter(|old| !same(old, client))
+    }
+}

@@ -1,0 +1,367 @@
+//! Delegations: granted by policy, recalled when somebody else comes, revoked when that is not
+//! heeded (RFC 8881, 10.2 and 10.4).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::client::ClientState;
+use crate::effect::Effect;
+use crate::file::{Delegated, DelegationKind, File, FileState, Holder, Recall, Share};
+use crate::holdings::What;
+use crate::lookup::Found;
+use crate::open::Obstacle;
+use crate::{
+    Claim, Client, ClientId, Engine, Error, FileKey, Open, Record, Result, Sender, Stateid,
+};
+
+/// Which delegation a client would like with an OPEN (`OPEN4_SHARE_ACCESS_WANT_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DelegationWish {
+    /// It did not say, as none of minor version 0 does.
+    #[default]
+    NoPreference,
+    /// One for reading.
+    Read,
+    /// One for writing.
+    Write,
+    /// Either.
+    Any,
+    /// None.
+    None,
+    /// None, and not what it asked for earlier either.
+    Cancel,
+}
+
+/// What a client gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delegation {
+    /// A delegation.
+    Granted {
+        /// By what it goes.
+        stateid: Stateid,
+        /// What it allows.
+        kind: DelegationKind,
+        /// Whether it must be given back at once: reclaimed, while somebody waits for it.
+        recall: bool,
+    },
+    /// None.
+    Refused(NoDelegation),
+}
+
+/// Why there is none (`why_no_delegation4`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoDelegation {
+    /// The client did not want one.
+    NotWanted,
+    /// Others use the file, or did just now.
+    Contention,
+    /// No delegation is given, or not to this client, or none more.
+    Resource,
+    /// What it asked for earlier is cancelled.
+    Cancelled,
+}
+
+/// What the holder of a write delegation knows better than the file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriterSays {
+    /// Nobody else holds one: the file system knows.
+    Nothing,
+    /// Its size and change attribute; what it said last.
+    Attributes {
+        /// In bytes.
+        size: u64,
+        /// The client's change attribute: it has changed the file if it is not the one it was given.
+        change: u64,
+    },
+    /// It is being asked.
+    Wait,
+}
+
+impl Engine {
+    /// Gives a delegation with an open, if it is wise.
+    pub(crate) fn delegate(
+        &self,
+        now: Duration,
+        open: &Open<'_>,
+        file: &Arc<File>,
+        (state, on_file): (&mut ClientState, &mut FileState),
+    ) -> Delegation {
+        let kind = match self.choose(now, open, on_file) {
+            Ok(kind) => kind,
+            Err(why) => return Delegation::Refused(why),
+        };
+        let limits = &self.settings.limits;
+        let Ok(number) = state.holdings.insert(limits, file, What::Delegation(kind)) else {
+            return Delegation::Refused(NoDelegation::Resource);
+        };
+        let stateid = Stateid::new(open.client.id, number, 1);
+        let holder = Holder { client: open.client.id, state: number };
+        let delegated = Delegated { kind, stateid, recall: None, writer: Default::default() };
+        on_file.delegations.insert(holder, delegated);
+        self.files.delegations.fetch_add(1, Ordering::AcqRel);
+        Delegation::Granted { stateid, kind, recall: false }
+    }
+
+    /// The policy: none in conflict, none to a client whose last one was recalled just now, none
+    /// beyond the bound, none to who cannot be called back.
+    fn choose(
+        &self,
+        now: Duration,
+        open: &Open<'_>,
+        on_file: &FileState,
+    ) -> Result<DelegationKind, NoDelegation> {
+        let wanted = match (open.claim, open.wish) {
+            // A reclaim gets what it had, or nothing.
+            (Claim::Previous(had), _) => had.ok_or(NoDelegation::NotWanted)?,
+            (_, DelegationWish::None) => return Err(NoDelegation::NotWanted),
+            (_, DelegationWish::Cancel) => return Err(NoDelegation::Cancelled),
+            (Claim::Delegated(_), _) => return Err(NoDelegation::NotWanted),
+            (_, DelegationWish::Read) => DelegationKind::Read,
+            _ if open.share.access & Share::WRITE != 0 => DelegationKind::Write,
+            _ => DelegationKind::Read,
+        };
+        let reclaims = matches!(open.claim, Claim::Previous(_));
+        let full =
+            self.files.delegations.load(Ordering::Acquire) >= self.settings.limits.delegations;
+        if !self.settings.delegations || full || !(reclaims || open.client.has_callbacks()) {
+            return Err(NoDelegation::Resource);
+        }
+        let holder = Holder { client: open.client.id, state: 0 };
+        let used = match wanted {
+            DelegationKind::Read => on_file.shares.is_written(),
+            DelegationKind::Write => on_file.shares.others(holder, Share::BOTH),
+        };
+        let share = match wanted {
+            DelegationKind::Read => Share::access(Share::READ),
+            DelegationKind::Write => Share::access(Share::BOTH),
+        };
+        let held = on_file.delegations.of(open.client.id).is_some()
+            || on_file.delegations.conflict(Some(open.client.id), share).is_some();
+        let tired = !reclaims && on_file.delegations.is_tired(now, open.client.id);
+        if used || held || tired { Err(NoDelegation::Contention) } else { Ok(wanted) }
+    }
+
+    /// Begins to recall what others hold against a share.
+    pub(crate) fn recall(
+        &self,
+        now: Duration,
+        file: &Arc<File>,
+        on_file: &mut FileState,
+        (mine, share): (Option<ClientId>, Share),
+    ) {
+        let rest = now.saturating_add(self.settings.recall_rest);
+        let mut tired = Vec::new();
+        for (holder, delegated) in on_file.delegations.iter_mut() {
+            let stands = delegated.kind == DelegationKind::Write || share.ends_reading();
+            if Some(holder.client) == mine || !stands || delegated.recall.is_some() {
+                continue;
+            }
+            delegated.recall = Some(Recall { queued: now, sent: None });
+            tired.push(holder.client);
+            if let Some(client) = self.clients.get(holder.client) {
+                let (stateid, file) = (delegated.stateid, file.key);
+                self.outbox.push(Effect::Recall { client, stateid, file, truncate: false });
+            }
+        }
+        tired.into_iter().for_each(|client| on_file.delegations.tire(client, rest));
+        self.watch(file);
+    }
+
+    /// Recalls what others than `mine` hold of a file and an operation stands against: READ or WRITE
+    /// without an open, SETATTR, REMOVE, RENAME, LINK; of any protocol. A client's own operation
+    /// never recalls its own delegation.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: they are being recalled.
+    pub fn break_delegations(
+        &self,
+        now: Duration,
+        mine: Option<&Client>,
+        key: &FileKey,
+        share: Share,
+    ) -> Result<()> {
+        let Some(file) = self.files.get(key) else { return Ok(()) };
+        let mine = mine.map(|client| client.id);
+        self.unless_expired(now, || self.try_break(now, &file, (mine, share)))
+    }
+
+    pub(crate) fn try_break(
+        &self,
+        now: Duration,
+        file: &Arc<File>,
+        (mine, share): (Option<ClientId>, Share),
+    ) -> Result<(), Obstacle> {
+        let mut on_file = file.state();
+        let Some(holder) = on_file.delegations.conflict(mine, share) else { return Ok(()) };
+        self.recall(now, file, &mut on_file, (mine, share));
+        Err(Obstacle::Delegation(holder))
+    }
+
+    /// A CB_RECALL has left: the client has a lease's time from now on to heed it. To be said again
+    /// when it had to be sent again over another session.
+    pub fn recall_sent(&self, now: Duration, client: &Client, stateid: &Stateid) {
+        self.with_delegation(client, stateid, |delegated| {
+            if let Some(recall) = &mut delegated.recall {
+                recall.sent.get_or_insert(now);
+            }
+        });
+    }
+
+    /// The recalls of a client that are under way, for a session or address that is new.
+    #[must_use]
+    pub fn recalls(&self, client: &Arc<Client>) -> Vec<Effect> {
+        let state = client.state();
+        let delegated =
+            state.holdings.states().filter(|(_, state)| matches!(state.what, What::Delegation(_)));
+        let recalled = |(number, state): (u32, &crate::holdings::State)| {
+            let holder = Holder { client: client.id, state: number };
+            let stateid = state
+                .file
+                .state()
+                .delegations
+                .get_mut(holder)
+                .and_then(|delegated| delegated.recall.map(|_| delegated.stateid))?;
+            let client = Arc::clone(client);
+            Some(Effect::Recall { client, stateid, file: state.file.key, truncate: false })
+        };
+        delegated.filter_map(recalled).collect()
+    }
+
+    /// DELEGRETURN (RFC 8881, 18.6); also what is done with a delegation that was granted and cannot
+    /// be kept.
+    ///
+    /// # Errors
+    /// As a stateid is refused.
+    pub fn delegreturn(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
+        let Found { client, number } = self.find(sender, stateid)?;
+        let mut state = client.live()?;
+        match state.current(sender, number, stateid)?.what {
+            What::Delegation(_) => {}
+            _ => return Err(Error::BadStateid),
+        }
+        let returned = state.holdings.remove(number);
+        if let Some(returned) = returned {
+            let holder = Holder { client: client.id, state: number };
+            self.release_state(sender.now, holder, &returned, &mut Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Whether a delegation is this client's for this file, and allows this share.
+    pub(crate) fn check_delegation(
+        &self,
+        sender: Sender<'_>,
+        stateid: &Stateid,
+        file: &FileKey,
+        share: Share,
+    ) -> Result<()> {
+        let Found { client, number } = self.find(sender, stateid)?;
+        let mut state = client.live()?;
+        let state = state.current(sender, number, stateid)?;
+        let What::Delegation(kind) = state.what else { return Err(Error::BadStateid) };
+        if state.file.key != *file {
+            return Err(Error::BadStateid);
+        }
+        let covers = kind == DelegationKind::Write || share.access & Share::WRITE == 0;
+        if covers { Ok(()) } else { Err(Error::Openmode) }
+    }
+
+    pub(crate) fn drop_delegation(&self, on_file: &mut FileState, holder: Holder) {
+        if on_file.delegations.remove(holder).is_some() {
+            self.files.delegations.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes back by force what was not given back in time.
+    pub(crate) fn revoke_overdue(&self, now: Duration, file: &Arc<File>) {
+        let mut on_file = file.state();
+        on_file.delegations.refresh(now);
+        let overdue = on_file.delegations.iter_mut().filter(|(_, delegated)| {
+            delegated.recall.is_some_and(|recall| self.is_overdue(now, recall))
+        });
+        let overdue: Vec<Holder> = overdue.map(|(holder, _)| holder).collect();
+        drop(on_file);
+        for holder in overdue {
+            if let Some(client) = self.clients.get(holder.client) {
+                self.revoke(file, &client, holder);
+            }
+        }
+    }
+
+    /// A recall that could not be sent ends too: after twice the time.
+    fn is_overdue(&self, now: Duration, recall: Recall) -> bool {
+        let lease = self.settings.lease;
+        let sent = recall.sent.map(|sent| sent.saturating_add(lease));
+        let queued = recall.queued.saturating_add(lease * 2);
+        now >= sent.map_or(queued, |sent| sent.min(queued))
+    }
+
+    fn revoke(&self, file: &Arc<File>, client: &Arc<Client>, holder: Holder) {
+        let mut state = client.state();
+        if !state.holdings.revoke(holder.state) {
+            return;
+        }
+        self.drop_delegation(&mut file.state(), holder);
+        self.record(Record::Revoked(client.recorded(), file.key));
+    }
+
+    /// What the holder of a write delegation, other than `mine`, says about a file's size and change
+    /// attribute (RFC 8881, 10.4.3); it is asked by CB_GETATTR, and the delegation recalled if it
+    /// does not answer within a lease.
+    pub fn writer_says(&self, now: Duration, mine: Option<&Client>, key: &FileKey) -> WriterSays {
+        let Some(file) = self.files.get(key) else { return WriterSays::Nothing };
+        let mut on_file = file.state();
+        let mine = mine.map(|client| client.id);
+        let read = Share::access(Share::READ);
+        let Some(holder) = on_file.delegations.conflict(mine, read) else {
+            return WriterSays::Nothing;
+        };
+        let Some(delegated) = on_file.delegations.get_mut(holder) else {
+            return WriterSays::Nothing;
+        };
+        if let Some((size, change)) = delegated.writer.said.take() {
+            delegated.writer.asked = None;
+            return WriterSays::Attributes { size, change };
+        }
+        let asked = delegated.writer.asked;
+        match asked {
+            None => {
+                delegated.writer.asked = Some(now);
+                if let Some(client) = self.clients.get(holder.client) {
+                    self.outbox.push(Effect::GetAttr { client, file: *key });
+                }
+            }
+            Some(asked) if now >= asked.saturating_add(self.settings.lease) => {
+                self.recall(now, &file, &mut on_file, (mine, read));
+            }
+            Some(_) => {}
+        }
+        WriterSays::Wait
+    }
+
+    /// What a client answered to CB_GETATTR; nothing, if it cannot answer.
+    pub fn writer_attributes(&self, client: &Client, key: &FileKey, said: Option<(u64, u64)>) {
+        let Some(file) = self.files.get(key) else { return };
+        let mut on_file = file.state();
+        let Some((holder, _)) = on_file.delegations.of(client.id) else { return };
+        if let Some(delegated) = on_file.delegations.get_mut(holder) {
+            delegated.writer.said = said;
+        }
+    }
+
+    fn with_delegation(
+        &self,
+        client: &Client,
+        stateid: &Stateid,
+        act: impl FnOnce(&mut Delegated),
+    ) {
+        let Ok((id, number)) = stateid.place(self.settings.boot) else { return };
+        let state = client.state();
+        let Some(known) = state.holdings.get(number).filter(|_| id == client.id) else { return };
+        let holder = Holder { client: id, state: number };
+        if let Some(delegated) = known.file.state().delegations.get_mut(holder) {
+            act(delegated);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What must go out: to clients, and to stable storage.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::table::lock;
+use crate::{Client, Desk, FileKey, Stateid};
+
+/// Something to be said to a client over its callback channel. The shell takes them from
+/// [`crate::Engine::poll_effect`] and tells the engine how they went.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// CB_RECALL. Then [`crate::Engine::recall_sent`], from which on the deadline counts.
+    Recall {
+        /// Whose delegation.
+        client: Arc<Client>,
+        /// Which.
+        stateid: Stateid,
+        /// Of which file.
+        file: FileKey,
+        /// Whether the file is about to be emptied: nothing need be written back.
+        truncate: bool,
+    },
+    /// CB_NOTIFY_LOCK: the lock-owner may lock now what it waits for. Only for clients that have
+    /// sessions; nothing hangs on it, for the client polls too (RFC 8881, 20.11).
+    NotifyLock {
+        /// Whose turn it is.
+        client: Arc<Client>,
+        /// The lock-owner.
+        owner: Box<[u8]>,
+        /// In which file.
+        file: FileKey,
+    },
+    /// CB_GETATTR of size and change. Then [`crate::Engine::writer_attributes`].
+    GetAttr {
+        /// Who holds the write delegation.
+        client: Arc<Client>,
+        /// Of which file.
+        file: FileKey,
+    },
+    /// CB_NULL: a callback channel has been announced. Then [`crate::Engine::callbacks_work`] or
+    /// [`crate::Engine::callbacks_fail`].
+    Probe {
+        /// Whose.
+        client: Arc<Client>,
+    },
+}
+
+/// Effects that nobody has fetched yet. They are bounded by what they are about: one recall and one
+/// CB_GETATTR for a delegation, one notice for a waiter, one probe for a confirmation.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    effects: Mutex<VecDeque<Effect>>,
+    waiting: AtomicUsize,
+}
+
+impl Outbox {
+    pub(crate) fn push(&self, effect: Effect) {
+        let mut effects = lock(&self.effects);
+        effects.push_back(effect);
+        self.waiting.store(effects.len(), Ordering::Release);
+    }
+
+    pub(crate) fn pop(&self) -> Option<Effect> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut effects = lock(&self.effects);
+        let effect = effects.pop_front();
+        self.waiting.store(effects.len(), Ordering::Release);
+        effect
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) == 0
+    }
+}
+
+/// A client as stable storage remembers it: its name, at which desk.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordedClient {
+    /// At which desk it came.
+    pub desk: Desk,
+    /// Its owner id.
+    pub id: Box<[u8]>,
+}
+
+/// One change of what must outlive a restart. Applied in order they make a set of clients, each with
+/// the files whose state it lost: what [`crate::Recovered`] is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// The client may have state, and may reclaim it after a restart.
+    Client(RecordedClient),
+    /// The client must not reclaim anything: it is gone, lost its lease, or did not come back in
+    /// grace (RFC 8881, 8.4.2.1).
+    Forget(RecordedClient),
+    /// The client's state of this file was revoked, and must not be reclaimed.
+    Revoked(RecordedClient, FileKey),
+}
+
+/// A place in the sequence of records: all that came before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(pub u64);
+
+/// Records on their way to stable storage.
+#[derive(Default)]
+pub(crate) struct Journal {
+    queue: Mutex<Vec<Record>>,
+    written: AtomicU64,
+    stored: AtomicU64,
+}
+
+impl Journal {
+    pub(crate) fn append(&self, record: Record) {
+        let mut queue = lock(&self.queue);
+        queue.push(record);
+        self.written.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes what has to be stored, and the mark to be acknowledged when it is.
+    pub(crate) fn take(&self, into: &mut Vec<Record>) -> Mark {
+        let mut queue = lock(&self.queue);
+        into.append(&mut queue);
+        Mark(self.written.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn acknowledge(&self, Mark(mark): Mark) {
+        self.stored.fetch_max(mark, Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_stored(&self, Mark(mark): Mark) -> bool {
+        self.stored.load(Ordering::Acquire) >= mark
+    }
+
+    pub(crate) fn unstored(&self) -> Option<Mark> {
+        let mark = Mark(self.written.load(Ordering::Acquire));
+        (!self.is_stored(mark)).then_some(mark)
+    }
+}

@@ -1,0 +1,158 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::client::Clients;
+use crate::effect::{Journal, Outbox};
+use crate::file::Files;
+use crate::grace::{Grace, Recovered};
+use crate::limits::Limits;
+use crate::session::{ReplyCache, Session};
+use crate::table::Table;
+use crate::{Effect, Mark, Record, SessionId, Verifier};
+
+/// What is decided when the server starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// A number that no other life of this server had; neither 0 nor all ones.
+    pub boot: u32,
+    /// How long a client may be silent.
+    pub lease: Duration,
+    /// How long only reclaims are let in after a restart: a lease, at least.
+    pub grace: Duration,
+    /// How long an expired client keeps what nobody else needs.
+    pub courtesy: Duration,
+    /// How long a lock is kept for the waiter whose turn it is.
+    pub lock_offer: Duration,
+    /// How long a waiter that does not ask again keeps its place.
+    pub lock_wait: Duration,
+    /// How long a file is not delegated after a recall.
+    pub recall_rest: Duration,
+    /// Whether delegations are granted.
+    pub delegations: bool,
+    /// Whether somebody fetches records and acknowledges them: else none are made.
+    pub durable: bool,
+    /// Longest message, in bytes.
+    pub message_bytes_max: u32,
+    /// How much is remembered.
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// The usual: a lease of 90 seconds, as Linux has it.
+    #[must_use]
+    pub const fn new(boot: u32) -> Self {
+        // Stateids of zeros and of ones mean something else.
+        let boot = if boot == 0 || boot == u32::MAX { 1 } else { boot };
+        Self {
+            boot,
+            lease: Duration::from_secs(90),
+            grace: Duration::from_secs(90),
+            courtesy: Duration::from_secs(24 * 3600),
+            lock_offer: Duration::from_secs(5),
+            lock_wait: Duration::from_secs(45),
+            recall_rest: Duration::from_secs(60),
+            delegations: true,
+            durable: false,
+            message_bytes_max: (1 << 20) + 4096,
+            limits: Limits::DEFAULT,
+        }
+    }
+}
+
+/// Everything that clients have here. All of it can be used from many threads at once.
+///
+/// Order of locks, outermost first: names of clients, a client, a file; under each of them, one at a
+/// time and for a moment: a part of a table, a session's slots, its connections, outbox, journal,
+/// grace. No two clients and no two files are ever locked together; who has to go from a file to
+/// the client that stands in the way lets go first and looks again afterwards.
+pub struct Engine {
+    pub(crate) settings: Settings,
+    pub(crate) clients: Clients,
+    pub(crate) sessions: Table<SessionId, Session>,
+    pub(crate) reply_cache: ReplyCache,
+    pub(crate) files: Files,
+    pub(crate) grace: Grace,
+    pub(crate) outbox: Outbox,
+    journal: Journal,
+    confirms: AtomicU64,
+}
+
+impl Engine {
+    /// An engine that starts at `now`, in grace if somebody may have something to reclaim.
+    #[must_use]
+    pub fn new(now: Duration, settings: Settings, recovered: Recovered) -> Self {
+        Self {
+            clients: Clients::new(settings.boot),
+            sessions: Table::new(),
+            reply_cache: ReplyCache::new(settings.limits.reply_cache_bytes),
+            files: Files::new(),
+            grace: Grace::new(now.saturating_add(settings.grace), recovered),
+            outbox: Outbox::default(),
+            journal: Journal::default(),
+            confirms: AtomicU64::new(1),
+            settings,
+        }
+    }
+
+    /// What was decided.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Lets time pass: leases end, recalls are over, waiters give up, grace ends. To be called about
+    /// once a second.
+    pub fn tick(&self, now: Duration) {
+        self.end_grace_if_due(now);
+        self.expire_clients(now);
+        self.watch_files(now);
+    }
+
+    /// What must be said to clients next.
+    #[must_use]
+    pub fn poll_effect(&self) -> Option<Effect> {
+        self.outbox.pop()
+    }
+
+    /// Whether something must be said to clients; costs a look at a number.
+    #[must_use]
+    pub fn has_effects(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// What must be stored, and the mark to be acknowledged by [`Engine::stored`] when it is.
+    pub fn poll_records(&self, into: &mut Vec<Record>) -> Mark {
+        self.journal.take(into)
+    }
+
+    /// Everything before `mark` is on stable storage.
+    pub fn stored(&self, mark: Mark) {
+        self.journal.acknowledge(mark);
+    }
+
+    /// Whether everything before `mark` is on stable storage.
+    #[must_use]
+    pub fn is_stored(&self, mark: Mark) -> bool {
+        self.journal.is_stored(mark)
+    }
+
+    /// What the answer to an operation on state must wait for before it leaves, if for anything:
+    /// until [`Engine::is_stored`]. Nearly always nothing.
+    #[must_use]
+    pub fn unstored(&self) -> Option<Mark> {
+        self.journal.unstored()
+    }
+
+    pub(crate) fn record(&self, record: Record) {
+        if self.settings.durable {
+            self.journal.append(record);
+        }
+    }
+
+    /// A verifier that was never given out; nothing is gained by guessing it, since who confirms
+    /// must be the principal that was introduced.
+    pub(crate) fn next_confirm(&self) -> Verifier {
+        let number = self.confirms.fetch_add(1, Ordering::Relaxed);
+        Verifier((u64::from(self.settings.boot) << 32 ^ number).to_be_bytes())
+    }
+}

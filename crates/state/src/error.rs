@@ -1,0 +1,96 @@
+use std::fmt;
+
+/// Why an operation on state is refused; each is the `nfsstat4` of its name (RFC 8881, 15.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Error {
+    /// The state was revoked by an administrator.
+    AdminRevoked,
+    /// A slot number above the client's own highest, or above the table.
+    BadHighSlot,
+    /// The sequence of an owner of 4.0 is broken.
+    BadSeqid,
+    /// No such session.
+    BadSession,
+    /// No such slot.
+    BadSlot,
+    /// A stateid that this server never gave out, or whose state is gone.
+    BadStateid,
+    /// No back channel can be made of this connection.
+    BadSessionDigest,
+    /// The client has state and cannot be destroyed.
+    ClientidBusy,
+    /// The owner id is another principal's.
+    ClidInuse,
+    /// Said before.
+    CompleteAlready,
+    /// The connection is not one of the session's.
+    ConnNotBoundToSession,
+    /// The client asks for a back channel it does not have.
+    CbPathDown,
+    /// Two locks wait for each other.
+    Deadlock,
+    /// Later.
+    Delay,
+    /// The delegation was revoked.
+    DelegRevoked,
+    /// The lease is over and the state gone.
+    Expired,
+    /// Not before the grace period is over.
+    Grace,
+    /// Arguments that make no sense.
+    Inval,
+    /// The range has a type that this cannot become at once.
+    LockNotsupp,
+    /// A range is not the one that is held.
+    LockRange,
+    /// Locks stand in the way of closing or releasing.
+    LocksHeld,
+    /// There is no such thing.
+    Noent,
+    /// Reclaims are over.
+    NoGrace,
+    /// The verifier is another.
+    NotSame,
+    /// A stateid that has been replaced.
+    OldStateid,
+    /// The file is not open for this.
+    Openmode,
+    /// The principal is another.
+    Perm,
+    /// The client had nothing to reclaim.
+    ReclaimBad,
+    /// Another client has what is reclaimed.
+    ReclaimConflict,
+    /// A bound of the server is reached.
+    Resource,
+    /// A retry whose answer was not kept.
+    RetryUncachedRep,
+    /// A retry that asks for something else.
+    SeqFalseRetry,
+    /// Neither the next request of a slot nor its last.
+    SeqMisordered,
+    /// A share or deny mode of somebody else's stands against it.
+    ShareDenied,
+    /// A bound of the server is reached.
+    Nospc,
+    /// A clientid of another life of the server.
+    StaleClientid,
+    /// A stateid of another life of the server.
+    StaleStateid,
+    /// Replies of a session would be too small for anything.
+    Toosmall,
+    /// The stateid is not for this.
+    WrongType,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// What an operation on state comes to.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

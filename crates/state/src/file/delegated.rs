@@ -1,0 +1,122 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::{Holder, Share};
+use crate::{ClientId, Stateid};
+
+/// What a delegation allows (RFC 8881, 10.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DelegationKind {
+    /// Nobody writes.
+    Read,
+    /// Nobody else reads or writes.
+    Write,
+}
+
+/// A delegation of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delegated {
+    pub(crate) kind: DelegationKind,
+    pub(crate) stateid: Stateid,
+    pub(crate) recall: Option<Recall>,
+    pub(crate) writer: Writer,
+}
+
+/// A recall that is under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recall {
+    pub(crate) queued: Duration,
+    /// When the client was told: the deadline counts from here.
+    pub(crate) sent: Option<Duration>,
+}
+
+/// What the holder of a write delegation says about size and change (CB_GETATTR).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Writer {
+    pub(crate) asked: Option<Duration>,
+    pub(crate) said: Option<(u64, u64)>,
+}
+
+/// The delegations of a file, and to whom none is given for a while.
+#[derive(Default)]
+pub(crate) struct Delegations {
+    held: BTreeMap<Holder, Delegated>,
+    rest: VecDeque<(ClientId, Duration)>,
+}
+
+/// Clients of one file whose recall is remembered; beyond it nobody gets a delegation for a while.
+const RESTING_MAX: usize = 8;
+
+impl Delegations {
+    pub(crate) fn insert(&mut self, holder: Holder, delegated: Delegated) {
+        self.held.insert(holder, delegated);
+    }
+
+    pub(crate) fn remove(&mut self, holder: Holder) -> Option<Delegated> {
+        self.held.remove(&holder)
+    }
+
+    pub(crate) fn get_mut(&mut self, holder: Holder) -> Option<&mut Delegated> {
+        self.held.get_mut(&holder)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Holder, &mut Delegated)> {
+        self.held.iter_mut().map(|(holder, delegated)| (*holder, delegated))
+    }
+
+    /// The delegation of a client other than `mine` that stands against `share`.
+    pub(crate) fn conflict(&self, mine: Option<ClientId>, share: Share) -> Option<Holder> {
+        let stands = |kind| kind == DelegationKind::Write || writes(share);
+        let mut others = self.held.iter().filter(|(holder, _)| Some(holder.client) != mine);
+        others.find(|(_, delegated)| stands(delegated.kind)).map(|(holder, _)| *holder)
+    }
+
+    /// Whether a client has one.
+    pub(crate) fn of(&self, client: ClientId) -> Option<(Holder, Delegated)> {
+        let from = Holder { client, state: 0 };
+        let mut theirs = self.held.range(from..).take_while(|(holder, _)| holder.client == client);
+        theirs.next().map(|(holder, delegated)| (*holder, *delegated))
+    }
+
+    /// Remembers a recall.
+    pub(crate) fn tire(&mut self, client: ClientId, until: Duration) {
+        self.rest.retain(|(other, _)| *other != client);
+        if self.rest.len() >= RESTING_MAX {
+            self.rest.pop_front();
+        }
+        self.rest.push_back((client, until));
+    }
+
+    /// Whether a client had one recalled not long ago, or so many had that nobody should get one.
+    pub(crate) fn is_tired(&self, now: Duration, client: ClientId) -> bool {
+        let mut recent = self.rest.iter().filter(|(_, until)| *until > now);
+        recent.clone().any(|(other, _)| *other == client) || recent.nth(RESTING_MAX - 1).is_some()
+    }
+
+    pub(crate) fn is_idle(&self, now: Duration) -> bool {
+        self.held.is_empty() && self.rest.iter().all(|(_, until)| *until <= now)
+    }
+
+    pub(crate) fn has_deadline(&self) -> bool {
+        let recalled = |delegated: &Delegated| delegated.recall.is_some();
+        !self.rest.is_empty() && self.held.is_empty() || self.held.values().any(recalled)
+    }
+
+    /// Forgets recalls of long ago.
+    pub(crate) fn refresh(&mut self, now: Duration) {
+        self.rest.retain(|(_, until)| *until > now);
+    }
+}
+
+/// Whether a share takes from others what a read delegation promises: that nobody writes, and that
+/// its holder may open the file for reading.
+const fn writes(share: Share) -> bool {
+    share.access & Share::WRITE != 0 || share.deny & Share::READ != 0
+}
+
+impl Share {
+    /// Whether it ends what a read delegation promises.
+    pub(crate) const fn ends_reading(self) -> bool {
+        writes(self)
+    }
+}

@@ -1,0 +1,61 @@
+//! What is known of files that somebody has open, locked or delegated.
+
+mod delegated;
+mod share;
+mod table;
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+pub use delegated::DelegationKind;
+pub(crate) use delegated::{Delegated, Delegations, Recall};
+pub use share::Share;
+pub(crate) use share::Shares;
+pub(crate) use table::Files;
+
+use crate::table::lock;
+use crate::{ClientId, FileKey, FileLocks};
+
+/// A file. Its lock is taken under a client's, never the other way round.
+pub(crate) struct File {
+    pub(crate) key: FileKey,
+    state: Mutex<FileState>,
+}
+
+/// A state of a client: whose, and which of its.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Holder {
+    pub(crate) client: ClientId,
+    pub(crate) state: u32,
+}
+
+/// What clients have of a file.
+pub(crate) struct FileState {
+    pub(crate) shares: Shares,
+    pub(crate) locks: FileLocks,
+    pub(crate) delegations: Delegations,
+}
+
+impl File {
+    fn new(key: FileKey, offer: Duration) -> Self {
+        let locks = FileLocks::new(offer);
+        let (shares, delegations) = (Shares::default(), Delegations::default());
+        Self { key, state: Mutex::new(FileState { shares, locks, delegations }) }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, FileState> {
+        lock(&self.state)
+    }
+}
+
+impl FileState {
+    /// Whether nobody has anything of it.
+    pub(crate) fn is_idle(&self, now: Duration) -> bool {
+        self.shares.is_empty() && self.locks.is_empty() && self.delegations.is_idle(now)
+    }
+
+    /// Whether time changes it.
+    pub(crate) fn has_deadline(&self) -> bool {
+        self.locks.deadline().is_some() || self.delegations.has_deadline()
+    }
+}

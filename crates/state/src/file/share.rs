@@ -1,0 +1,107 @@
+use std::collections::HashMap;
+
+use super::Holder;
+
+/// What an open is for, and what it denies others (`share_access`, `share_deny`; RFC 8881, 18.16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Share {
+    /// [`Share::READ`] and [`Share::WRITE`].
+    pub access: u32,
+    /// The same, denied to others.
+    pub deny: u32,
+}
+
+impl Share {
+    /// Reading.
+    pub const READ: u32 = 1;
+    /// Writing.
+    pub const WRITE: u32 = 2;
+    /// Both.
+    pub const BOTH: u32 = 3;
+
+    /// An open that denies nothing.
+    #[must_use]
+    pub const fn access(access: u32) -> Self {
+        Self { access, deny: 0 }
+    }
+
+    /// Whether it makes sense.
+    #[must_use]
+    pub const fn is_valid(self) -> bool {
+        self.access != 0 && self.access <= Self::BOTH && self.deny <= Self::BOTH
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self { access: self.access | other.access, deny: self.deny | other.deny }
+    }
+
+    const fn stands_against(self, other: Self) -> bool {
+        self.access & other.deny != 0 || self.deny & other.access != 0
+    }
+}
+
+/// How many opens of a file have each mode, and which.
+#[derive(Default)]
+pub(crate) struct Shares {
+    opens: HashMap<Holder, Share>,
+    access: [u32; 2],
+    deny: [u32; 2],
+}
+
+impl Shares {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.opens.is_empty()
+    }
+
+    /// Makes an open have this share, none to end it.
+    pub(crate) fn set(&mut self, holder: Holder, share: Option<Share>) {
+        let old = match share {
+            Some(share) => self.opens.insert(holder, share),
+            None => self.opens.remove(&holder),
+        };
+        self.count(share.unwrap_or_default(), 1);
+        self.count(old.unwrap_or_default(), -1);
+    }
+
+    /// An open of another holder that stands against this share. Without deny modes about it costs
+    /// a look at four numbers.
+    pub(crate) fn conflict(&self, holder: Option<Holder>, share: Share) -> Option<Holder> {
+        if !self.all().stands_against(share) {
+            return None;
+        }
+        let mut others = self.opens.iter().filter(|(other, _)| Some(**other) != holder);
+        others.find(|(_, other)| other.stands_against(share)).map(|(other, _)| *other)
+    }
+
+    /// Whether a client other than `holder`'s has the file open for any of `access`.
+    pub(crate) fn others(&self, holder: Holder, access: u32) -> bool {
+        self.all().access & access != 0
+            && self
+                .opens
+                .iter()
+                .any(|(other, share)| other.client != holder.client && share.access & access != 0)
+    }
+
+    /// Whether anybody has the file open for writing.
+    pub(crate) fn is_written(&self) -> bool {
+        self.all().access & Share::WRITE != 0
+    }
+
+    /// All shares together.
+    fn all(&self) -> Share {
+        let bits = |[read, write]: [u32; 2]| u32::from(read > 0) | u32::from(write > 0) << 1;
+        Share { access: bits(self.access), deny: bits(self.deny) }
+    }
+
+    fn count(&mut self, share: Share, by: i32) {
+        for (counts, bits) in [(&mut self.access, share.access), (&mut self.deny, share.deny)] {
+            for (bit, count) in [Share::READ, Share::WRITE].into_iter().zip(counts) {
+                if bits & bit != 0 {
+                    *count = count.saturating_add_signed(by);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use super::File;
+use crate::table::Table;
+use crate::{Engine, FileKey, Result};
+
+/// All files of which somebody has something, and those among them that time changes.
+pub(crate) struct Files {
+    all: Table<FileKey, File>,
+    watched: Table<FileKey, File>,
+    /// Delegations of all files.
+    pub(crate) delegations: AtomicUsize,
+}
+
+impl Files {
+    pub(crate) fn new() -> Self {
+        Self { all: Table::new(), watched: Table::new(), delegations: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn get(&self, key: &FileKey) -> Option<Arc<File>> {
+        self.all.get(key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+}
+
+impl Engine {
+    /// A file, known or not.
+    pub(crate) fn file(&self, key: &FileKey) -> Result<Arc<File>> {
+        let make = || File::new(*key, self.settings.lock_offer);
+        self.files.all.get_or_insert(key, make).ok_or(crate::Error::Resource)
+    }
+
+    /// Forgets a file of which nobody has anything any more.
+    pub(crate) fn let_go(&self, now: Duration, file: &Arc<File>) {
+        self.files.all.remove_idle(&file.key, |file| file.state().is_idle(now));
+    }
+
+    /// Sees to it that time is told to a file.
+    pub(crate) fn watch(&self, file: &Arc<File>) {
+        if self.files.watched.get(&file.key).is_none() {
+            self.files.watched.insert(file.key, Arc::clone(file));
+        }
+    }
+
+    /// Tells all files that wait for it what time it is.
+    pub(crate) fn watch_files(&self, now: Duration) {
+        for file in self.files.watched.all() {
+            self.expire_waits(now, &file);
+            self.revoke_overdue(now, &file);
+            if !file.state().has_deadline() {
+                self.files.watched.remove(&file.key);
+                // Somebody may have begun to wait in between.
+                if file.state().has_deadline() {
+                    self.watch(&file);
+                }
+            }
+            self.let_go(now, &file);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! All that one client holds: its owners, and its states by number.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::file::{File, Holder, Share};
+use crate::limits::Limits;
+use crate::owner::{Owner, OwnerKind};
+use crate::{Client, DelegationKind, Engine, Error, FileKey, Offer, Result, Stateid};
+
+/// What one client holds.
+#[derive(Default)]
+pub(crate) struct Holdings {
+    next: u32,
+    states: HashMap<u32, State>,
+    owners: HashMap<u32, Owner>,
+    open_owners: HashMap<Box<[u8]>, u32>,
+    lock_owners: HashMap<Box<[u8]>, u32>,
+    /// The open or lock state of an owner for a file.
+    by_file: HashMap<(u32, FileKey), u32>,
+    delegations: usize,
+    revoked: usize,
+}
+
+/// A state: what a stateid stands for.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    pub(crate) file: Arc<File>,
+    pub(crate) seqid: u32,
+    pub(crate) what: What,
+}
+
+/// Which kind of state.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    Open(Opening),
+    Lock(Locking),
+    Delegation(DelegationKind),
+    /// A delegation that was taken back by force; it stays until the client frees it.
+    Revoked,
+}
+
+/// An open of an owner.
+#[derive(Debug, Clone)]
+pub(crate) struct Opening {
+    pub(crate) owner: u32,
+    pub(crate) share: Share,
+    /// The shares it was opened with, one bit each: what it may be downgraded to.
+    pub(crate) opened: u16,
+    /// Closed, and kept for a retry of its CLOSE (minor version 0).
+    pub(crate) closed: bool,
+}
+
+/// The locks of a lock-owner under an open.
+#[derive(Debug, Clone)]
+pub(crate) struct Locking {
+    pub(crate) owner: u32,
+    pub(crate) open: u32,
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "File({:?})", self.key)
+    }
+}
+
+impl Holdings {
+    /// Whether the client has nothing that anybody would miss.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.states.values().all(|state| state.is_over())
+    }
+
+    pub(crate) const fn delegations(&self) -> usize {
+        self.delegations
+    }
+
+    pub(crate) const fn revoked(&self) -> usize {
+        self.revoked
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&State> {
+        self.states.get(&number)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut State> {
+        self.states.get_mut(&number)
+    }
+
+    pub(crate) fn owner(&self, number: u32) -> Option<&Owner> {
+        self.owners.get(&number)
+    }
+
+    pub(crate) fn owner_mut(&mut self, number: u32) -> Option<&mut Owner> {
+        self.owners.get_mut(&number)
+    }
+
+    pub(crate) fn owners(&self) -> impl Iterator<Item = (u32, &Owner)> {
+        self.owners.iter().map(|(number, owner)| (*number, owner))
+    }
+
+    pub(crate) fn states(&self) -> impl Iterator<Item = (u32, &State)> {
+        self.states.iter().map(|(number, state)| (*number, state))
+    }
+
+    /// The number of an owner, if it is known.
+    pub(crate) fn find_owner(&self, kind: OwnerKind, name: &[u8]) -> Option<u32> {
+        match kind {
+            OwnerKind::Open => self.open_owners.get(name).copied(),
+            OwnerKind::Lock => self.lock_owners.get(name).copied(),
+        }
+    }
+
+    /// A new owner.
+    pub(crate) fn add_owner(&mut self, limits: &Limits, owner: Owner) -> Result<u32> {
+        if self.owners.len() >= limits.owners_per_client {
+            return Err(Error::Resource);
+        }
+        let number = self.number();
+        self.names(owner.kind).insert(owner.name.clone(), number);
+        self.owners.insert(number, owner);
+        Ok(number)
+    }
+
+    fn names(&mut self, kind: OwnerKind) -> &mut HashMap<Box<[u8]>, u32> {
+        match kind {
+            OwnerKind::Open => &mut self.open_owners,
+            OwnerKind::Lock => &mut self.lock_owners,
+        }
+    }
+
+    /// Forgets an owner.
+    pub(crate) fn remove_owner(&mut self, number: u32) -> Option<Owner> {
+        let owner = self.owners.remove(&number)?;
+        self.names(owner.kind).remove(&owner.name);
+        Some(owner)
+    }
+
+    /// The state of an owner for a file.
+    pub(crate) fn find(&self, owner: u32, file: &FileKey) -> Option<u32> {
+        self.by_file.get(&(owner, *file)).copied()
+    }
+
+    /// A new state.
+    pub(crate) fn insert(&mut self, limits: &Limits, file: &Arc<File>, what: What) -> Result<u32> {
+        if self.states.len() >= limits.states_per_client {
+            return Err(Error::Resource);
+        }
+        let number = self.number();
+        if let Some(owner) = what.owner() {
+            self.by_file.insert((owner, file.key), number);
+            if let Some(owner) = self.owners.get_mut(&owner) {
+                owner.states += 1;
+            }
+        }
+        self.delegations += usize::from(matches!(what, What::Delegation(_)));
+        self.states.insert(number, State { file: Arc::clone(file), seqid: 1, what });
+        Ok(number)
+    }
+
+    /// Takes a state out.
+    pub(crate) fn remove(&mut self, number: u32) -> Option<State> {
+        let state = self.states.remove(&number)?;
+        self.unlist(number, &state);
+        self.delegations -= usize::from(matches!(state.what, What::Delegation(_)));
+        self.revoked -= usize::from(matches!(state.what, What::Revoked));
+        Some(state)
+    }
+
+    /// An open is closed, and stays only for a retry of its CLOSE.
+    pub(crate) fn close(&mut self, number: u32) {
+        let Some(state) = self.states.get_mut(&number) else { return };
+        if let What::Open(opening) = &mut state.what {
+            opening.closed = true;
+        }
+        let state = state.clone();
+        self.unlist(number, &state);
+    }
+
+    /// A delegation is taken back by force.
+    pub(crate) fn revoke(&mut self, number: u32) -> bool {
+        let Some(state) = self.states.get_mut(&number) else { return false };
+        if !matches!(state.what, What::Delegation(_)) {
+            return false;
+        }
+        state.what = What::Revoked;
+        self.delegations -= 1;
+        self.revoked += 1;
+        true
+    }
+
+    fn unlist(&mut self, number: u32, state: &State) {
+        let Some(owner) = state.what.owner() else { return };
+        let listed = self.by_file.get(&(owner, state.file.key)) == Some(&number);
+        if listed {
+            self.by_file.remove(&(owner, state.file.key));
+            if let Some(owner) = self.owners.get_mut(&owner) {
+                owner.states -= 1;
+            }
+        }
+    }
+
+    /// A number that neither a state nor an owner has.
+    fn number(&mut self) -> u32 {
+        loop {
+            self.next = self.next.wrapping_add(1);
+            let taken =
+                self.states.contains_key(&self.next) || self.owners.contains_key(&self.next);
+            if self.next != 0 && !taken {
+                return self.next;
+            }
+        }
+    }
+}
+
+impl State {
+    /// Whether it is only remembered.
+    fn is_over(&self) -> bool {
+        match &self.what {
+            What::Open(opening) => opening.closed,
+            What::Revoked => true,
+            What::Lock(_) | What::Delegation(_) => false,
+        }
+    }
+
+    /// Changes it: its stateid is another from now on. The seqid never is zero (RFC 8881, 8.2.2).
+    pub(crate) fn change(&mut self, client: &Client, number: u32) -> Stateid {
+        self.seqid = self.seqid.checked_add(1).unwrap_or(1);
+        Stateid::new(client.id, number, self.seqid)
+    }
+}
+
+impl What {
+    const fn owner(&self) -> Option<u32> {
+        match self {
+            Self::Open(opening) => Some(opening.owner),
+            Self::Lock(locking) => Some(locking.owner),
+            Self::Delegation(_) | Self::Revoked => None,
+        }
+    }
+}
+
+/// The number of a lock-owner among all clients'.
+pub(crate) const fn lock_owner(client: &Client, owner: u32) -> u64 {
+    (client.id.number() as u64) << 32 | owner as u64
+}
+
+impl Engine {
+    /// Takes all that a client held from the files.
+    pub(crate) fn release(&self, now: Duration, client: &Arc<Client>, holdings: Holdings) {
+        let mut wakes = Vec::new();
+        for (number, state) in holdings.states {
+            let holder = Holder { client: client.id, state: number };
+            self.release_state(now, holder, &state, &mut wakes);
+        }
+        self.announce(wakes);
+    }
+
+    /// Takes a state from its file; who can have what it kept is collected in `wakes`.
+    pub(crate) fn release_state(
+        &self,
+        now: Duration,
+        holder: Holder,
+        state: &State,
+        wakes: &mut Vec<(FileKey, Offer)>,
+    ) {
+        let mut offers = Vec::new();
+        let mut file = state.file.state();
+        match &state.what {
+            What::Open(_) => file.shares.set(holder, None),
+            What::Lock(locking) => {
+                let owner = u64::from(holder.client.number()) << 32 | u64::from(locking.owner);
+                file.locks.forget(now, owner, &mut offers);
+            }
+            What::Delegation(_) => self.drop_delegation(&mut file, holder),
+            What::Revoked => {}
+        }
+        drop(file);
+        self.let_go(now, &state.file);
+        wakes.extend(offers.into_iter().map(|offer| (state.file.key, offer)));
+    }
+}

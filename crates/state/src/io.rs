@@ -1,0 +1,136 @@
+//! Stateids of READ, WRITE and SETATTR, and the operations about stateids themselves.
+
+use std::sync::Arc;
+
+use crate::file::{DelegationKind, Holder, Share};
+use crate::holdings::What;
+use crate::lookup::Found;
+use crate::open::Obstacle;
+use crate::stateid::Special;
+use crate::{Client, Engine, Error, FileKey, Result, Sender, Stateid};
+
+impl Engine {
+    /// Whether a stateid lets its bearer read or write a file ([`Share::READ`], [`Share::WRITE`]);
+    /// tells whose it is, if anybody's. Without an open it depends on what others have opened and
+    /// been delegated (RFC 8881, 9.1.2).
+    ///
+    /// # Errors
+    /// As a stateid is refused; [`Error::Openmode`]; [`Error::ShareDenied`] (`LOCKED` for READ and
+    /// WRITE), [`Error::Delay`], [`Error::Grace`].
+    pub fn check_io(
+        &self,
+        sender: Sender<'_>,
+        stateid: &Stateid,
+        file: &FileKey,
+        access: u32,
+    ) -> Result<Option<Arc<Client>>> {
+        match stateid.special() {
+            None => self.check_state(sender, stateid, file, access).map(Some),
+            Some(Special::Anonymous) => self.check_anonymous(sender, file, (access, true)),
+            Some(Special::ReadBypass) => {
+                self.check_anonymous(sender, file, (access, access & Share::WRITE != 0))
+            }
+            Some(Special::Current | Special::Invalid) => Err(Error::BadStateid),
+        }
+    }
+
+    fn check_state(
+        &self,
+        sender: Sender<'_>,
+        stateid: &Stateid,
+        file: &FileKey,
+        access: u32,
+    ) -> Result<Arc<Client>> {
+        let Found { client, number } = self.find(sender, stateid)?;
+        let mut state = client.live()?;
+        let it = state.current(sender, number, stateid)?;
+        if it.file.key != *file {
+            return Err(Error::BadStateid);
+        }
+        let open = match &it.what {
+            What::Delegation(kind) => {
+                let writes = access & Share::WRITE != 0;
+                let allowed = !writes || *kind == DelegationKind::Write;
+                drop(state);
+                return if allowed { Ok(client) } else { Err(Error::Openmode) };
+            }
+            What::Lock(locking) => locking.open,
+            What::Open(_) => number,
+            What::Revoked => return Err(Error::BadStateid),
+        };
+        let Some(What::Open(opening)) = state.holdings.get(open).map(|open| &open.what) else {
+            return Err(Error::BadStateid);
+        };
+        let (granted, owner) = (opening.share.access, opening.owner);
+        if !state.holdings.owner(owner).is_some_and(|owner| owner.confirmed) {
+            return Err(Error::BadStateid);
+        }
+        drop(state);
+        if granted & access == access { Ok(client) } else { Err(Error::Openmode) }
+    }
+
+    fn check_anonymous(
+        &self,
+        sender: Sender<'_>,
+        key: &FileKey,
+        (access, heeds_deny): (u32, bool),
+    ) -> Result<Option<Arc<Client>>> {
+        if heeds_deny && self.is_in_grace() {
+            return Err(Error::Grace);
+        }
+        let Some(file) = self.files.get(key) else { return Ok(None) };
+        let share = Share::access(access);
+        let mine = sender.client.map(|client| client.id);
+        self.unless_expired(sender.now, || {
+            let denied = file.state().shares.conflict(None, share).filter(|_| heeds_deny);
+            match denied {
+                Some(holder) => Err(Obstacle::Share(holder)),
+                None => self.try_break(sender.now, &file, (mine, share)),
+            }
+        })?;
+        Ok(None)
+    }
+
+    /// TEST_STATEID of one stateid (RFC 8881, 18.48).
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn test_stateid(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
+        if stateid.special().is_some() {
+            return Err(Error::BadStateid);
+        }
+        let Found { client, number } = self.find(sender, stateid)?;
+        client.live()?.current(sender, number, stateid).map(|_| ())
+    }
+
+    /// FREE_STATEID (RFC 8881, 18.38): of locks that hold nothing, and of what was revoked.
+    ///
+    /// # Errors
+    /// As a stateid is refused; [`Error::LocksHeld`].
+    pub fn free_stateid(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
+        let Found { client, number } = self.find(sender, stateid)?;
+        let mut state = client.live()?;
+        match state.current(sender, number, stateid) {
+            Err(Error::DelegRevoked) => {
+                state.holdings.remove(number);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        let lock = state.holdings.get(number).ok_or(Error::BadStateid)?;
+        let What::Lock(locking) = &lock.what else { return Err(Error::LocksHeld) };
+        let owner = crate::holdings::lock_owner(&client, locking.owner);
+        if lock.file.state().locks.held_by(owner).next().is_some() {
+            return Err(Error::LocksHeld);
+        }
+        if let Some(lock) = state.holdings.remove(number) {
+            let holder = Holder { client: client.id, state: number };
+            let mut wakes = Vec::new();
+            self.release_state(sender.now, holder, &lock, &mut wakes);
+            drop(state);
+            self.announce(wakes);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! How much is remembered at most, and why so much.
+
+/// Bounds that a site may have other wishes about; tests reach them.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Clients, confirmed or not. A client without state is about 1 KB; a big site has thousands.
+    pub clients: usize,
+    /// Sessions of one client. Linux makes one; trunking over several addresses a few.
+    pub sessions_per_client: usize,
+    /// Slots of one session. Linux asks for 64 and uses up to 1,024.
+    pub slots_per_session: u32,
+    /// Bytes of all replies that are kept for retries, by what the sessions' slots may hold.
+    pub reply_cache_bytes: usize,
+    /// Opens and lock states of one client: a build opens thousands of files, a leak more.
+    pub states_per_client: usize,
+    /// Open-owners and lock-owners of one client: one a process, at most.
+    pub owners_per_client: usize,
+    /// Byte ranges that are held or waited for in one file. A database locks tens of thousands.
+    pub locks_per_file: usize,
+    /// Delegations of all clients: about 500 bytes each.
+    pub delegations: usize,
+}
+
+impl Limits {
+    /// What a server of one machine can bear.
+    pub const DEFAULT: Self = Self {
+        clients: 16_384,
+        sessions_per_client: 64,
+        slots_per_session: 256,
+        reply_cache_bytes: 512 << 20,
+        states_per_client: 1 << 18,
+        owners_per_client: 1 << 16,
+        locks_per_file: 1 << 18,
+        delegations: 1 << 18,
+    };
+}
+
+/// Slots a session begins with, if as many are asked for: what Linux asks for.
+pub(crate) const SLOTS_START: u32 = 64;
+
+/// Slots a session keeps when memory is short: enough to go on.
+pub(crate) const SLOTS_MIN: u32 = 4;
+
+/// Bytes of one reply that are kept for a retry: beyond it a request is told that its reply is too
+/// big to be kept. What must not be done twice has small replies; Linux asks for less.
+pub(crate) const CACHED_REPLY_BYTES_MAX: u32 = 8 * 1024;
+
+/// Bytes of a small reply that is kept without being asked for.
+pub(crate) const SMALL_REPLY_BYTES_MAX: usize = 1024;
+
+/// The least a session's replies may hold: a SEQUENCE and an error.
+pub(crate) const REPLY_BYTES_MIN: u32 = 256;
+
+/// Operations of one COMPOUND. Linux sends about ten.
+pub(crate) const OPERATIONS_MAX: u32 = 64;
+
+/// Requests of the server in flight to one client over its back channel.
+pub(crate) const BACK_SLOTS_MAX: u32 = 16;
+
+/// Connections of one session: nconnect goes to 16.
+pub(crate) const CONNECTIONS_MAX: usize = 64;
+
+/// Parts of a table that clients meet in by chance only.
+pub(crate) const SHARDS: usize = 64;

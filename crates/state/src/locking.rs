@@ -1,0 +1,427 @@
+//! LOCK, LOCKT, LOCKU and RELEASE_LOCKOWNER (RFC 8881, 18.10 to 18.12; RFC 7530, 16.37).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::ClientState;
+use crate::effect::Effect;
+use crate::file::{File, Holder, Share};
+use crate::holdings::{Locking, What, lock_owner};
+use crate::lookup::Found;
+use crate::open::EVICTIONS_MAX;
+use crate::owner::{Owner, OwnerKind};
+use crate::{
+    ByteRange, Client, ClientId, Conflict, Desk, Engine, Error, FileKey, LockType, Offer, Result,
+    Sender, Stateid,
+};
+
+/// What a LOCK asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Lock<'a> {
+    /// The file, which must be the stateid's.
+    pub file: FileKey,
+    /// Which bytes.
+    pub range: ByteRange,
+    /// Shared or alone.
+    pub kind: LockType,
+    /// Whether it was held before the restart.
+    pub reclaim: bool,
+    /// Whether the client waits (`READW_LT`, `WRITEW_LT`): it keeps a place then.
+    pub wait: bool,
+    /// Whose it is to be.
+    pub locker: Locker<'a>,
+}
+
+/// Whose a lock is to be (`locker4`).
+#[derive(Debug, Clone, Copy)]
+pub enum Locker<'a> {
+    /// A lock-owner's that has no lock in this file under this open.
+    New {
+        /// The open.
+        open: Stateid,
+        /// The lock-owner.
+        owner: &'a [u8],
+        /// The first number of the lock-owner, in minor version 0.
+        seqid: u32,
+    },
+    /// One that has.
+    Known {
+        /// Its lock stateid.
+        lock: Stateid,
+    },
+}
+
+/// Why a lock cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LockRefusal {
+    /// Somebody has it (`LOCK4denied`).
+    Denied {
+        /// Which bytes of it.
+        range: ByteRange,
+        /// Shared or alone.
+        kind: LockType,
+        /// Whose.
+        client: ClientId,
+        /// Which of its owners.
+        owner: Box<[u8]>,
+    },
+    /// For another reason.
+    Error(Error),
+}
+
+impl From<Error> for LockRefusal {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Why a lock cannot be had, before the one who has it was looked at.
+enum Blocked {
+    By(Conflict),
+    Error(Error),
+}
+
+impl From<Error> for Blocked {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+type Wakes = Vec<(FileKey, Offer)>;
+
+impl Engine {
+    /// LOCK.
+    ///
+    /// # Errors
+    /// [`LockRefusal::Denied`]; [`Error::Openmode`], [`Error::Grace`], [`Error::NoGrace`],
+    /// [`Error::ReclaimBad`], [`Error::ReclaimConflict`], [`Error::BadSeqid`],
+    /// [`Error::Resource`]; as a stateid is refused.
+    pub fn lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<Stateid, LockRefusal> {
+        let locked = self.unless_courteous(sender.now, || self.try_lock(sender, args));
+        match locked {
+            Err(LockRefusal::Denied { .. }) if args.reclaim => Err(Error::ReclaimConflict.into()),
+            locked => locked,
+        }
+    }
+
+    fn try_lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<Stateid, Blocked> {
+        let named = match &args.locker {
+            Locker::New { open, .. } => open,
+            Locker::Known { lock } => lock,
+        };
+        let Found { client, number } = self.find(sender, named)?;
+        let mut state = client.live()?;
+        let place = place(sender, &mut state, number, args)?;
+        self.may_lock(&client, &state, args)?;
+        check_mode(&state, place.open, args.kind)?;
+        let owner = match place.owner {
+            Some(owner) => owner,
+            None => self.add_locker(sender, &mut state, args)?,
+        };
+        let mut offers = Vec::new();
+        let mut on_file = place.file.state();
+        let limit = self.settings.limits.locks_per_file;
+        if on_file.locks.len() >= limit {
+            return Err(Error::Resource.into());
+        }
+        let number = lock_owner(&client, owner);
+        let wish = Offer { owner: number, range: args.range, kind: args.kind };
+        let wait = args.wait.then(|| sender.now.saturating_add(self.settings.lock_wait));
+        let locked = on_file.locks.lock(sender.now, wish, wait, &mut offers);
+        drop(on_file);
+        if args.wait {
+            self.watch(&place.file);
+        }
+        if let Err(conflict) = locked {
+            forget_unused(&mut state, owner, &place, args.wait);
+            return Err(Blocked::By(conflict));
+        }
+        let stateid = self.note_lock(&client, &mut state, &place, owner, args)?;
+        drop(state);
+        self.announce(offers.into_iter().map(|offer| (args.file, offer)).collect());
+        Ok(stateid)
+    }
+
+    fn may_lock(&self, client: &Client, state: &ClientState, args: &Lock<'_>) -> Result<()> {
+        if args.reclaim {
+            if state.reclaim_complete {
+                return Err(Error::NoGrace);
+            }
+            return self.grace.may_reclaim(client, &args.file);
+        }
+        let waits = client.desk == Desk::ExchangeId && !state.reclaim_complete;
+        if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
+    }
+
+    fn add_locker(
+        &self,
+        sender: Sender<'_>,
+        state: &mut ClientState,
+        args: &Lock<'_>,
+    ) -> Result<u32> {
+        let Locker::New { owner, seqid, .. } = args.locker else { return Err(Error::BadStateid) };
+        let owner = if sender.is_unsequenced() {
+            Owner::new(sender.now, OwnerKind::Lock, owner, seqid)
+        } else {
+            Owner::sequenced(OwnerKind::Lock, owner)
+        };
+        state.holdings.add_owner(&self.settings.limits, owner)
+    }
+
+    /// The lock is held: its stateid is new, or another.
+    fn note_lock(
+        &self,
+        client: &Arc<Client>,
+        state: &mut ClientState,
+        place: &Place,
+        owner: u32,
+        args: &Lock<'_>,
+    ) -> Result<Stateid> {
+        if let Locker::New { seqid, .. } = args.locker
+            && let Some(owner) = state.holdings.owner_mut(owner)
+        {
+            owner.advance(seqid);
+        }
+        match place.lock {
+            Some(number) => {
+                let lock = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
+                Ok(lock.change(client, number))
+            }
+            None => {
+                let what = What::Lock(Locking { owner, open: place.open });
+                let number = state.holdings.insert(&self.settings.limits, &place.file, what)?;
+                Ok(Stateid::new(client.id, number, 1))
+            }
+        }
+    }
+
+    /// LOCKT.
+    ///
+    /// # Errors
+    /// [`LockRefusal::Denied`]; [`Error::Grace`].
+    pub fn test_lock(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        owner: &[u8],
+        (key, range, kind): (&FileKey, ByteRange, LockType),
+    ) -> Result<(), LockRefusal> {
+        if self.is_in_grace() {
+            return Err(Error::Grace.into());
+        }
+        let Some(file) = self.files.get(key) else { return Ok(()) };
+        self.unless_courteous(now, || {
+            let owner = client.live()?.holdings.find_owner(OwnerKind::Lock, owner);
+            // No owner has the number zero.
+            let owner = lock_owner(client, owner.unwrap_or(0));
+            let conflict = file.state().locks.test(owner, range, kind);
+            conflict.map_or(Ok(()), |conflict| Err(Blocked::By(conflict)))
+        })
+    }
+
+    /// LOCKU.
+    ///
+    /// # Errors
+    /// As a stateid is refused.
+    pub fn unlock(
+        &self,
+        sender: Sender<'_>,
+        stateid: &Stateid,
+        (key, range): (&FileKey, ByteRange),
+    ) -> Result<Stateid> {
+        let Found { client, number } = self.find(sender, stateid)?;
+        let mut state = client.live()?;
+        let lock = state.current(sender, number, stateid)?;
+        let What::Lock(locking) = &lock.what else { return Err(Error::BadStateid) };
+        if lock.file.key != *key {
+            return Err(Error::BadStateid);
+        }
+        let owner = lock_owner(&client, locking.owner);
+        let mut offers = Vec::new();
+        lock.file.state().locks.unlock(sender.now, owner, range, &mut offers);
+        let (stateid, file) = (lock.change(&client, number), Arc::clone(&lock.file));
+        drop(state);
+        self.wake_waiters(&file, offers);
+        Ok(stateid)
+    }
+
+    /// RELEASE_LOCKOWNER (RFC 7530, 16.37): an owner that holds no lock is forgotten.
+    ///
+    /// # Errors
+    /// [`Error::LocksHeld`].
+    pub fn release_lockowner(&self, now: Duration, client: &Client, owner: &[u8]) -> Result<()> {
+        let mut state = client.live()?;
+        let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, owner) else { return Ok(()) };
+        let number = lock_owner(client, owner);
+        let of_owner = |what: &What| matches!(what, What::Lock(locking) if locking.owner == owner);
+        let locks = state.holdings.states().filter(|(_, state)| of_owner(&state.what));
+        let locks: Vec<(u32, Arc<File>)> =
+            locks.map(|(number, state)| (number, Arc::clone(&state.file))).collect();
+        let holds = |file: &Arc<File>| file.state().locks.held_by(number).next().is_some();
+        if locks.iter().any(|(_, file)| holds(file)) {
+            return Err(Error::LocksHeld);
+        }
+        let mut wakes = Vec::new();
+        for (number, _) in locks {
+            if let Some(lock) = state.holdings.remove(number) {
+                let holder = Holder { client: client.id, state: number };
+                self.release_state(now, holder, &lock, &mut wakes);
+            }
+        }
+        state.holdings.remove_owner(owner);
+        drop(state);
+        self.announce(wakes);
+        Ok(())
+    }
+
+    /// Frees all locks under an open.
+    pub(crate) fn free_locks(
+        &self,
+        now: Duration,
+        client: &Client,
+        state: &mut ClientState,
+        open: u32,
+        wakes: &mut Wakes,
+    ) {
+        let under = |what: &What| matches!(what, What::Lock(locking) if locking.open == open);
+        let locks = state.holdings.states().filter(|(_, state)| under(&state.what));
+        let locks: Vec<u32> = locks.map(|(number, _)| number).collect();
+        for number in locks {
+            let Some(lock) = state.holdings.remove(number) else { continue };
+            let holder = Holder { client: client.id, state: number };
+            self.release_state(now, holder, &lock, wakes);
+            if let What::Lock(Locking { owner, .. }) = lock.what
+                && client.desk == Desk::ExchangeId
+                && state.holdings.owner(owner).is_some_and(|owner| owner.states == 0)
+            {
+                state.holdings.remove_owner(owner);
+            }
+        }
+    }
+
+    /// Does something again as long as only locks of clients whose lease is over stand in its way;
+    /// tells who has the lock that does.
+    fn unless_courteous<T>(
+        &self,
+        now: Duration,
+        mut attempt: impl FnMut() -> Result<T, Blocked>,
+    ) -> Result<T, LockRefusal> {
+        for _ in 0..EVICTIONS_MAX {
+            let conflict = match attempt() {
+                Ok(done) => return Ok(done),
+                Err(Blocked::Error(error)) => return Err(error.into()),
+                Err(Blocked::By(conflict)) => conflict,
+            };
+            let number = (conflict.owner >> 32) as u32;
+            let client = ClientId::new(self.settings.boot, number);
+            if !self.give_way(now, Holder { client, state: 0 }) {
+                return Err(self.denied(client, conflict));
+            }
+        }
+        Err(Error::Delay.into())
+    }
+
+    fn denied(&self, client: ClientId, conflict: Conflict) -> LockRefusal {
+        let holder = self.clients.get(client);
+        let owner = holder.and_then(|holder| {
+            let state = holder.state();
+            state.holdings.owner(conflict.owner as u32).map(|owner| owner.name.clone())
+        });
+        let Conflict { range, kind, .. } = conflict;
+        LockRefusal::Denied { range, kind, client, owner: owner.unwrap_or_default() }
+    }
+
+    /// Ends waits and offers of a file whose time is over.
+    pub(crate) fn expire_waits(&self, now: Duration, file: &Arc<File>) {
+        let mut offers = Vec::new();
+        file.state().locks.expire(now, &mut offers);
+        self.wake_waiters(file, offers);
+    }
+
+    fn wake_waiters(&self, file: &Arc<File>, offers: Vec<Offer>) {
+        if !offers.is_empty() {
+            self.watch(file);
+        }
+        self.announce(offers.into_iter().map(|offer| (file.key, offer)).collect());
+    }
+
+    /// Tells waiters that their locks can be had. No lock may be held.
+    pub(crate) fn announce(&self, wakes: Wakes) {
+        for (file, offer) in wakes {
+            let id = ClientId::new(self.settings.boot, (offer.owner >> 32) as u32);
+            let Some(client) = self.clients.get(id) else { continue };
+            if client.desk == Desk::Setclientid {
+                continue;
+            }
+            let state = client.state();
+            let owner = state.holdings.owner(offer.owner as u32).map(|owner| owner.name.clone());
+            drop(state);
+            if let Some(owner) = owner {
+                self.outbox.push(Effect::NotifyLock { client, owner, file });
+            }
+        }
+    }
+}
+
+/// Where a lock belongs.
+struct Place {
+    file: Arc<File>,
+    open: u32,
+    owner: Option<u32>,
+    lock: Option<u32>,
+}
+
+impl Place {
+    fn of(self, file: &FileKey) -> Result<Self> {
+        if self.file.key == *file { Ok(self) } else { Err(Error::BadStateid) }
+    }
+}
+
+/// Where a lock belongs: checks the stateid that was named.
+fn place(
+    sender: Sender<'_>,
+    state: &mut ClientState,
+    number: u32,
+    args: &Lock<'_>,
+) -> Result<Place> {
+    match args.locker {
+        Locker::Known { lock } => {
+            let it = state.current(sender, number, &lock)?;
+            let What::Lock(locking) = it.what.clone() else { return Err(Error::BadStateid) };
+            let (file, open) = (Arc::clone(&it.file), locking.open);
+            let place = Place { file, open, owner: Some(locking.owner), lock: Some(number) };
+            place.of(&args.file)
+        }
+        Locker::New { open, owner, seqid } => {
+            crate::close::confirmed(state, sender, number, &open)?;
+            let file = Arc::clone(&state.current(sender, number, &open)?.file);
+            let owner = state.holdings.find_owner(OwnerKind::Lock, owner);
+            if sender.is_unsequenced() {
+                let known = owner.and_then(|owner| state.holdings.owner(owner));
+                if known.is_some_and(|known| known.states > 0 && !known.is_next(seqid)) {
+                    return Err(Error::BadSeqid);
+                }
+            }
+            let lock = owner.and_then(|owner| state.holdings.find(owner, &args.file));
+            Place { file, open: number, owner, lock }.of(&args.file)
+        }
+    }
+}
+
+/// Forgets a lock-owner that was made for a lock it did not get and does not wait for.
+fn forget_unused(state: &mut ClientState, owner: u32, place: &Place, waits: bool) {
+    let unused = state.holdings.owner(owner).is_some_and(|owner| owner.states == 0);
+    if unused && place.owner.is_none() && !waits {
+        state.holdings.remove_owner(owner);
+    }
+}
+
+/// A lock needs a file that is open for it (RFC 8881, 18.10.4).
+fn check_mode(state: &ClientState, open: u32, kind: LockType) -> Result<()> {
+    let needed = if kind == LockType::Write { Share::WRITE } else { Share::READ };
+    match state.holdings.get(open).map(|open| &open.what) {
+        Some(What::Open(opening)) if opening.share.access & needed != 0 => Ok(()),
+        Some(What::Open(_)) => Err(Error::Openmode),
+        _ => Err(Error::BadStateid),
+    }
+}

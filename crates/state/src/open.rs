@@ -1,0 +1,249 @@
+//! OPEN: share reservations, upgrades, claims (RFC 8881, 18.16).
+
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+use crate::client::ClientState;
+use crate::file::{File, FileState, Holder, Share};
+use crate::holdings::{Opening, What};
+use crate::owner::{Owner, OwnerKind};
+use crate::{
+    Client, Delegation, DelegationKind, DelegationWish, Desk, Engine, Error, FileKey, Result,
+    Sender, Stateid,
+};
+
+/// What an OPEN asks for, its file being found.
+#[derive(Debug, Clone, Copy)]
+pub struct Open<'a> {
+    /// Whose it is to be; of minor version 0, one that [`Engine::client_of`] found.
+    pub client: &'a Arc<Client>,
+    /// The open-owner.
+    pub owner: &'a [u8],
+    /// The file.
+    pub file: FileKey,
+    /// What for.
+    pub share: Share,
+    /// By which right.
+    pub claim: Claim,
+    /// Which delegation the client would like.
+    pub wish: DelegationWish,
+}
+
+/// By which right a file is opened (`open_claim_type4`); by name or by handle is all the same here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It is a new open (`CLAIM_NULL`, `CLAIM_FH`).
+    New,
+    /// It was open before the restart, with this delegation (`CLAIM_PREVIOUS`).
+    Previous(Option<DelegationKind>),
+    /// It is open at the client under this delegation (`CLAIM_DELEGATE_CUR`, `CLAIM_DELEG_CUR_FH`).
+    Delegated(Stateid),
+}
+
+/// What an OPEN got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// The open's stateid.
+    pub stateid: Stateid,
+    /// Whether the owner has to confirm it (`OPEN4_RESULT_CONFIRM`).
+    pub confirm: bool,
+    /// A delegation, or why there is none.
+    pub delegation: Delegation,
+}
+
+/// What stands in the way of an operation, and who: it may be one whose lease is over.
+pub(crate) enum Obstacle {
+    /// Somebody's open.
+    Share(Holder),
+    /// Somebody's delegation.
+    Delegation(Holder),
+    /// Nobody's.
+    Error(Error),
+}
+
+impl From<Error> for Obstacle {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// How often an operation looks again after somebody whose lease is over was sent away. Each time it
+/// is another; who comes in between has a lease.
+pub(crate) const EVICTIONS_MAX: usize = 64;
+
+impl Engine {
+    /// Whether an OPEN of this claim is let in now; to be asked before the file is looked for.
+    ///
+    /// # Errors
+    /// [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`].
+    pub fn may_claim(&self, client: &Client, reclaims: bool) -> Result<()> {
+        let complete = client.live()?.reclaim_complete;
+        if reclaims {
+            return if complete || !self.is_in_grace() { Err(Error::NoGrace) } else { Ok(()) };
+        }
+        let waits = client.desk == Desk::ExchangeId && !complete;
+        if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
+    }
+
+    /// OPEN, its file being there.
+    ///
+    /// # Errors
+    /// [`Error::ShareDenied`]; [`Error::Delay`]: a delegation is being recalled; [`Error::Grace`],
+    /// [`Error::NoGrace`], [`Error::ReclaimBad`], [`Error::ReclaimConflict`]; as a stateid is
+    /// refused; [`Error::Inval`]; [`Error::Resource`].
+    pub fn open(&self, now: Duration, open: &Open<'_>) -> Result<Opened> {
+        if !open.share.is_valid() {
+            return Err(Error::Inval);
+        }
+        self.check_claim(now, open)?;
+        let file = self.file(&open.file)?;
+        let opened = self.unless_expired(now, || self.try_open(now, open, &file));
+        self.let_go(now, &file);
+        match (opened, open.claim) {
+            (Err(Error::ShareDenied | Error::Delay), Claim::Previous(_)) => {
+                Err(Error::ReclaimConflict)
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    /// Does something again as long as only clients whose lease is over stand in its way.
+    pub(crate) fn unless_expired<T>(
+        &self,
+        now: Duration,
+        mut attempt: impl FnMut() -> Result<T, Obstacle>,
+    ) -> Result<T> {
+        for _ in 0..EVICTIONS_MAX {
+            let (holder, error) = match attempt() {
+                Ok(done) => return Ok(done),
+                Err(Obstacle::Error(error)) => return Err(error),
+                Err(Obstacle::Share(holder)) => (holder, Error::ShareDenied),
+                Err(Obstacle::Delegation(holder)) => (holder, Error::Delay),
+            };
+            if !self.give_way(now, holder) {
+                return Err(error);
+            }
+        }
+        Err(Error::Delay)
+    }
+
+    /// Sends a client away whose lease is over; false if it has one.
+    pub(crate) fn give_way(&self, now: Duration, holder: Holder) -> bool {
+        let Some(client) = self.clients.get(holder.client) else {
+            // It is being sent away right now.
+            return true;
+        };
+        let expired = self.has_expired(now, &client);
+        if expired {
+            self.evict(now, &client);
+        }
+        expired
+    }
+
+    fn check_claim(&self, now: Duration, open: &Open<'_>) -> Result<()> {
+        match open.claim {
+            Claim::New => self.may_claim(open.client, false),
+            Claim::Previous(_) => {
+                self.may_claim(open.client, true)?;
+                self.grace.may_reclaim(open.client, &open.file)
+            }
+            Claim::Delegated(stateid) => {
+                let client = (open.client.desk == Desk::ExchangeId).then_some(open.client);
+                let sender = Sender { now, client };
+                self.check_delegation(sender, &stateid, &open.file, open.share)
+            }
+        }
+    }
+
+    fn try_open(
+        &self,
+        now: Duration,
+        open: &Open<'_>,
+        file: &Arc<File>,
+    ) -> Result<Opened, Obstacle> {
+        let mut state = open.client.live()?;
+        let owner = self.opener(&mut state, open)?;
+        let mut on_file = file.state();
+        let known = state.holdings.find(owner, &open.file);
+        let holder = known.map(|state| Holder { client: open.client.id, state });
+        let share = open.share;
+        if let Some(other) = on_file.shares.conflict(holder, share) {
+            return Err(Obstacle::Share(other));
+        }
+        if let Some(other) = on_file.delegations.conflict(Some(open.client.id), share) {
+            self.recall(now, file, &mut on_file, (Some(open.client.id), share));
+            return Err(Obstacle::Delegation(other));
+        }
+        let stateid = match known {
+            Some(number) => upgrade(open.client, &mut state, number, share)?,
+            None => {
+                let opening = Opening { owner, share, opened: 0, closed: false };
+                let limits = &self.settings.limits;
+                let number = state.holdings.insert(limits, file, What::Open(opening))?;
+                note(&mut state, number, share);
+                Stateid::new(open.client.id, number, 1)
+            }
+        };
+        self.settle(now, open, file, (state, on_file), (owner, stateid))
+    }
+
+    /// The open stands: its share is counted, and perhaps the file delegated.
+    fn settle(
+        &self,
+        now: Duration,
+        open: &Open<'_>,
+        file: &Arc<File>,
+        (mut state, mut on_file): (MutexGuard<'_, ClientState>, MutexGuard<'_, FileState>),
+        (owner, stateid): (u32, Stateid),
+    ) -> Result<Opened, Obstacle> {
+        let (_, number) = stateid.place(self.settings.boot)?;
+        let holder = Holder { client: open.client.id, state: number };
+        let share = state.holdings.get(number).and_then(|state| match &state.what {
+            What::Open(opening) => Some(opening.share),
+            _ => None,
+        });
+        on_file.shares.set(holder, share);
+        let confirmed = state.holdings.owner_mut(owner).is_some_and(|owner| {
+            owner.confirmed |= matches!(open.claim, Claim::Previous(_));
+            owner.confirmed
+        });
+        let delegation = if confirmed {
+            self.delegate(now, open, file, (&mut state, &mut on_file))
+        } else {
+            Delegation::Refused(crate::NoDelegation::Resource)
+        };
+        Ok(Opened { stateid, confirm: !confirmed, delegation })
+    }
+
+    fn opener(&self, state: &mut ClientState, open: &Open<'_>) -> Result<u32> {
+        match state.holdings.find_owner(OwnerKind::Open, open.owner) {
+            Some(owner) => Ok(owner),
+            None => {
+                let owner = Owner::sequenced(OwnerKind::Open, open.owner);
+                state.holdings.add_owner(&self.settings.limits, owner)
+            }
+        }
+    }
+}
+
+/// Adds a share to an open.
+fn upgrade(
+    client: &Client,
+    state: &mut ClientState,
+    number: u32,
+    share: Share,
+) -> Result<Stateid, Error> {
+    note(state, number, share);
+    let open = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
+    if let What::Open(opening) = &mut open.what {
+        opening.share = opening.share.and(share);
+    }
+    Ok(open.change(client, number))
+}
+
+/// Remembers that a file was opened with this share.
+fn note(state: &mut ClientState, number: u32, share: Share) {
+    if let Some(What::Open(opening)) = state.holdings.get_mut(number).map(|open| &mut open.what) {
+        opening.opened |= share.bit();
+    }
+}

@@ -1,0 +1,260 @@
+//! Open-owners and lock-owners, and the order of their operations in minor version 0 (RFC 7530,
+//! 9.1.7): each has a number, and the last answer is kept for a retry.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::ClientState;
+use crate::file::Holder;
+use crate::holdings::What;
+use crate::lookup::Found;
+use crate::{Client, Desk, Engine, Error, Result, Sender, Stateid};
+
+/// What an owner owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum OwnerKind {
+    /// Opens.
+    Open,
+    /// Locks.
+    Lock,
+}
+
+/// An open-owner or lock-owner of a client.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) kind: OwnerKind,
+    pub(crate) name: Box<[u8]>,
+    /// How many states it has.
+    pub(crate) states: u32,
+    /// Whether OPEN_CONFIRM has been said, or need not be.
+    pub(crate) confirmed: bool,
+    /// The number of its last operation.
+    seqid: u32,
+    busy: bool,
+    last: Option<OwnerReply>,
+    /// The state whose CLOSE was its last operation.
+    pub(crate) closed: Option<u32>,
+    used: Duration,
+}
+
+/// What an owner's last operation was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerReply {
+    /// The operation's result, from its status on.
+    pub result: Arc<[u8]>,
+    /// The current file handle it left, if it left another.
+    pub handle: Option<Arc<[u8]>>,
+}
+
+/// What an owner says to an operation.
+#[derive(Debug)]
+pub enum Turn {
+    /// It is its turn.
+    New(OwnerTurn),
+    /// It was done, and this was the answer.
+    Again(OwnerReply),
+}
+
+/// An owner while an operation of it is worked on. Dropped without an end, the operation was none.
+#[derive(Debug)]
+pub struct OwnerTurn {
+    client: Arc<Client>,
+    owner: u32,
+    seqid: u32,
+    open: bool,
+}
+
+impl Owner {
+    pub(crate) fn new(now: Duration, kind: OwnerKind, name: &[u8], first: u32) -> Self {
+        Self {
+            kind,
+            name: name.into(),
+            states: 0,
+            confirmed: kind == OwnerKind::Lock,
+            seqid: first.wrapping_sub(1),
+            busy: false,
+            last: None,
+            closed: None,
+            used: now,
+        }
+    }
+
+    /// An owner of minor version 1, whose operations the session keeps in order.
+    pub(crate) fn sequenced(kind: OwnerKind, name: &[u8]) -> Self {
+        Self { confirmed: true, ..Self::new(Duration::ZERO, kind, name, 1) }
+    }
+
+    /// Whether this is the next number.
+    pub(crate) const fn is_next(&self, seqid: u32) -> bool {
+        seqid == self.seqid.wrapping_add(1)
+    }
+
+    /// Counts an operation that was another owner's turn, too: the first LOCK of a lock-owner.
+    pub(crate) const fn advance(&mut self, seqid: u32) {
+        self.seqid = seqid;
+    }
+
+    /// Whether it has nothing, and has had nothing for so long that nothing is asked again.
+    fn is_stale(&self, before: Duration) -> bool {
+        self.states == 0 && !self.busy && self.used < before
+    }
+
+    fn begin(&mut self, now: Duration, seqid: u32) -> Result<Option<OwnerReply>> {
+        if self.busy {
+            return Err(Error::Delay);
+        }
+        self.used = now;
+        if self.is_next(seqid) {
+            self.busy = true;
+            return Ok(None);
+        }
+        let last = self.last.clone().filter(|_| seqid == self.seqid);
+        last.map(Some).ok_or(Error::BadSeqid)
+    }
+}
+
+impl OwnerTurn {
+    /// Whose turn it is.
+    #[must_use]
+    pub const fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// Ends the operation: its result, from its status on, and the current file handle if it is
+    /// another now. Not for failures after which the owner does not count on (`STALE_CLIENTID`,
+    /// `STALE_STATEID`, `BAD_STATEID`, `BAD_SEQID`, `BADXDR`, `RESOURCE`, `NOFILEHANDLE`, `MOVED`;
+    /// RFC 7530, 9.1.7): there the turn is dropped.
+    pub fn answered(mut self, result: &[u8], handle: Option<&[u8]>) {
+        let reply = OwnerReply { result: result.into(), handle: handle.map(Into::into) };
+        self.end(Some(reply));
+    }
+
+    fn end(&mut self, reply: Option<OwnerReply>) {
+        if !std::mem::replace(&mut self.open, false) {
+            return;
+        }
+        let mut state = self.client.state();
+        let Some(owner) = state.holdings.owner_mut(self.owner) else { return };
+        owner.busy = false;
+        if let Some(reply) = reply {
+            (owner.seqid, owner.last) = (self.seqid, Some(reply));
+        }
+    }
+}
+
+impl Drop for OwnerTurn {
+    fn drop(&mut self) {
+        self.end(None);
+    }
+}
+
+impl Engine {
+    /// The turn of an open-owner for an OPEN of minor version 0. An owner that was never confirmed
+    /// may begin anew: what it has opened is gone then.
+    ///
+    /// # Errors
+    /// [`Error::BadSeqid`]; [`Error::Delay`]: another operation of the owner is worked on.
+    pub fn open_turn(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        name: &[u8],
+        seqid: u32,
+    ) -> Result<Turn> {
+        let mut state = client.live()?;
+        let known = state.holdings.find_owner(OwnerKind::Open, name);
+        let number = match known {
+            Some(number) if !restarts(&state, number, seqid) => number,
+            Some(number) => {
+                self.drop_owner(now, client, &mut state, number);
+                let owner = Owner::new(now, OwnerKind::Open, name, seqid);
+                state.holdings.add_owner(&self.settings.limits, owner)?
+            }
+            None => {
+                let owner = Owner::new(now, OwnerKind::Open, name, seqid);
+                state.holdings.add_owner(&self.settings.limits, owner)?
+            }
+        };
+        self.take_turn(now, client, &mut state, (number, seqid))
+    }
+
+    /// The turn of the owner of an open or lock state, for an operation of minor version 0 that
+    /// names it: CLOSE, OPEN_CONFIRM, OPEN_DOWNGRADE, LOCK, LOCKU.
+    ///
+    /// # Errors
+    /// As a stateid is refused; [`Error::BadSeqid`], [`Error::Delay`].
+    pub fn stateid_turn(&self, sender: Sender<'_>, stateid: &Stateid, seqid: u32) -> Result<Turn> {
+        let Found { client, number } = self.find(sender, stateid)?;
+        let mut state = client.live()?;
+        let owner = match state.holdings.get(number).map(|state| &state.what) {
+            Some(What::Open(opening)) => opening.owner,
+            Some(What::Lock(locking)) => locking.owner,
+            _ => return Err(Error::BadStateid),
+        };
+        self.take_turn(sender.now, &client, &mut state, (owner, seqid))
+    }
+
+    fn drop_owner(&self, now: Duration, client: &Arc<Client>, state: &mut ClientState, owner: u32) {
+        let of_owner = |what: &What| matches!(what, What::Open(opening) if opening.owner == owner);
+        let opens = state.holdings.states().filter(|(_, state)| of_owner(&state.what));
+        let opens: Vec<u32> = opens.map(|(number, _)| number).collect();
+        for number in opens {
+            if let Some(open) = state.holdings.remove(number) {
+                // Nothing was ever locked under it: it was not confirmed.
+                let holder = Holder { client: client.id, state: number };
+                self.release_state(now, holder, &open, &mut Vec::new());
+            }
+        }
+        state.holdings.remove_owner(owner);
+    }
+
+    /// Forgets owners that have had nothing for a lease.
+    pub(crate) fn reap_owners(&self, now: Duration, client: &Client) {
+        let Some(before) = now.checked_sub(self.settings.lease) else { return };
+        let mut state = client.state();
+        let stale = state.holdings.owners().filter(|(_, owner)| owner.is_stale(before));
+        let stale: Vec<u32> = stale.map(|(number, _)| number).collect();
+        for number in stale {
+            let closed = state.holdings.remove_owner(number).and_then(|owner| owner.closed);
+            self.forget_closed(now, &mut state, closed);
+        }
+    }
+
+    fn take_turn(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        state: &mut ClientState,
+        (number, seqid): (u32, u32),
+    ) -> Result<Turn> {
+        let owner = state.holdings.owner_mut(number).ok_or(Error::BadStateid)?;
+        if let Some(reply) = owner.begin(now, seqid)? {
+            return Ok(Turn::Again(reply));
+        }
+        let closed = owner.closed.take();
+        self.forget_closed(now, state, closed);
+        Ok(Turn::New(OwnerTurn { client: Arc::clone(client), owner: number, seqid, open: true }))
+    }
+
+    fn forget_closed(&self, now: Duration, state: &mut ClientState, closed: Option<u32>) {
+        if let Some(closed) = closed.and_then(|closed| state.holdings.remove(closed)) {
+            self.let_go(now, &closed.file);
+        }
+    }
+}
+
+/// Whether an OPEN makes an owner begin anew.
+fn restarts(state: &ClientState, owner: u32, seqid: u32) -> bool {
+    let owner = state.holdings.owner(owner);
+    owner.is_some_and(|owner| {
+        let again = owner.seqid == seqid && owner.last.is_some();
+        !owner.confirmed && !owner.busy && !again
+    })
+}
+
+impl Sender<'_> {
+    /// Whether stateids are of minor version 0.
+    pub(crate) fn is_unsequenced(&self) -> bool {
+        self.client.is_none_or(|client| client.desk == Desk::Setclientid)
+    }
+}

@@ -1,0 +1,130 @@
+//! Which connections are a session's (RFC 8881, 2.10.3.1 and 18.34).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::effect::Effect;
+use crate::limits::CONNECTIONS_MAX;
+use crate::{
+    BackChannel, CallbackSecurity, ConnectionId, Engine, Error, Result, Session, SessionId,
+};
+
+/// Whose requests a connection carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The client's.
+    Fore,
+    /// The server's.
+    Back,
+    /// Both's.
+    Both,
+}
+
+impl Direction {
+    const fn is_back(self) -> bool {
+        matches!(self, Self::Back | Self::Both)
+    }
+}
+
+/// The connections of a session. Beyond the bound the oldest is forgotten: it may still carry
+/// requests of the client, which binds it again.
+#[derive(Debug, Default)]
+pub(super) struct Connections(Vec<(ConnectionId, Direction)>);
+
+impl Connections {
+    pub(super) fn back(&self) -> impl Iterator<Item = ConnectionId> + '_ {
+        self.0.iter().filter(|(_, direction)| direction.is_back()).map(|(id, _)| *id)
+    }
+
+    pub(super) fn bind(&mut self, id: ConnectionId, direction: Direction) {
+        self.0.retain(|(other, _)| *other != id);
+        if self.0.len() >= CONNECTIONS_MAX {
+            self.0.remove(0);
+        }
+        self.0.push((id, direction));
+    }
+
+    /// Binds a connection on which a request of the client came, if it is none of the session's.
+    pub(super) fn meet(&mut self, id: ConnectionId) {
+        if !self.0.iter().any(|(other, _)| *other == id) {
+            self.bind(id, Direction::Fore);
+        }
+    }
+
+    fn forget(&mut self, id: ConnectionId) {
+        self.0.retain(|(other, _)| *other != id);
+    }
+}
+
+impl Engine {
+    /// BIND_CONN_TO_SESSION: `wanted` or, where there is no back channel, less.
+    ///
+    /// # Errors
+    /// [`Error::BadSession`]; [`Error::Inval`] for a way back of a session that has none.
+    pub fn bind_connection(
+        &self,
+        now: Duration,
+        session: &SessionId,
+        (connection, wanted): (ConnectionId, Direction),
+    ) -> Result<Direction> {
+        let session = self.session(session).ok_or(Error::BadSession)?;
+        let mut back = session.back_lock();
+        let direction = match (back.channel.is_some(), wanted) {
+            (true, _) => wanted,
+            (false, Direction::Back) => return Err(Error::Inval),
+            (false, _) => Direction::Fore,
+        };
+        back.connections.bind(connection, direction);
+        back.fault = false;
+        drop(back);
+        session.client().renew(now);
+        if direction.is_back() {
+            self.outbox.push(Effect::Probe { client: Arc::clone(session.client()) });
+        }
+        Ok(direction)
+    }
+
+    /// BACKCHANNEL_CTL: another program and other credentials for callbacks (RFC 8881, 18.33).
+    ///
+    /// # Errors
+    /// [`Error::Inval`]: the session has no back channel.
+    pub fn backchannel_ctl(
+        &self,
+        session: &Session,
+        program: u32,
+        security: Box<[CallbackSecurity]>,
+    ) -> Result<()> {
+        let mut back = session.back_lock();
+        let BackChannel { attrs, .. } = back.channel.take().ok_or(Error::Inval)?;
+        back.channel = Some(BackChannel { attrs, program, security });
+        drop(back);
+        self.outbox.push(Effect::Probe { client: Arc::clone(session.client()) });
+        Ok(())
+    }
+
+    /// A connection is gone: the sessions named lose it.
+    pub fn connection_lost(&self, session: &SessionId, connection: ConnectionId) {
+        if let Some(session) = self.session(session) {
+            session.back_lock().connections.forget(connection);
+        }
+    }
+
+    /// A client has answered at its callback channel.
+    pub fn callbacks_work(&self, client: &Arc<crate::Client>) {
+        client.set_callbacks(true);
+        for session in client.sessions().iter().filter_map(|id| self.session(id)) {
+            let mut back = session.back_lock();
+            (back.worked, back.fault) = (true, false);
+        }
+    }
+
+    /// A client does not answer at its callback channel: it is told, and gets no delegations until
+    /// it does.
+    pub fn callbacks_fail(&self, client: &Arc<crate::Client>) {
+        client.set_callbacks(false);
+        for session in client.sessions().iter().filter_map(|id| self.session(id)) {
+            let mut back = session.back_lock();
+            back.fault = back.channel.is_some() && back.worked;
+        }
+    }
+}

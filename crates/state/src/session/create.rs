@@ -1,0 +1,163 @@
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::connection::Connections;
+use super::slots::Slots;
+use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Session};
+use crate::client::ClientState;
+use crate::effect::Effect;
+use crate::{Client, ClientId, ConnectionId, Desk, Engine, Error, Principal, Result, SessionId};
+
+/// The arguments of CREATE_SESSION (RFC 8881, 18.36).
+#[derive(Debug, Clone)]
+pub struct CreateSession {
+    /// Whose it is to be.
+    pub clientid: ClientId,
+    /// The next sequence of the client's, as EXCHANGE_ID told it.
+    pub sequenceid: u32,
+    /// Who calls.
+    pub principal: Principal,
+    /// On which connection.
+    pub connection: ConnectionId,
+    /// Whether that shall carry callbacks too (`CREATE_SESSION4_FLAG_CONN_BACK_CHAN`).
+    pub back_wanted: bool,
+    /// What the client wishes for its requests ...
+    pub fore: ChannelAttrs,
+    /// ... and the server's.
+    pub back: ChannelAttrs,
+    /// The RPC program of its callbacks.
+    pub program: u32,
+    /// The credentials it takes there.
+    pub security: Box<[CallbackSecurity]>,
+}
+
+/// The results of CREATE_SESSION.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CreatedSession {
+    /// The new session.
+    pub session: SessionId,
+    /// The request's own sequence.
+    pub sequenceid: u32,
+    /// Whether the connection carries callbacks.
+    pub back: Option<ChannelAttrs>,
+    /// What was agreed on.
+    pub fore: ChannelAttrs,
+    /// What the client said about its way back, cut to what the server uses.
+    pub back_attrs: ChannelAttrs,
+}
+
+/// The slot of a client's CREATE_SESSIONs: the last of them and its answer.
+#[derive(Debug, Default)]
+pub(crate) struct Creation {
+    sequenceid: u32,
+    answer: Option<Result<CreatedSession>>,
+}
+
+impl Creation {
+    /// What the next must say.
+    pub(crate) const fn expected(&self) -> u32 {
+        self.sequenceid.wrapping_add(1)
+    }
+
+    /// The answer of the last one, if this is it again.
+    fn replay(&self, sequenceid: u32) -> Result<Option<Result<CreatedSession>>> {
+        match self.answer {
+            Some(answer) if sequenceid == self.sequenceid => Ok(Some(answer)),
+            _ if sequenceid == self.expected() => Ok(None),
+            _ => Err(Error::SeqMisordered),
+        }
+    }
+}
+
+impl Engine {
+    /// CREATE_SESSION. The first one confirms the client; what it had in an earlier life is gone
+    /// then.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`], [`Error::SeqMisordered`]; [`Error::ClidInuse`]: the client was
+    /// introduced by another principal; [`Error::Toosmall`]; [`Error::Nospc`]: too many sessions.
+    pub fn create_session(&self, now: Duration, args: &CreateSession) -> Result<CreatedSession> {
+        let mut names = self.clients.names();
+        let client = self.clients.get(args.clientid).ok_or(Error::StaleClientid)?;
+        if client.desk != Desk::ExchangeId {
+            return Err(Error::StaleClientid);
+        }
+        let mut state = client.live().map_err(|_| Error::StaleClientid)?;
+        if let Some(answer) = state.creation.replay(args.sequenceid)? {
+            return answer;
+        }
+        if state.standing == crate::client::Standing::Unconfirmed
+            && client.principal != args.principal
+        {
+            return Err(Error::ClidInuse);
+        }
+        let answer = self.build(&client, &mut state, args);
+        state.creation = Creation { sequenceid: args.sequenceid, answer: Some(answer) };
+        drop(state);
+        client.renew(now);
+        if answer.is_ok()
+            && let Some(old) = self.confirm(&mut names, &client)
+        {
+            self.discard(now, &mut names, &old);
+        }
+        answer
+    }
+
+    fn build(
+        &self,
+        client: &Arc<Client>,
+        state: &mut ClientState,
+        args: &CreateSession,
+    ) -> Result<CreatedSession> {
+        if state.sessions.len() >= self.settings.limits.sessions_per_client {
+            return Err(Error::Nospc);
+        }
+        let fore = args.fore.fore(self.settings.message_bytes_max)?;
+        let back_attrs = args.back.back()?;
+        let slots = Slots::new(&self.reply_cache, &fore, &self.settings.limits)?;
+        let fore = ChannelAttrs { requests_max: slots.len(), ..fore };
+        state.sessions_made += 1;
+        let id = SessionId::new(client.id, state.sessions_made);
+        let channel = args.back_wanted.then(|| BackChannel {
+            attrs: back_attrs,
+            program: args.program,
+            security: args.security.clone(),
+        });
+        let mut connections = Connections::default();
+        let direction = if args.back_wanted { Direction::Both } else { Direction::Fore };
+        connections.bind(args.connection, direction);
+        let back = Back { channel, connections, fault: false, worked: false };
+        let (slots, back) = (Mutex::new(slots), Mutex::new(back));
+        let session = Session { id, client: Arc::clone(client), fore, slots, back };
+        state.sessions.push(id);
+        self.sessions.insert(id, Arc::new(session));
+        if args.back_wanted {
+            self.outbox.push(Effect::Probe { client: Arc::clone(client) });
+        }
+        let back = args.back_wanted.then_some(back_attrs);
+        Ok(CreatedSession { session: id, sequenceid: args.sequenceid, back, fore, back_attrs })
+    }
+
+    /// A session by its id.
+    #[must_use]
+    pub fn session(&self, id: &SessionId) -> Option<Arc<Session>> {
+        self.sessions.get(id)
+    }
+
+    /// DESTROY_SESSION (RFC 8881, 18.37). The client keeps its state until its lease is over.
+    ///
+    /// # Errors
+    /// [`Error::BadSession`].
+    pub fn destroy_session(&self, id: &SessionId) -> Result<()> {
+        let session = self.session(id).ok_or(Error::BadSession)?;
+        session.client.state().sessions.retain(|other| other != id);
+        self.drop_session(id);
+        Ok(())
+    }
+
+    pub(crate) fn drop_session(&self, id: &SessionId) {
+        if let Some(session) = self.sessions.remove(id) {
+            session.slots().close(&self.reply_cache);
+        }
+    }
+}

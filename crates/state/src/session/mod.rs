@@ -1,0 +1,90 @@
+//! Sessions (RFC 8881, 2.10): requests done exactly once, and the way back to the client.
+
+mod channel;
+mod connection;
+mod create;
+mod sequence;
+mod slots;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+pub use channel::{BackChannel, CallbackSecurity, ChannelAttrs};
+use connection::Connections;
+pub use connection::Direction;
+pub(crate) use create::Creation;
+pub use create::{CreateSession, CreatedSession};
+pub use sequence::{Sequence, SequenceAnswer, Sequenced, StatusFlags, Ticket};
+pub(crate) use slots::ReplyCache;
+use slots::Slots;
+
+use crate::table::lock;
+use crate::{Client, ConnectionId, SessionId};
+
+/// A session. Its slots and its ways back are behind locks of their own, under which none other is
+/// taken.
+pub struct Session {
+    id: SessionId,
+    client: Arc<Client>,
+    fore: ChannelAttrs,
+    slots: Mutex<Slots>,
+    back: Mutex<Back>,
+}
+
+/// The way back.
+struct Back {
+    channel: Option<BackChannel>,
+    connections: Connections,
+    /// A fault the client must know of (`SEQ4_STATUS_BACKCHANNEL_FAULT`).
+    fault: bool,
+    /// Somebody has answered there.
+    worked: bool,
+}
+
+impl Session {
+    /// Its sessionid.
+    #[must_use]
+    pub const fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub const fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// What was agreed on about requests of the client.
+    #[must_use]
+    pub const fn fore(&self) -> &ChannelAttrs {
+        &self.fore
+    }
+
+    /// What was agreed on about requests of the server, if there may be any.
+    #[must_use]
+    pub fn back(&self) -> Option<BackChannel> {
+        lock(&self.back).channel.clone()
+    }
+
+    /// The connections on which the server may send its requests, the newest last.
+    #[must_use]
+    pub fn back_connections(&self) -> Vec<ConnectionId> {
+        lock(&self.back).connections.back().collect()
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        lock(&self.slots)
+    }
+
+    fn back_lock(&self) -> MutexGuard<'_, Back> {
+        lock(&self.back)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Session(")?;
+        self.id.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str(")")
+    }
+}

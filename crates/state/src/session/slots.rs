@@ -1,0 +1,191 @@
+//! The slots of a session: each remembers the last request it carried and what was answered
+//! (RFC 8881, 2.10.6.1).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::sequence::Sequence;
+use super::{ChannelAttrs, SequenceAnswer};
+use crate::limits::{Limits, SLOTS_MIN};
+use crate::{Error, Result};
+
+/// How much of the replies' memory has been given out.
+#[derive(Default)]
+pub(crate) struct ReplyCache {
+    reserved_bytes: AtomicUsize,
+    limit_bytes: usize,
+}
+
+impl ReplyCache {
+    pub(crate) const fn new(limit_bytes: usize) -> Self {
+        Self { reserved_bytes: AtomicUsize::new(0), limit_bytes }
+    }
+
+    fn reserve(&self, bytes: usize) -> bool {
+        let fits = |reserved: usize| {
+            Some(reserved.saturating_add(bytes)).filter(|sum| *sum <= self.limit_bytes)
+        };
+        self.reserved_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.reserved_bytes.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    /// Whether three quarters are given out: sessions shrink then.
+    fn is_short(&self) -> bool {
+        self.reserved_bytes.load(Ordering::Acquire) > self.limit_bytes / 4 * 3
+    }
+
+    /// Bytes that replies may take up by what has been agreed on.
+    pub(crate) fn reserved_bytes(&self) -> usize {
+        self.reserved_bytes.load(Ordering::Acquire)
+    }
+}
+
+/// One session's slots.
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    /// The highest slot the client should use.
+    target: u32,
+    slots_max: u32,
+    slot_bytes: usize,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    seqid: u32,
+    busy: bool,
+    digest: u64,
+    kept: Kept,
+    /// The last answer that was kept whole; its memory is used again for the next.
+    reply: Vec<u8>,
+}
+
+/// What a slot keeps of its last answer.
+#[derive(Debug, Default)]
+enum Kept {
+    /// There was none yet.
+    #[default]
+    Nothing,
+    /// All of it.
+    Whole,
+    /// What its SEQUENCE was answered.
+    Sequence(SequenceAnswer),
+}
+
+/// What a slot says to a request.
+pub(super) enum Found {
+    /// It is new, and the slot is its own.
+    New,
+    /// It was done, and this was the answer.
+    Again(Arc<[u8]>),
+    /// It was done, and only the answer to its SEQUENCE was kept.
+    Forgotten(SequenceAnswer),
+}
+
+impl Slots {
+    pub(super) fn new(cache: &ReplyCache, fore: &ChannelAttrs, limits: &Limits) -> Result<Self> {
+        let slot_bytes = fore.response_cached_bytes_max as usize + size_of::<Slot>();
+        let wished = if cache.is_short() { SLOTS_MIN } else { fore.requests_max };
+        let counts = [fore.requests_max.min(wished), fore.requests_max.min(SLOTS_MIN)];
+        let fits = |count: &u32| cache.reserve(slot_bytes * *count as usize);
+        let count = counts.into_iter().find(fits).ok_or(Error::Nospc)?;
+        let slots = (0..count).map(|_| Slot::default()).collect();
+        let slots_max = limits.slots_per_session.max(count);
+        Ok(Self { slots, target: count - 1, slots_max, slot_bytes, closed: false })
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    pub(super) const fn target(&self) -> u32 {
+        self.target
+    }
+
+    /// Gives the memory back.
+    pub(super) fn close(&mut self, cache: &ReplyCache) {
+        if !std::mem::replace(&mut self.closed, true) {
+            cache.give_back(self.slot_bytes * self.slots.len());
+            self.slots = Vec::new();
+        }
+    }
+
+    pub(super) fn begin(&mut self, args: &Sequence) -> Result<Found> {
+        if self.closed {
+            return Err(Error::BadSession);
+        }
+        let count = self.len();
+        let slot = self.slots.get_mut(args.slot as usize).ok_or(Error::BadSlot)?;
+        if args.highest_slot >= count {
+            return Err(Error::BadHighSlot);
+        }
+        if args.seqid == slot.seqid.wrapping_add(1) && !slot.busy {
+            (slot.seqid, slot.busy, slot.digest) = (args.seqid, true, args.digest);
+            slot.kept = Kept::Nothing;
+            return Ok(Found::New);
+        }
+        slot.retry(args)
+    }
+
+    /// The request of a slot has been answered.
+    pub(super) fn end(&mut self, slot: u32, kept: Option<&[u8]>, sequence: SequenceAnswer) {
+        if let Some(slot) = self.slots.get_mut(slot as usize) {
+            slot.busy = false;
+            slot.reply.clear();
+            slot.reply.extend_from_slice(kept.unwrap_or_default());
+            slot.kept = kept.map_or(Kept::Sequence(sequence), |_| Kept::Whole);
+        }
+    }
+
+    /// Lets the table grow where the client uses all of it, and shrink where memory is short and
+    /// the client has followed.
+    pub(super) fn adapt(&mut self, cache: &ReplyCache, args: &Sequence) {
+        let count = self.len();
+        if cache.is_short() {
+            self.target = (self.target / 2).max(self.target.min(SLOTS_MIN - 1));
+        } else if args.slot == self.target && self.target + 1 == count && count < self.slots_max {
+            let more = (count / 2).clamp(1, self.slots_max - count);
+            if cache.reserve(self.slot_bytes * more as usize) {
+                self.slots.extend((0..more).map(|_| Slot::default()));
+                self.target += more;
+            }
+        } else if self.target + 1 < count {
+            self.target = count - 1;
+        }
+        if args.highest_slot <= self.target && args.slot <= self.target && self.target + 1 < count {
+            self.cut(cache);
+        }
+    }
+
+    /// Drops slots above the target that carry nothing.
+    fn cut(&mut self, cache: &ReplyCache) {
+        let keep = self.target as usize + 1;
+        let before = self.slots.len();
+        while self.slots.len() > keep && self.slots.last().is_some_and(|slot| !slot.busy) {
+            self.slots.pop();
+        }
+        cache.give_back(self.slot_bytes * (before - self.slots.len()));
+    }
+}
+
+impl Slot {
+    fn retry(&self, args: &Sequence) -> Result<Found> {
+        if args.seqid != self.seqid {
+            return Err(Error::SeqMisordered);
+        }
+        if self.busy {
+            return Err(Error::Delay);
+        }
+        if args.digest != self.digest && !matches!(self.kept, Kept::Nothing) {
+            return Err(Error::SeqFalseRetry);
+        }
+        match &self.kept {
+            Kept::Nothing => Err(Error::SeqMisordered),
+            Kept::Whole => Ok(Found::Again(self.reply.as_slice().into())),
+            Kept::Sequence(answer) => Ok(Found::Forgotten(*answer)),
+        }
+    }
+}

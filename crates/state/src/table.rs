@@ -1,0 +1,85 @@
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::limits::SHARDS;
+
+/// Locks; a thread that died with the lock left data that is whole, for none of it is changed
+/// before everything that can fail has been done.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A map from keys to shared values in parts, each behind a lock of its own that is held for a
+/// moment only and under which no other is taken.
+pub(crate) struct Table<K, V> {
+    parts: Vec<RwLock<HashMap<K, Arc<V>>>>,
+    hasher: RandomState,
+}
+
+impl<K: Hash + Eq + Clone, V> Table<K, V> {
+    pub(crate) fn new() -> Self {
+        let parts = (0..SHARDS).map(|_| RwLock::default()).collect();
+        Self { parts, hasher: RandomState::new() }
+    }
+
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
+    where
+        K: Borrow<Q>,
+    {
+        let part = self.part(key)?.read().unwrap_or_else(PoisonError::into_inner);
+        part.get(key).map(Arc::clone)
+    }
+
+    pub(crate) fn get_or_insert(&self, key: &K, make: impl FnOnce() -> V) -> Option<Arc<V>> {
+        if let Some(found) = self.get(key) {
+            return Some(found);
+        }
+        let mut part = self.part(key)?.write().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::clone(part.entry(key.clone()).or_insert_with(|| Arc::new(make()))))
+    }
+
+    pub(crate) fn insert(&self, key: K, value: Arc<V>) {
+        if let Some(part) = self.part(&key) {
+            part.write().unwrap_or_else(PoisonError::into_inner).insert(key, value);
+        }
+    }
+
+    /// Takes a value out if nobody else holds it and it is `idle`.
+    pub(crate) fn remove_idle(&self, key: &K, idle: impl FnOnce(&V) -> bool) {
+        let Some(part) = self.part(key) else { return };
+        let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
+        // Two: this table, and the caller.
+        if part.get(key).is_some_and(|value| Arc::strong_count(value) <= 2 && idle(value)) {
+            part.remove(key);
+        }
+    }
+
+    pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
+    where
+        K: Borrow<Q>,
+    {
+        self.part(key)?.write().unwrap_or_else(PoisonError::into_inner).remove(key)
+    }
+
+    /// All that are there at some moment of the call.
+    pub(crate) fn all(&self) -> Vec<Arc<V>> {
+        let values = |part: &RwLock<HashMap<K, Arc<V>>>| {
+            let part = part.read().unwrap_or_else(PoisonError::into_inner);
+            part.values().map(Arc::clone).collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(values).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        let len = |part: &RwLock<HashMap<K, Arc<V>>>| {
+            part.read().unwrap_or_else(PoisonError::into_inner).len()
+        };
+        self.parts.iter().map(len).sum()
+    }
+
+    fn part<Q: Hash + ?Sized>(&self, key: &Q) -> Option<&RwLock<HashMap<K, Arc<V>>>> {
+        self.parts.get(self.hasher.hash_one(key) as usize % SHARDS)
+    }
+}

@@ -163,6 +163,11 @@ impl<'a> Context<'a> {
         self.gathered.samples.push(Sample { metric: metric.to_owned(), at, value, unit });
     }
 
+    /// Keeps a sample that was made elsewhere.
+    pub fn keep(&mut self, sample: Sample) {
+        self.gathered.samples.push(sample);
+    }
+
     /// Keeps latencies.
     pub fn latency(&mut self, latency: Latency) {
         self.gathered.latencies.push(latency);

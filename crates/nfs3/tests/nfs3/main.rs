@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
 mod barriers;
+mod border;
 mod golden;
 mod hostile;
 mod hunt;

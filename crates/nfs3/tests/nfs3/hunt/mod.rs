@@ -2,11 +2,11 @@
 //! that of a server where these objects do not exist. What docs/semantics.md says cannot be hidden
 //! is left out of the comparison, and nothing else.
 
-mod dice;
-mod level;
+pub(crate) mod dice;
+pub(crate) mod level;
 mod rule;
-mod shot;
-mod twins;
+pub(crate) mod shot;
+pub(crate) mod twins;
 
 use comity_proto::nfs3::{self, Nfsstat3, procedure};
 use comity_vfs::{Access, FileType, Fs, Name};
@@ -19,6 +19,8 @@ use crate::world::set_clock;
 
 const SEEDS: u64 = 200;
 const CHANGES: usize = 150;
+/// What clients try to make owners and groups: some of them mapped, some not, and nobody.
+const OWNERS: [u32; 7] = [100, 101, 104, 200, 204, 7, u32::MAX];
 
 #[test]
 fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
@@ -64,7 +66,7 @@ impl Hunt {
     /// was so.
     fn change(&mut self) -> bool {
         for _ in 0..CHANGES {
-            let shot = change(&mut self.dice, &self.twins.targets);
+            let shot = change(&mut self.dice, &self.twins.targets, &OWNERS);
             let cannot_be_hidden = self.exception(&shot);
             let outcome = self.shoot(&shot);
             if outcome.is_same() {

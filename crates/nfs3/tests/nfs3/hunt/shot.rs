@@ -11,7 +11,7 @@ use comity_vfs::Handle;
 use comity_xdr::Opaque;
 
 use super::dice::Dice;
-use super::twins::{GIDS, Target, UIDS, sealed};
+use super::twins::{Target, sealed};
 use crate::world::encoded;
 
 /// A name in a directory, made or put there by a call.
@@ -135,7 +135,7 @@ pub(crate) fn listings(dice: &mut Dice, dir: &Target) -> Vec<Shot> {
 }
 
 /// Any call that changes something, or would.
-pub(crate) fn change(dice: &mut Dice, targets: &[Target]) -> Shot {
+pub(crate) fn change(dice: &mut Dice, targets: &[Target], owners: &[u32]) -> Shot {
     let (one, other) = (dice.pick(targets), dice.pick(targets));
     let (name, new) = (name_in(dice, one), name_in(dice, other));
     match dice.below(12) {
@@ -149,13 +149,13 @@ pub(crate) fn change(dice: &mut Dice, targets: &[Target]) -> Shot {
         })
         .named(&new)
         .onto(other, &new),
-        5 => setattr(dice, one),
+        5 => setattr(dice, one, owners),
         6 => Shot::on(procedure::WRITE, one, |handle| {
             let (file, data) = (Opaque(handle), Opaque(&b"other"[..]));
             let stable = StableHow::Unstable;
             encoded(&Write3args { file, offset: 3, count: 5, stable, data })
         }),
-        _ => make(dice, other, &new).named(&new).onto(other, &new),
+        _ => make(dice, (other, &new), owners).named(&new).onto(other, &new),
     }
 }
 
@@ -182,8 +182,8 @@ fn renamed((source, old): (&Target, &[u8]), (target, new): (&Target, &[u8])) -> 
     .emptying(target, new)
 }
 
-fn make(dice: &mut Dice, dir: &Target, name: &[u8]) -> Shot {
-    let attributes = attributes(dice);
+fn make(dice: &mut Dice, (dir, name): (&Target, &[u8]), owners: &[u32]) -> Shot {
+    let attributes = attributes(dice, owners);
     let create = |how: Createhow3| {
         Shot::on(procedure::CREATE, dir, |dir| {
             encoded(&Create3args { place: place(dir, name), how })
@@ -211,8 +211,8 @@ fn make(dice: &mut Dice, dir: &Target, name: &[u8]) -> Shot {
     }
 }
 
-fn setattr(dice: &mut Dice, target: &Target) -> Shot {
-    let new_attributes = attributes(dice);
+fn setattr(dice: &mut Dice, target: &Target, owners: &[u32]) -> Shot {
+    let new_attributes = attributes(dice, owners);
     let guard = dice.one_in(4).then_some(Nfstime3 { seconds: 7, nseconds: 5 });
     Shot::on(procedure::SETATTR, target, |handle| {
         encoded(&Setattr3args { object: Opaque(handle), new_attributes, guard })
@@ -220,16 +220,14 @@ fn setattr(dice: &mut Dice, target: &Target) -> Shot {
 }
 
 /// Sometimes an owner that the caller may not set, or that nobody can be.
-fn attributes(dice: &mut Dice) -> Sattr3 {
-    let id = |dice: &mut Dice, base: u32| {
-        dice.one_in(6).then(|| *dice.pick(&[base, base + 1, base + 4, 7, u32::MAX]))
-    };
+fn attributes(dice: &mut Dice, owners: &[u32]) -> Sattr3 {
+    let id = |dice: &mut Dice| dice.one_in(6).then(|| *dice.pick(owners));
     let time =
         Nfstime3 { seconds: 9, nseconds: *[1, 1_000_000_000].get(dice.below(9)).unwrap_or(&1) };
     Sattr3 {
         mode: dice.one_in(2).then(|| *dice.pick(&[0o600, 0o755, 0o070, 0o2770])),
-        uid: id(dice, UIDS - 400),
-        gid: id(dice, GIDS - 400),
+        uid: id(dice),
+        gid: id(dice),
         size: dice.one_in(4).then_some(3),
         mtime: if dice.one_in(4) { SetTime3::SetToClientTime(time) } else { SetTime3::DontChange },
         ..Sattr3::default()

@@ -68,7 +68,7 @@ pub(crate) fn sealed(handle: &Handle) -> Vec<u8> {
     key().seal(ExportId(EXPORT), handle).bytes().to_vec()
 }
 
-fn key() -> HandleKey {
+pub(crate) fn key() -> HandleKey {
     HandleKey::new([7; 16])
 }
 
@@ -269,7 +269,14 @@ fn grown(dice: &mut Dice) -> [Arc<Memory>; 2] {
     filesystems
 }
 
-fn planted(fs: &Memory, dir: &Handle, name: &str, kind: usize, set: &SetAttr<Disk>) -> Handle {
+/// Makes an object of the kind with this number.
+pub(crate) fn planted(
+    fs: &Memory,
+    dir: &Handle,
+    name: &str,
+    kind: usize,
+    set: &SetAttr<Disk>,
+) -> Handle {
     let (name, plain) = (Name::new(name.as_bytes()).unwrap(), SetAttr::default());
     let made = match kind {
         0..3 => fs.mkdir(&root(), dir, name, &plain),

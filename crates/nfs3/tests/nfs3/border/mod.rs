@@ -1,0 +1,153 @@
+//! No id crosses the border but by a map: between the view and the file system stands one who looks
+//! at every id that comes in, and every reply is searched for ids of the server.
+
+mod maps;
+mod watch;
+
+use std::sync::Arc;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::{ExportRequest, Source, Sources, load};
+use comity_vfs::{Fs, Gid, Handle, Mode, SetAttr, Uid};
+
+use self::maps::{CLIENT, IDS, Map, Maps, SERVER};
+use self::watch::Watched;
+use crate::hunt::dice::Dice;
+use crate::hunt::level::level;
+use crate::hunt::shot::{Shot, change, listings, questions};
+use crate::hunt::twins::{EXPORT, Target, key, planted};
+use crate::world::{World, set_clock, still_clock};
+
+const SEEDS: u64 = 80;
+const CALLERS: usize = 4;
+const CHANGES: usize = 60;
+const OBJECTS: usize = 12;
+
+#[test]
+fn no_id_of_the_server_is_told_and_none_from_outside_the_maps_comes_in() {
+    let (mut plans, mut told) = (0, 0);
+    for seed in 0..SEEDS {
+        let mut dice = Dice::new(seed);
+        // Ambiguous maps are refused: there is nothing to try then.
+        let Some(site) = Site::new(&mut dice) else { continue };
+        plans += 1;
+        for _ in 0..CALLERS {
+            told += site.visit(&mut dice);
+        }
+    }
+    assert!(plans > SEEDS / 4, "{plans} plans");
+    assert!(told > 100 * plans, "{told} ids were shown: the search is for nothing");
+}
+
+struct Site {
+    world: World,
+    maps: Maps,
+    targets: Vec<Target>,
+}
+
+impl Site {
+    fn new(dice: &mut Dice) -> Option<Self> {
+        set_clock(1);
+        let maps = Maps::random(dice);
+        let options = MemoryOptions {
+            root_mode: Mode::new(0o777),
+            root_uid: Uid::new(SERVER),
+            root_gid: Gid::new(SERVER + 1),
+            clock: still_clock,
+            bytes_max: 1 << 26,
+            ..MemoryOptions::default()
+        };
+        let fs = Arc::new(Memory::new(options).unwrap());
+        let targets = grown(&fs, dice);
+        let text = format!("/srv *(rw,insecure,fsid={EXPORT},{maps})\n").into();
+        let source = Source::Text { name: "e".into(), text };
+        let netgroups = "/nonexistent".into();
+        let sources = Sources { netgroups, ..Sources::new(vec![source]) };
+        let watched: Arc<dyn Fs> = Arc::new(Watched { fs, maps: maps.clone() });
+        let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&watched));
+        let (plan, _) = load(&sources, &open, key(), None).ok()?;
+        Some(Self { world: World::of(plan), maps, targets })
+    }
+
+    /// Somebody comes and tries everything; tells how many ids it was shown.
+    fn visit(&self, dice: &mut Dice) -> u64 {
+        let (uid, gid) = (number(dice), number(dice));
+        let gids: Vec<u32> = (0..dice.below(3)).map(|_| number(dice)).collect();
+        self.world.act_as(uid, gid, &gids);
+        let owners: Vec<u32> = (0..6).map(|_| number(dice)).chain([u32::MAX]).collect();
+        let mut told = 0;
+        for target in &self.targets {
+            for shot in questions(dice, target).into_iter().chain(listings(dice, target)) {
+                told += self.call(&shot, (uid, gid));
+            }
+        }
+        for _ in 0..CHANGES {
+            told += self.call(&change(dice, &self.targets, &owners), (uid, gid));
+        }
+        told
+    }
+
+    /// Makes a call and searches the reply; tells how many ids of the client are in it.
+    fn call(&self, shot: &Shot, (uid, gid): (u32, u32)) -> u64 {
+        let record = self.world.record(shot.program, shot.procedure, &shot.arguments[0]);
+        let body = level(shot.procedure, &self.world.send(&record).body, false);
+        let word = |word: &[u8]| u32::from_be_bytes(word.try_into().unwrap());
+        let words: Vec<u32> = body.chunks_exact(4).map(word).collect();
+        let mut told = 0;
+        for (at, &word) in words.iter().enumerate() {
+            // Its own number is nothing new to a caller.
+            if is_server_id(word) && word != uid && word != gid {
+                let may = self.map_at(&words, at).is_some_and(|map| map.may_show(word));
+                assert!(may, "{} holds {word} at {at} under {}", shot.told, self.maps);
+            }
+            told += u64::from((CLIENT..CLIENT + 2 * IDS).contains(&word));
+        }
+        told
+    }
+
+    /// By which map a word was made, if it is the owner or group of a fattr3: those stand before the
+    /// fsid.
+    fn map_at(&self, words: &[u32], at: usize) -> Option<&Map> {
+        let is_fsid = |ahead: usize| words.get(at + ahead..at + ahead + 2) == Some(&[EXPORT; 2]);
+        let group = || is_fsid(7).then_some(&self.maps.groups);
+        is_fsid(8).then_some(&self.maps.users).or_else(group)
+    }
+}
+
+fn is_server_id(number: u32) -> bool {
+    (SERVER..SERVER + 2 * IDS).contains(&number)
+}
+
+/// Mostly a number of a client, sometimes one that is somebody's on the server.
+fn number(dice: &mut Dice) -> u32 {
+    let base = if dice.one_in(4) { SERVER } else { CLIENT };
+    base + dice.below(IDS as usize) as u32
+}
+
+fn grown(fs: &Memory, dice: &mut Dice) -> Vec<Target> {
+    let root = fs.root();
+    let (mut dirs, mut targets) = (vec![(root, String::new())], Vec::new());
+    let target = |handle: Handle, path: &str, is_directory: bool| Target {
+        handles: [handle; 2],
+        path: path.to_owned(),
+        names: is_directory.then(|| (0..OBJECTS).map(|n| format!("n{n:02}").into()).collect()),
+    };
+    targets.push(target(root, "", true));
+    for number in 0..OBJECTS {
+        let (name, kind) = (format!("n{number:02}"), dice.below(8));
+        let (dir, path) = dice.pick(&dirs).clone();
+        let path = format!("{path}/{name}");
+        let set = SetAttr {
+            uid: Some(Uid::new(SERVER + dice.below(IDS as usize) as u32)),
+            gid: Some(Gid::new(SERVER + dice.below(IDS as usize) as u32)),
+            mode: Some(Mode::new(*dice.pick(&[0o777, 0o2777, 0o755, 0o770]))),
+            ..SetAttr::default()
+        };
+        let made = planted(fs, &dir, &name, kind, &set);
+        targets.push(target(made, &path, kind < 3));
+        if kind < 3 {
+            dirs.push((made, path));
+        }
+    }
+    targets
+}

@@ -1,0 +1,3 @@
+//! What a result looks like to people.
+
+pub mod number;

@@ -1,0 +1,157 @@
+//! Whether the model holds: workloads that are predicted and measured too.
+
+use super::{Axis, Measured, Model, Point, Prediction};
+use crate::statistics::{mean, quantile};
+
+/// A prediction is off if it misses by more than this part, and by more than the measurement's own
+/// interval explains.
+const OFF_ABOVE: f64 = 0.15;
+
+/// With more than this part of the predictions off, the shapes are not independent.
+const OFF_PART_MAX: f64 = 0.25;
+
+/// Fewest checks from which anything can be concluded.
+const CHECKS_MIN: usize = 4;
+
+/// Fewest checks from which a pair of parameters can be named, and how clearly it must stand out.
+const NAMED_FROM: (usize, f64) = (8, 0.6);
+
+/// A workload that was predicted and measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// The workload.
+    pub at: Point,
+    /// What it did.
+    pub measured: Measured,
+    /// What it was predicted to do.
+    pub prediction: Prediction,
+}
+
+/// What the checks say of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelfCheck {
+    /// All of them.
+    pub checks: Vec<Check>,
+    /// The median of the errors, as a part.
+    pub error_median: f64,
+    /// The error that nine in ten do not pass.
+    pub error_p90: f64,
+    /// The median without workloads between plateaus, where predictions are known to be bad.
+    pub error_median_on_plateaus: Option<f64>,
+    /// What to know before a prediction is believed.
+    pub warnings: Vec<String>,
+}
+
+impl Check {
+    /// How far the prediction is from what was measured, as a part of that.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        (self.prediction.throughput / self.measured.throughput() - 1.0).abs()
+    }
+
+    fn is_off(&self) -> bool {
+        let batches = &self.measured.batches;
+        let interval = crate::statistics::mean_interval(batches, crate::statistics::CONFIDENCE);
+        self.error() > OFF_ABOVE + interval.map_or(0.0, |interval| interval.spread())
+    }
+
+    /// The logarithm of what the product of the shapes leaves unexplained.
+    fn rest(&self) -> f64 {
+        (self.measured.throughput() / self.prediction.throughput).ln()
+    }
+}
+
+impl SelfCheck {
+    /// Holds a model against measured workloads; nothing if there are none.
+    #[must_use]
+    pub fn of(model: &Model, measured: &[(Point, Measured)]) -> Option<Self> {
+        let usable = measured.iter().filter(|(_, measured)| measured.throughput() > 0.0);
+        let checks: Vec<Check> = usable
+            .map(|(at, found)| Check {
+                at: *at,
+                measured: found.clone(),
+                prediction: model.predict(at),
+            })
+            .collect();
+        let errors: Vec<f64> = checks.iter().map(Check::error).collect();
+        let on_plateaus = checks.iter().filter(|check| !check.prediction.is_between);
+        let errors_on: Vec<f64> = on_plateaus.map(Check::error).collect();
+        Some(Self {
+            error_median: quantile(&errors, 0.5)?,
+            error_p90: quantile(&errors, 0.9)?,
+            error_median_on_plateaus: quantile(&errors_on, 0.5),
+            warnings: warnings(model, &checks),
+            checks,
+        })
+    }
+
+    /// Whether predictions may be believed within the errors given.
+    #[must_use]
+    pub fn is_trusted(&self) -> bool {
+        self.warnings.is_empty()
+    }
+}
+
+fn warnings(model: &Model, checks: &[Check]) -> Vec<String> {
+    let (between, on): (Vec<&Check>, Vec<&Check>) =
+        checks.iter().partition(|check| check.prediction.is_between);
+    if on.len() < CHECKS_MIN {
+        let few = format!(
+            "only {} workloads were checked on plateaus ({} between them): the error is a guess",
+            on.len(),
+            between.len()
+        );
+        return vec![few];
+    }
+    let off = on.iter().filter(|check| check.is_off()).count();
+    if off as f64 <= OFF_PART_MAX * on.len() as f64 {
+        return Vec::new();
+    }
+    let pair = culprits(model, &on).map_or(String::new(), |(a, b)| {
+        format!(" Most of it goes with {} and {} together.", a.title(), b.title())
+    });
+    vec![format!(
+        "the shapes are not independent: {off} of {} predictions on plateaus miss by more than \
+         {:.0} %. The effect of one parameter depends on another here, so a product of graphs does \
+         not hold; do not trust predictions far from a focal point.{pair}",
+        on.len(),
+        OFF_ABOVE * 100.0
+    )]
+}
+
+/// The pair of parameters whose joint distance from the focal point goes best with what the model
+/// leaves unexplained.
+fn culprits(model: &Model, checks: &[&Check]) -> Option<(Axis, Axis)> {
+    let (count_min, clear) = NAMED_FROM;
+    if checks.len() < count_min {
+        return None;
+    }
+    let rests: Vec<f64> = checks.iter().map(|check| check.rest()).collect();
+    let strength = |a: Axis, b: Axis| {
+        let joint: Vec<f64> = checks.iter().map(|check| joint(model, check, (a, b))).collect();
+        correlation(&rests, &joint).map_or(0.0, f64::abs)
+    };
+    let places = 0..Axis::COUNT;
+    let pairs =
+        places.flat_map(|a| (a + 1..Axis::COUNT).map(move |b| (Axis::ALL[a], Axis::ALL[b])));
+    let best = pairs.max_by(|x, y| strength(x.0, x.1).total_cmp(&strength(y.0, y.1)))?;
+    (strength(best.0, best.1) >= clear).then_some(best)
+}
+
+fn joint(model: &Model, check: &Check, (a, b): (Axis, Axis)) -> f64 {
+    let focal = &model.families()[check.prediction.family].focal;
+    let away = |axis: Axis| {
+        let (here, there) = (check.at.get(axis), focal.get(axis));
+        if axis.is_fraction() { here - there } else { (here / there).ln() }
+    };
+    away(a) * away(b)
+}
+
+fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (mean_a, mean_b) = (mean(a)?, mean(b)?);
+    let products = |x: &[f64], mean_x: f64, y: &[f64], mean_y: f64| -> f64 {
+        x.iter().zip(y).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum()
+    };
+    let own = products(a, mean_a, a, mean_a) * products(b, mean_b, b, mean_b);
+    (own > 0.0).then(|| products(a, mean_a, b, mean_b) / own.sqrt())
+}

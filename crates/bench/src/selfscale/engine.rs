@@ -1,0 +1,124 @@
+//! The self-scaling benchmark on files: each process with its own.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::lane::{Lane, Shape};
+use super::{Axis, Measured, Point, Recorded, Stage, Subject};
+use crate::suite::{Context, Driver};
+
+/// How long things take at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// Time in operations after which a process ends its part of a batch.
+    pub(super) batch: Duration,
+    /// Longest warm-up.
+    pub(super) warm_up: Duration,
+}
+
+/// The files of a target as what is measured. Processes are threads with open files (connections,
+/// where the target is reached by protocol) of their own.
+pub(super) struct Engine<'a, 'b> {
+    context: &'a mut Context<'b>,
+    times: Times,
+    /// About how many workloads there will be, for the progress.
+    expected: usize,
+    done: usize,
+    lanes: Vec<Lane>,
+    drivers: Vec<Driver>,
+    shape: Option<Shape>,
+}
+
+impl<'a, 'b> Engine<'a, 'b> {
+    pub(super) fn new(context: &'a mut Context<'b>, times: Times, expected: usize) -> Self {
+        let (lanes, drivers) = (Vec::new(), Vec::new());
+        Self { context, times, expected, done: 0, lanes, drivers, shape: None }
+    }
+
+    /// Closes what is open.
+    pub(super) fn rest(&mut self) -> Result<()> {
+        self.shape = None;
+        for (lane, mut driver) in self.lanes.iter_mut().zip(self.drivers.drain(..)) {
+            lane.close(&mut driver)?;
+        }
+        Ok(())
+    }
+
+    /// Lets all processes of the workload work at the same time; gives bytes and the longest time.
+    fn together(
+        &mut self,
+        work: impl Fn(&mut Lane, &mut Driver) -> Result<()> + Sync,
+    ) -> Result<(u64, Duration)> {
+        let lanes: Vec<_> = self.lanes.iter_mut().map(std::sync::Mutex::new).collect();
+        let tally = self.context.parallel(&mut self.drivers, |number, driver| {
+            let mut lane = lanes[number].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            work(&mut lane, driver)
+        })?;
+        Ok((tally.bytes_read + tally.bytes_written, tally.spent))
+    }
+
+    /// Processes with drivers, as many as a workload has.
+    fn assemble(&mut self, processes: usize) -> Result<()> {
+        while self.lanes.len() < processes {
+            let number = self.lanes.len();
+            let stem = self.context.path(&format!("process-{number}"));
+            self.lanes.push(Lane::new(stem, self.context.dice(number as u64)));
+        }
+        while self.drivers.len() < processes {
+            self.drivers.push(self.context.driver()?);
+        }
+        Ok(())
+    }
+
+    /// A warm-up: as many bytes as the working set has, or as many as there is time for.
+    fn warm_up(&mut self, shape: Shape) -> Result<()> {
+        let most = self.times.warm_up;
+        self.together(|lane, driver| {
+            let moved = |driver: &Driver| driver.tally().bytes_read + driver.tally().bytes_written;
+            while moved(driver) < shape.share && driver.tally().spent < most {
+                lane.request(driver, &shape)?;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+impl Subject for Engine<'_, '_> {
+    fn prepare(&mut self, at: &Point) -> Result<()> {
+        // Nothing may be open while caches are reset: a client's mount would be busy.
+        self.rest()?;
+        let (processes, shape) = (at.get(Axis::ProcessNum) as usize, Shape::of(at));
+        self.assemble(processes)?;
+        self.together(|lane, driver| lane.grow(driver, shape.share))?;
+        self.drivers.clear();
+        if !self.context.reset_caches()? {
+            self.context.note("caches were not reset between workloads: give --before-run");
+        }
+        self.assemble(processes)?;
+        self.together(|lane, driver| lane.open(driver, shape.share))?;
+        self.shape = Some(shape);
+        self.warm_up(shape)
+    }
+
+    fn batch(&mut self) -> Result<f64> {
+        let Some(shape) = self.shape else { return Ok(0.0) };
+        let enough = self.times.batch;
+        let (bytes, spent) = self.together(|lane, driver| {
+            while driver.tally().spent < enough {
+                lane.request(driver, &shape)?;
+            }
+            Ok(())
+        })?;
+        Ok(bytes as f64 / spent.as_secs_f64())
+    }
+
+    fn keep(&mut self, stage: Stage, at: &Point, measured: &Measured) {
+        for sample in Recorded::samples(stage, at, measured) {
+            self.context.keep(sample);
+        }
+        self.done += 1;
+        self.context.advance((self.done as f64 / self.expected as f64).min(0.99));
+    }
+}

@@ -1,0 +1,52 @@
+//! The focal vector: for each parameter the value at 75 % of its best, around those of the others.
+
+use anyhow::Result;
+
+use super::{Axis, Bench, Point, Space};
+
+/// Most times all parameters are looked at in turn; two or three are usual.
+const TURNS_MAX: usize = 6;
+
+/// Where exploring has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exploration {
+    /// The focal vector.
+    pub focal: Point,
+    /// How many times all parameters were looked at.
+    pub turns: usize,
+    /// Whether no value moved in the last turn.
+    pub is_settled: bool,
+}
+
+/// Looks at each parameter around the focal values of the others until none moves.
+///
+/// Values are those of the grid, so it ends: where it has come back to a vector it has been at before,
+/// or after a few turns, it stops and says that nothing is settled.
+///
+/// # Errors
+/// The subject's.
+pub fn explore(bench: &mut Bench<'_>, space: &Space) -> Result<Exploration> {
+    let mut seen = vec![space.start()];
+    for turns in 1..=TURNS_MAX {
+        let before = seen[seen.len() - 1];
+        let focal = turn(bench, space, before)?;
+        if focal == before {
+            return Ok(Exploration { focal, turns, is_settled: true });
+        }
+        if seen.contains(&focal) {
+            return Ok(Exploration { focal, turns, is_settled: false });
+        }
+        seen.push(focal);
+    }
+    Ok(Exploration { focal: seen[seen.len() - 1], turns: TURNS_MAX, is_settled: false })
+}
+
+fn turn(bench: &mut Bench<'_>, space: &Space, mut focal: Point) -> Result<Point> {
+    for axis in Axis::ALL {
+        let curve = bench.curve(&focal, axis, space.grid(axis))?;
+        if let Some(value) = curve.focal() {
+            focal = focal.with(axis, value);
+        }
+    }
+    Ok(focal)
+}

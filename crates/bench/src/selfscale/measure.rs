@@ -1,0 +1,201 @@
+//! Measuring one workload: batches, until their mean is known well enough.
+
+use anyhow::Result;
+
+use super::{Axis, Curve, Point};
+use crate::statistics::{CONFIDENCE, Verdict, mean, mean_interval};
+
+/// What is measured.
+pub trait Subject {
+    /// Makes ready for batches of a workload: files as large as needed, cold caches, a warm-up.
+    ///
+    /// # Errors
+    /// It cannot; so for the others.
+    fn prepare(&mut self, at: &Point) -> Result<()>;
+
+    /// Does a batch of that workload; gives its throughput in bytes a second.
+    ///
+    /// # Errors
+    /// As above, wrong data among it.
+    fn batch(&mut self) -> Result<f64>;
+
+    /// Keeps what was measured, as soon as it is.
+    fn keep(&mut self, stage: Stage, at: &Point, measured: &Measured) {
+        let _ = (stage, at, measured);
+    }
+}
+
+/// What a workload is measured for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// To be a point of graphs.
+    Graph,
+    /// To be compared with its prediction.
+    Check,
+}
+
+/// When batches end: as soon as the 95 % interval of their mean lies within `spread` of it, but not
+/// before `batches_min`, and at the latest after `batches_max`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Patience {
+    /// Fewest batches.
+    pub batches_min: usize,
+    /// Most batches: the cap.
+    pub batches_max: usize,
+    /// Half the interval at which they may end, as a part of the mean.
+    pub spread: f64,
+}
+
+/// Throughput of the batches of one workload, in bytes a second.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Measured {
+    /// Every batch.
+    pub batches: Vec<f64>,
+}
+
+impl Patience {
+    /// Whether batches may end.
+    #[must_use]
+    pub fn is_over(&self, batches: &[f64]) -> bool {
+        let spread = || mean_interval(batches, CONFIDENCE).map_or(f64::INFINITY, |i| i.spread());
+        batches.len() >= self.batches_max
+            || batches.len() >= self.batches_min && spread() <= self.spread
+    }
+}
+
+impl Measured {
+    /// Their mean; 0 of none.
+    #[must_use]
+    pub fn throughput(&self) -> f64 {
+        mean(&self.batches).unwrap_or(0.0)
+    }
+
+    /// How well it is known: steady within 5 %, or the cap was reached first.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(&self.batches)
+    }
+}
+
+/// A subject and all that was measured on it: no point is measured twice.
+pub struct Bench<'a> {
+    subject: &'a mut dyn Subject,
+    patience: Patience,
+    measured: Vec<(Point, Measured)>,
+}
+
+impl<'a> Bench<'a> {
+    /// Measures a subject.
+    pub fn new(subject: &'a mut dyn Subject, patience: Patience) -> Self {
+        Self { subject, patience, measured: Vec::new() }
+    }
+
+    /// How many workloads were measured so far.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.measured.len()
+    }
+
+    /// The throughput of a workload, for graphs.
+    ///
+    /// # Errors
+    /// The subject's.
+    pub fn throughput(&mut self, at: &Point) -> Result<f64> {
+        if let Some((_, known)) = self.measured.iter().find(|(point, _)| point == at) {
+            return Ok(known.throughput());
+        }
+        let measured = self.measure(Stage::Graph, at)?;
+        let throughput = measured.throughput();
+        self.measured.push((*at, measured));
+        Ok(throughput)
+    }
+
+    /// Measures a workload, whether it was measured before or not.
+    ///
+    /// # Errors
+    /// The subject's.
+    pub fn measure(&mut self, stage: Stage, at: &Point) -> Result<Measured> {
+        self.subject.prepare(at)?;
+        let mut measured = Measured::default();
+        while !self.patience.is_over(&measured.batches) {
+            measured.batches.push(self.subject.batch()?);
+        }
+        self.subject.keep(stage, at, &measured);
+        Ok(measured)
+    }
+
+    /// The graph through `around` over an axis, at some values.
+    ///
+    /// # Errors
+    /// The subject's.
+    pub fn curve(&mut self, around: &Point, axis: Axis, values: &[f64]) -> Result<Curve> {
+        let mut measure = |value: &f64| Ok((*value, self.throughput(&around.with(axis, *value))?));
+        let points = values.iter().map(&mut measure).collect::<Result<_>>()?;
+        Ok(Curve::new(axis, points))
+    }
+
+    /// All that was measured for graphs.
+    #[must_use]
+    pub fn measured(&self) -> &[(Point, Measured)] {
+        &self.measured
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience { batches_min: 5, batches_max: 30, spread: 0.05 };
+
+    /// Its batches swing around 100 by a part.
+    struct Swinging {
+        part: f64,
+        batches: usize,
+        prepared: usize,
+    }
+
+    impl Subject for Swinging {
+        fn prepare(&mut self, _: &Point) -> Result<()> {
+            self.prepared += 1;
+            Ok(())
+        }
+
+        fn batch(&mut self) -> Result<f64> {
+            self.batches += 1;
+            let sign = if self.batches.is_multiple_of(2) { 1.0 } else { -1.0 };
+            Ok(100.0 * (1.0 + sign * self.part))
+        }
+    }
+
+    fn measured(part: f64) -> Measured {
+        let mut subject = Swinging { part, batches: 0, prepared: 0 };
+        let at = Point::new([1e6, 4096.0, 0.5, 0.5, 1.0]);
+        Bench::new(&mut subject, PATIENCE).measure(Stage::Graph, &at).unwrap()
+    }
+
+    #[test]
+    fn a_steady_workload_takes_the_fewest_batches_and_an_unsteady_one_more() {
+        assert_eq!(measured(0.001).batches.len(), 5);
+        let more = measured(0.08);
+        assert!((6..30).contains(&more.batches.len()), "{}", more.batches.len());
+        assert!(more.verdict().is_steady());
+    }
+
+    #[test]
+    fn the_cap_ends_what_never_settles_and_the_verdict_says_so() {
+        let never = measured(0.5);
+        assert_eq!(never.batches.len(), 30);
+        assert!(!never.verdict().is_steady());
+    }
+
+    #[test]
+    fn no_point_of_a_graph_is_measured_twice() {
+        let mut subject = Swinging { part: 0.0, batches: 0, prepared: 0 };
+        let at = Point::new([1e6, 4096.0, 0.5, 0.5, 1.0]);
+        let mut bench = Bench::new(&mut subject, PATIENCE);
+        let curve = bench.curve(&at, Axis::ReadFrac, &[0.0, 0.5, 1.0]).unwrap();
+        bench.curve(&at, Axis::SeqFrac, &[0.0, 0.5, 1.0]).unwrap();
+        assert_eq!((curve.points().len(), bench.count()), (3, 5));
+        assert_eq!(subject.prepared, 5);
+    }
+}

@@ -1,0 +1,63 @@
+//! The whole benchmark on one subject.
+
+use anyhow::{Context, Result};
+
+use super::{
+    Axis, Bench, Exploration, Family, Measured, Model, Patience, Point, SelfCheck, Space, Stage,
+    Subject, explore, scale,
+};
+use crate::dice::Dice;
+
+/// What the benchmark found out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The focal vector, and how it was reached.
+    pub exploration: Exploration,
+    /// Plateaus with their graphs.
+    pub model: Model,
+    /// What predictions are worth; nothing if no check was asked for.
+    pub check: Option<SelfCheck>,
+}
+
+/// Explores, draws the graphs, and checks the predictions on `checks` workloads chosen by `seed`.
+///
+/// # Errors
+/// The subject's; or no workload gave any throughput.
+pub fn run(
+    subject: &mut dyn Subject,
+    space: &Space,
+    patience: Patience,
+    (checks, seed): (usize, u64),
+) -> Result<Finding> {
+    let mut bench = Bench::new(subject, patience);
+    let exploration = explore(&mut bench, space)?;
+    let plateaus = scale(&mut bench, space, &exploration.focal)?;
+    let mut families = Vec::new();
+    for plateau in plateaus {
+        let focal = exploration.focal.with(Axis::UniqueBytes, plateau.focal);
+        draw_family(&mut bench, space, &focal)?;
+        families.extend(Family::of(plateau, focal, bench.measured()));
+    }
+    let model = Model::new(families).context("no workload gave any throughput: nothing to draw")?;
+    let checked = check(&mut bench, space, (checks, seed))?;
+    let check = SelfCheck::of(&model, &checked);
+    Ok(Finding { exploration, model, check })
+}
+
+/// Measures what the graphs of a plateau need.
+fn draw_family(bench: &mut Bench<'_>, space: &Space, focal: &Point) -> Result<()> {
+    for axis in Axis::ALL.into_iter().filter(|axis| *axis != Axis::UniqueBytes) {
+        bench.curve(focal, axis, &space.fine_grid(axis))?;
+    }
+    Ok(())
+}
+
+fn check(
+    bench: &mut Bench<'_>,
+    space: &Space,
+    (checks, seed): (usize, u64),
+) -> Result<Vec<(Point, Measured)>> {
+    let mut dice = Dice::new(seed);
+    let points: Vec<Point> = (0..checks).map(|_| space.draw(&mut dice)).collect();
+    points.into_iter().map(|at| Ok((at, bench.measure(Stage::Check, &at)?))).collect()
+}

@@ -1,0 +1,119 @@
+//! Throughput over uniqueBytes, and its plateaus: the regions of about equal throughput.
+
+use anyhow::Result;
+
+use super::{Axis, Bench, Curve, Point, Space};
+use crate::statistics::{median, segments};
+
+/// Fewest points of a plateau.
+const POINTS_MIN: usize = 3;
+
+/// Differences of throughput that are no plateau of their own, as a part.
+const LEVEL_NOISE: f64 = 0.08;
+
+/// A plateau's points lie within this part of its level; others at its ends belong to the transition.
+const LEVEL_WITHIN: f64 = 0.15;
+
+/// How often a step between plateaus is halved to find where it is.
+const HALVINGS: usize = 2;
+
+/// A region of about equal throughput over uniqueBytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plateau {
+    /// Its smallest working set, in bytes.
+    pub low: f64,
+    /// Its largest.
+    pub high: f64,
+    /// The measured one in its (geometric) middle: the focal value there.
+    pub focal: f64,
+    /// Its throughput, the median of its points, in bytes a second.
+    pub level: f64,
+    /// Whether all its points lie within 15 % of that: else it is a slope.
+    pub is_flat: bool,
+}
+
+/// Draws throughput over uniqueBytes around a point, more closely where it steps, and finds plateaus.
+///
+/// # Errors
+/// The subject's.
+pub fn scale(bench: &mut Bench<'_>, space: &Space, around: &Point) -> Result<Vec<Plateau>> {
+    let axis = Axis::UniqueBytes;
+    let coarse = bench.curve(around, axis, &space.fine_grid(axis))?;
+    for step in plateaus(&coarse).windows(2) {
+        narrow(bench, around, (step[0], step[1]))?;
+    }
+    Ok(plateaus(&Curve::through(around, axis, bench.measured())))
+}
+
+/// Halves the gap between two plateaus, always on the side where the step is.
+fn narrow(bench: &mut Bench<'_>, around: &Point, (left, right): (Plateau, Plateau)) -> Result<()> {
+    let (mut low, mut high) = (left.high, right.low);
+    let border = (left.level * right.level).sqrt();
+    for _ in 0..HALVINGS {
+        let middle = (low * high).sqrt().round();
+        if middle <= low || middle >= high {
+            break;
+        }
+        let throughput = bench.throughput(&around.with(Axis::UniqueBytes, middle))?;
+        let is_left = (throughput > border) == (left.level > border);
+        if is_left { low = middle } else { high = middle }
+    }
+    Ok(())
+}
+
+/// The plateaus of a graph, by a fit of change points to the logarithms of throughput.
+pub(super) fn plateaus(curve: &Curve) -> Vec<Plateau> {
+    let logarithms: Vec<f64> = curve.points().iter().map(|(_, value)| value.ln()).collect();
+    let found = segments(&logarithms, POINTS_MIN, LEVEL_NOISE);
+    found.into_iter().filter_map(|segment| plateau(&curve.points()[segment.range])).collect()
+}
+
+fn plateau(points: &[(f64, f64)]) -> Option<Plateau> {
+    let values: Vec<f64> = points.iter().map(|(_, value)| *value).collect();
+    let level = median(&values)?;
+    let points = without_transition(points, level);
+    let (low, high) = (points.first()?.0, points.last()?.0);
+    let middle = (low * high).sqrt().ln();
+    let away = |point: &&(f64, f64)| (point.0.ln() - middle).abs();
+    let focal = points.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?.0;
+    let is_flat = points.iter().all(|point| is_on(level, point));
+    Some(Plateau { low, high, focal, level, is_flat })
+}
+
+fn is_on(level: f64, point: &(f64, f64)) -> bool {
+    (point.1 / level - 1.0).abs() <= LEVEL_WITHIN
+}
+
+/// Leaves out points at the ends that are not on the level, unless too few are left.
+fn without_transition(points: &[(f64, f64)], level: f64) -> &[(f64, f64)] {
+    let first = points.iter().position(|point| is_on(level, point)).unwrap_or(0);
+    let last = points.iter().rposition(|point| is_on(level, point)).unwrap_or(0);
+    if last - first + 1 < POINTS_MIN { points } else { &points[first..=last] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_in_transition_belongs_to_no_plateau() {
+        let throughput = [100.0, 102.0, 99.0, 101.0, 60.0, 10.0, 10.1, 9.9];
+        let points = throughput.iter().enumerate();
+        let points = points.map(|(n, value)| (2_f64.powi(n as i32), *value)).collect();
+        let found = plateaus(&Curve::new(Axis::UniqueBytes, points));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!((found[0].low, found[0].high), (1.0, 8.0));
+        assert_eq!((found[1].low, found[1].high), (32.0, 128.0));
+        assert_eq!((found[1].focal, found[1].level), (64.0, 10.0));
+        assert!(found.iter().all(|plateau| plateau.is_flat));
+    }
+
+    #[test]
+    fn a_short_curve_is_one_region_and_a_slope_is_called_one() {
+        let slope: Vec<_> = (0..5).map(|n| (2_f64.powi(n), 100.0 / 1.3_f64.powi(n))).collect();
+        let found = plateaus(&Curve::new(Axis::UniqueBytes, slope));
+        assert_eq!(found.len(), 1);
+        assert!(!found[0].is_flat);
+        assert!(plateaus(&Curve::new(Axis::UniqueBytes, vec![])).is_empty());
+    }
+}

@@ -32,7 +32,10 @@ impl Recovered {
                 self.clients.remove(&client);
             }
             Record::Revoked(client, file) => {
-                self.clients.entry(client).or_default().insert(file);
+                // A client that is not remembered must not become so by what it lost.
+                if let Some(files) = self.clients.get_mut(&client) {
+                    files.insert(file);
+                }
             }
         }
     }

@@ -47,6 +47,7 @@ const HOUSE: &[Room] = &[
     },
     Room { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
     // verbs: never a neighbour
+    Room { name: "store", floor: 4, uses: These(&["vfs", "state"]) },
     Room { name: "nfs3", floor: 4, uses: Below },
     Room { name: "nfs4", floor: 4, uses: Below },
     Room {

@@ -1,0 +1,39 @@
+//! How names are spelled as keys.
+
+use comity_state::{Desk, FileKey, RecordedClient};
+use comity_vfs::Handle;
+
+const SETCLIENTID: u8 = 0;
+const EXCHANGE_ID: u8 = 1;
+
+/// Its desk (1 byte) and its owner id.
+pub(crate) fn of_client(client: &RecordedClient) -> Vec<u8> {
+    let desk = match client.desk {
+        Desk::Setclientid => SETCLIENTID,
+        Desk::ExchangeId => EXCHANGE_ID,
+    };
+    [&[desk], &*client.id].concat()
+}
+
+/// The client of a key; `None` if it is of no desk that there is.
+pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
+    let (desk, id) = key.split_first()?;
+    let desk = match *desk {
+        SETCLIENTID => Desk::Setclientid,
+        EXCHANGE_ID => Desk::ExchangeId,
+        _ => return None,
+    };
+    Some(RecordedClient { desk, id: id.into() })
+}
+
+/// The export's number (4 bytes, big endian) and the backend's handle.
+pub(crate) fn of_file(file: &FileKey) -> Vec<u8> {
+    [&file.export.to_be_bytes(), file.handle.bytes()].concat()
+}
+
+/// The file of a key; `None` if there is no such handle.
+pub(crate) fn file(key: &[u8]) -> Option<FileKey> {
+    let (export, handle) = key.split_first_chunk()?;
+    let handle = Handle::new(handle).ok()?;
+    Some(FileKey { export: u32::from_be_bytes(*export), handle })
+}

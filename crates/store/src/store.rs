@@ -1,0 +1,196 @@
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use comity_state::{Engine, Mark, Record, Recovered};
+use redb::{
+    Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableTable, Table,
+    TableDefinition,
+};
+
+use crate::key;
+
+const FORMAT: u32 = 1;
+const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
+const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("clients");
+const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefinition::new("revoked");
+
+/// The embedded store: one file, one process.
+pub struct Store {
+    path: PathBuf,
+    writer: Mutex<Writer>,
+}
+
+struct Writer {
+    database: Database,
+    /// Taken from the engine and not yet stored.
+    records: Vec<Record>,
+    /// Nothing can be promised any more: a barrier has failed, and what stands on the medium is not
+    /// known (it is not tried again, for a second fsync may say that all is well when it is not).
+    broken: bool,
+}
+
+/// Why there is no store, or why it stores nothing any more.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be opened or read.
+    #[error("the state of clients in {} cannot be read: {source}; moved away, the server starts \
+        without it, and clients lose their locks", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: redb::Error,
+    },
+    /// It is of another version of this program.
+    #[error("the state of clients in {} has format {found}, not {FORMAT}: it is of a newer comity",
+        path.display())]
+    Format {
+        /// Which file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// It cannot be written; nothing more will be.
+    #[error("the state of clients in {} cannot be written: {source}", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: redb::Error,
+    },
+    /// It could not be written before.
+    #[error("the state of clients in {} could not be written before", path.display())]
+    Broken {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+impl Store {
+    /// Opens the store in the file `path`, or makes it.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`], [`StoreError::Format`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let read = |source| StoreError::Read { path: path.to_owned(), source };
+        let database = Database::create(path).map_err(|error| read(error.into()))?;
+        let found = format(&database).map_err(read)?;
+        if found != FORMAT {
+            return Err(StoreError::Format { path: path.to_owned(), found });
+        }
+        let writer = Mutex::new(Writer { database, records: Vec::new(), broken: false });
+        Ok(Self { path: path.to_owned(), writer })
+    }
+
+    /// Every client that may reclaim its state, and the files whose state it may not.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`].
+    pub fn recovered(&self) -> Result<Recovered, StoreError> {
+        let read = |source| StoreError::Read { path: self.path.clone(), source };
+        recovered(&self.writer().database).map_err(read)
+    }
+
+    /// Waits until all that the engine recorded before `mark` is on stable storage, or puts it
+    /// there, together with whatever else waits.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], [`StoreError::Broken`]: nothing may be promised.
+    pub fn settle(&self, engine: &Engine, mark: Mark) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        if engine.is_stored(mark) {
+            return Ok(());
+        }
+        let taken = engine.poll_records(&mut writer.records);
+        self.write(&mut writer)?;
+        engine.stored(taken);
+        Ok(())
+    }
+
+    fn write(&self, writer: &mut Writer) -> Result<(), StoreError> {
+        if writer.broken {
+            return Err(StoreError::Broken { path: self.path.clone() });
+        }
+        let records = std::mem::take(&mut writer.records);
+        apply(&writer.database, &records).map_err(|source| {
+            writer.broken = true;
+            StoreError::Write { path: self.path.clone(), source }
+        })
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The format of a database; a new one gets ours, and its tables.
+fn format(database: &Database) -> Result<u32, redb::Error> {
+    let transaction = database.begin_write()?;
+    let mut meta = transaction.open_table(META)?;
+    let found = meta.get("format")?.map(|format| format.value());
+    if found.is_none() {
+        meta.insert("format", FORMAT)?;
+        transaction.open_table(CLIENTS)?;
+        transaction.open_multimap_table(REVOKED)?;
+    }
+    drop(meta);
+    transaction.commit()?;
+    Ok(found.unwrap_or(FORMAT))
+}
+
+fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
+    let transaction = database.begin_read()?;
+    let clients = transaction.open_table(CLIENTS)?;
+    let revoked = transaction.open_multimap_table(REVOKED)?;
+    let mut recovered = Recovered::new();
+    for entry in clients.iter()? {
+        let (key, _) = entry?;
+        let Some(client) = key::client(key.value()) else { continue };
+        recovered.apply(Record::Client(client.clone()));
+        for file in revoked.get(key.value())? {
+            if let Some(file) = key::file(file?.value()) {
+                recovered.apply(Record::Revoked(client.clone(), file));
+            }
+        }
+    }
+    Ok(recovered)
+}
+
+fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    {
+        let mut clients = transaction.open_table(CLIENTS)?;
+        let mut revoked = transaction.open_multimap_table(REVOKED)?;
+        for record in records {
+            apply_one(&mut clients, &mut revoked, record)?;
+        }
+    }
+    Ok(transaction.commit()?)
+}
+
+fn apply_one(
+    clients: &mut Table<'_, &[u8], ()>,
+    revoked: &mut MultimapTable<'_, &[u8], &[u8]>,
+    record: &Record,
+) -> Result<(), redb::Error> {
+    match record {
+        Record::Client(client) => {
+            clients.insert(&*key::of_client(client), ())?;
+        }
+        Record::Forget(client) => {
+            let key = key::of_client(client);
+            clients.remove(&*key)?;
+            revoked.remove_all(&*key)?;
+        }
+        Record::Revoked(client, file) => {
+            let key = key::of_client(client);
+            if clients.get(&*key)?.is_some() {
+                revoked.insert(&*key, &*key::of_file(file))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! What was stored is there after the process is not.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use comity_state::{
+    CallbackAddress, ClientOwner, Desk, Engine, Principal, Record, RecordedClient, Setclientid,
+    Settings, Verifier,
+};
+use comity_store::{Store, StoreError};
+use tempfile::TempDir;
+
+const NOW: Duration = Duration::from_secs(1);
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clients");
+    (folder, path)
+}
+
+/// What an engine wants to be remembered is settled by whoever comes first, for all.
+#[test]
+fn what_an_engine_records_is_stored_when_it_is_settled() {
+    let (_folder, path) = folder();
+    let store = Store::open(&path).unwrap();
+    let settings = Settings { durable: true, ..Settings::new(7) };
+    let engine = Engine::new(NOW, settings, store.recovered().unwrap());
+    let record = Record::Client(RecordedClient { desk: Desk::Setclientid, id: b"c"[..].into() });
+    meet(&engine, b"c");
+    let mark = engine.unstored().expect("a client with a lease is to be remembered");
+    store.settle(&engine, mark).unwrap();
+    assert_eq!(engine.unstored(), None);
+    drop(store);
+    let recovered = Store::open(&path).unwrap().recovered().unwrap();
+    assert_eq!(recovered.records().collect::<Vec<_>>(), [record]);
+}
+
+/// A client comes and has a lease.
+fn meet(engine: &Engine, id: &[u8]) {
+    let owner = ClientOwner { verifier: Verifier([1; 8]), id: id.into() };
+    let (principal, callback) = (Principal(Box::default()), CallbackAddress::default());
+    let args = Setclientid { owner, principal: principal.clone(), callback };
+    let met = engine.setclientid(NOW, args).unwrap();
+    engine.setclientid_confirm(NOW, (met.clientid, met.confirm), &principal).unwrap();
+}
+
+#[test]
+fn a_damaged_file_is_an_error_that_says_what_to_do() {
+    let (_folder, path) = folder();
+    fs::write(&path, b"these are no records").unwrap();
+    let error = Store::open(&path).err().unwrap();
+    assert!(matches!(error, StoreError::Read { .. }));
+    assert!(error.to_string().contains("moved away"), "{error}");
+}
+
+#[test]
+fn two_processes_do_not_share_a_store() {
+    let (_folder, path) = folder();
+    let _store = Store::open(&path).unwrap();
+    assert!(matches!(Store::open(&path), Err(StoreError::Read { .. })));
+}

@@ -7,7 +7,9 @@ use std::hash::Hasher;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use comity_vfs::{Attr, Device, FileType, Gid, Handle, Mode, Result, Status, Time, Uid, Wire};
+use comity_vfs::{
+    Attr, Cred, Device, FileType, Gid, Handle, Mode, Name, Result, Status, Time, Uid, Wire,
+};
 use siphasher::sip::SipHasher24;
 
 use crate::{Export, ExportId, Fsid, Plan, SealedHandle, Visitor};
@@ -97,10 +99,25 @@ impl<'a> Pseudo<'a> {
         dir.0.parent().map(PseudoNode)
     }
 
-    /// The directory of the tree that leads to an export, if that is not in another export.
-    #[must_use]
-    pub fn above(&self, export: &'a Export) -> Option<PseudoNode<'a>> {
-        export.path().parent().map(PseudoNode)
+    /// The directory of the tree that leads to an export.
+    ///
+    /// # Errors
+    /// [`Status::NoEnt`]: it is the top itself, or the caller may not use it.
+    pub fn above(&self, export: &Export) -> Result<PseudoNode<'a>> {
+        let own = self.visible()?.into_iter().find(|one| one.id() == export.id());
+        let above = own.and_then(|own| own.path().parent());
+        above.map(PseudoNode).ok_or(Status::NoEnt)
+    }
+
+    /// The innermost export that another one stands in, of those the caller may use.
+    ///
+    /// # Errors
+    /// [`Status::Delay`] while it cannot be told what the caller may use.
+    pub fn around(&self, export: &Export) -> Result<Option<&'a Export>> {
+        let is_around =
+            |one: &&Export| one.path() != export.path() && export.path().starts_with(one.path());
+        let around = self.visible()?.into_iter().filter(is_around);
+        Ok(around.max_by_key(|one| one.path().components().count()))
     }
 
     /// A directory's handle, ready to travel: the same for a path as long as the key is.
@@ -169,6 +186,15 @@ impl<'a> Pseudo<'a> {
         Ok(self.visible()?.into_iter().filter(is_in).collect())
     }
 
+    /// The number of the directory that an export stands on: of another export, or of the tree.
+    #[must_use]
+    pub fn covered_fileid(&self, export: &Export) -> u64 {
+        let within = self.around(export).ok().flatten();
+        within
+            .and_then(|around| fileid_below(around, export.path()))
+            .unwrap_or_else(|| number(export.path()))
+    }
+
     fn visible(&self) -> Result<Vec<&'a Export>> {
         let peer = self.visitor.peer().ip();
         let mut visible = Vec::new();
@@ -193,15 +219,29 @@ impl PseudoNode<'_> {
 
 impl Export {
     /// Whether it is the top of what NFSv4 clients see (`fsid=0`).
-    pub(crate) fn is_v4_root(&self) -> bool {
+    #[must_use]
+    pub fn is_v4_root(&self) -> bool {
         self.settings().fsid == Some(Fsid::Number(0))
     }
 
-    /// The number of the directory that it stands on in the tree above the exports.
+    /// What its path is called in the tree above the exports.
     #[must_use]
-    pub fn covered_fileid(&self) -> u64 {
+    pub fn path_number(&self) -> u64 {
         number(self.path())
     }
+}
+
+/// The number of the directory at `path` within an export, as the server itself sees it.
+fn fileid_below(export: &Export, path: &Path) -> Option<u64> {
+    let (fs, server) = (export.fs(), Cred::new(Uid::new(0), Gid::new(0)));
+    let below = path.strip_prefix(export.path()).ok()?;
+    let mut found = None;
+    let mut handle = fs.root();
+    for name in below.iter() {
+        let node = fs.lookup(&server, &handle, Name::new(name.as_bytes()).ok()?).ok()?.node;
+        (handle, found) = (node.handle, Some(node.attr.fileid));
+    }
+    found
 }
 
 /// The part of `path` that is `dir` and one name more.

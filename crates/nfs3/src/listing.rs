@@ -1,18 +1,16 @@
 //! What READDIR and READDIRPLUS have in common: pages of entries, written one after the other into
 //! the reply until one does not fit.
 
-mod cookie;
 mod page;
 
 use std::ops::ControlFlow;
 
-use comity_export::{Node, Seen, View};
+use comity_export::{Node, Position, Seen, View};
 use comity_proto::nfs3::{Cookieverf3, DirlistHead, Fattr3, Nfsstat3};
 use comity_rpc::Done;
 use comity_vfs::{Attr, Listed, Result, Status, Wire};
 use comity_xdr::Encoder;
 
-use self::cookie::Position;
 use self::page::Page;
 use crate::answer::{Answer, fail};
 use crate::attributes::{attributes_now, fattr3};

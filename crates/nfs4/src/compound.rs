@@ -1,9 +1,5 @@
 use comity_credential::{AuthStat, OpaqueAuth};
-use std::os::unix::ffi::OsStrExt;
-
-use comity_export::{
-    Barrier, Door, Found, Node, Plan, Pseudo, Refusal, SealedHandle, View, Visitor,
-};
+use comity_export::{Barrier, Door, Node, Plan, Pseudo, Refusal, SealedHandle, View, Visitor};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_xdr::{Encoder, Mark};
 
@@ -88,14 +84,6 @@ impl<'a> Compound<'a> {
             Refusal::Denied(AuthStat::TooWeak) => Nfsstat4::WrongSec.into(),
             Refusal::Denied(_) => Nfsstat4::Access.into(),
         })
-    }
-
-    /// What was found above the exports, or the top of the export that was found.
-    pub(crate) fn at(&self, found: Found<'a>) -> Result<Object<'a>, Stop> {
-        match found {
-            Found::Pseudo(node) => Ok(Object::Pseudo(node)),
-            Found::Export(export) => self.enter(Door::Path(export.path().as_os_str().as_bytes())),
-        }
     }
 
     /// An object's handle, ready to travel.

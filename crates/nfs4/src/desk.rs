@@ -22,6 +22,8 @@ pub(crate) enum Desk {
 pub(crate) struct Sequenced {
     /// Bytes of the reply that the session allows, once SEQUENCE has found it.
     pub(crate) reply_bytes_max: Option<usize>,
+    /// The client asked for the reply to be kept.
+    pub(crate) keeps_reply: bool,
 }
 
 impl Desk {
@@ -51,6 +53,14 @@ impl Desk {
         match self {
             Self::Unsequenced => REPLY_BYTES_MAX,
             Self::Sequenced(desk) => desk.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX),
+        }
+    }
+
+    /// Whether the reply is kept for a client that asks again.
+    pub(crate) const fn keeps_reply(&self) -> bool {
+        match self {
+            Self::Unsequenced => false,
+            Self::Sequenced(desk) => desk.keeps_reply,
         }
     }
 

@@ -13,16 +13,21 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod attributes;
 mod compound;
 mod desk;
 pub mod limits;
+mod listing;
+mod name;
 mod object;
 mod ops;
 mod program;
 mod promise;
+mod stateid;
 mod status;
 mod stream;
 mod table;
+mod walk;
 
 pub use program::{Nfs4, Versions};
 pub use status::nfsstat4;

@@ -20,3 +20,15 @@ pub const CHANGING_REPLY_BYTES: usize = 512;
 /// From how many bytes on a READ may answer with a stretch of the file itself; see the limit of the
 /// same name of `comity-nfs3`.
 pub const BY_REFERENCE_FROM_BYTES: u32 = 32 << 10;
+
+/// How long a client may be silent, in seconds: as Linux servers have it.
+pub const LEASE_SECONDS: u32 = 90;
+
+/// Most bytes of one COPY, about a second's work of a disk; the client goes on behind them.
+pub const COPY_BYTES_MAX: u64 = 256 << 20;
+
+/// Most pieces of one READ_PLUS: each costs two system calls.
+pub const CONTENTS_MAX: u32 = 128;
+
+/// Most bytes of one page of a directory; see the limit of the same name of `comity-nfs3`.
+pub const LISTING_BYTES_MAX: u32 = 256 << 10;

@@ -16,8 +16,6 @@ pub(crate) struct Row {
     pub(crate) number: u32,
     /// What the RFC calls it.
     pub(crate) name: &'static str,
-    /// The first minor version that has it; to those before it is no operation.
-    pub(crate) since: u32,
     /// The last minor version that has it; to those behind it is not supported.
     pub(crate) until: u32,
     /// What else is to be known of it.

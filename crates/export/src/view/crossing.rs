@@ -3,7 +3,7 @@ use std::path::Path;
 use comity_vfs::Result;
 
 use super::{Node, View};
-use crate::{Export, Found, Pseudo};
+use crate::{Export, Pseudo};
 
 /// Where one export stands in another: NFSv4 clients go from one into the other by name.
 impl View<'_> {
@@ -29,21 +29,13 @@ impl View<'_> {
         pseudo: &Pseudo<'p>,
         node: &Node,
         name: &[u8],
-    ) -> Result<Option<Found<'p>>> {
+    ) -> Result<Option<&'p Export>> {
         for export in pseudo.nested(self.export(), name)? {
             if self.stands_on(export.path(), node) {
-                return Ok(Some(Found::Export(export)));
+                return Ok(Some(export));
             }
         }
         Ok(None)
-    }
-
-    /// The number of the directory that another export stands on, if that is in this one.
-    #[must_use]
-    pub fn covered_fileid(&self, path: &Path) -> Option<u64> {
-        let below = path.strip_prefix(self.export().path()).ok()?;
-        let node = self.walk(below).ok()?;
-        self.fs().getattr(&node.0).map(|attr| attr.fileid).ok()
     }
 
     fn stands_on(&self, path: &Path, node: &Node) -> bool {

@@ -1,9 +1,34 @@
-use comity_vfs::{Change, Changed, Name, Result, Seek, Status, Wire, XattrMode};
+use comity_vfs::{Acl, AclKind, Change, Changed, Name, Result, Seek, Status, Wire, XattrMode};
 
 use super::{Node, View};
 
 /// Verbs that only NFSv4 has a use for.
 impl View<'_> {
+    /// See [`comity_vfs::Fs::getacl`]; the caller sees those named in it under its own ids.
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn getacl(&self, node: &Node, kind: AclKind) -> Result<Option<Acl<Wire>>> {
+        let acl = self.fs().getacl(&node.0, kind)?;
+        Ok(acl.map(|acl| self.rules().ids.acl_out(self.pass.caller(), &acl)))
+    }
+
+    /// See [`comity_vfs::Fs::setacl`].
+    ///
+    /// # Errors
+    /// [`Status::BadOwner`] if somebody named in it has no id on disk; [`Status`].
+    pub fn setacl(
+        &self,
+        node: &Node,
+        kind: AclKind,
+        acl: Option<&Acl<Wire>>,
+    ) -> Result<Change<Wire>> {
+        let fs = self.writable()?;
+        let acl = acl.map(|acl| self.rules().ids.acl_in(acl)).transpose();
+        let acl = acl.map_err(|_| Status::BadOwner)?;
+        Ok(self.change_out(fs.setacl(self.cred(), &node.0, kind, acl.as_ref())?))
+    }
+
     /// See [`comity_vfs::Fs::getxattr`].
     ///
     /// # Errors

@@ -1,11 +1,10 @@
 use std::ops::ControlFlow;
 
-use comity_export::{Seen, View};
+use comity_export::{Position, Seen, View};
 use comity_proto::nfs3::{Entry3, Entryplus3};
 use comity_vfs::{Disk, Listed, Listing, Result, Status};
 use comity_xdr::{Encoder, Mark, Opaque, padding};
 
-use super::cookie::Position;
 use crate::attributes::fattr3;
 
 /// What stands behind the entries: "no more", and whether the directory ends here.

@@ -1,11 +1,37 @@
 //! The operations, one file each; what they have in common in 4.0, 4.1 and 4.2.
 
+mod access;
+mod allocate;
+mod commit;
+mod copy;
+mod create;
+mod get_dir_delegation;
+mod getattr;
 mod getfh;
+mod getxattr;
 mod illegal;
+mod io_advise;
+mod link;
+mod listxattrs;
+mod lookup;
+mod lookupp;
 mod putfh;
 mod putrootfh;
+mod read;
+mod read_plus;
+mod readdir;
+mod readlink;
+mod remove;
+mod rename;
 mod restorefh;
 mod savefh;
+mod secinfo;
+mod seek;
+mod setattr;
+mod setxattr;
+mod unsupported;
+mod verify;
+mod write;
 
 use comity_proto::nfs4::operation;
 
@@ -13,35 +39,77 @@ use crate::table::{Perform, Row, Traits};
 
 const NONE: Traits = Traits::NONE;
 const HANDLE: Traits = Traits::NEEDS_HANDLE;
+const CHANGES: Traits = Traits::NEEDS_HANDLE.and(Traits::CHANGES);
 
 /// All of them, in the order of their numbers.
-static OPERATIONS: [Row; 6] = [
+static OPERATIONS: [Row; 35] = [
+    op(operation::ACCESS, "ACCESS", HANDLE, access::access),
+    op(operation::COMMIT, "COMMIT", HANDLE, commit::commit),
+    op(operation::CREATE, "CREATE", CHANGES, create::create),
+    op(operation::GETATTR, "GETATTR", HANDLE, getattr::getattr),
     op(operation::GETFH, "GETFH", HANDLE, getfh::getfh),
+    op(operation::LINK, "LINK", CHANGES, link::link),
+    op(operation::LOOKUP, "LOOKUP", HANDLE, lookup::lookup),
+    op(operation::LOOKUPP, "LOOKUPP", HANDLE, lookupp::lookupp),
+    op(operation::NVERIFY, "NVERIFY", HANDLE, verify::nverify),
     op(operation::PUTFH, "PUTFH", NONE, putfh::putfh),
     op(operation::PUTPUBFH, "PUTPUBFH", NONE, putrootfh::putrootfh),
     op(operation::PUTROOTFH, "PUTROOTFH", NONE, putrootfh::putrootfh),
+    op(operation::READ, "READ", HANDLE, read::read),
+    op(operation::READDIR, "READDIR", HANDLE, readdir::readdir),
+    op(operation::READLINK, "READLINK", HANDLE, readlink::readlink),
+    op(operation::REMOVE, "REMOVE", CHANGES, remove::remove),
+    op(operation::RENAME, "RENAME", CHANGES, rename::rename),
     op(operation::RESTOREFH, "RESTOREFH", NONE, restorefh::restorefh),
     op(operation::SAVEFH, "SAVEFH", HANDLE, savefh::savefh),
+    op(operation::SECINFO, "SECINFO", HANDLE, secinfo::secinfo),
+    op(operation::SETATTR, "SETATTR", CHANGES, setattr::setattr).fails_with(1),
+    op(operation::VERIFY, "VERIFY", HANDLE, verify::verify),
+    op(operation::WRITE, "WRITE", CHANGES, write::write),
+    op(operation::GET_DIR_DELEGATION, "GET_DIR_DELEGATION", HANDLE, get_dir_delegation::get),
+    op(operation::SECINFO_NO_NAME, "SECINFO_NO_NAME", HANDLE, secinfo::secinfo_no_name),
+    op(operation::ALLOCATE, "ALLOCATE", CHANGES, allocate::allocate),
+    op(operation::COPY, "COPY", CHANGES, copy::copy),
+    op(operation::DEALLOCATE, "DEALLOCATE", CHANGES, allocate::deallocate),
+    op(operation::IO_ADVISE, "IO_ADVISE", HANDLE, io_advise::io_advise),
+    op(operation::READ_PLUS, "READ_PLUS", HANDLE, read_plus::read_plus),
+    op(operation::SEEK, "SEEK", HANDLE, seek::seek),
+    op(operation::GETXATTR, "GETXATTR", HANDLE, getxattr::getxattr),
+    op(operation::SETXATTR, "SETXATTR", CHANGES, setxattr::setxattr),
+    op(operation::LISTXATTRS, "LISTXATTRS", HANDLE, listxattrs::listxattrs),
+    op(operation::REMOVEXATTR, "REMOVEXATTR", CHANGES, setxattr::removexattr),
 ];
 
 /// What a number is that is none of an operation.
 pub(crate) static ILLEGAL: Row = op(operation::ILLEGAL, "ILLEGAL", NONE, illegal::illegal);
 
-/// The row of an operation, if the minor version has or had it.
+/// What an operation is that the minor version has and this server has not: pNFS, named attributes,
+/// what Kerberos needs.
+static UNSUPPORTED: Row = op(0, "unsupported", NONE, unsupported::unsupported);
+
+/// The last operation of each minor version (RFC 8276 adds to 4.2).
+const LAST: [u32; 3] =
+    [operation::RELEASE_LOCKOWNER, operation::RECLAIM_COMPLETE, operation::REMOVEXATTR];
+
+/// The row of an operation, if the minor version has one of this number.
 pub(crate) fn row(number: u32, minor: u32) -> Option<&'static Row> {
-    let at = OPERATIONS.binary_search_by_key(&number, |row| row.number).ok()?;
-    OPERATIONS.get(at).filter(|row| row.since <= minor)
+    let last = *LAST.get(minor as usize)?;
+    if !(operation::ACCESS..=last).contains(&number) {
+        return None;
+    }
+    let at = OPERATIONS.binary_search_by_key(&number, |row| row.number);
+    Some(at.ok().and_then(|at| OPERATIONS.get(at)).unwrap_or(&UNSUPPORTED))
 }
 
 /// An operation of all minor versions.
 const fn op(number: u32, name: &'static str, traits: Traits, perform: Perform) -> Row {
-    Row { number, name, since: 0, until: 2, traits, failure_words: 0, perform }
+    Row { number, name, until: 2, traits, failure_words: 0, perform }
 }
 
 impl Row {
-    /// The same, if minor versions below `since` do not have it.
-    const fn since(self, since: u32) -> Self {
-        Self { since, ..self }
+    /// The same, if words of zero follow the status of a failure.
+    const fn fails_with(self, failure_words: usize) -> Self {
+        Self { failure_words, ..self }
     }
 }
 
@@ -52,5 +120,13 @@ mod tests {
     #[test]
     fn operations_are_in_the_order_of_their_numbers() {
         assert!(OPERATIONS.is_sorted_by(|one, next| one.number < next.number));
+    }
+
+    #[test]
+    fn what_a_minor_version_does_not_have_is_no_operation() {
+        assert!(row(2, 0).is_none() && row(0, 2).is_none());
+        assert!(row(operation::SEQUENCE, 0).is_none() && row(operation::SEEK, 1).is_none());
+        assert!(row(operation::REMOVEXATTR + 1, 2).is_none());
+        assert_eq!(row(operation::SEEK, 2).map(|row| row.number), Some(operation::SEEK));
     }
 }

@@ -4,6 +4,7 @@
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
+use crate::object::Finding;
 use crate::table::Stop;
 
 pub(super) fn putrootfh<'a>(
@@ -11,7 +12,7 @@ pub(super) fn putrootfh<'a>(
     _: &mut Decoder<'a>,
     _: &mut Encoder,
 ) -> Result<(), Stop> {
-    let object = compound.at(compound.pseudo().root()?)?;
+    let object = Finding::from(compound.pseudo().root()?).entered(compound)?;
     compound.go_to(object);
     Ok(())
 }

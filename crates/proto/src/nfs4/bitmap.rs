@@ -101,8 +101,13 @@ impl Bitmap4 {
 
     /// Its numbers below 96, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + use<> {
-        let set = *self;
-        (0..WORDS as u32 * 32).filter(move |&number| set.contains(number))
+        let [low, middle, high] = self.words.map(u128::from);
+        let mut rest = low | middle << 32 | high << 64;
+        std::iter::from_fn(move || {
+            let number = rest.trailing_zeros();
+            rest &= rest.wrapping_sub(1);
+            (number < u128::BITS).then_some(number)
+        })
     }
 }
 

@@ -1,5 +1,6 @@
-//! Cookies on the wire. A backend's are any numbers but 0, on ext4 hashes of 63 bits; `.` and `..`,
-//! which backends do not show, need two that are none of theirs.
+//! Cookies of directories on the wire, for both versions of the protocol. A backend's are any numbers
+//! but 0, on ext4 hashes of 63 bits; `.` and `..`, which backends do not show, need two that are none
+//! of theirs. NFSv4 does not list those two, and keeps the cookies 1 and 2 for itself.
 
 /// Behind `.` and behind `..`; a backend's cookies begin above.
 const DOT: u64 = 1;
@@ -11,7 +12,7 @@ const LARGEST_OFFSET: u64 = i64::MAX as u64;
 
 /// Where a listing goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Position {
+pub enum Position {
     /// From the start.
     Start,
     /// Behind `.`.
@@ -24,7 +25,8 @@ pub(super) enum Position {
 
 impl Position {
     /// Reads a cookie.
-    pub(super) const fn from_wire(cookie: u64) -> Self {
+    #[must_use]
+    pub const fn from_wire(cookie: u64) -> Self {
         match cookie {
             0 => Self::Start,
             DOT => Self::Dot,
@@ -40,7 +42,8 @@ impl Position {
 
     /// The cookie that leads here. The two largest numbers of 64 bits are no cookies of any file
     /// system; the sum does not pass them.
-    pub(super) const fn to_wire(self) -> u64 {
+    #[must_use]
+    pub const fn to_wire(self) -> u64 {
         match self {
             Self::Start => 0,
             Self::Dot => DOT,
@@ -54,7 +57,8 @@ impl Position {
     }
 
     /// Where the backend is to go on.
-    pub(super) const fn behind(self) -> u64 {
+    #[must_use]
+    pub const fn behind(self) -> u64 {
         match self {
             Self::Entry(cookie) => cookie,
             _ => 0,

@@ -1,0 +1,300 @@
+use comity_export::{Node, PseudoNode, View};
+use comity_proto::nfs4::{
+    Bitmap4, ChangeAttrType4, ChangeInfo4, Fsid4, NfsFtype4, Nfsstat4, Nfstime4, Specdata4, ace,
+    attribute as a,
+};
+use comity_vfs::limits::NAME_BYTES_MAX;
+use comity_vfs::{Acl, AclKind, Attr, Change, FileType, Properties, Space, Status, Time, Wire};
+use comity_xdr::Encoder;
+
+use super::acl::{self, Acls};
+use super::owner;
+use super::supported::{EXCLUSIVE, supported};
+use crate::compound::Compound;
+use crate::limits::{LEASE_SECONDS, TRANSFER_BYTES_MAX};
+use crate::object::Object;
+use crate::table::Stop;
+
+/// There are names that are no UTF-8 (`fs_charset_cap`).
+const CONTAINS_NON_UTF8: u32 = 1;
+
+/// What only objects of exports have.
+const OF_EXPORTS: Bitmap4 = Bitmap4::of(&[
+    a::ACL,
+    a::FILES_AVAIL,
+    a::FILES_FREE,
+    a::FILES_TOTAL,
+    a::SPACE_AVAIL,
+    a::SPACE_FREE,
+    a::SPACE_TOTAL,
+    a::CLONE_BLKSIZE,
+]);
+
+const SPACE: Bitmap4 = Bitmap4::of(&[
+    a::FILES_AVAIL,
+    a::FILES_FREE,
+    a::FILES_TOTAL,
+    a::SPACE_AVAIL,
+    a::SPACE_FREE,
+    a::SPACE_TOTAL,
+]);
+
+const PROPERTIES: Bitmap4 = Bitmap4::of(&[
+    a::LINK_SUPPORT,
+    a::SYMLINK_SUPPORT,
+    a::CASE_INSENSITIVE,
+    a::CASE_PRESERVING,
+    a::CHOWN_RESTRICTED,
+    a::MAXFILESIZE,
+    a::MAXLINK,
+    a::MAXNAME,
+    a::TIME_DELTA,
+]);
+
+/// An object whose attributes are to be said.
+pub(crate) struct Subject<'s, 'a> {
+    pub(crate) compound: &'s Compound<'a>,
+    pub(crate) what: What<'s, 'a>,
+    pub(crate) attr: Attr<Wire>,
+    /// The number of the directory it stands on, if that is known already.
+    pub(crate) mounted_on_fileid: Option<u64>,
+}
+
+/// Where the object is.
+#[derive(Clone, Copy)]
+pub(crate) enum What<'s, 'a> {
+    /// Above the exports.
+    Pseudo(PseudoNode<'a>),
+    /// In an export.
+    In(&'s View<'a>, &'s Node),
+}
+
+/// What must be asked for besides the attributes proper, as far as it is wanted.
+struct Facts {
+    space: Space,
+    properties: Properties,
+    acls: Option<Acls>,
+}
+
+impl<'s, 'a> Subject<'s, 'a> {
+    /// An object as it is now.
+    pub(crate) fn of(compound: &'s Compound<'a>, object: &'s Object<'a>) -> Result<Self, Stop> {
+        let (what, attr) = match object {
+            Object::Pseudo(node) => (What::Pseudo(*node), compound.pseudo().attr(*node)),
+            Object::In(view, node) => (What::In(view, node), view.getattr(node)?),
+        };
+        Ok(Self { compound, what, attr, mounted_on_fileid: None })
+    }
+
+    fn facts(&self, wanted: &Bitmap4) -> Result<Facts, Stop> {
+        let mut facts = Facts { space: Space::default(), properties: ABOVE, acls: None };
+        let What::In(view, node) = self.what else { return Ok(facts) };
+        if !wanted.and(&SPACE).is_empty() {
+            facts.space = view.statfs(node)?;
+        }
+        if !wanted.and(&PROPERTIES).is_empty() {
+            facts.properties = view.properties(node)?;
+        }
+        if wanted.contains(a::ACL) {
+            facts.acls = acls(view, node, &self.attr)?;
+        }
+        Ok(facts)
+    }
+
+    fn mounted_on_fileid(&self) -> u64 {
+        match (self.mounted_on_fileid, self.what) {
+            (Some(fileid), _) => fileid,
+            (None, What::In(view, node)) if view.is_root(node) => {
+                self.compound.pseudo().covered_fileid(view.export())
+            }
+            _ => self.attr.fileid,
+        }
+    }
+}
+
+/// Appends the attributes wanted, as far as they are supported and the object has them (`fattr4`).
+pub(crate) fn fattr4(
+    reply: &mut Encoder,
+    subject: &Subject<'_, '_>,
+    wanted: &Bitmap4,
+) -> Result<(), Stop> {
+    let mut said = wanted.and(&supported(subject.compound.minor));
+    if matches!(subject.what, What::Pseudo(_)) {
+        said = said.without(&OF_EXPORTS);
+    }
+    let facts = subject.facts(&said)?;
+    if facts.acls.is_none() {
+        said.remove(a::ACL);
+    }
+    reply.value(&said);
+    let length = reply.reserve(4);
+    let start = reply.mark();
+    for number in said.iter() {
+        say(reply, number, subject, &facts)?;
+    }
+    let bytes = reply.length_since(start) as u32;
+    reply.fill(length, |reply| reply.value(&bytes));
+    Ok(())
+}
+
+/// Appends one attribute.
+fn say(
+    reply: &mut Encoder,
+    number: u32,
+    subject: &Subject<'_, '_>,
+    facts: &Facts,
+) -> Result<(), Stop> {
+    let (attr, properties, space) = (&subject.attr, &facts.properties, &facts.space);
+    match number {
+        a::SUPPORTED_ATTRS => reply.value(&supported(subject.compound.minor)),
+        a::SUPPATTR_EXCLCREAT => reply.value(&EXCLUSIVE.and(&supported(subject.compound.minor))),
+        a::TYPE => reply.value(&ftype4(attr.file_type)),
+        a::CHANGE => reply.value(&change(attr)),
+        a::SIZE => reply.value(&attr.size),
+        a::FSID => reply.value(&fsid4(subject)),
+        a::ACL => {
+            let is_dir = attr.file_type == FileType::Directory;
+            facts.acls.iter().for_each(|acls| acl::say(reply, acls, is_dir));
+        }
+        a::FILEHANDLE => match subject.what {
+            What::Pseudo(node) => reply.opaque(subject.compound.pseudo().seal(&node).bytes()),
+            What::In(view, node) => reply.opaque(view.seal(node).bytes()),
+        },
+        a::FILEID => reply.value(&attr.fileid),
+        a::MODE => reply.value(&attr.mode.bits()),
+        a::NUMLINKS => reply.value(&attr.links),
+        a::OWNER => owner::say(reply, attr.uid.number()),
+        a::OWNER_GROUP => owner::say(reply, attr.gid.number()),
+        a::RAWDEV => reply.value(&specdata4(attr)),
+        a::SPACE_USED => reply.value(&attr.used),
+        a::TIME_ACCESS => reply.value(&nfstime4(attr.atime)),
+        a::TIME_METADATA => reply.value(&nfstime4(attr.ctime)),
+        a::TIME_MODIFY => reply.value(&nfstime4(attr.mtime)),
+        a::MOUNTED_ON_FILEID => reply.value(&subject.mounted_on_fileid()),
+        _ if SPACE.contains(number) => reply.value(&of_space(number, space)),
+        _ if PROPERTIES.contains(number) => say_property(reply, number, properties),
+        _ => return say_constant(reply, number, subject),
+    }
+    Ok(())
+}
+
+const fn of_space(number: u32, space: &Space) -> u64 {
+    match number {
+        a::FILES_AVAIL => space.files_available,
+        a::FILES_FREE => space.files_free,
+        a::FILES_TOTAL => space.files_total,
+        a::SPACE_AVAIL => space.bytes_available,
+        a::SPACE_FREE => space.bytes_free,
+        _ => space.bytes_total,
+    }
+}
+
+fn say_property(reply: &mut Encoder, number: u32, properties: &Properties) {
+    match number {
+        a::LINK_SUPPORT => reply.value(&properties.hard_links),
+        a::SYMLINK_SUPPORT => reply.value(&properties.symbolic_links),
+        a::CASE_INSENSITIVE => reply.value(&properties.case_insensitive),
+        a::CASE_PRESERVING => reply.value(&properties.case_preserving),
+        a::CHOWN_RESTRICTED => reply.value(&properties.chown_restricted),
+        a::MAXFILESIZE => reply.value(&properties.file_size_max),
+        a::MAXLINK => reply.value(&properties.links_max),
+        a::MAXNAME => reply.value(&properties.name_bytes_max),
+        _ => reply.value(&nfstime4(properties.time_delta)),
+    }
+}
+
+/// What is so of every object here.
+fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> Result<(), Stop> {
+    match number {
+        // Handles do not expire (FH4_PERSISTENT).
+        a::FH_EXPIRE_TYPE => reply.value(&0_u32),
+        a::NAMED_ATTR => reply.value(&false),
+        a::UNIQUE_HANDLES | a::CANSETTIME | a::HOMOGENEOUS | a::NO_TRUNC => reply.value(&true),
+        a::LEASE_TIME => reply.value(&LEASE_SECONDS),
+        a::RDATTR_ERROR => reply.value(&Nfsstat4::Ok),
+        a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),
+        a::MAXREAD | a::MAXWRITE => reply.value(&u64::from(TRANSFER_BYTES_MAX)),
+        a::FS_CHARSET_CAP => reply.value(&CONTAINS_NON_UTF8),
+        // Ranges that are cloned must lie on multiples of a page of the file system's.
+        a::CLONE_BLKSIZE => reply.value(&4096_u32),
+        a::CHANGE_ATTR_TYPE => reply.value(&ChangeAttrType4::TimeMetadata),
+        a::XATTR_SUPPORT => reply.value(&matches!(subject.what, What::In(..))),
+        _ => return Err(Nfsstat4::ServerFault.into()),
+    }
+    Ok(())
+}
+
+/// The ACLs of an object; `None` where the file system has none.
+fn acls(view: &View<'_>, node: &Node, attr: &Attr<Wire>) -> Result<Option<Acls>, Stop> {
+    let access = match view.getacl(node, AclKind::Access) {
+        Ok(acl) => acl.unwrap_or_else(|| Acl::from_mode(attr.mode)),
+        Err(Status::NotSupp) => return Ok(None),
+        Err(status) => return Err(status.into()),
+    };
+    let default = match attr.file_type {
+        FileType::Directory => view.getacl(node, AclKind::Default)?,
+        _ => None,
+    };
+    Ok(Some(Acls { access, default }))
+}
+
+/// What a change says about the `change` of a directory.
+pub(crate) fn change_info(done: &Change<Wire>) -> ChangeInfo4 {
+    let after = done.after.as_ref().map_or(0, change);
+    match &done.before {
+        Some(before) if done.after.is_some() => {
+            ChangeInfo4 { atomic: true, before: change(before), after }
+        }
+        // Another number than any before, so that the client drops what it has.
+        _ => ChangeInfo4 { atomic: false, before: after.wrapping_sub(1), after },
+    }
+}
+
+/// The number that grows with every change of an object: its ctime in nanoseconds (RFC 7862, 12.2.3
+/// calls that TIME_METADATA).
+fn change(attr: &Attr<Wire>) -> u64 {
+    const NANOSECONDS: u64 = 1_000_000_000;
+    let seconds = (attr.ctime.seconds as u64).wrapping_mul(NANOSECONDS);
+    seconds.wrapping_add(u64::from(attr.ctime.nanoseconds))
+}
+
+/// The tree above the exports is a file system of its own.
+fn fsid4(subject: &Subject<'_, '_>) -> Fsid4 {
+    match subject.what {
+        What::Pseudo(_) => Fsid4 { major: 0, minor: 0 },
+        What::In(..) => Fsid4 { major: subject.attr.fsid, minor: 1 },
+    }
+}
+
+const fn nfstime4(time: Time) -> Nfstime4 {
+    Nfstime4 { seconds: time.seconds, nseconds: time.nanoseconds }
+}
+
+const fn specdata4(attr: &Attr<Wire>) -> Specdata4 {
+    Specdata4 { major: attr.device.major, minor: attr.device.minor }
+}
+
+const fn ftype4(file_type: FileType) -> NfsFtype4 {
+    match file_type {
+        FileType::Regular => NfsFtype4::Reg,
+        FileType::Directory => NfsFtype4::Dir,
+        FileType::Symlink => NfsFtype4::Lnk,
+        FileType::Block => NfsFtype4::Blk,
+        FileType::Character => NfsFtype4::Chr,
+        FileType::Fifo => NfsFtype4::Fifo,
+        FileType::Socket => NfsFtype4::Sock,
+    }
+}
+
+/// What the tree above the exports is like.
+const ABOVE: Properties = Properties {
+    file_size_max: i64::MAX as u64,
+    name_bytes_max: NAME_BYTES_MAX as u32,
+    links_max: 255,
+    time_delta: Time { seconds: 1, nanoseconds: 0 },
+    hard_links: false,
+    symbolic_links: false,
+    chown_restricted: true,
+    case_insensitive: false,
+    case_preserving: true,
+};

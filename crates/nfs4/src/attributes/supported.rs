@@ -1,0 +1,88 @@
+use comity_proto::nfs4::{Bitmap4, attribute as a};
+
+/// Of every minor version.
+const ALWAYS: Bitmap4 = Bitmap4::of(&[
+    a::SUPPORTED_ATTRS,
+    a::TYPE,
+    a::FH_EXPIRE_TYPE,
+    a::CHANGE,
+    a::SIZE,
+    a::LINK_SUPPORT,
+    a::SYMLINK_SUPPORT,
+    a::NAMED_ATTR,
+    a::FSID,
+    a::UNIQUE_HANDLES,
+    a::LEASE_TIME,
+    a::RDATTR_ERROR,
+    a::ACL,
+    a::ACLSUPPORT,
+    a::CANSETTIME,
+    a::CASE_INSENSITIVE,
+    a::CASE_PRESERVING,
+    a::CHOWN_RESTRICTED,
+    a::FILEHANDLE,
+    a::FILEID,
+    a::FILES_AVAIL,
+    a::FILES_FREE,
+    a::FILES_TOTAL,
+    a::HOMOGENEOUS,
+    a::MAXFILESIZE,
+    a::MAXLINK,
+    a::MAXNAME,
+    a::MAXREAD,
+    a::MAXWRITE,
+    a::MODE,
+    a::NO_TRUNC,
+    a::NUMLINKS,
+    a::OWNER,
+    a::OWNER_GROUP,
+    a::RAWDEV,
+    a::SPACE_AVAIL,
+    a::SPACE_FREE,
+    a::SPACE_TOTAL,
+    a::SPACE_USED,
+    a::TIME_ACCESS,
+    a::TIME_ACCESS_SET,
+    a::TIME_DELTA,
+    a::TIME_METADATA,
+    a::TIME_MODIFY,
+    a::TIME_MODIFY_SET,
+    a::MOUNTED_ON_FILEID,
+]);
+
+/// From 4.1 on.
+const SINCE_1: Bitmap4 = Bitmap4::of(&[a::SUPPATTR_EXCLCREAT, a::FS_CHARSET_CAP]);
+
+/// From 4.2 on.
+const SINCE_2: Bitmap4 =
+    Bitmap4::of(&[a::CLONE_BLKSIZE, a::CHANGE_ATTR_TYPE, a::MODE_UMASK, a::XATTR_SUPPORT]);
+
+/// What can be set but not read (RFC 8881, 5.5).
+pub(crate) const READABLE_NOT: Bitmap4 =
+    Bitmap4::of(&[a::TIME_ACCESS_SET, a::TIME_MODIFY_SET, a::MODE_UMASK]);
+
+/// What can be set.
+pub(super) const SETTABLE: Bitmap4 = Bitmap4::of(&[
+    a::SIZE,
+    a::ACL,
+    a::MODE,
+    a::OWNER,
+    a::OWNER_GROUP,
+    a::TIME_ACCESS_SET,
+    a::TIME_MODIFY_SET,
+    a::MODE_UMASK,
+]);
+
+/// What may go with an exclusive create (EXCLUSIVE4_1): a file's times hold the verifier until a later
+/// call sets them.
+pub(crate) const EXCLUSIVE: Bitmap4 =
+    SETTABLE.without(&Bitmap4::of(&[a::TIME_ACCESS_SET, a::TIME_MODIFY_SET]));
+
+/// The attributes of a minor version.
+pub(crate) const fn supported(minor: u32) -> Bitmap4 {
+    match minor {
+        0 => ALWAYS,
+        1 => ALWAYS.or(&SINCE_1),
+        _ => ALWAYS.or(&SINCE_1).or(&SINCE_2),
+    }
+}

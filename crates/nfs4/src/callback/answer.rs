@@ -1,0 +1,174 @@
+//! What a client answered. Every byte may be wrong.
+
+use comity_credential::OpaqueAuth;
+use comity_proto::nfs4::attribute;
+use comity_proto::nfs4::callback::{
+    CbCompoundResultHead, CbGetattr4resok, CbResultHead, CbSequence4resok, operation,
+};
+use comity_xdr::{Decoder, Malformed};
+
+const REPLY: u32 = 1;
+const MSG_ACCEPTED: u32 = 0;
+const SUCCESS: u32 = 0;
+
+/// The number of a reply, and what follows; `None` if the record is no reply.
+pub(super) fn reply(record: &[u8]) -> Option<(u32, Decoder<'_>)> {
+    let mut decoder = Decoder::new(record);
+    let xid = decoder.value().ok()?;
+    let kind: u32 = decoder.value().ok()?;
+    (kind == REPLY).then_some((xid, decoder))
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// Whether the slot, if the call had one, was used: its next call has the next number.
+    pub(super) sequenced: bool,
+    /// The status of what was asked for.
+    pub(super) status: u32,
+    /// Change and size, if they were asked for.
+    pub(super) attributes: Option<(Option<u64>, Option<u64>)>,
+}
+
+impl Answer {
+    const fn empty(sequenced: bool, status: u32) -> Self {
+        Self { sequenced, status, attributes: None }
+    }
+}
+
+/// Reads the answer to a CB_NULL: an accepted call is one.
+pub(super) fn null(mut decoder: Decoder<'_>) -> Option<Answer> {
+    accepted(&mut decoder).ok()?.then_some(Answer::empty(false, 0))
+}
+
+/// Reads the answer to a CB_COMPOUND.
+pub(super) fn compound(mut decoder: Decoder<'_>) -> Option<Answer> {
+    if !accepted(&mut decoder).ok()? {
+        return None;
+    }
+    results(&mut decoder).ok()
+}
+
+fn accepted(decoder: &mut Decoder<'_>) -> Result<bool, Malformed> {
+    if decoder.value::<u32>()? != MSG_ACCEPTED {
+        return Ok(false);
+    }
+    decoder.value::<OpaqueAuth<'_>>()?;
+    Ok(decoder.value::<u32>()? == SUCCESS)
+}
+
+fn results(decoder: &mut Decoder<'_>) -> Result<Answer, Malformed> {
+    let head: CbCompoundResultHead<'_> = decoder.value()?;
+    let mut answer = Answer::empty(false, head.status);
+    // More than these two were never asked for.
+    for _ in 0..head.results.min(2) {
+        let result: CbResultHead = decoder.value()?;
+        answer.status = result.status;
+        if result.status != 0 {
+            break;
+        }
+        match result.operation {
+            operation::CB_SEQUENCE => {
+                decoder.value::<CbSequence4resok>()?;
+                answer.sequenced = true;
+            }
+            operation::CB_GETATTR => answer.attributes = Some(attributes(decoder)?),
+            _ => {}
+        }
+    }
+    Ok(answer)
+}
+
+fn attributes(decoder: &mut Decoder<'_>) -> Result<(Option<u64>, Option<u64>), Malformed> {
+    let CbGetattr4resok { attrmask, attr_vals } = decoder.value()?;
+    let mut values = Decoder::new(attr_vals.0);
+    let mut one = |number| attrmask.contains(number).then(|| values.value::<u64>()).transpose();
+    Ok((one(attribute::CHANGE)?, one(attribute::SIZE)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_proto::nfs4::Bitmap4;
+    use comity_xdr::{Encoder, Opaque};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn accepted_reply() -> Encoder {
+        let mut encoder = Encoder::new();
+        [7, REPLY, MSG_ACCEPTED].iter().for_each(|word| encoder.value(word));
+        encoder.value(&OpaqueAuth::NONE);
+        encoder.value(&SUCCESS);
+        encoder
+    }
+
+    fn read(encoder: &Encoder) -> Option<Answer> {
+        let (xid, rest) = reply(encoder.bytes())?;
+        assert_eq!(xid, 7);
+        compound(rest)
+    }
+
+    fn head(encoder: &mut Encoder, status: u32, results: u32) {
+        encoder.value(&CbCompoundResultHead { status, tag: Opaque(b""), results });
+    }
+
+    fn sequence(encoder: &mut Encoder) {
+        encoder.value(&CbResultHead { operation: operation::CB_SEQUENCE, status: 0 });
+        let sessionid = [1; 16];
+        encoder.value(&CbSequence4resok {
+            sessionid,
+            sequenceid: 1,
+            slotid: 0,
+            highest_slotid: 0,
+            target_highest_slotid: 0,
+        });
+    }
+
+    #[test]
+    fn a_slot_counts_as_used_though_the_recall_failed() {
+        let mut encoder = accepted_reply();
+        head(&mut encoder, 10_025, 2);
+        sequence(&mut encoder);
+        encoder.value(&CbResultHead { operation: operation::CB_RECALL, status: 10_025 });
+        assert_eq!(read(&encoder), Some(Answer::empty(true, 10_025)));
+    }
+
+    #[test]
+    fn a_slot_whose_sequence_failed_was_not_used() {
+        let mut encoder = accepted_reply();
+        head(&mut encoder, 10_063, 1);
+        encoder.value(&CbResultHead { operation: operation::CB_SEQUENCE, status: 10_063 });
+        assert_eq!(read(&encoder), Some(Answer::empty(false, 10_063)));
+    }
+
+    #[test]
+    fn change_and_size_are_read_as_far_as_they_are_there() {
+        let mut encoder = accepted_reply();
+        head(&mut encoder, 0, 2);
+        sequence(&mut encoder);
+        encoder.value(&CbResultHead { operation: operation::CB_GETATTR, status: 0 });
+        let mut values = Encoder::new();
+        values.value(&4096_u64);
+        encoder.value(&CbGetattr4resok {
+            attrmask: Bitmap4::of(&[attribute::SIZE]),
+            attr_vals: Opaque(values.bytes()),
+        });
+        assert_eq!(read(&encoder).unwrap().attributes, Some((None, Some(4096))));
+    }
+
+    #[test]
+    fn a_denied_call_has_no_answer() {
+        let mut encoder = Encoder::new();
+        [7, REPLY, 1, 1, 1].iter().for_each(|word| encoder.value(word));
+        assert_eq!(read(&encoder), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Some((_, rest)) = reply(&bytes) {
+                let _ = (null(rest.clone()), compound(rest));
+            }
+        }
+    }
+}

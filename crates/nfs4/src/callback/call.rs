@@ -1,0 +1,112 @@
+//! What is said: CB_NULL and CB_COMPOUND as whole records.
+
+use comity_credential::{Flavor, OpaqueAuth};
+use comity_proto::nfs4::callback::{
+    CbCompoundHead, CbGetattr4args, CbNotifyLock4args, CbRecall4args, CbSequence4args, VERSION,
+    operation, procedure,
+};
+use comity_proto::nfs4::{Bitmap4, StateOwner4, Stateid4, attribute};
+use comity_rpc::{AuthSys, CallHeader};
+use comity_state::{CallbackSecurity, Effect, SessionId};
+use comity_xdr::{Counted, Encode, Encoder, Opaque};
+
+/// To whom a call is addressed, and how the server shows itself.
+pub(super) struct Address<'a> {
+    pub(super) xid: u32,
+    pub(super) program: u32,
+    pub(super) security: &'a CallbackSecurity,
+    pub(super) sequence: Option<Sequence>,
+    /// What a client of minor version 0 wants to be reminded of.
+    pub(super) ident: u32,
+}
+
+/// A slot of a session's back channel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sequence {
+    pub(super) session: SessionId,
+    pub(super) slot: u32,
+    pub(super) seqid: u32,
+    pub(super) highest_slot: u32,
+}
+
+/// How the server shows itself to a client of minor version 0, which has no say in that: Linux
+/// takes AUTH_SYS only.
+pub(super) fn plain_security() -> CallbackSecurity {
+    CallbackSecurity::Sys { machine: b"comity"[..].into(), uid: 0, gid: 0, gids: Box::default() }
+}
+
+/// The record of a call: `fh` is the file's handle as the client knows it.
+pub(super) fn record(address: &Address<'_>, effect: &Effect, fh: &[u8]) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    let start = encoder.begin_record();
+    match effect {
+        Effect::Probe { .. } => header(&mut encoder, address, procedure::CB_NULL),
+        _ => {
+            header(&mut encoder, address, procedure::CB_COMPOUND);
+            compound(&mut encoder, address, effect, fh);
+        }
+    }
+    encoder.end_record(start);
+    encoder.bytes().to_vec()
+}
+
+fn header(encoder: &mut Encoder, address: &Address<'_>, procedure: u32) {
+    let mut body = Encoder::new();
+    let flavor = credential(address.security, &mut body);
+    let credential = OpaqueAuth { flavor, body: Opaque(body.bytes()) };
+    let (xid, program) = (address.xid, address.program);
+    let verifier = OpaqueAuth::NONE;
+    encoder.value(&CallHeader { xid, program, version: VERSION, procedure, credential, verifier });
+}
+
+fn credential(security: &CallbackSecurity, body: &mut Encoder) -> Flavor {
+    let CallbackSecurity::Sys { machine, uid, gid, gids } = security else { return Flavor::NONE };
+    let (machine_name, gids) = (Opaque(&**machine), Counted(gids.to_vec()));
+    body.value(&AuthSys { stamp: 0, machine_name, uid: *uid, gid: *gid, gids });
+    Flavor::SYS
+}
+
+fn compound(encoder: &mut Encoder, address: &Address<'_>, effect: &Effect, fh: &[u8]) {
+    encoder.value(&CbCompoundHead {
+        tag: Opaque(b""),
+        minorversion: u32::from(address.sequence.is_some()),
+        callback_ident: address.ident,
+        operations: 1 + u32::from(address.sequence.is_some()),
+    });
+    if let Some(sequence) = address.sequence {
+        step(encoder, operation::CB_SEQUENCE, &arguments(sequence));
+    }
+    match effect {
+        Effect::Recall { stateid, truncate, .. } => {
+            let stateid = Stateid4 { seqid: stateid.seqid, other: stateid.other };
+            let recall = CbRecall4args { stateid, truncate: *truncate, fh: Opaque(fh) };
+            step(encoder, operation::CB_RECALL, &recall);
+        }
+        Effect::NotifyLock { client, owner, .. } => {
+            let lock_owner = StateOwner4 { clientid: client.id().0, owner: Opaque(owner) };
+            let notice = CbNotifyLock4args { fh: Opaque(fh), lock_owner };
+            step(encoder, operation::CB_NOTIFY_LOCK, &notice);
+        }
+        _ => {
+            let attr_request = Bitmap4::of(&[attribute::CHANGE, attribute::SIZE]);
+            let question = CbGetattr4args { fh: Opaque(fh), attr_request };
+            step(encoder, operation::CB_GETATTR, &question);
+        }
+    }
+}
+
+fn step(encoder: &mut Encoder, operation: u32, arguments: &impl Encode) {
+    encoder.value(&operation);
+    encoder.value(arguments);
+}
+
+fn arguments(sequence: Sequence) -> CbSequence4args {
+    CbSequence4args {
+        sessionid: sequence.session.0,
+        sequenceid: sequence.seqid,
+        slotid: sequence.slot,
+        highest_slotid: sequence.highest_slot,
+        cachethis: false,
+        referring_call_lists: Counted(Vec::new()),
+    }
+}

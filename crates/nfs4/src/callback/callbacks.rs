@@ -1,0 +1,260 @@
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use comity_export::{ExportId, Exports};
+use comity_proto::nfs4::Nfsstat4;
+use comity_rpc::Line;
+use comity_state::{CallbackSecurity, Client, Desk, Effect, Engine, FileKey};
+
+use super::address;
+use super::answer::{self, Answer};
+use super::call::{self, Address, Sequence};
+use super::route::{NoWay, Routes};
+use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS, CALLBACKS_WAITING_MAX};
+
+/// What becomes of an attempt to reach a client; to be called once.
+pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Line>>) + Send>;
+
+/// Connects to an address and tells what became of it, without waiting for that itself.
+pub type Dial = dyn Fn(SocketAddr, Dialed) + Send + Sync;
+
+/// The calls that the server makes to clients.
+pub struct Callbacks {
+    engine: Arc<Engine>,
+    exports: Arc<Exports>,
+    dial: Box<Dial>,
+    book: Mutex<Book>,
+}
+
+/// Who is reached how, what has been said, and what could not be said yet.
+#[derive(Default)]
+struct Book {
+    routes: Routes,
+    /// By line and number of the call.
+    said: HashMap<(u64, u32), Said>,
+    unsaid: VecDeque<(Duration, Effect)>,
+}
+
+/// A call that is not answered yet.
+struct Said {
+    effect: Effect,
+    sequence: Option<Sequence>,
+    until: Duration,
+}
+
+impl Callbacks {
+    /// Says what `engine` wants said; `dial` reaches clients of minor version 0.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, exports: Arc<Exports>, dial: Box<Dial>) -> Self {
+        Self { engine, exports, dial, book: Mutex::default() }
+    }
+
+    /// A connection over which the server may call: one that a client gave to a session for that.
+    pub fn add_line(&self, line: &Arc<Line>) {
+        self.book().routes.add_line(line);
+    }
+
+    /// Says all that the engine wants said now. To be called after every call that may have caused
+    /// something, and is cheap if none has.
+    pub fn pump(self: &Arc<Self>, now: Duration) {
+        while let Some(effect) = self.engine.poll_effect() {
+            self.say(now, effect);
+        }
+    }
+
+    /// Lets time pass: calls that were not answered count as lost, and what could not be said is
+    /// tried again. To be called about once a second.
+    pub fn tick(self: &Arc<Self>, now: Duration) {
+        for said in self.book().overdue(now) {
+            self.failed(now, said.effect);
+        }
+        for effect in self.book().due(now) {
+            self.say(now, effect);
+        }
+        self.pump(now);
+    }
+
+    /// A record came on a line that is no call. `false` if nothing of the kind was waited for.
+    pub fn heard(self: &Arc<Self>, now: Duration, line: u64, record: &[u8]) -> bool {
+        let Some((xid, rest)) = answer::reply(record) else { return false };
+        let Some(said) = self.book().said.remove(&(line, xid)) else { return false };
+        let answer = match said.effect {
+            Effect::Probe { .. } => answer::null(rest),
+            _ => answer::compound(rest),
+        };
+        if let Some(sequence) = said.sequence {
+            let used = answer.is_some_and(|answer| is_used(&answer));
+            self.book().routes.release(sequence, used);
+        }
+        match answer {
+            Some(answer) => self.answered(now, said.effect, &answer),
+            None => self.failed(now, said.effect),
+        }
+        true
+    }
+
+    fn say(self: &Arc<Self>, now: Duration, effect: Effect) {
+        let client = Arc::clone(client_of(&effect));
+        let said = match client.desk() {
+            Desk::ExchangeId => self.say_in_session(now, &client, &effect),
+            Desk::Setclientid => self.say_to_dialled(now, &client, &effect),
+        };
+        match (said, &effect) {
+            (Ok(()), Effect::Recall { .. }) => self.engine.recall_sent(now, &effect),
+            (Ok(()), _) => {}
+            (Err(NoWay::Busy), _) => self.book().later(now, effect),
+            (Err(NoWay::Closed), Effect::Probe { .. }) if client.desk() == Desk::Setclientid => {
+                self.dial(now, &client, effect);
+            }
+            (Err(NoWay::Closed), _) => self.failed(now, effect),
+        }
+    }
+
+    fn say_in_session(&self, now: Duration, client: &Client, effect: &Effect) -> Result<(), NoWay> {
+        let mut book = self.book();
+        let route = book.routes.find(&self.engine, client)?;
+        let security = route.channel.security.first().unwrap_or(&CallbackSecurity::None);
+        let probe = matches!(effect, Effect::Probe { .. });
+        let address = Address {
+            xid: route.line.next_xid(),
+            program: route.channel.program,
+            security,
+            sequence: (!probe).then_some(route.sequence),
+            ident: 0,
+        };
+        if probe {
+            book.routes.release(route.sequence, false);
+        }
+        self.send(&mut book, now, &route.line, &address, effect)
+    }
+
+    fn say_to_dialled(&self, now: Duration, client: &Client, effect: &Effect) -> Result<(), NoWay> {
+        let mut book = self.book();
+        let line = book.routes.dialled(client.id()).ok_or(NoWay::Closed)?;
+        let callback = client.callback_address().ok_or(NoWay::Closed)?;
+        let (xid, security) = (line.next_xid(), call::plain_security());
+        let (program, ident) = (callback.program, callback.ident);
+        let address = Address { xid, program, security: &security, sequence: None, ident };
+        self.send(&mut book, now, &line, &address, effect)
+    }
+
+    fn send(
+        &self,
+        book: &mut Book,
+        now: Duration,
+        line: &Line,
+        address: &Address<'_>,
+        effect: &Effect,
+    ) -> Result<(), NoWay> {
+        let plan = self.exports.current();
+        let fh = file_of(effect).map(|file| plan.seal(ExportId(file.export), &file.handle));
+        let fh = fh.as_ref().map_or(&[][..], |fh| fh.bytes());
+        let sequence = address.sequence;
+        if line.say(&call::record(address, effect, fh)).is_err() {
+            if let Some(sequence) = sequence {
+                book.routes.release(sequence, false);
+            }
+            return Err(NoWay::Closed);
+        }
+        let until = now + Duration::from_secs(CALLBACK_SECONDS);
+        let said = Said { effect: effect.clone(), sequence, until };
+        book.said.insert((line.id(), address.xid), said);
+        Ok(())
+    }
+
+    /// Reaches out for a client of minor version 0; the probe follows when it is reached.
+    fn dial(self: &Arc<Self>, now: Duration, client: &Arc<Client>, probe: Effect) {
+        let address = client.callback_address().as_ref().and_then(address::socket);
+        let Some(address) = address else { return self.engine.callbacks_fail(client) };
+        let (this, client) = (Arc::clone(self), Arc::clone(client));
+        let reached = move |line: io::Result<Arc<Line>>| match line {
+            Ok(line) => {
+                this.book().routes.keep_dialled(client.id(), &line);
+                if this.say_to_dialled(now, &client, &probe).is_err() {
+                    this.engine.callbacks_fail(&client);
+                }
+            }
+            Err(error) => {
+                tracing::info!(client = %client.id(), %address, %error, "no way back to a client");
+                this.engine.callbacks_fail(&client);
+            }
+        };
+        (self.dial)(address, Box::new(reached));
+    }
+
+    fn answered(&self, now: Duration, effect: Effect, answer: &Answer) {
+        match &effect {
+            Effect::Probe { client } => self.engine.callbacks_work(client),
+            // What the client does not know yet, because the answer that tells it is under way, it
+            // will know soon; one that has given it back is done with.
+            Effect::Recall { .. } if answer.status != 0 => self.book().later(now, effect),
+            Effect::GetAttr { client, file } => {
+                let (change, size) = answer.attributes.unwrap_or_default();
+                self.engine.writer_attributes(now, client, file, change, size);
+            }
+            Effect::Recall { .. } | Effect::NotifyLock { .. } => {}
+        }
+    }
+
+    /// Something could not be said, or nobody answered.
+    fn failed(&self, now: Duration, effect: Effect) {
+        self.engine.callbacks_fail(client_of(&effect));
+        if matches!(effect, Effect::Recall { .. } | Effect::GetAttr { .. }) {
+            self.book().later(now, effect);
+        }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    fn later(&mut self, now: Duration, effect: Effect) {
+        if self.unsaid.len() < CALLBACKS_WAITING_MAX {
+            self.unsaid.push_back((now + Duration::from_secs(CALLBACK_RETRY_SECONDS), effect));
+        }
+    }
+
+    fn due(&mut self, now: Duration) -> Vec<Effect> {
+        let due = self.unsaid.iter().take_while(|(at, _)| *at <= now).count();
+        self.unsaid.drain(..due).map(|(_, effect)| effect).collect()
+    }
+
+    fn overdue(&mut self, now: Duration) -> Vec<Said> {
+        let over: Vec<_> = self.said.extract_if(|_, said| said.until <= now).collect();
+        for (_, said) in &over {
+            if let Some(sequence) = said.sequence {
+                self.routes.release(sequence, false);
+            }
+        }
+        over.into_iter().map(|(_, said)| said).collect()
+    }
+}
+
+/// Whether a slot's number is spent: the client took the call, or says that it did before.
+fn is_used(answer: &Answer) -> bool {
+    let before = [Nfsstat4::SeqFalseRetry, Nfsstat4::RetryUncachedRep, Nfsstat4::SeqMisordered];
+    answer.sequenced || before.iter().any(|status| *status as u32 == answer.status)
+}
+
+const fn client_of(effect: &Effect) -> &Arc<Client> {
+    match effect {
+        Effect::Recall { client, .. }
+        | Effect::NotifyLock { client, .. }
+        | Effect::GetAttr { client, .. }
+        | Effect::Probe { client } => client,
+    }
+}
+
+const fn file_of(effect: &Effect) -> Option<&FileKey> {
+    match effect {
+        Effect::Recall { file, .. }
+        | Effect::NotifyLock { file, .. }
+        | Effect::GetAttr { file, .. } => Some(file),
+        Effect::Probe { .. } => None,
+    }
+}

@@ -1,0 +1,12 @@
+//! Calls to clients: what the engine wants said, on which line, and what came of it.
+//!
+//! Nothing here waits. What cannot be said at the moment is tried again as time passes, until the
+//! engine gives up on the client.
+
+mod address;
+mod answer;
+mod call;
+mod callbacks;
+mod route;
+
+pub use callbacks::{Callbacks, Dial, Dialed};

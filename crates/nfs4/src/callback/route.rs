@@ -1,0 +1,155 @@
+//! By which way a client is reached: a slot and a line of one of its sessions, or a line that was
+//! dialled.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use comity_rpc::Line;
+use comity_state::{BackChannel, Client, ClientId, Engine, Session, SessionId};
+
+use super::call::Sequence;
+
+/// Slots of a session's back channel.
+#[derive(Debug, Default)]
+struct Slots(Vec<Slot>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    /// Of the last call that the client took.
+    seqid: u32,
+    busy: bool,
+}
+
+/// Lines and slots by which clients are reached.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    lines: HashMap<u64, Weak<Line>>,
+    dialled: HashMap<ClientId, Arc<Line>>,
+    slots: HashMap<SessionId, Slots>,
+}
+
+/// Why there is no way to a client at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoWay {
+    /// As many calls as agreed on are on their way.
+    Busy,
+    /// No connection is open.
+    Closed,
+}
+
+/// A way to a client that can be gone now.
+pub(super) struct Route {
+    pub(super) line: Arc<Line>,
+    pub(super) channel: BackChannel,
+    pub(super) sequence: Sequence,
+}
+
+impl Routes {
+    /// A connection over which a client may be called.
+    pub(super) fn add_line(&mut self, line: &Arc<Line>) {
+        if self.lines.len().is_power_of_two() {
+            self.lines.retain(|_, line| line.strong_count() > 0);
+        }
+        self.lines.insert(line.id(), Arc::downgrade(line));
+    }
+
+    /// The line that was dialled to a client of minor version 0, if it still stands.
+    pub(super) fn dialled(&mut self, client: ClientId) -> Option<Arc<Line>> {
+        self.dialled.retain(|_, line| !line.is_closed());
+        self.dialled.get(&client).map(Arc::clone)
+    }
+
+    pub(super) fn keep_dialled(&mut self, client: ClientId, line: &Arc<Line>) {
+        if let Some(old) = self.dialled.insert(client, Arc::clone(line)) {
+            old.hang_up();
+        }
+    }
+
+    /// A free slot of one of the client's sessions, and a line of that; the newest line first.
+    pub(super) fn find(&mut self, engine: &Engine, client: &Client) -> Result<Route, NoWay> {
+        let sessions = client.sessions();
+        self.slots.retain(|id, _| engine.session(id).is_some());
+        let mut result = Err(NoWay::Closed);
+        for session in sessions.iter().rev().filter_map(|id| engine.session(id)) {
+            match self.through(&session) {
+                Err(NoWay::Closed) => {}
+                other => result = other,
+            }
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+
+    fn through(&mut self, session: &Session) -> Result<Route, NoWay> {
+        let channel = session.back().ok_or(NoWay::Closed)?;
+        let lines = &self.lines;
+        let open = |id: &u64| lines.get(id)?.upgrade().filter(|line| !line.is_closed());
+        let line = session.back_connections().iter().rev().find_map(|id| open(&id.0));
+        let line = line.ok_or(NoWay::Closed)?;
+        let highest_slot = channel.attrs.requests_max.saturating_sub(1);
+        let slots = self.slots.entry(*session.id()).or_default();
+        let (slot, seqid) = slots.take(highest_slot).ok_or(NoWay::Busy)?;
+        let sequence = Sequence { session: *session.id(), slot, seqid, highest_slot };
+        Ok(Route { line, channel, sequence })
+    }
+
+    /// A call is over. A slot that the client used has its next number next time; one that it may or
+    /// may not have used is tried with the same, which is a retry then.
+    pub(super) fn release(&mut self, sequence: Sequence, used: bool) {
+        let slots = self.slots.get_mut(&sequence.session);
+        if let Some(slot) = slots.and_then(|slots| slots.0.get_mut(sequence.slot as usize)) {
+            slot.busy = false;
+            slot.seqid = if used { sequence.seqid } else { slot.seqid };
+        }
+    }
+}
+
+impl Slots {
+    /// A free slot, and the number of its next call.
+    fn take(&mut self, highest: u32) -> Option<(u32, u32)> {
+        let wanted = highest as usize + 1;
+        let free = self.0.iter().take(wanted).position(|slot| !slot.busy);
+        let at = match free {
+            Some(at) => at,
+            None if self.0.len() < wanted => {
+                self.0.push(Slot::default());
+                self.0.len() - 1
+            }
+            None => return None,
+        };
+        let slot = self.0.get_mut(at)?;
+        slot.busy = true;
+        Some((at as u32, slot.seqid.wrapping_add(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_taken_once_and_no_more_than_agreed() {
+        let mut slots = Slots::default();
+        assert_eq!(slots.take(1), Some((0, 1)));
+        assert_eq!(slots.take(1), Some((1, 1)));
+        assert_eq!(slots.take(1), None);
+    }
+
+    #[test]
+    fn a_number_is_spent_only_when_the_client_took_it() {
+        let session = SessionId([1; 16]);
+        let mut routes = Routes::default();
+        let taken = |routes: &mut Routes| {
+            let (slot, seqid) = routes.slots.entry(session).or_default().take(0).unwrap();
+            Sequence { session, slot, seqid, highest_slot: 0 }
+        };
+        let first = taken(&mut routes);
+        routes.release(first, false);
+        let again = taken(&mut routes);
+        assert_eq!((first.seqid, again.seqid), (1, 1));
+        routes.release(again, true);
+        assert_eq!(taken(&mut routes).seqid, 2);
+    }
+}

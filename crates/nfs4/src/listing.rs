@@ -1,0 +1,245 @@
+//! What READDIR shows: pages of entries, written one after the other into the reply until one does not
+//! fit.
+
+use std::ops::ControlFlow;
+
+use comity_export::{Found, Node, Position, PseudoNode, View};
+use comity_proto::nfs4::{Bitmap4, Entry4, Nfsstat4, Readdir4args, Verifier4, attribute as a};
+use comity_vfs::{Attr, FileType, Listed, Wire};
+use comity_xdr::{Encoder, Mark, Opaque, padding};
+
+use crate::attributes::{Subject, What, fattr4};
+use crate::compound::Compound;
+use crate::limits::LISTING_BYTES_MAX;
+use crate::object::Object;
+use crate::table::Stop;
+
+/// Which state of a directory cookies are good for: any, since they outlive its changes.
+const COOKIEVERF: Verifier4 = [0; 8];
+
+/// What stands behind the entries: "no more", and whether the directory ends here.
+const TAIL_BYTES: usize = 4 + 4;
+
+/// What an entry can be told of without its object.
+const BY_NAME: Bitmap4 = Bitmap4::of(&[a::RDATTR_ERROR]);
+
+/// Appends a page of the current directory.
+pub(crate) fn list(
+    compound: &Compound<'_>,
+    args: &Readdir4args,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let from = Position::from_wire(args.cookie);
+    if matches!(from, Position::Dot | Position::DotDot)
+        || from != Position::Start && args.cookieverf != COOKIEVERF
+    {
+        return Err(Nfsstat4::BadCookie.into());
+    }
+    let start = reply.mark();
+    reply.value(&COOKIEVERF);
+    let room = compound.room(reply).min(LISTING_BYTES_MAX as usize);
+    let bytes_max = room.min(args.maxcount as usize);
+    let names_left = if args.dircount == 0 { usize::MAX } else { args.dircount as usize };
+    let wanted = args.attr_request;
+    let mut page =
+        Page { compound, reply, start, bytes_max, names_left, wanted, entries: 0, full: false };
+    match compound.object()? {
+        Object::Pseudo(node) => above(&mut page, *node, from)?,
+        Object::In(view, node) => inside(&mut page, view, node, from)?,
+    }
+    page.end()
+}
+
+/// The directories above the exports have as cookies their numbers, cut down to what is a cookie.
+fn above<'a>(page: &mut Page<'_, 'a>, dir: PseudoNode<'a>, from: Position) -> Result<(), Stop> {
+    let pseudo = page.compound.pseudo();
+    let children = pseudo.children(dir)?;
+    let cookie = |found: &Found<'_>| (fileid(found) >> 2).max(1);
+    let mut children: Vec<_> =
+        children.iter().map(|(name, found)| (cookie(found), *name, found)).collect();
+    children.sort_unstable_by_key(|(cookie, name, _)| (*cookie, *name));
+    for (cookie, name, found) in children.into_iter().filter(|child| child.0 > from.behind()) {
+        let at = (Position::Entry(cookie).to_wire(), name);
+        let flow = match found {
+            Found::Pseudo(node) => {
+                let (what, attr) = (What::Pseudo(*node), pseudo.attr(*node));
+                page.entry(at, &page.subject(what, attr, Some(attr.fileid)))
+            }
+            Found::Export(export) => page.export(at, export, fileid(found)),
+        };
+        if flow.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn fileid(found: &Found<'_>) -> u64 {
+    match found {
+        Found::Pseudo(node) => node.fileid(),
+        Found::Export(export) => export.path_number(),
+    }
+}
+
+fn inside<'a>(
+    page: &mut Page<'_, 'a>,
+    view: &View<'a>,
+    dir: &Node,
+    from: Position,
+) -> Result<(), Stop> {
+    let pseudo = page.compound.pseudo();
+    let by_name = page.wanted.is_within(&BY_NAME);
+    let listed = if by_name { Listed::Names } else { Listed::Nodes };
+    view.readdir(dir, from.behind(), listed, &mut |listing, seen| {
+        if page.full {
+            return ControlFlow::Break(());
+        }
+        let name = listing.name.bytes();
+        let at = (Position::Entry(listing.cookie).to_wire(), name);
+        let Some(seen) = seen else {
+            return if by_name { page.bare(at, Nfsstat4::Ok) } else { page.gone(at) };
+        };
+        let is_dir = seen.attr.file_type == FileType::Directory;
+        let covering = if is_dir { view.covering(&pseudo, &seen.node, name) } else { Ok(None) };
+        match covering {
+            Ok(Some(export)) => page.export(at, export, seen.attr.fileid),
+            Ok(None) => {
+                let what = What::In(view, &seen.node);
+                page.entry(at, &page.subject(what, seen.attr, Some(seen.attr.fileid)))
+            }
+            Err(_) => page.gone(at),
+        }
+    })?;
+    Ok(())
+}
+
+/// Where the listing goes on behind an entry, and its name.
+type At<'n> = (u64, &'n [u8]);
+
+/// A page that is being written, never longer than was asked for.
+struct Page<'p, 'a> {
+    compound: &'p Compound<'a>,
+    reply: &'p mut Encoder,
+    start: Mark,
+    bytes_max: usize,
+    names_left: usize,
+    wanted: Bitmap4,
+    entries: usize,
+    full: bool,
+}
+
+impl<'p, 'a> Page<'p, 'a> {
+    fn subject<'s>(
+        &self,
+        what: What<'s, 'a>,
+        attr: Attr<Wire>,
+        mounted_on_fileid: Option<u64>,
+    ) -> Subject<'s, 'a>
+    where
+        'p: 's,
+    {
+        Subject { compound: self.compound, what, attr, mounted_on_fileid }
+    }
+
+    /// An entry with its attributes, whole or not at all.
+    fn entry(&mut self, at: At<'_>, subject: &Subject<'_, 'a>) -> ControlFlow<()> {
+        let wanted = self.wanted;
+        let failed = self.append(at, |reply| fattr4(reply, subject, &wanted));
+        self.or_error(at, failed)
+    }
+
+    /// The top of an export, which stands on `covered`.
+    fn export(
+        &mut self,
+        at: At<'_>,
+        export: &comity_export::Export,
+        covered: u64,
+    ) -> ControlFlow<()> {
+        let (compound, wanted) = (self.compound, self.wanted);
+        let failed = self.append(at, |reply| match compound.enter_export(export)? {
+            Object::In(view, node) => {
+                let (attr, what) = (view.getattr(&node)?, What::In(&view, &node));
+                let mounted_on_fileid = Some(covered);
+                fattr4(reply, &Subject { compound, what, attr, mounted_on_fileid }, &wanted)
+            }
+            Object::Pseudo(_) => Err(Nfsstat4::ServerFault.into()),
+        });
+        self.or_error(at, failed)
+    }
+
+    /// An entry whose object is not to be had.
+    fn gone(&mut self, at: At<'_>) -> ControlFlow<()> {
+        if self.wanted.contains(a::RDATTR_ERROR) {
+            self.bare(at, Nfsstat4::Io)
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// An entry of which nothing is told but how asking for more ended.
+    fn bare(&mut self, at: At<'_>, status: Nfsstat4) -> ControlFlow<()> {
+        let said = self.wanted.and(&BY_NAME);
+        let appended = self.append(at, |reply| {
+            reply.value(&said);
+            let bytes = if said.is_empty() { 0 } else { 4_u32 };
+            reply.value(&bytes);
+            if bytes > 0 {
+                reply.value(&status);
+            }
+            Ok(())
+        });
+        // Nothing was asked for that could fail.
+        debug_assert!(appended.is_ok(), "an entry of which nothing is told");
+        self.flow()
+    }
+
+    /// A client that asks for errors is told them in the entry; to others it is not shown.
+    fn or_error(&mut self, at: At<'_>, outcome: Result<(), Stop>) -> ControlFlow<()> {
+        match outcome {
+            Err(Stop::Status(status)) if self.wanted.contains(a::RDATTR_ERROR) => {
+                self.bare(at, status)
+            }
+            _ => self.flow(),
+        }
+    }
+
+    const fn flow(&self) -> ControlFlow<()> {
+        if self.full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn append(
+        &mut self,
+        (cookie, name): At<'_>,
+        attributes: impl FnOnce(&mut Encoder) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let begin = self.reply.mark();
+        let bytes = 8 + 4 + name.len() + padding(name.len());
+        self.reply.value(&true);
+        self.reply.value(&Entry4 { cookie, name: Opaque(name) });
+        if let Err(why) = attributes(self.reply) {
+            self.reply.rollback(begin);
+            return Err(why);
+        }
+        let is_too_long = self.reply.length_since(self.start) + TAIL_BYTES > self.bytes_max;
+        if is_too_long || self.entries > 0 && bytes > self.names_left {
+            self.reply.rollback(begin);
+            self.full = true;
+            return Ok(());
+        }
+        self.names_left = self.names_left.saturating_sub(bytes);
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Ends the page; TOOSMALL if there is no room for its end, or for not even one of the entries
+    /// that there are.
+    fn end(self) -> Result<(), Stop> {
+        let room = self.reply.length_since(self.start) + TAIL_BYTES <= self.bytes_max;
+        if !room || self.full && self.entries == 0 {
+            return Err(Nfsstat4::TooSmall.into());
+        }
+        self.reply.value(&false);
+        self.reply.value(&!self.full);
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! The way to what is remembered: from words of the wire to the engine's, and back.
+
+use std::hash::Hasher;
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_credential::{AuthSys, Flavor};
+use comity_export::{Node, View};
+use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
+use comity_state::{
+    Client, ClientOwner, ConnectionId, Engine, Error, FileKey, Principal, Sender, Share, Special,
+    Stateid, Verifier,
+};
+use comity_xdr::Decoder;
+use siphasher::sip::SipHasher13;
+
+use crate::clock::Clock;
+use crate::compound::Compound;
+use crate::desk::Desk;
+use crate::limits::DIGEST_BYTES;
+use crate::object::Object;
+use crate::table::Stop;
+
+/// What the program remembers of its clients, and who it is to them.
+#[derive(Clone)]
+pub struct Memory {
+    /// All that is remembered.
+    pub engine: Arc<Engine>,
+    /// The time the engine goes by.
+    pub clock: Clock,
+    /// The server's name: the same in all its lives, and no other server's. Clients take two servers
+    /// of one name for one (RFC 8881, 2.10.5).
+    pub identity: Box<[u8]>,
+}
+
+impl Compound<'_> {
+    /// All that is remembered.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.nfs.memory().engine
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Duration {
+        self.nfs.memory().clock.now()
+    }
+
+    /// Who sends the operation in hand, as far as a session says it.
+    pub(crate) fn sender(&self) -> Sender<'_> {
+        Sender { now: self.now(), client: self.client() }
+    }
+
+    /// Whose session it is.
+    pub(crate) fn client(&self) -> Option<&Arc<Client>> {
+        match &self.desk {
+            Desk::Unsequenced => None,
+            Desk::Sequenced(desk) => desk.ticket.as_ref().map(|ticket| ticket.client()),
+        }
+    }
+
+    /// The client that an owner belongs to: in 4.0 the owner says it, later the session does.
+    pub(crate) fn client_of(&self, clientid: u64) -> Result<Arc<Client>, Stop> {
+        match self.client() {
+            Some(client) => Ok(Arc::clone(client)),
+            None => {
+                let id = comity_state::ClientId(clientid);
+                Ok(self.engine().client_of(self.now(), id).map_err(refused)?)
+            }
+        }
+    }
+
+    /// The connection the COMPOUND came on.
+    pub(crate) fn connection(&self) -> ConnectionId {
+        ConnectionId(self.visitor.line().map_or(0, |line| line.id()))
+    }
+
+    /// Who calls, as far as it matters to whom state belongs: by which flavor, as which user.
+    pub(crate) fn principal(&self) -> Principal {
+        let body = self.credential.body.0;
+        let user = match self.credential.flavor {
+            Flavor::SYS => Decoder::whole::<AuthSys<'_>>(body).map_or(0, |sys| sys.uid),
+            _ => 0,
+        };
+        let words = [self.credential.flavor.0, user];
+        Principal(words.iter().flat_map(|word| word.to_be_bytes()).collect())
+    }
+
+    /// What the request is known by if it comes again: who asks, how long it is and how it begins. A
+    /// hash of all of a large WRITE would cost as much as the WRITE.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = SipHasher13::new();
+        hasher.write(&self.principal().0);
+        hasher.write_usize(self.request.len());
+        hasher.write(self.request.get(..DIGEST_BYTES).unwrap_or(self.request));
+        hasher.finish()
+    }
+
+    /// A stateid as an operation takes it: the current one is filled in (RFC 8881, 16.2.3.1.2).
+    pub(crate) fn stateid_of(&self, stateid: &Stateid4) -> Result<Stateid, Stop> {
+        let known = Stateid { seqid: stateid.seqid, other: stateid.other };
+        if self.minor == 0 || known.special() != Some(Special::Current) {
+            return Ok(known);
+        }
+        if self.stateid == Stateid4::INVALID {
+            return Err(Nfsstat4::BadStateid.into());
+        }
+        Ok(Stateid { seqid: self.stateid.seqid, other: self.stateid.other })
+    }
+
+    /// Makes a stateid the current one, and gives it as it travels.
+    pub(crate) fn leave(&mut self, stateid: Stateid) -> Stateid4 {
+        let stateid = on_wire(stateid);
+        self.stateid = stateid;
+        stateid
+    }
+
+    /// The file that the current handle stands for.
+    pub(crate) fn key(&self) -> Result<FileKey, Stop> {
+        let (view, node) = self.real(Nfsstat4::Inval)?;
+        Ok(key_of(view, node))
+    }
+
+    /// Whether the current file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a
+    /// stateid.
+    ///
+    /// # Errors
+    /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
+    pub(crate) fn may_access(&self, stateid: &Stateid4, access: u32) -> Result<(), Stop> {
+        let stateid = self.stateid_of(stateid)?;
+        let key = self.key()?;
+        let may = self.engine().check_io(self.sender(), &stateid, &key, access);
+        may.map(|_| ()).map_err(|error| match error {
+            Error::ShareDenied => Nfsstat4::Locked.into(),
+            error => refused(error),
+        })
+    }
+
+    /// Recalls what other clients were delegated of an object and a change of it, of its attributes
+    /// or of its names, stands against.
+    ///
+    /// # Errors
+    /// DELAY: it is being recalled.
+    pub(crate) fn recall(&self, view: &View<'_>, node: &Node) -> Result<(), Stop> {
+        let (mine, share) = (self.client().map(|client| &**client), Share::access(Share::BOTH));
+        let key = key_of(view, node);
+        Ok(self.engine().break_delegations(self.now(), mine, &key, share).map_err(refused)?)
+    }
+
+    /// Names may not change while those who had files open may not have come back.
+    ///
+    /// # Errors
+    /// GRACE.
+    pub(crate) fn outside_grace(&self) -> Result<(), Stop> {
+        if self.engine().is_in_grace() { Err(Nfsstat4::Grace.into()) } else { Ok(()) }
+    }
+}
+
+/// By what an object is known to the engine.
+pub(crate) fn key_of(view: &View<'_>, node: &Node) -> FileKey {
+    FileKey { export: view.export_id().0, handle: *node.handle() }
+}
+
+/// The same of an object in hand.
+pub(crate) fn file_of(object: &Object<'_>) -> Option<FileKey> {
+    match object {
+        Object::In(view, node) => Some(key_of(view, node)),
+        Object::Pseudo(_) => None,
+    }
+}
+
+/// A stateid as it travels.
+pub(crate) const fn on_wire(stateid: Stateid) -> Stateid4 {
+    Stateid4 { seqid: stateid.seqid, other: stateid.other }
+}
+
+/// A client's name.
+pub(crate) fn owner_of(owner: &ClientOwner4<'_>) -> ClientOwner {
+    ClientOwner { verifier: Verifier(owner.verifier), id: owner.id.0.into() }
+}
+
+/// How the engine's refusal is told.
+pub(crate) fn refused(error: Error) -> Stop {
+    Stop::Status(status_of(error))
+}
+
+const fn status_of(error: Error) -> Nfsstat4 {
+    match error {
+        Error::AdminRevoked => Nfsstat4::AdminRevoked,
+        Error::BadHighSlot => Nfsstat4::BadHighSlot,
+        Error::BadSeqid => Nfsstat4::BadSeqid,
+        Error::BadSession => Nfsstat4::BadSession,
+        Error::BadSlot => Nfsstat4::BadSlot,
+        Error::BadStateid => Nfsstat4::BadStateid,
+        Error::ClientidBusy => Nfsstat4::ClientidBusy,
+        Error::ClidInuse => Nfsstat4::ClidInUse,
+        Error::CompleteAlready => Nfsstat4::CompleteAlready,
+        Error::CbPathDown => Nfsstat4::CbPathDown,
+        Error::Delay => Nfsstat4::Delay,
+        Error::DelegRevoked => Nfsstat4::DelegRevoked,
+        Error::Expired => Nfsstat4::Expired,
+        Error::Grace => Nfsstat4::Grace,
+        Error::Inval => Nfsstat4::Inval,
+        Error::LocksHeld => Nfsstat4::LocksHeld,
+        Error::Noent => Nfsstat4::NoEnt,
+        Error::NoGrace => Nfsstat4::NoGrace,
+        Error::NotSame => Nfsstat4::NotSame,
+        Error::OldStateid => Nfsstat4::OldStateid,
+        Error::Openmode => Nfsstat4::OpenMode,
+        Error::Perm => Nfsstat4::Perm,
+        Error::ReclaimBad => Nfsstat4::ReclaimBad,
+        Error::ReclaimConflict => Nfsstat4::ReclaimConflict,
+        Error::Resource => Nfsstat4::Resource,
+        Error::SeqFalseRetry => Nfsstat4::SeqFalseRetry,
+        Error::SeqMisordered => Nfsstat4::SeqMisordered,
+        Error::ShareDenied => Nfsstat4::ShareDenied,
+        Error::Nospc => Nfsstat4::NoSpc,
+        Error::StaleClientid => Nfsstat4::StaleClientid,
+        Error::StaleStateid => Nfsstat4::StaleStateid,
+        Error::Toosmall => Nfsstat4::TooSmall,
+    }
+}
+
+/// A refusal of TEST_STATEID, which is a result.
+pub(crate) const fn verdict(error: Error) -> Nfsstat4 {
+    status_of(error)
+}

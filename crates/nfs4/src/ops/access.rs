@@ -1,0 +1,57 @@
+//! ACCESS (RFC 8881, 18.1; RFC 8276, 8.5): which of the rights asked for the caller has, and about
+//! which of them the answer says anything.
+
+use comity_proto::nfs4::{ACCESS4_XALIST, ACCESS4_XAREAD, ACCESS4_XAWRITE, Access4res, Nfsstat4};
+use comity_vfs::{Access, FileType};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::object::Object;
+use crate::table::Stop;
+
+const XATTR: u32 = ACCESS4_XAREAD | ACCESS4_XAWRITE | ACCESS4_XALIST;
+
+pub(super) fn access(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let wanted: u32 = args.value()?;
+    let known = Access::ALL.bits() | if compound.minor < 2 { 0 } else { XATTR };
+    if wanted & !known != 0 {
+        return Err(Nfsstat4::Inval.into());
+    }
+    let (granted, file_type) = match compound.object()? {
+        Object::Pseudo(_) => (Access::READ | Access::LOOKUP, FileType::Directory),
+        Object::In(view, node) => {
+            let asked = Access::from_bits(wanted | by_xattr(wanted).bits());
+            let (granted, attr) = view.access(node, asked)?;
+            (granted, attr.file_type)
+        }
+    };
+    let supported = wanted & (meaningful(file_type).bits() | XATTR);
+    let access = supported & (granted.bits() | xattr_rights(granted));
+    reply.value(&Access4res { supported, access });
+    Ok(())
+}
+
+/// Rights that say something about an object of this type.
+fn meaningful(file_type: FileType) -> Access {
+    let always = Access::READ | Access::MODIFY | Access::EXTEND;
+    match file_type {
+        FileType::Directory => always | Access::LOOKUP | Access::DELETE,
+        _ => always | Access::EXECUTE,
+    }
+}
+
+/// What the rights to extended attributes hang on.
+fn by_xattr(wanted: u32) -> Access {
+    let read =
+        if wanted & (ACCESS4_XAREAD | ACCESS4_XALIST) != 0 { Access::READ } else { Access::NONE };
+    read | if wanted & ACCESS4_XAWRITE != 0 { Access::MODIFY } else { Access::NONE }
+}
+
+fn xattr_rights(granted: Access) -> u32 {
+    let right = |by, bits| if granted.contains(by) { bits } else { 0 };
+    right(Access::READ, ACCESS4_XAREAD | ACCESS4_XALIST) | right(Access::MODIFY, ACCESS4_XAWRITE)
+}

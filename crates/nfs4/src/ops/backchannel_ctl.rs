@@ -1,0 +1,23 @@
+//! BACKCHANNEL_CTL (RFC 8881, 18.33): how callbacks are to be sent from now on.
+
+use comity_proto::nfs4::{BackchannelCtl4args, Nfsstat4};
+use comity_xdr::{Decoder, Encoder};
+
+use super::create_session::security;
+use crate::compound::Compound;
+use crate::desk::Desk;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn backchannel_ctl(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<BackchannelCtl4args<'_>>()?;
+    let Desk::Sequenced(desk) = &compound.desk else { return Err(Nfsstat4::OpIllegal.into()) };
+    let ticket = desk.ticket.as_ref().ok_or(Stop::Status(Nfsstat4::OpNotInSession))?;
+    let security = security(&args.sec_parms.0);
+    let engine = compound.engine();
+    engine.backchannel_ctl(ticket.session(), args.cb_program, security).map_err(refused)
+}

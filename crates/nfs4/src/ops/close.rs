@@ -1,0 +1,23 @@
+//! CLOSE (RFC 8881, 18.2).
+
+use comity_proto::nfs4::Close4args;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn close(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<Close4args>()?;
+    compound.key()?;
+    let stateid = compound.stateid_of(&args.open_stateid)?;
+    compound.in_turn_of((&stateid, args.seqid), reply, &mut |compound, reply| {
+        let closed = compound.engine().close(compound.sender(), &stateid).map_err(refused)?;
+        reply.value(&compound.leave(closed));
+        Ok(())
+    })
+}

@@ -1,0 +1,57 @@
+//! CREATE (RFC 8881, 18.4): makes what is no regular file, and goes there.
+
+use comity_export::{Node, SeenMade, View};
+use comity_proto::nfs4::{Create4args, Create4resok, Createtype4, Nfsstat4, Specdata4};
+use comity_vfs::{Device, Special};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::attributes::{Settings, change_info};
+use crate::compound::Compound;
+use crate::name::component;
+use crate::object::Object;
+use crate::table::Stop;
+
+pub(super) fn create(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args: Create4args<'_> = args.value()?;
+    let (view, dir) = compound.real(Nfsstat4::RoFs)?;
+    let is_dir = matches!(args.objtype, Createtype4::Dir);
+    let settings = Settings::read(&args.createattrs, is_dir, compound.minor)?;
+    let name = component(args.objname.0)?;
+    let settings = settings.for_new(view, dir)?;
+    let made = make(view, dir, name, &args.objtype, &settings)?;
+    let object = Object::In(view.clone(), made.value.node);
+    settings.set_acls(view, &made.value.node, is_dir)?;
+    reply.value(&Create4resok { cinfo: change_info(&made.change), attrset: settings.mask });
+    let barrier = view.change_barrier(dir, Some(&made.value.node));
+    compound.behind(barrier);
+    compound.go_to(object);
+    Ok(())
+}
+
+fn make(
+    view: &View<'_>,
+    dir: &Node,
+    name: &[u8],
+    what: &Createtype4<'_>,
+    Settings { set, .. }: &Settings,
+) -> Result<SeenMade, Stop> {
+    let device = |Specdata4 { major, minor }| Device { major, minor };
+    let special = |special| view.mknod(dir, name, special, set);
+    let made = match *what {
+        Createtype4::Dir => view.mkdir(dir, name, set),
+        Createtype4::Lnk(target) if target.0.is_empty() => return Err(Nfsstat4::Inval.into()),
+        Createtype4::Lnk(target) => view.symlink(dir, name, target.0, set),
+        Createtype4::Blk(numbers) => special(Special::Block(device(numbers))),
+        Createtype4::Chr(numbers) => special(Special::Character(device(numbers))),
+        Createtype4::Sock => special(Special::Socket),
+        Createtype4::Fifo => special(Special::Fifo),
+        Createtype4::Reg | Createtype4::Attrdir | Createtype4::Namedattr => {
+            return Err(Nfsstat4::BadType.into());
+        }
+    };
+    Ok(made?)
+}

@@ -1,0 +1,17 @@
+//! DELEGPURGE (RFC 8881, 18.5): for servers that keep delegations of a client's earlier life
+//! (CLAIM_DELEGATE_PREV). This one does not: what a client had is gone when it begins anew.
+
+use comity_proto::nfs4::{Clientid4, Nfsstat4};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::table::Stop;
+
+pub(super) fn delegpurge(
+    _: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    args.value::<Clientid4>()?;
+    Err(Nfsstat4::NotSupp.into())
+}

@@ -1,0 +1,25 @@
+//! DESTROY_SESSION (RFC 8881, 18.37). A COMPOUND's own session goes with its last operation.
+
+use comity_proto::nfs4::{Nfsstat4, Sessionid4};
+use comity_state::SessionId;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::desk::Desk;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn destroy_session(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    let session = SessionId(args.value::<Sessionid4>()?);
+    if let Desk::Sequenced(desk) = &compound.desk
+        && desk.ticket.as_ref().is_some_and(|ticket| ticket.session().id() == session)
+        && compound.following > 0
+    {
+        return Err(Nfsstat4::NotOnlyOp.into());
+    }
+    compound.engine().destroy_session(&session).map_err(refused)
+}

@@ -1,0 +1,57 @@
+//! EXCHANGE_ID (RFC 8881, 18.35): client and server say who they are.
+
+use comity_proto::nfs4::{
+    ExchangeId4args, ExchangeId4resok, Nfsstat4, ServerOwner4, StateProtect4a, StateProtect4r,
+    exchgid,
+};
+use comity_state::ExchangeId;
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::compound::Compound;
+use crate::memory::{owner_of, refused};
+use crate::table::Stop;
+
+/// Flags that a client may send.
+const KNOWN: u32 = exchgid::SUPP_MOVED_REFER
+    | exchgid::SUPP_MOVED_MIGR
+    | exchgid::SUPP_FENCE_OPS
+    | exchgid::BIND_PRINC_STATEID
+    | exchgid::USE_NON_PNFS
+    | exchgid::USE_PNFS_MDS
+    | exchgid::USE_PNFS_DS
+    | exchgid::UPD_CONFIRMED_REC_A;
+
+pub(super) fn exchange_id(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<ExchangeId4args<'_>>()?;
+    if args.flags & !KNOWN != 0 {
+        return Err(Nfsstat4::Inval.into());
+    }
+    match args.state_protect {
+        StateProtect4a::None => {}
+        // It needs RPCSEC_GSS, which is not spoken.
+        StateProtect4a::MachCred(_) => return Err(Nfsstat4::Inval.into()),
+        StateProtect4a::Ssv(_) => return Err(Nfsstat4::EncrAlgUnsupp.into()),
+    }
+    let wanted = ExchangeId {
+        owner: owner_of(&args.clientowner),
+        principal: compound.principal(),
+        update: args.flags & exchgid::UPD_CONFIRMED_REC_A != 0,
+    };
+    let known = compound.engine().exchange_id(compound.now(), wanted).map_err(refused)?;
+    let confirmed = if known.confirmed { exchgid::CONFIRMED_R } else { 0 };
+    let identity = Opaque(&*compound.nfs.memory().identity);
+    reply.value(&ExchangeId4resok {
+        clientid: known.clientid.0,
+        sequenceid: known.sequenceid,
+        flags: exchgid::USE_NON_PNFS | confirmed,
+        state_protect: StateProtect4r::None,
+        server_owner: ServerOwner4 { minor_id: 0, major_id: identity },
+        server_scope: identity,
+        server_impl_id: None,
+    });
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! GET_DIR_DELEGATION (RFC 8881, 18.39): directories are not delegated. New clients ask unbidden, and
+//! stop using the session if they are told that there is no such operation.
+
+use comity_proto::nfs4::{GetDirDelegation4args, GetDirDelegation4res};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::table::Stop;
+
+pub(super) fn get(
+    _: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    args.value::<GetDirDelegation4args>()?;
+    reply.value(&GetDirDelegation4res::Unavail { will_signal_deleg_avail: false });
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! GETATTR (RFC 8881, 18.7): attributes of an object. In nearly every COMPOUND.
+
+use comity_proto::nfs4::{Bitmap4, Nfsstat4};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::attributes::{READABLE_NOT, Subject, fattr4};
+use crate::compound::Compound;
+use crate::table::Stop;
+
+pub(super) fn getattr(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let wanted: Bitmap4 = args.value()?;
+    if !wanted.and(&READABLE_NOT).is_empty() {
+        return Err(Nfsstat4::Inval.into());
+    }
+    fattr4(reply, &Subject::of(compound, compound.object()?)?, &wanted)
+}

@@ -1,0 +1,22 @@
+//! IO_ADVISE (RFC 7862, 15.5): what a client is going to do with a file. Nothing is made of it: the
+//! kernel reads ahead by itself.
+
+use comity_proto::nfs4::{Bitmap4, IoAdvise4args, Nfsstat4};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::stateid::may_read;
+use crate::table::Stop;
+
+pub(super) fn io_advise(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args: IoAdvise4args = args.value()?;
+    may_read(compound, &args.stateid)?;
+    let (view, node) = compound.real(Nfsstat4::IsDir)?;
+    compound.must_be_file(view.getattr(node)?.file_type)?;
+    reply.value(&Bitmap4::EMPTY);
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! LOCK (RFC 8881, 18.10).
+
+use comity_proto::nfs4::{
+    ExistLockOwner4, Lock4args, Lock4denied, Locker4, NfsLockType4, Nfsstat4, OpenToLockOwner4,
+    StateOwner4,
+};
+use comity_state::{ByteRange, ClientId, Lock, LockRefusal, LockType, Locker, Stateid};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn lock(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<Lock4args<'_>>()?;
+    compound.key()?;
+    let (stateid, seqid) = named(compound, &args)?;
+    compound.in_turn_of((&stateid, seqid), reply, &mut |compound, reply| {
+        let wanted = Lock {
+            file: compound.key()?,
+            range: range(args.offset, args.length)?,
+            kind: kind(args.locktype),
+            reclaim: args.reclaim,
+            wait: matches!(args.locktype, NfsLockType4::ReadWait | NfsLockType4::WriteWait),
+            locker: locker(compound, stateid, &args.locker)?,
+        };
+        match compound.engine().lock(compound.sender(), &wanted) {
+            Ok(stateid) => {
+                reply.value(&compound.leave(stateid));
+                Ok(())
+            }
+            Err(refusal) => Err(denied(refusal, reply)),
+        }
+    })
+}
+
+/// The stateid that tells the owner whose turn it is, and that owner's number.
+fn named(compound: &Compound<'_>, args: &Lock4args<'_>) -> Result<(Stateid, u32), Stop> {
+    let (stateid, seqid) = match &args.locker {
+        Locker4::New(OpenToLockOwner4 { open_stateid, open_seqid, .. }) => {
+            (open_stateid, *open_seqid)
+        }
+        Locker4::Exist(ExistLockOwner4 { lock_stateid, lock_seqid }) => (lock_stateid, *lock_seqid),
+    };
+    Ok((compound.stateid_of(stateid)?, seqid))
+}
+
+fn locker<'l>(
+    compound: &Compound<'_>,
+    stateid: Stateid,
+    said: &Locker4<'l>,
+) -> Result<Locker<'l>, Stop> {
+    match said {
+        Locker4::New(new) => {
+            let clientid = new.lock_owner.clientid;
+            if compound.minor == 0 && !stateid.is_of(ClientId(clientid)) {
+                compound.client_of(clientid)?;
+                return Err(Nfsstat4::BadStateid.into());
+            }
+            Ok(Locker::New { open: stateid, owner: new.lock_owner.owner.0, seqid: new.lock_seqid })
+        }
+        Locker4::Exist(_) => Ok(Locker::Known { lock: stateid }),
+    }
+}
+
+/// The bytes meant.
+pub(super) fn range(offset: u64, length: u64) -> Result<ByteRange, Stop> {
+    ByteRange::new(offset, length).ok_or(Stop::Status(Nfsstat4::Inval))
+}
+
+pub(super) const fn kind(wanted: NfsLockType4) -> LockType {
+    match wanted {
+        NfsLockType4::Read | NfsLockType4::ReadWait => LockType::Read,
+        NfsLockType4::Write | NfsLockType4::WriteWait => LockType::Write,
+    }
+}
+
+/// Tells what stands in the way.
+pub(super) fn denied(refusal: LockRefusal, reply: &mut Encoder) -> Stop {
+    let (range, kind, client, owner) = match refusal {
+        LockRefusal::Error(error) => return refused(error),
+        LockRefusal::Denied { range, kind, client, owner } => (range, kind, client, owner),
+    };
+    let to_end = range.last == u64::MAX;
+    reply.value(&Lock4denied {
+        offset: range.first,
+        length: if to_end { u64::MAX } else { range.last - range.first + 1 },
+        locktype: match kind {
+            LockType::Read => NfsLockType4::Read,
+            LockType::Write => NfsLockType4::Write,
+        },
+        owner: StateOwner4 { clientid: client.0, owner: Opaque(&owner) },
+    });
+    Stop::Told(Nfsstat4::Denied)
+}

@@ -1,0 +1,23 @@
+//! LOCKT (RFC 8881, 18.11): whether a lock could be had.
+
+use comity_proto::nfs4::Lockt4args;
+use comity_xdr::{Decoder, Encoder};
+
+use super::lock::{denied, kind, range};
+use crate::compound::Compound;
+use crate::table::Stop;
+
+pub(super) fn lockt(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<Lockt4args<'_>>()?;
+    compound.lockable()?;
+    let client = compound.client_of(args.owner.clientid)?;
+    let (file, bytes) = (compound.key()?, range(args.offset, args.length)?);
+    let wanted = (&file, bytes, kind(args.locktype));
+    let owner = args.owner.owner.0;
+    let tested = compound.engine().test_lock(compound.now(), &client, owner, wanted);
+    tested.map_err(|refusal| denied(refusal, reply))
+}

@@ -1,0 +1,19 @@
+//! LOOKUP (RFC 8881, 18.13): goes to the object of a name; into another export if one stands there.
+
+use comity_proto::nfs4::Component4;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::name::component;
+use crate::table::Stop;
+
+pub(super) fn lookup<'a>(
+    compound: &mut Compound<'a>,
+    args: &mut Decoder<'a>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    let name = component(args.value::<Component4<'_>>()?.0)?;
+    let object = compound.find(name)?.entered(compound)?;
+    compound.go_to(object);
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! OPEN_CONFIRM (RFC 7530, 16.18): an open-owner of 4.0 that the server did not know is real.
+
+use comity_proto::nfs4::OpenConfirm4args;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn open_confirm(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<OpenConfirm4args>()?;
+    compound.key()?;
+    let stateid = compound.stateid_of(&args.open_stateid)?;
+    compound.in_turn_of((&stateid, args.seqid), reply, &mut |compound, reply| {
+        let confirmed = compound.engine().open_confirm(compound.sender(), &stateid);
+        let confirmed = confirmed.map_err(refused)?;
+        reply.value(&compound.leave(confirmed));
+        Ok(())
+    })
+}

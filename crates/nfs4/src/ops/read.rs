@@ -1,0 +1,79 @@
+//! READ (RFC 8881, 18.22): bytes of a file, straight from the backend into the reply, or as a stretch
+//! of the file for the shell to send.
+
+use comity_export::{Node, View};
+use comity_proto::nfs4::{Nfsstat4, Read4args, operation};
+use comity_vfs::{Data, ReadInto, Status};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
+use crate::stateid::may_read;
+use crate::table::Stop;
+
+/// What stands before the data: whether the file ends with it, and its length.
+const HEAD_BYTES: usize = 4 + 4;
+
+/// Bytes that are left for the operations behind a READ.
+const REST_BYTES: usize = 1024;
+
+pub(super) fn read(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let Read4args { stateid, offset, count } = args.value()?;
+    may_read(compound, &stateid)?;
+    let (view, node) = compound.real(Nfsstat4::IsDir)?;
+    let count = count.min(most(compound, reply));
+    let by_reference_from = by_reference_from(compound, args);
+    let head = reply.reserve(HEAD_BYTES);
+    let mut into = ReadInto { bytes: reply.bytes_mut(), by_reference_from };
+    let read = view.read(node, offset, count, &mut into);
+    let read = read.map_err(|status| not_read(compound, view, node, status))?;
+    let length = read.data.length();
+    if let Data::File { file, offset, length } = &read.data {
+        reply.file(file.clone(), *offset, *length);
+    }
+    reply.pad(length as usize);
+    reply.fill(head, |reply| {
+        reply.value(&read.eof);
+        reply.value(&length);
+    });
+    Ok(())
+}
+
+/// Most bytes that this reply can take.
+pub(super) fn most(compound: &Compound<'_>, reply: &Encoder) -> u32 {
+    let room = compound.room(reply).saturating_sub(HEAD_BYTES + REST_BYTES);
+    TRANSFER_BYTES_MAX.min(u32::try_from(room).unwrap_or(u32::MAX) & !3)
+}
+
+/// A stretch of a file cannot be kept until a barrier is done, nor for a client that asks again: what
+/// follows must be nothing, or a GETATTR and then nothing.
+fn by_reference_from(compound: &Compound<'_>, args: &Decoder<'_>) -> u32 {
+    let next = args.clone().value::<u32>();
+    let is_alone = match compound.following {
+        0 => true,
+        1 => next == Ok(operation::GETATTR),
+        _ => false,
+    };
+    let kept = !compound.pledges.is_empty() || compound.desk.keeps_reply();
+    if is_alone && !kept { BY_REFERENCE_FROM_BYTES } else { u32::MAX }
+}
+
+/// What is said of an object that has no bytes to read.
+pub(super) fn not_read(
+    compound: &Compound<'_>,
+    view: &View<'_>,
+    node: &Node,
+    status: Status,
+) -> Stop {
+    match (status, view.getattr(node)) {
+        (Status::Inval, Ok(attr)) => match compound.must_be_file(attr.file_type) {
+            Err(why) => why.into(),
+            Ok(()) => status.into(),
+        },
+        _ => status.into(),
+    }
+}

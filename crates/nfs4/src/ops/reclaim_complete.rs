@@ -1,0 +1,22 @@
+//! RECLAIM_COMPLETE (RFC 8881, 18.51): the client has asked for all it had before a restart.
+
+use comity_proto::nfs4::Nfsstat4;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn reclaim_complete(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    if args.value::<bool>()? {
+        // Of one file system only: none has moved here.
+        compound.object()?;
+        return Ok(());
+    }
+    let client = compound.client().ok_or(Stop::Status(Nfsstat4::OpNotInSession))?;
+    compound.engine().reclaim_complete(compound.now(), client).map_err(refused)
+}

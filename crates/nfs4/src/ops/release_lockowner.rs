@@ -1,0 +1,19 @@
+//! RELEASE_LOCKOWNER (RFC 7530, 16.37).
+
+use comity_proto::nfs4::StateOwner4;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn release_lockowner(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<StateOwner4<'_>>()?;
+    let client = compound.client_of(args.clientid)?;
+    let released = compound.engine().release_lockowner(compound.now(), &client, args.owner.0);
+    released.map_err(refused)
+}

@@ -1,0 +1,28 @@
+//! REMOVE (RFC 8881, 18.25): takes a name away, whatever it is the name of.
+
+use comity_proto::nfs4::{Component4, Nfsstat4};
+use comity_vfs::Status;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::attributes::change_info;
+use crate::compound::Compound;
+use crate::name::component;
+use crate::table::Stop;
+
+pub(super) fn remove(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let target: Component4<'_> = args.value()?;
+    let (view, dir) = compound.real(Nfsstat4::RoFs)?;
+    let name = component(target.0)?;
+    let change = match view.remove(dir, name) {
+        Err(Status::IsDir) => view.rmdir(dir, name),
+        removed => removed,
+    };
+    reply.value(&change_info(&change?));
+    let barrier = view.change_barrier(dir, None);
+    compound.behind(barrier);
+    Ok(())
+}

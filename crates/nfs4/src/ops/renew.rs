@@ -1,0 +1,18 @@
+//! RENEW (RFC 7530, 16.27): a client is still there.
+
+use comity_proto::nfs4::Clientid4;
+use comity_state::ClientId;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn renew(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    let client = ClientId(args.value::<Clientid4>()?);
+    compound.engine().renew(compound.now(), client).map_err(refused)
+}

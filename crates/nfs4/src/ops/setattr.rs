@@ -1,0 +1,36 @@
+//! SETATTR (RFC 8881, 18.30): changes attributes. A size is changed as data is: by who may write.
+
+use comity_proto::nfs4::{Nfsstat4, Setattr4args};
+use comity_vfs::FileType;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::attributes::Settings;
+use crate::compound::Compound;
+use crate::stateid::may_write;
+use crate::table::Stop;
+
+pub(super) fn setattr(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args: Setattr4args<'_> = args.value()?;
+    let (view, node) = compound.real(Nfsstat4::RoFs)?;
+    let is_dir = view.getattr(node)?.file_type == FileType::Directory;
+    let settings = Settings::read(&args.obj_attributes, is_dir, compound.minor)?;
+    if settings.is_for_new() {
+        return Err(Nfsstat4::Inval.into());
+    }
+    if settings.set.size.is_some() {
+        compound.must_be_file(view.getattr(node)?.file_type)?;
+        may_write(compound, &args.stateid)?;
+    }
+    settings.set_acls(view, node, is_dir)?;
+    if !settings.set.is_empty() {
+        view.setattr(node, &settings.set, None)?;
+    }
+    reply.value(&settings.mask);
+    let barrier = view.change_barrier(node, None);
+    compound.behind(barrier);
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! SETCLIENTID (RFC 7530, 16.33): a client says who it is.
+
+use comity_proto::nfs4::{Component4, Netaddr4, Nfsstat4, Setclientid4args, SetclientidConfirm4};
+use comity_state::{CallbackAddress, Error, Setclientid};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::compound::Compound;
+use crate::memory::{owner_of, refused};
+use crate::table::Stop;
+
+pub(super) fn setclientid(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<Setclientid4args<'_>>()?;
+    let callback = CallbackAddress {
+        program: args.callback.cb_program,
+        netid: args.callback.cb_location.netid.0.into(),
+        address: args.callback.cb_location.addr.0.into(),
+        ident: args.callback_ident,
+    };
+    let (owner, principal) = (owner_of(&args.client), compound.principal());
+    let wanted = Setclientid { owner, principal, callback };
+    match compound.engine().setclientid(compound.now(), wanted) {
+        Ok(introduced) => {
+            let (clientid, confirm) = (introduced.clientid.0, introduced.confirm.0);
+            reply.value(&SetclientidConfirm4 { clientid, confirm });
+            Ok(())
+        }
+        Err(Error::ClidInuse) => {
+            // Who uses the name is nobody else's business.
+            let nowhere: Component4<'_> = Opaque(&[]);
+            reply.value(&Netaddr4 { netid: nowhere, addr: nowhere });
+            Err(Stop::Told(Nfsstat4::ClidInUse))
+        }
+        Err(error) => Err(refused(error)),
+    }
+}

@@ -1,0 +1,20 @@
+//! SETCLIENTID_CONFIRM (RFC 7530, 16.34): a client that got the answer to SETCLIENTID has a lease.
+
+use comity_proto::nfs4::SetclientidConfirm4;
+use comity_state::{ClientId, Verifier};
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn setclientid_confirm(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    let SetclientidConfirm4 { clientid, confirm } = args.value()?;
+    let announced = (ClientId(clientid), Verifier(confirm));
+    let (now, principal) = (compound.now(), compound.principal());
+    compound.engine().setclientid_confirm(now, announced, &principal).map_err(refused)
+}

@@ -1,0 +1,27 @@
+//! WRITE (RFC 8881, 18.32): bytes into a file, straight from the received record. What is asked to be
+//! stable is answered behind a barrier.
+
+use comity_proto::nfs4::{Nfsstat4, StableHow4, Write4args, Write4resok};
+use comity_xdr::{Decoder, Encoder};
+
+use super::read::not_read;
+use crate::compound::Compound;
+use crate::stateid::may_write;
+use crate::table::Stop;
+
+pub(super) fn write(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args: Write4args<'_> = args.value()?;
+    may_write(compound, &args.stateid)?;
+    let (view, node) = compound.real(Nfsstat4::IsDir)?;
+    let written = view.write(node, args.offset, args.data.0);
+    let count = written.map_err(|status| not_read(compound, view, node, status))?.value;
+    let (committed, writeverf) = (args.stable, compound.nfs.verifier());
+    reply.value(&Write4resok { count, committed, writeverf });
+    let barrier = (committed != StableHow4::Unstable).then(|| view.barrier(node));
+    compound.behind(barrier);
+    Ok(())
+}

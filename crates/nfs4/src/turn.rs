@@ -1,0 +1,94 @@
+//! In 4.0 every open-owner and lock-owner counts its operations, and what was answered to the last
+//! one is said again if it comes again (RFC 7530, 9.1.7). Later versions have sessions for that.
+
+use comity_export::Door;
+use comity_proto::nfs4::Nfsstat4;
+use comity_state::{Error, OwnerTurn, Stateid, Turn};
+use comity_xdr::{Encoder, Mark};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+/// What remains to be done when it is an operation's turn.
+type Work<'w, 'a> = &'w mut dyn FnMut(&mut Compound<'a>, &mut Encoder) -> Result<(), Stop>;
+
+impl<'a> Compound<'a> {
+    /// Does an operation whose owner is found by a stateid, when it is its turn.
+    pub(crate) fn in_turn_of(
+        &mut self,
+        (stateid, seqid): (&Stateid, u32),
+        reply: &mut Encoder,
+        work: Work<'_, 'a>,
+    ) -> Result<(), Stop> {
+        if self.minor > 0 {
+            return work(self, reply);
+        }
+        let turn = self.engine().stateid_turn(self.sender(), stateid, seqid);
+        self.in_turn(turn, reply, work)
+    }
+
+    /// Does an operation of an owner when it is its turn, or says again what was said.
+    pub(crate) fn in_turn(
+        &mut self,
+        turn: Result<Turn, Error>,
+        reply: &mut Encoder,
+        work: Work<'_, 'a>,
+    ) -> Result<(), Stop> {
+        let turn = match turn.map_err(refused)? {
+            Turn::Again(again) => {
+                if let Some(handle) = &again.handle {
+                    let object = self.enter(Door::Handle(handle))?;
+                    self.go_to(object);
+                }
+                return repeat(&again.result, reply);
+            }
+            Turn::New(turn) => turn,
+        };
+        let begin = reply.mark();
+        let done = work(self, reply);
+        self.keep(turn, begin, reply, &done);
+        done
+    }
+
+    /// Keeps what was answered.
+    fn keep(&self, turn: OwnerTurn, begin: Mark, reply: &Encoder, done: &Result<(), Stop>) {
+        let (status, body) = match done {
+            Ok(()) => (Nfsstat4::Ok, reply.contiguous_since(begin)),
+            Err(Stop::Told(status)) => (*status, reply.contiguous_since(begin)),
+            Err(Stop::Status(status)) => (*status, Some(&[][..])),
+            Err(Stop::Replay(_)) => return,
+        };
+        if !counts(status) {
+            return;
+        }
+        let mut result = (status as u32).to_be_bytes().to_vec();
+        result.extend_from_slice(body.unwrap_or_default());
+        let handle = self.current.as_ref().map(|object| self.seal(object));
+        turn.answered(&result, handle.as_ref().map(|handle| handle.bytes()));
+    }
+}
+
+fn repeat(result: &[u8], reply: &mut Encoder) -> Result<(), Stop> {
+    let (status, body) = result.split_at_checked(4).unwrap_or_default();
+    reply.raw(body);
+    match comity_xdr::Decoder::whole(status)? {
+        Nfsstat4::Ok => Ok(()),
+        status => Err(Stop::Told(status)),
+    }
+}
+
+/// Whether an owner counts an operation that ended so.
+const fn counts(status: Nfsstat4) -> bool {
+    !matches!(
+        status,
+        Nfsstat4::StaleClientid
+            | Nfsstat4::StaleStateid
+            | Nfsstat4::BadStateid
+            | Nfsstat4::BadSeqid
+            | Nfsstat4::BadXdr
+            | Nfsstat4::Resource
+            | Nfsstat4::NoFileHandle
+            | Nfsstat4::Moved
+    )
+}

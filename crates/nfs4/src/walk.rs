@@ -1,0 +1,99 @@
+use std::os::unix::ffi::OsStrExt;
+
+use comity_export::{Door, Export, Found, Node, View};
+use comity_proto::nfs4::Nfsstat4;
+use comity_vfs::{FileType, Status};
+
+use crate::compound::Compound;
+use crate::object::{Finding, Object};
+use crate::table::Stop;
+
+/// Ways from one object to another, and which kinds of them an operation takes.
+impl<'a> Compound<'a> {
+    /// What a name leads to from the current directory. One that is not found at the top of an export
+    /// with `fsid=0` is looked for above the exports: so a path is good that is also version 3's.
+    pub(crate) fn find(&self, name: &[u8]) -> Result<Finding<'a>, Stop> {
+        let pseudo = self.pseudo();
+        match self.object()? {
+            Object::Pseudo(node) => Ok(pseudo.lookup(*node, name)?.into()),
+            Object::In(view, node) => match view.lookup(node, name) {
+                Ok((seen, _)) => {
+                    if seen.attr.file_type == FileType::Directory
+                        && let Some(export) = view.covering(&pseudo, &seen.node, name)?
+                    {
+                        return Ok(Finding::Export(export));
+                    }
+                    Ok(Finding::Object(Object::In(view.clone(), seen.node)))
+                }
+                Err(Status::NoEnt) if view.export().is_v4_root() && view.is_root(node) => {
+                    Ok(pseudo.lookup(pseudo.top(), name)?.into())
+                }
+                Err(Status::NotDir) => Err(not_dir(view, node)),
+                Err(status) => Err(status.into()),
+            },
+        }
+    }
+
+    /// The directory above the current one; from the top of an export out of it.
+    pub(crate) fn above(&self) -> Result<Object<'a>, Stop> {
+        let pseudo = self.pseudo();
+        match self.object()? {
+            Object::Pseudo(node) => {
+                let above = pseudo.parent(*node).ok_or(Nfsstat4::NoEnt)?;
+                Ok(Object::Pseudo(above))
+            }
+            Object::In(view, node) if view.is_root(node) => self.out_of(view.export()),
+            Object::In(view, node) => match view.lookup(node, b"..") {
+                Ok((above, _)) => Ok(Object::In(view.clone(), above.node)),
+                Err(Status::NotDir) => Err(not_dir(view, node)),
+                Err(status) => Err(status.into()),
+            },
+        }
+    }
+
+    /// The top of an export.
+    pub(crate) fn enter_export(&self, export: &Export) -> Result<Object<'a>, Stop> {
+        self.enter(Door::Path(export.path().as_os_str().as_bytes()))
+    }
+
+    /// Nothing, if the object is a regular file; what is said of it else (RFC 7530, 13.1.8; RFC 8881,
+    /// 15.1.2).
+    pub(crate) const fn must_be_file(&self, file_type: FileType) -> Result<(), Nfsstat4> {
+        match file_type {
+            FileType::Regular => Ok(()),
+            FileType::Directory => Err(Nfsstat4::IsDir),
+            _ if self.minor == 0 => Err(Nfsstat4::Inval),
+            FileType::Symlink => Err(Nfsstat4::Symlink),
+            _ => Err(Nfsstat4::WrongType),
+        }
+    }
+
+    fn out_of(&self, export: &Export) -> Result<Object<'a>, Stop> {
+        let pseudo = self.pseudo();
+        if matches!(pseudo.root()?, Found::Export(top) if top.id() == export.id()) {
+            return Err(Nfsstat4::NoEnt.into());
+        }
+        let path = export.path().parent().ok_or(Nfsstat4::NoEnt)?;
+        match pseudo.around(export)? {
+            Some(_) => self.enter(Door::Path(path.as_os_str().as_bytes())),
+            None => Ok(Object::Pseudo(pseudo.above(export)?)),
+        }
+    }
+}
+
+impl<'a> From<Found<'a>> for Finding<'a> {
+    fn from(found: Found<'a>) -> Self {
+        match found {
+            Found::Pseudo(node) => Self::Object(Object::Pseudo(node)),
+            Found::Export(export) => Self::Export(export),
+        }
+    }
+}
+
+/// What is said of an object in which a name was looked for.
+fn not_dir(view: &View<'_>, node: &Node) -> Stop {
+    match view.getattr(node) {
+        Ok(attr) if attr.file_type == FileType::Symlink => Nfsstat4::Symlink.into(),
+        _ => Nfsstat4::NotDir.into(),
+    }
+}

@@ -23,6 +23,7 @@ mod settings;
 mod state;
 mod statuses;
 mod steward;
+mod tallies;
 mod usage;
 
 use std::process::ExitCode;

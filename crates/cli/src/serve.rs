@@ -25,7 +25,7 @@ use crate::service::Programs;
 use crate::settings::{Serve, sources};
 use crate::state::{State, control_socket};
 use crate::steward::House;
-use crate::{arguments, findings, listening, manager};
+use crate::{arguments, findings, listening, manager, tallies};
 
 /// Serves until told to stop.
 ///
@@ -88,7 +88,11 @@ impl Running {
         let server = Server::start_with(programs, settings(serve), listeners)?;
         let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
-            let render = move || metrics.render(&numbers(), &|id| path_of(&exports, id));
+            let render = move || {
+                let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
+                tallies::append(&mut text, &exports.current());
+                text
+            };
             let started = MetricsPage::start(address, render);
             // The shell's advice is about the port of NFS.
             started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))

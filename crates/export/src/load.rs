@@ -58,7 +58,7 @@ pub fn load(
     let mut exports = Vec::with_capacity(merged.len());
     for (export, id) in merged.into_iter().zip(ids) {
         if let Some(fs) = backend(&export, open, old, &mut findings) {
-            exports.push(Arc::new(made(export, id, fs, &names)));
+            exports.push(Arc::new(made(export, id, fs, &names, old)));
         }
     }
     let plan = Plan::new(key, exports);
@@ -248,11 +248,18 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-fn made(export: Merged, id: ExportId, fs: Arc<dyn Fs>, names: &Arc<Names>) -> Export {
+fn made(
+    export: Merged,
+    id: ExportId,
+    fs: Arc<dyn Fs>,
+    names: &Arc<Names>,
+    old: Option<&Plan>,
+) -> Export {
+    let old = old.and_then(|old| old.export(id)).map(|old| &**old);
     let Merged { declaration: Declaration { path, offers, .. }, settings } = export;
     let mut offers = offers;
     offers.sort_by_key(|offer| offer.client.rank());
     let client = |offer: Offer| ((offer.client, Arc::new(offer.terms.rules)), offer.origin);
     let (clients, origins) = offers.into_iter().map(client).unzip();
-    Export::new(id, path, fs, clients).configured(settings, Arc::clone(names), origins)
+    Export::new(id, path, fs, clients).configured(settings, Arc::clone(names), origins, old)
 }

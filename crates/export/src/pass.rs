@@ -1,5 +1,5 @@
 use std::cmp::Reverse;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use comity_credential::{AuthStat, Credential, OpaqueAuth};
 use comity_idmap::Caller;
 use comity_vfs::{Result, Status};
 
-use crate::{Export, ExportId, Plan, Refusal, Rules, Visitor};
+use crate::plan::Entry;
+use crate::{Export, ExportId, Plan, Refusal, Rules, Tally, Visitor};
 
 /// What a caller was found to be at an export: kept by its [`Visitor`].
 pub(crate) struct Pass {
@@ -15,15 +16,18 @@ pub(crate) struct Pass {
     rules: Arc<Rules>,
     client: IpAddr,
     caller: Caller,
+    tally: Arc<Tally>,
 }
 
 impl Pass {
-    /// What somebody at `client` is who claims to be `claimed`, under these rules.
+    /// What somebody at `client` is who claims to be `claimed`, under these rules; what becomes of
+    /// its calls is counted in `tally`.
     pub(crate) fn of(
         export: &Arc<Export>,
         rules: &Arc<Rules>,
         client: IpAddr,
         claimed: &Credential,
+        tally: &Arc<Tally>,
     ) -> std::result::Result<Self, Refusal> {
         if !rules.flavors.contains(&claimed.flavor()) {
             return Err(Refusal::Denied(AuthStat::TooWeak));
@@ -32,7 +36,8 @@ impl Pass {
             Credential::None => rules.ids.nobody(),
             Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
         };
-        Ok(Self { export: Arc::clone(export), rules: Arc::clone(rules), client, caller })
+        let (export, rules) = (Arc::clone(export), Arc::clone(rules));
+        Ok(Self { export, rules, client, caller, tally: Arc::clone(tally) })
     }
 
     pub(crate) const fn export(&self) -> &Arc<Export> {
@@ -51,6 +56,10 @@ impl Pass {
     pub(crate) const fn caller(&self) -> &Caller {
         &self.caller
     }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
 }
 
 /// Under which rules and ids a visitor meets an export.
@@ -64,14 +73,29 @@ pub(crate) fn admit(
         return Ok(pass);
     }
     let export = plan.export(id).ok_or(Status::Stale)?;
-    let (_, rules) = export.judge(visitor.peer().ip())?;
-    if rules.secure && visitor.peer().port() >= 1024 {
+    let peer = visitor.peer();
+    let entry = export.decide(peer.ip()).inspect_err(|why| {
+        if *why == Status::Acces {
+            export.strangers().refuse();
+        }
+    })?;
+    let pass = met(export, &entry, peer, credential).inspect_err(|_| entry.tally.refuse())?;
+    let pass = Arc::new(pass);
+    visitor.keep(plan.generation(), credential, &pass);
+    Ok(pass)
+}
+
+fn met(
+    export: &Arc<Export>,
+    entry: &Entry<'_>,
+    peer: SocketAddr,
+    credential: &OpaqueAuth<'_>,
+) -> std::result::Result<Pass, Refusal> {
+    if entry.rules.secure && peer.port() >= 1024 {
         return Err(Status::Perm.into());
     }
     let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;
-    let pass = Arc::new(Pass::of(export, rules, visitor.peer().ip(), &claimed)?);
-    visitor.keep(plan.generation(), credential, &pass);
-    Ok(pass)
+    Pass::of(export, entry.rules, peer.ip(), &claimed, entry.tally)
 }
 
 /// The innermost export that a path is in and this visitor may use, and the rest of the path below
@@ -86,13 +110,17 @@ pub(crate) fn locate<'p>(
     };
     let mut found: Vec<_> = plan.exports().iter().filter_map(within).collect();
     found.sort_by_key(|(export, _)| Reverse(export.path().components().count()));
+    let mut closed = None;
     for (export, below) in found {
         match export.judge(visitor.peer().ip()) {
             Ok(_) if export.is_mounted() => return Ok((export, below)),
-            Err(Status::Acces) => {}
+            Err(Status::Acces) => closed = closed.or(Some(export)),
             Ok(_) => return Err(Status::Acces),
             Err(status) => return Err(status),
         }
+    }
+    if let Some(export) = closed {
+        export.strangers().refuse();
     }
     Err(Status::Acces)
 }

@@ -15,6 +15,7 @@ use crate::mount_point::is_mount_point;
 use crate::names::Names;
 use crate::offer::Settings;
 use crate::pseudo::now;
+use crate::tally::{Tallies, Tally};
 use crate::{Client, HandleKey, Origin, SealedHandle};
 
 /// The number of an export: in every handle, so the same over restarts and reloads.
@@ -76,6 +77,15 @@ pub struct Export {
     /// Counts replies that must look like changes, from the clock on, so that a restart repeats
     /// none.
     moments: AtomicU64,
+    tallies: Tallies,
+}
+
+/// The entry of an export that decides about a peer.
+pub(crate) struct Entry<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) rules: &'a Arc<Rules>,
+    pub(crate) origin: Option<&'a Origin>,
+    pub(crate) tally: &'a Arc<Tally>,
 }
 
 impl Export {
@@ -94,18 +104,33 @@ impl Export {
         let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
         let (settings, identity) = (Settings::default(), identity(&path));
         let (names, origins) = (None, Vec::new());
-        Self { id, path, fs, fsid, clients, origins, settings, names, identity, moments }
+        let tallies = Tallies::new(clients.iter().map(|(client, _)| (client, None)), None);
+        Self { id, path, fs, fsid, clients, origins, settings, names, identity, moments, tallies }
     }
 
     /// The same export with what its options say about it, and with somebody to ask for the names
-    /// of peers; without, entries by name match nobody. `origins` go with the clients.
+    /// of peers; without, entries by name match nobody. `origins` go with the clients. What `old`
+    /// has counted goes on.
     pub(crate) fn configured(
         self,
         settings: Settings,
         names: Arc<Names>,
         origins: Vec<Origin>,
+        old: Option<&Self>,
     ) -> Self {
-        Self { settings, names: Some(names), origins, ..self }
+        let clients = self.clients.iter().map(|(client, _)| client).zip(origins.iter().map(Some));
+        let tallies = Tallies::new(clients, old.map(|old| &old.tallies));
+        Self { settings, names: Some(names), origins, tallies, ..self }
+    }
+
+    /// What was counted of its domains and clients.
+    pub fn tallies(&self) -> impl Iterator<Item = &Arc<Tally>> {
+        self.tallies.all()
+    }
+
+    /// What is counted of those whom no entry means.
+    pub(crate) fn strangers(&self) -> &Tally {
+        self.tallies.strangers()
     }
 
     /// Its number.
@@ -163,20 +188,20 @@ impl Export {
     /// # Errors
     /// [`Status::Acces`] if nobody meant it; [`Status::Delay`] while that cannot be told.
     pub(crate) fn judge(&self, peer: IpAddr) -> Result<(&Client, &Arc<Rules>)> {
-        let (client, rules, _) = self.decide(peer)?;
-        Ok((client, rules))
+        self.decide(peer).map(|Entry { client, rules, .. }| (client, rules))
     }
 
-    /// The same, with where that entry is written.
-    pub(crate) fn decide(&self, peer: IpAddr) -> Result<(&Client, &Arc<Rules>, Option<&Origin>)> {
+    /// The same, with where that entry is written and what is counted of it.
+    pub(crate) fn decide(&self, peer: IpAddr) -> Result<Entry<'_>> {
         let peer = peer.to_canonical();
         let names = || match &self.names {
             Some(names) => names.of(peer),
             None => Ok(Arc::default()),
         };
-        for (at, (client, rules)) in self.clients.iter().enumerate() {
+        let entries = self.clients.iter().zip(self.tallies.by_client()).enumerate();
+        for (at, ((client, rules), tally)) in entries {
             if client.matches(peer, &names)? {
-                return Ok((client, rules, self.origins.get(at)));
+                return Ok(Entry { client, rules, origin: self.origins.get(at), tally });
             }
         }
         Err(Status::Acces)

@@ -63,6 +63,15 @@ pub struct View<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(Handle);
 
+impl Node {
+    /// What its backend calls it; by this and its export it is known to who remembers what clients
+    /// have of it.
+    #[must_use]
+    pub const fn handle(&self) -> &Handle {
+        &self.0
+    }
+}
+
 /// An object as the caller sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
@@ -94,14 +103,14 @@ impl<'a> View<'a> {
         match door {
             Door::Handle(sealed) => {
                 let (id, handle) = plan.key().open(sealed)?;
-                let view = Self::of(plan, admit(plan, visitor, credential, id)?);
+                let view = Self::of(plan, admit(plan, visitor, credential, id)?).counted();
                 let node = view.let_in(handle)?;
                 Ok((view, node))
             }
             Door::Path(path) => {
                 let path = Path::new(std::ffi::OsStr::from_bytes(path));
                 let (export, below) = locate(plan, visitor, path)?;
-                let view = Self::of(plan, admit(plan, visitor, credential, export.id())?);
+                let view = Self::of(plan, admit(plan, visitor, credential, export.id())?).counted();
                 let node = view.walk(below)?;
                 Ok((view, node))
             }
@@ -110,6 +119,13 @@ impl<'a> View<'a> {
 
     pub(crate) const fn of(plan: &'a Plan, pass: Arc<Pass>) -> Self {
         Self { plan, pass, admitted: Cell::new(None) }
+    }
+
+    fn counted(self) -> Self {
+        if self.pass.caller().is_squashed() {
+            self.pass.tally().squash();
+        }
+        self
     }
 
     /// Lets another handle of the same request in.
@@ -378,14 +394,16 @@ impl<'a> View<'a> {
     ) -> Result<Attr<Wire>> {
         let cloaked = self.is_cloaked();
         let wanted = if cloaked { Listed::Nodes } else { wanted };
+        let mut hidden = 0;
         let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut |listing| {
-            let hidden = cloaked && !listing.node.is_some_and(|node| self.shows(&node.attr));
-            if hidden {
+            if cloaked && !listing.node.is_some_and(|node| self.shows(&node.attr)) {
+                hidden += 1;
                 return ControlFlow::Continue(());
             }
             let seen = listing.node.map(|node| self.seen(node));
             visit(&Listing { node: None, ..*listing }, seen)
         })?;
+        self.pass.tally().hide(hidden);
         Ok(self.attr_out(attr))
     }
 

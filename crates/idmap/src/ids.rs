@@ -39,9 +39,16 @@ pub struct Unmapped;
 pub struct Caller {
     wire: Option<(Uid<Wire>, Gid<Wire>)>,
     disk: Cred<Disk>,
+    squashed: bool,
 }
 
 impl Caller {
+    /// Whether its user or its group is the anonymous one, whatever it said.
+    #[must_use]
+    pub const fn is_squashed(&self) -> bool {
+        self.squashed
+    }
+
     /// Under which ids it acts.
     #[must_use]
     pub const fn disk(&self) -> &Cred<Disk> {
@@ -66,7 +73,7 @@ impl Ids {
     /// As whom somebody acts who did not say who it is.
     #[must_use]
     pub fn nobody(&self) -> Caller {
-        Caller { wire: None, disk: self.anonymous.clone() }
+        Caller { wire: None, disk: self.anonymous.clone(), squashed: true }
     }
 
     /// As whom somebody acts who says it is `wire`. A supplementary group in no range is dropped,
@@ -82,7 +89,9 @@ impl Ids {
         let gid = self.group_in(wire.gid).ok_or(Denied::Group(wire.gid))?;
         let groups = wire.groups.iter().filter_map(|&gid| self.supplementary_in(gid));
         let disk = Cred::new(uid, gid).with_groups(groups);
-        Ok(Caller { wire: Some((wire.uid, wire.gid)), disk })
+        let fates = [self.user_fate(wire.uid), self.group_fate(wire.gid)];
+        let squashed = fates.iter().any(|fate| matches!(fate, Fate::Squashed | Fate::Anonymous));
+        Ok(Caller { wire: Some((wire.uid, wire.gid)), disk, squashed })
     }
 
     /// Attributes as they are shown to a caller.

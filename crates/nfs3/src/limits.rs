@@ -22,6 +22,6 @@ pub const LISTING_BYTES_MAX: u32 = 256 << 10;
 /// How many bytes of a directory to ask for (FSINFO, dtpref): some 400 entries with attributes.
 pub const LISTING_BYTES_PREFERRED: u32 = 64 << 10;
 
-/// Most lines of "who has mounted what" (MOUNT, DUMP). It is a courtesy to administrators, and of
-/// no consequence: at 1.3 KB a line the longest answer stays below 2 MB.
+/// Most mounts that are kept for DUMP (MOUNT), of all clients together. It is a courtesy, and of no
+/// consequence: at 1.3 KB a line the longest answer stays below 2 MB.
 pub const MOUNTS_MAX: usize = 1024;

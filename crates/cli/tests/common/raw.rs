@@ -1,8 +1,10 @@
 //! NFS calls built by hand, for what the client library cannot ask.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use super::PATIENCE;
 
@@ -18,7 +20,15 @@ pub struct Raw {
 
 impl Raw {
     pub fn connect(port: u16, uid: u32) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        Self::connect_from([127, 0, 0, 1], port, uid)
+    }
+
+    /// A client at another address of the loopback network.
+    pub fn connect_from(source: [u8; 4], port: u16, uid: u32) -> Self {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddr::from((source, 0))).unwrap();
+        connect(&socket, &SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+        let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { stream, xid: 7, uid }
     }
@@ -29,6 +39,44 @@ impl Raw {
         opaque(&mut arguments, path.to_str().unwrap().as_bytes());
         let results = self.call(MOUNT, 1, &arguments);
         status(&results).map(|()| taken(&results[4..]).to_vec())
+    }
+
+    /// EXPORT or DUMP: pairs of a path and for whom, or of who and what.
+    pub fn pairs(&mut self, procedure: u32) -> Vec<(String, String)> {
+        let results = self.call(MOUNT, procedure, &[]);
+        let (mut rest, mut pairs) = (&results[..], Vec::new());
+        while next(&mut rest) == 1 {
+            let first = text(&mut rest);
+            let is_exports = procedure == 5;
+            // A list of groups, or one name.
+            let second = match is_exports {
+                true => std::iter::from_fn(|| (next(&mut rest) == 1).then(|| text(&mut rest)))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                false => text(&mut rest),
+            };
+            pairs.push((first, second));
+        }
+        assert!(rest.is_empty());
+        pairs
+    }
+
+    /// LOOKUP: the handle, or the status that refuses it.
+    pub fn lookup(&mut self, dir: &[u8], name: &str) -> Result<Vec<u8>, u32> {
+        let mut arguments = Vec::new();
+        opaque(&mut arguments, dir);
+        opaque(&mut arguments, name.as_bytes());
+        let results = self.call(NFS, 3, &arguments);
+        status(&results).map(|()| taken(&results[4..]).to_vec())
+    }
+
+    /// READDIR of a whole small directory: whether it was told.
+    pub fn readdir(&mut self, dir: &[u8]) -> Result<(), u32> {
+        let mut arguments = Vec::new();
+        opaque(&mut arguments, dir);
+        arguments.extend([0; 16]);
+        number(&mut arguments, 8192);
+        status(&self.call(NFS, 16, &arguments))
     }
 
     /// CREATE in exclusive mode: the handle, or the status that refuses it.
@@ -107,6 +155,18 @@ fn status(results: &[u8]) -> Result<(), u32> {
 fn taken(opaque: &[u8]) -> &[u8] {
     let length = u32::from_be_bytes(opaque[..4].try_into().unwrap()) as usize;
     &opaque[4..4 + length]
+}
+
+fn next(rest: &mut &[u8]) -> u32 {
+    let (word, behind) = rest.split_at(4);
+    *rest = behind;
+    u32::from_be_bytes(word.try_into().unwrap())
+}
+
+fn text(rest: &mut &[u8]) -> String {
+    let text = taken(rest).to_vec();
+    *rest = &rest[4 + text.len().next_multiple_of(4)..];
+    String::from_utf8(text).unwrap()
 }
 
 fn number(bytes: &mut Vec<u8>, number: u32) {

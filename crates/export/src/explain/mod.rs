@@ -14,6 +14,7 @@ use comity_credential::Credential;
 use comity_vfs::{Cred, Status, Wire};
 
 use crate::pass::Pass;
+use crate::plan::Entry;
 use crate::{Export, Origin, Place, Plan, Refusal, Rules, View};
 
 /// What somebody wants to do with an object.
@@ -118,7 +119,7 @@ impl Chain {
         let (rules, origin) = self.client(export, question.from)?;
         self.ids(rules, origin, &question.caller);
         let claimed = Credential::Sys(question.caller.clone());
-        let pass = Pass::of(export, rules, question.from, &claimed);
+        let pass = Pass::of(export, rules, question.from, &claimed, &Arc::default());
         let pass = pass.inspect_err(|_| self.add("caller", "is refused", None))?;
         let path = question.path.strip_prefix(&question.export).unwrap_or(&question.path);
         let view = View::of(plan, Arc::new(pass));
@@ -147,7 +148,7 @@ impl Chain {
         from: IpAddr,
     ) -> Result<(&'p Arc<Rules>, Option<&'p Origin>), Status> {
         match export.decide(from) {
-            Ok((client, rules, origin)) => {
+            Ok(Entry { client, rules, origin, .. }) => {
                 let domain = origin.and_then(|origin| origin.domain.as_ref());
                 let domain = domain.map(|name| format!(" of domain {name}")).unwrap_or_default();
                 let port = if rules.secure { ", from a port below 1024" } else { "" };

@@ -24,6 +24,7 @@ impl View<'_> {
         if self.is_cloaked() && handle != self.fs().root() {
             let attr = self.fs().getattr(&handle)?;
             if !self.shows(&attr) {
+                self.pass.tally().hide(1);
                 return Err(Status::Stale);
             }
             self.admitted.set(Some(comity_vfs::Node { handle, attr }));
@@ -34,6 +35,7 @@ impl View<'_> {
     /// An object that was found, if the caller may know of it.
     pub(super) fn seen_or(&self, node: comity_vfs::Node<Disk>, otherwise: Status) -> Result<Seen> {
         if self.is_cloaked() && !self.shows(&node.attr) {
+            self.pass.tally().hide(1);
             Err(otherwise)
         } else {
             Ok(self.seen(node))
@@ -51,7 +53,11 @@ impl View<'_> {
             return Ok(false);
         }
         match self.fs().lookup(self.cred(), &dir.0, name) {
-            Ok(entry) => Ok(!self.shows(&entry.node.attr)),
+            Ok(entry) => {
+                let hidden = !self.shows(&entry.node.attr);
+                self.pass.tally().hide(hidden.into());
+                Ok(hidden)
+            }
             Err(Status::NoEnt) => Ok(false),
             Err(status) => Err(status),
         }

@@ -1,4 +1,5 @@
-//! DUMP (RFC 1813, 5.2.2): who has mounted what.
+//! DUMP (RFC 1813, 5.2.2): what the caller has mounted. What others have, from where and below which
+//! path, may be nothing it is to know of, and a caller of MOUNT is known by its address only.
 
 use comity_rpc::Done;
 use comity_xdr::Encoder;
@@ -13,7 +14,7 @@ pub(super) fn dump(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     request.arguments::<()>()?;
-    mount.mounts.each(|mounted| {
+    mount.mounts.of(request.visitor.peer().ip(), |mounted| {
         reply.value(&true);
         reply.opaque(mounted.client.to_string().as_bytes());
         reply.opaque(&mounted.path);

@@ -42,9 +42,10 @@ impl Mounts {
         self.lock().retain(|other| other.client != client);
     }
 
-    /// Shows all of them, the oldest first.
-    pub(super) fn each(&self, show: impl FnMut(&Mounted)) {
-        self.lock().iter().for_each(show);
+    /// Shows those of a client, the oldest first.
+    pub(super) fn of(&self, client: IpAddr, show: impl FnMut(&Mounted)) {
+        let client = client.to_canonical();
+        self.lock().iter().filter(|mounted| mounted.client == client).for_each(show);
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Mounted>> {
@@ -61,7 +62,7 @@ mod tests {
 
     fn paths(mounts: &Mounts) -> Vec<Vec<u8>> {
         let mut paths = Vec::new();
-        mounts.each(|mounted| paths.push(mounted.path.clone()));
+        mounts.of(CLIENT, |mounted| paths.push(mounted.path.clone()));
         paths
     }
 

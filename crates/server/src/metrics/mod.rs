@@ -10,3 +10,4 @@ mod text;
 pub use layer::Measured;
 pub use page::{MetricsPage, PageError};
 pub use recorder::{Metrics, forget_time};
+pub use text::append_counters;

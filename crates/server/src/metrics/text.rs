@@ -26,6 +26,21 @@ impl Metrics {
     }
 }
 
+/// Appends a family of counters, each with its labels; `name` and labels as Prometheus has them.
+pub fn append_counters<'a>(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    samples: impl Iterator<Item = (&'a [(&'a str, String)], u64)>,
+) {
+    head(text, name, "counter", help);
+    for (labels, value) in samples {
+        let spelled = |(label, value): &(&str, String)| format!("{label}=\"{}\"", escaped(value));
+        let labels = labels.iter().map(spelled).collect::<Vec<_>>().join(",");
+        line(text, format_args!("{name}{{{labels}}} {value}"));
+    }
+}
+
 fn counts(sheets: &[impl AsRef<Sheet>]) -> BTreeMap<Key, u64> {
     let mut counts: BTreeMap<Key, u64> = BTreeMap::new();
     let mut add = |key: Key, count: u64| {

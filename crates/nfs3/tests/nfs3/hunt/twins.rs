@@ -143,7 +143,7 @@ impl Twins {
 
     /// Takes out of the second what is hidden in the first.
     fn prune(&self, (first, dir): (&Twin, Handle), (second, other): (&Twin, Handle)) {
-        for (name, attr) in entries(&*first.fs, &dir) {
+        for (name, attr) in entries(&first.fs, &dir) {
             let name = Name::new(&name).unwrap();
             if self.hides(&attr) {
                 remove(&second.fs, &other, name);
@@ -251,7 +251,7 @@ fn grown(dice: &mut Dice) -> [Arc<Memory>; 2] {
             mode: Some(Mode::new(*dice.pick(&MODES))),
             ..SetAttr::default()
         };
-        let made = [0, 1].map(|side| planted(&*filesystems[side], &dir[side], &name, kind, &set));
+        let made = [0, 1].map(|side| planted(&filesystems[side], &dir[side], &name, kind, &set));
         if kind < 3 {
             dirs.push(made)
         } else {

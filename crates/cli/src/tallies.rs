@@ -1,0 +1,41 @@
+//! What the rooms did to the calls of each domain, for the metrics page.
+
+use comity_export::{Counts, Plan};
+use comity_server::metrics::append_counters;
+
+type Row = ([(&'static str, String); 2], Counts);
+
+/// Appends the numbers of all domains, and of clients of none of which there are any.
+pub(crate) fn append(text: &mut String, plan: &Plan) {
+    let rows = rows(plan);
+    let families: [(&str, &str, fn(&Counts) -> u64); 3] = [
+        ("comity_refused_calls_total", "Calls that were not let in, by domain or client.", |c| {
+            c.refused
+        }),
+        ("comity_squashed_calls_total", "Calls made as the anonymous user or group.", |c| {
+            c.squashed
+        }),
+        ("comity_hidden_entries_total", "Entries, names and handles that a cloak hid.", |c| {
+            c.hidden
+        }),
+    ];
+    for (name, help, number) in families {
+        let samples = rows.iter().map(|(labels, counts)| (&labels[..], number(counts)));
+        append_counters(text, name, help, samples);
+    }
+}
+
+fn rows(plan: &Plan) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for export in plan.exports() {
+        let path = export.path().display().to_string();
+        for tally in export.tallies() {
+            let counts = tally.counts();
+            if tally.is_domain() || counts != Counts::default() {
+                let domain = tally.name().to_owned();
+                rows.push(([("export", path.clone()), ("domain", domain)], counts));
+            }
+        }
+    }
+    rows
+}

@@ -1,0 +1,130 @@
+//! Domains as their clients meet them, at a running server: what is counted of them, and what each
+//! is told.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::chown;
+
+use common::raw::Raw;
+use common::{Place, Running, comity, is_root, run};
+
+const SITE_A: [u8; 4] = [127, 0, 0, 2];
+const SITE_B: [u8; 4] = [127, 0, 0, 3];
+const STRANGER: [u8; 4] = [127, 0, 0, 4];
+const ACCES: u32 = 13;
+const NOENT: u32 = 2;
+const DUMP: u32 = 2;
+const EXPORT: u32 = 5;
+
+/// Two sites; the first is denied what is in no range, the second squashed. A file is hidden from
+/// both, and a second export is the second site's alone.
+fn configured(place: &Place) -> String {
+    fs::write(place.data().join("secret"), "").unwrap();
+    chown(place.data().join("secret"), Some(51_500), Some(51_500)).unwrap();
+    fs::create_dir(place.path("b-only")).unwrap();
+    let domain = |name: &str, client: &str, default: &str| {
+        format!(
+            "[[domain]]\nname = \"{name}\"\nclients = [\"{client}\"]\noptions = [\"insecure\"]\n\
+             users = [\"1000-1999:51000-51999\"]\ngroups = [\"1000-1999:51000-51999\"]\n\
+             map_default = \"{default}\"\ncloaks = [\"uid=51500:+000\"]\n\n"
+        )
+    };
+    let export = |path: std::path::PathBuf, domains: &str| {
+        format!("[[export]]\npath = \"{}\"\ndomains = [{domains}]\n\n", path.display())
+    };
+    [
+        domain("site-a", "127.0.0.2", "deny"),
+        domain("site-b", "127.0.0.3", "squash"),
+        export(place.data(), "\"site-a\", \"site-b\""),
+        export(place.path("b-only"), "\"site-b\""),
+    ]
+    .concat()
+}
+
+fn serving(place: &Place) -> Running {
+    let config = place.write("c.toml", &configured(place));
+    Running::start(place.serve(&["--metrics", "127.0.0.1:0", "--config"]).arg(config))
+}
+
+/// What the page says that is not nothing: the number of a family for a domain at an export.
+fn counted(server: &Running, place: &Place) -> Vec<(String, String, u64)> {
+    let url = server.said["metrics"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    let export = format!("_total{{export=\"{}\",domain=\"", place.data().display());
+    let row = |line: &str| {
+        let (name, rest) = line.strip_prefix("comity_")?.split_once(&export)?;
+        let (domain, value) = rest.split_once("\"} ")?;
+        Some((name.to_owned(), domain.to_owned(), value.parse().ok()?))
+    };
+    page.lines().filter_map(row).filter(|(_, _, value)| *value > 0).collect()
+}
+
+#[test]
+fn what_is_refused_squashed_and_hidden_is_counted_by_export_and_domain() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let server = serving(&place);
+    assert_eq!(counted(&server, &place), []);
+    let mut user = Raw::connect_from(SITE_A, server.port, 1000);
+    let root = user.mount(&place.data()).unwrap();
+    assert_eq!(user.lookup(&root, "secret"), Err(NOENT));
+    assert_eq!(user.readdir(&root), Ok(()));
+    assert_eq!(Raw::connect_from(SITE_A, server.port, 7).mount(&place.data()), Err(ACCES));
+    let mut squashed = Raw::connect_from(SITE_B, server.port, 7);
+    assert_eq!(squashed.mount(&place.data()).map(|root| squashed.getattr(&root)), Ok(Ok(())));
+    assert_eq!(Raw::connect_from(STRANGER, server.port, 1000).mount(&place.data()), Err(ACCES));
+    let row = |name: &str, domain: &str, value| (name.to_owned(), domain.to_owned(), value);
+    let expected = [
+        row("refused_calls", "site-a", 1),
+        row("refused_calls", "", 1),
+        row("squashed_calls", "site-b", 2),
+        row("hidden_entries", "site-a", 2),
+    ];
+    assert_eq!(counted(&server, &place), expected);
+    let reloaded = run(comity().args(["reload", "--state-dir"]).arg(place.state()));
+    assert_eq!(reloaded.code, Some(0), "{}", reloaded.err);
+    assert_eq!(counted(&server, &place), expected, "a reload forgets nothing");
+}
+
+#[test]
+fn showmount_tells_each_site_of_its_own_only() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let server = serving(&place);
+    let (data, b_only) = (place.data(), place.path("b-only"));
+    fs::create_dir(data.join("vault")).unwrap();
+    chown(data.join("vault"), Some(51_500), Some(51_500)).unwrap();
+    let shown = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    let connect = |source, uid| Raw::connect_from(source, server.port, uid);
+
+    let (mut a, mut b) = (connect(SITE_A, 1000), connect(SITE_B, 1000));
+    assert_eq!(a.pairs(EXPORT), [pair(&shown(&data), "127.0.0.2")]);
+    let both = [pair(&shown(&b_only), "127.0.0.3"), pair(&shown(&data), "127.0.0.3")];
+    let mut told = b.pairs(EXPORT);
+    told.sort();
+    assert_eq!(told, both);
+    assert_eq!(connect(STRANGER, 1000).pairs(EXPORT), []);
+
+    a.mount(&data).unwrap();
+    b.mount(&b_only).unwrap();
+    let mut owner = connect(SITE_B, 1500);
+    owner.mount(&data.join("vault")).unwrap();
+    assert_eq!(b.mount(&data.join("vault")), Err(NOENT), "hidden from everybody else");
+    assert_eq!(a.pairs(DUMP), [pair("127.0.0.2", &shown(&data))]);
+    assert_eq!(connect(STRANGER, 1000).pairs(DUMP), []);
+    let own = [pair("127.0.0.3", &shown(&b_only)), pair("127.0.0.3", &shown(&data.join("vault")))];
+    assert_eq!(b.pairs(DUMP), own);
+}

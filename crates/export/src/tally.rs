@@ -1,0 +1,123 @@
+//! What the rooms did to the calls of each domain at an export: counted where a call is refused or
+//! squashed or something is hidden from it, and nowhere else.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Client, Origin};
+
+/// The numbers of one domain, or of one client that is of none, at one export.
+#[derive(Debug, Default)]
+pub struct Tally {
+    name: Box<str>,
+    is_domain: bool,
+    refused: AtomicU64,
+    squashed: AtomicU64,
+    hidden: AtomicU64,
+}
+
+/// What was counted up to now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Calls that were not let in: an id that is to be denied, a port or a credential that the
+    /// rules do not take, a client that nobody meant.
+    pub refused: u64,
+    /// Calls let in whose user or group was replaced by the anonymous one.
+    pub squashed: u64,
+    /// Entries left out of listings, and names and handles answered as if nothing were there,
+    /// because of a cloak.
+    pub hidden: u64,
+}
+
+impl Tally {
+    /// The domain's name, or else the client as it is written; empty for those nobody meant.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the name is a domain's.
+    #[must_use]
+    pub const fn is_domain(&self) -> bool {
+        self.is_domain
+    }
+
+    /// The numbers.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        Counts {
+            refused: of(&self.refused),
+            squashed: of(&self.squashed),
+            hidden: of(&self.hidden),
+        }
+    }
+
+    pub(crate) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn squash(&self) {
+        self.squashed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn hide(&self, entries: u64) {
+        if entries > 0 {
+            self.hidden.fetch_add(entries, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The tallies of an export.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies {
+    /// One for each client; those of a domain share one.
+    by_client: Vec<Arc<Tally>>,
+    /// Each once.
+    all: Vec<Arc<Tally>>,
+    strangers: Arc<Tally>,
+}
+
+impl Tallies {
+    /// New ones for clients and where they are written, but for those that `old` has too: they go
+    /// on.
+    pub(crate) fn new<'a>(
+        clients: impl Iterator<Item = (&'a Client, Option<&'a Origin>)>,
+        old: Option<&Self>,
+    ) -> Self {
+        let kept = old.map_or(&[][..], |old| &old.all);
+        let mut known: HashMap<(bool, Box<str>), Arc<Tally>> = kept
+            .iter()
+            .map(|tally| ((tally.is_domain, tally.name.clone()), Arc::clone(tally)))
+            .collect();
+        let (mut by_client, mut all): (Vec<_>, Vec<Arc<Tally>>) = (Vec::new(), Vec::new());
+        let mut listed = std::collections::HashSet::new();
+        for (client, origin) in clients {
+            let domain = origin.and_then(|origin| origin.domain.as_deref());
+            let name: Box<str> = domain.map_or_else(|| client.to_string(), str::to_owned).into();
+            let key = (domain.is_some(), name.clone());
+            let made = || Arc::new(Tally { name, is_domain: domain.is_some(), ..Tally::default() });
+            let tally = known.entry(key.clone()).or_insert_with(made);
+            if listed.insert(key) {
+                all.push(Arc::clone(tally));
+            }
+            by_client.push(Arc::clone(tally));
+        }
+        let strangers = old.map_or_else(Arc::default, |old| Arc::clone(&old.strangers));
+        Self { by_client, all, strangers }
+    }
+
+    pub(crate) fn by_client(&self) -> &[Arc<Tally>] {
+        &self.by_client
+    }
+
+    /// Of those whom no entry means.
+    pub(crate) fn strangers(&self) -> &Arc<Tally> {
+        &self.strangers
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tally>> {
+        self.all.iter().chain([&self.strangers])
+    }
+}

@@ -13,6 +13,10 @@ use crate::connection::{Connection, Next};
 use crate::limits::{DEPTH_MAX, SILENCE_SECONDS_MAX};
 use crate::script::Script;
 
+mod open;
+
+pub use open::OpenLoad;
+
 /// The longest latency that is told from longer ones: far above what ends a run.
 const LATENCY_NANOSECONDS_MAX: u64 = 100_000_000_000;
 
@@ -162,12 +166,19 @@ impl Run<'_> {
     }
 }
 
+/// Waits for events; that none come for too long is an error.
 fn wait(epoll: &OwnedFd, events: &mut Vec<epoll::Event>) -> Result<()> {
-    let silence = Timespec { tv_sec: SILENCE_SECONDS_MAX.into(), tv_nsec: 0 };
+    wait_for(epoll, events, None)
+}
+
+/// Waits for events for `most`, or until there are some.
+fn wait_for(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, most: Option<Duration>) -> Result<()> {
+    let time = most.unwrap_or(open::SILENCE);
+    let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
     events.clear();
     loop {
-        match epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&silence)) {
-            Ok(0) => bail!("the server said nothing for {SILENCE_SECONDS_MAX} s"),
+        match epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&time)) {
+            Ok(0) if most.is_none() => bail!("the server said nothing for {SILENCE_SECONDS_MAX} s"),
             Ok(_) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error).context("epoll_wait"),

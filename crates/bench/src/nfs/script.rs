@@ -3,7 +3,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail, ensure};
 use comity_proto::nfs3::{
     Access3args, Access3res, Access3resok, Create3args, Create3res, Createhow3, Diropargs3, Fattr3,
-    Getattr3res, Lookup3res, Read3args, Read3res, Result3, Sattr3, StableHow, Write3res, procedure,
+    Getattr3res, Lookup3res, Read3args, Read3res, Remove3res, Result3, Sattr3, StableHow,
+    Write3res, procedure,
 };
 use comity_xdr::Encode;
 
@@ -56,6 +57,20 @@ impl Prober<'_> {
             Operation::Readdirplus => self.listings(&pages.listed)?,
         };
         Ok(script)
+    }
+
+    /// REMOVE of the files that the calls of [`Operation::Create`] have made in a directory, by their
+    /// serial numbers from 0 on.
+    ///
+    /// # Errors
+    /// A call fails.
+    pub fn removes(&mut self, directory: &str) -> Result<Script> {
+        let dir = self.caller.walk(&self.root, directory)?;
+        let place = Diropargs3 { dir: fh(&dir), name: filename(SERIAL_NAME) };
+        let (template, reply) = self.template(procedure::REMOVE, &place, STATUS_END)?;
+        success(results::<Remove3res>(&reply)?, "REMOVE")?;
+        let serial_at = Some(serial_place(&template.bytes)?);
+        Ok(Script { templates: vec![template], payload: Arc::from([]), serial_at })
     }
 
     /// GETATTR of every file with one of these handles.

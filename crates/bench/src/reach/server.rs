@@ -9,7 +9,7 @@ use comity_xdr::Decoder;
 use super::counters;
 use super::nfs::NfsFiles;
 use crate::nfs::{Caller, RESULTS_AT};
-use crate::suite::{Files, Target, TargetKind, TargetRecord};
+use crate::suite::{Files, Server, Target, TargetKind, TargetRecord};
 
 /// The port of NFS (RFC 8881, 2.9.1).
 const PORT: u16 = 2049;
@@ -82,8 +82,9 @@ impl Target for NfsTarget {
         Ok(Box::new(NfsFiles::connect(self.address, &self.root, self.who)?))
     }
 
-    fn server(&self) -> Option<(SocketAddr, &[u8])> {
-        Some((self.address, &self.root))
+    fn server(&self) -> Option<Server<'_>> {
+        let (user, group) = self.who;
+        Some(Server { address: self.address, root: &self.root, user, group })
     }
 
     fn calls(&self) -> Result<Option<BTreeMap<String, u64>>> {

@@ -215,7 +215,8 @@ impl<'a> Context<'a> {
     }
 }
 
-fn joined(thread: thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
+/// What a thread came to; that it panicked is an error.
+pub(crate) fn joined(thread: thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
     match thread.join() {
         Ok(result) => result,
         Err(_) => bail!("a worker failed by a fault of this program"),

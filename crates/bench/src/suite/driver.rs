@@ -151,36 +151,48 @@ impl Driver {
         self.named(Kind::Close, &file.path, |files| files.close(file.id))
     }
 
-    /// Reads `length` bytes that this suite has written, and checks each of them.
+    /// Reads `length` bytes of the file's [`Content`], and checks each of them.
     ///
     /// # Errors
     /// There are fewer, or others; or as above.
     pub fn read(&mut self, file: &OpenFile, offset: u64, length: usize) -> Result<()> {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(buffer.len().max(length), 0);
-        let part = &mut buffer[..length];
-        // What was read before might be right by chance, were nothing read now.
-        part.iter_mut().step_by(512).for_each(|byte| *byte = !*byte);
-        let read = self.timed(Kind::Read, |files| files.read(file.id, offset, part));
-        let read = read.and_then(|read| Ok(read?)).with_context(|| at(Kind::Read, file, offset));
-        let judged =
-            read.and_then(|count| self.judge(file, offset, &part[..count.min(length)], length));
-        self.buffer = buffer;
-        judged
+        let content = Arc::clone(&self.content);
+        self.fetch(file, offset, length)?;
+        let wrong = content.first_wrong(file.salt, offset, &self.buffer[..length]);
+        wrong.map_or(Ok(()), |byte| wrong_data(file, offset, byte))
     }
 
-    fn judge(&mut self, file: &OpenFile, offset: u64, found: &[u8], wanted: usize) -> Result<()> {
-        self.tally.bytes_read += found.len() as u64;
-        let what = || at(Kind::Read, file, offset);
-        if let Some(wrong) = self.content.first_wrong(file.salt, offset, found) {
-            bail!("{}: wrong data, byte {wrong} of the file is not what was written", what());
+    /// Reads bytes that must be `wanted`; gives them back as they were read.
+    ///
+    /// # Errors
+    /// There are fewer, or others; or as above.
+    pub fn read_data(&mut self, file: &OpenFile, offset: u64, wanted: &[u8]) -> Result<&[u8]> {
+        self.fetch(file, offset, wanted.len())?;
+        let found = &self.buffer[..wanted.len()];
+        if found != wanted {
+            let same = found.iter().zip(wanted).take_while(|(found, wanted)| found == wanted);
+            wrong_data(file, offset, offset + same.count() as u64)?;
         }
-        let count = found.len();
-        ensure!(count == wanted, "{}: only {count} of {wanted} bytes, all were written", what());
+        Ok(found)
+    }
+
+    /// Reads so many bytes into the buffer.
+    fn fetch(&mut self, file: &OpenFile, offset: u64, length: usize) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(buffer.len().max(length), 0);
+        // What was read before might be right by chance, were nothing read now.
+        buffer[..length].iter_mut().step_by(512).for_each(|byte| *byte = !*byte);
+        let part = &mut buffer[..length];
+        let read = self.timed(Kind::Read, |files| files.read(file.id, offset, part));
+        self.buffer = buffer;
+        let count = read?.with_context(|| at(Kind::Read, file, offset))?;
+        self.tally.bytes_read += count as u64;
+        let what = || at(Kind::Read, file, offset);
+        ensure!(count == length, "{}: {count} of {length} bytes, all were written", what());
         Ok(())
     }
 
-    /// Writes `length` bytes of the file's content.
+    /// Writes `length` bytes of the file's [`Content`].
     ///
     /// # Errors
     /// Not all are taken; or as above.
@@ -190,20 +202,40 @@ impl Driver {
         while done < length {
             let place = offset + done as u64;
             let piece = content.piece(file.salt, place, (length - done).min(PIECE_BYTES_MAX));
-            let taken = self.timed(Kind::Write, |files| files.write(file.id, place, piece));
-            let taken = taken.and_then(|taken| Ok(taken?));
+            self.write_data(file, place, piece)?;
+            done += piece.len();
+        }
+        Ok(())
+    }
+
+    /// Writes these bytes.
+    ///
+    /// # Errors
+    /// Not all are taken; or as above.
+    pub fn write_data(&mut self, file: &OpenFile, offset: u64, data: &[u8]) -> Result<()> {
+        let mut done = 0;
+        while done < data.len() {
+            let (place, rest) = (offset + done as u64, &data[done..]);
+            let taken = self.timed(Kind::Write, |files| files.write(file.id, place, rest))?;
             let taken = taken.with_context(|| at(Kind::Write, file, place))?;
-            let whole = (1..=piece.len()).contains(&taken);
-            ensure!(
-                whole,
-                "{}: {taken} bytes taken of {}",
-                at(Kind::Write, file, place),
-                piece.len()
-            );
+            let what = || at(Kind::Write, file, place);
+            let some = (1..=rest.len()).contains(&taken);
+            ensure!(some, "{}: {taken} of {} bytes taken", what(), rest.len());
             done += taken;
         }
-        self.tally.bytes_written += length as u64;
+        self.tally.bytes_written += data.len() as u64;
         Ok(())
+    }
+
+    /// Does something that belongs to the work, but not to the figures.
+    ///
+    /// # Errors
+    /// As `work`.
+    pub fn untimed<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let kept = self.take_tally();
+        let result = work(self);
+        self.tally = kept;
+        result
     }
 
     /// Puts a file on stable storage.
@@ -339,6 +371,11 @@ impl Tally {
             let _ = mine.add(&histogram);
         }
     }
+}
+
+fn wrong_data(file: &OpenFile, offset: u64, byte: u64) -> Result<()> {
+    let what = at(Kind::Read, file, offset);
+    bail!("{what}: wrong data, byte {byte} of the file is not what was written")
 }
 
 fn at(kind: Kind, file: &OpenFile, offset: u64) -> String {

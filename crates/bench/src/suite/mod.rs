@@ -25,6 +25,7 @@ mod target;
 mod workload;
 
 pub use content::Content;
+pub(crate) use context::joined;
 pub use context::{Context, Interrupt, Interrupted, Reset};
 pub use driver::{Driver, Kind, OpenFile, Tally};
 pub use environment::memory_available_bytes;
@@ -40,5 +41,5 @@ pub(crate) use reset::{drop_caches, shell};
 pub use run::{Chosen, Plan, is_interrupt, run, run_on};
 pub use sample::{Better, Latency, Place, Sample, Unit};
 pub use store::{RESULT_FILE, Store};
-pub use target::{Target, TargetKind};
+pub use target::{Server, Target, TargetKind};
 pub use workload::{Needs, Workload};

@@ -28,8 +28,8 @@ pub trait Target: Send + Sync {
         None
     }
 
-    /// Where it speaks NFS, and the handle of its top, where it is reached by protocol.
-    fn server(&self) -> Option<(SocketAddr, &[u8])> {
+    /// Where it speaks NFS, where it is reached by protocol.
+    fn server(&self) -> Option<Server<'_>> {
         None
     }
 
@@ -49,6 +49,19 @@ pub trait Target: Send + Sync {
     fn check(&self) -> Result<()> {
         Ok(())
     }
+}
+
+/// A server as a client reaches it.
+#[derive(Debug, Clone, Copy)]
+pub struct Server<'a> {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The handle of the export's top.
+    pub root: &'a [u8],
+    /// The user calls are made as.
+    pub user: u32,
+    /// The user's group.
+    pub group: u32,
 }
 
 /// How a target is reached.

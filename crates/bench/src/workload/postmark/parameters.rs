@@ -1,0 +1,77 @@
+use crate::suite::{Parameter, ParameterKind};
+
+/// Those of the original, in its order.
+pub(super) const ALL: &[Parameter] = &[
+    Parameter {
+        name: "files",
+        about: "Files of the pool at the start",
+        kind: ParameterKind::Count,
+        paper: "500",
+        quick: "500",
+        modern: "50000",
+    },
+    Parameter {
+        name: "size-least",
+        about: "Bytes of the smallest file",
+        kind: ParameterKind::Bytes,
+        paper: "500",
+        quick: "500",
+        modern: "500",
+    },
+    Parameter {
+        name: "size-most",
+        about: "Bytes of the largest file",
+        kind: ParameterKind::Bytes,
+        paper: "10000",
+        quick: "10000",
+        modern: "100000",
+    },
+    Parameter {
+        name: "transactions",
+        about: "Transactions",
+        kind: ParameterKind::Count,
+        paper: "500",
+        quick: "500",
+        modern: "100000",
+    },
+    Parameter {
+        name: "subdirectories",
+        about: "Directories among which the files are divided; 0: all are in one",
+        kind: ParameterKind::Count,
+        paper: "0",
+        quick: "0",
+        modern: "100",
+    },
+    Parameter {
+        name: "read-block",
+        about: "Bytes read at a time",
+        kind: ParameterKind::Bytes,
+        paper: "512",
+        quick: "512",
+        modern: "64K",
+    },
+    Parameter {
+        name: "write-block",
+        about: "Bytes written at a time",
+        kind: ParameterKind::Bytes,
+        paper: "512",
+        quick: "512",
+        modern: "64K",
+    },
+    Parameter {
+        name: "bias-read",
+        about: "Of ten transactions so many read, the others append",
+        kind: ParameterKind::Count,
+        paper: "5",
+        quick: "5",
+        modern: "5",
+    },
+    Parameter {
+        name: "bias-create",
+        about: "Of ten transactions so many create, the others delete",
+        kind: ParameterKind::Count,
+        paper: "5",
+        quick: "5",
+        modern: "5",
+    },
+];

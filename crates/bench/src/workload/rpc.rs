@@ -1,0 +1,241 @@
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::layout::{self, LARGE_BYTES, Layout, SMALL_FILES, WRITTEN_FILES};
+use crate::load::{Client, Load, OpenLoad, Outcome, Stop};
+use crate::nfs::{Caller, Prober};
+use crate::operation::{Operation, Stable};
+use crate::raw::Pages;
+use crate::script::Script;
+use crate::suite::{Context, Files, Latency, Needs, Place, Server, Unit, Workload};
+
+mod parameters;
+
+/// Single procedures under load, by our own RPC client.
+pub(super) struct Rpc;
+
+impl Workload for Rpc {
+    fn name(&self) -> &'static str {
+        "rpc"
+    }
+
+    fn about(&self) -> &'static str {
+        "NULL, GETATTR, LOOKUP, ACCESS, READ and WRITE of 4 KiB and 1 MiB, CREATE and REMOVE, \
+         READDIRPLUS: latency percentiles and throughput by depth and connections"
+    }
+
+    fn origin(&self) -> &'static str {
+        "One thread makes calls that were encoded beforehand and holds every reply against the first \
+         of its kind, which was decoded in full. Closed loop (the default): each answer is followed by \
+         the next call; that measures throughput. Open loop (--rate): calls are made when they are \
+         due, and latencies count from then; only such percentiles hide no waiting."
+    }
+
+    fn parameters(&self) -> &'static [crate::suite::Parameter] {
+        parameters::ALL
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Protocol
+    }
+
+    fn check(&self, context: &Context<'_>) -> Result<()> {
+        operations(context.parameters().text("operations")?).map(drop)
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<()> {
+        let server = context.target().server().context("rpc needs a server")?;
+        prepare(context)?;
+        let parameters = context.parameters();
+        let wanted = operations(parameters.text("operations")?)?;
+        let (all_connections, depths) =
+            (parameters.counts("connections")?, parameters.counts("depths")?);
+        let points = wanted.len() * all_connections.len() * depths.len();
+        let mut done = 0;
+        for operation in wanted {
+            for connections in &all_connections {
+                for depth in &depths {
+                    let point =
+                        Point { server, operation, connections: *connections, depth: *depth, done };
+                    point.measure(context)?;
+                    done += 1;
+                    context.advance(done as f64 / points as f64);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    One(&'static str, Operation),
+    CreateRemove,
+}
+
+const OPERATIONS: &[(&str, Wanted)] = &[
+    ("null", Wanted::One("NULL", Operation::Null)),
+    ("getattr", Wanted::One("GETATTR", Operation::Getattr)),
+    ("lookup", Wanted::One("LOOKUP", Operation::Lookup)),
+    ("access", Wanted::One("ACCESS", Operation::Access)),
+    ("read-4k", Wanted::One("READ 4 KiB", Operation::Read(4 << 10))),
+    ("read-1m", Wanted::One("READ 1 MiB", Operation::Read(1 << 20))),
+    ("write-4k", Wanted::One("WRITE 4 KiB", Operation::Write(4 << 10, Stable::Unstable))),
+    ("write-1m", Wanted::One("WRITE 1 MiB", Operation::Write(1 << 20, Stable::Unstable))),
+    ("create-remove", Wanted::CreateRemove),
+    ("readdirplus", Wanted::One("READDIRPLUS", Operation::Readdirplus)),
+];
+
+fn operations(text: &str) -> Result<Vec<Wanted>> {
+    let find = |name: &str| {
+        let known = OPERATIONS.iter().find(|(known, _)| *known == name.trim());
+        known.map(|(_, wanted)| *wanted).with_context(|| {
+            let names: Vec<&str> = OPERATIONS.iter().map(|(name, _)| *name).collect();
+            format!("--operations: there is no `{name}`; there are {}", names.join(","))
+        })
+    };
+    text.split(',').map(find).collect()
+}
+
+/// An operation with a number of connections and a depth.
+struct Point<'a> {
+    server: Server<'a>,
+    operation: Wanted,
+    connections: u64,
+    depth: u64,
+    /// Tells its directory from those of other points.
+    done: usize,
+}
+
+impl Point<'_> {
+    fn measure(&self, context: &mut Context<'_>) -> Result<()> {
+        context.interrupt().check()?;
+        let mut caller = self.caller()?;
+        let root = caller.walk(self.server.root, context.directory())?;
+        let mut prober = Prober { caller: &mut caller, root };
+        let pages = Pages { created: String::new(), listed: vec![Layout::SMALL.to_owned()] };
+        match self.operation {
+            Wanted::CreateRemove => self.create_and_remove(context, &mut prober),
+            Wanted::One(name, operation) => {
+                let operation = self.stable(context, operation)?;
+                let script = prober.script(operation, &pages)?;
+                let outcome = self.load(context, &script)?;
+                self.keep(context, name, &outcome)
+            }
+        }
+    }
+
+    fn caller(&self) -> Result<Caller> {
+        Caller::connect_as(self.server.address, self.server.user, self.server.group)
+    }
+
+    fn stable(&self, context: &Context<'_>, operation: Operation) -> Result<Operation> {
+        Ok(match operation {
+            Operation::Write(bytes, _) if context.parameters().flag("stable")? => {
+                Operation::Write(bytes, Stable::FileSync)
+            }
+            other => other,
+        })
+    }
+
+    /// Creates files for the time given, then removes them all.
+    fn create_and_remove(&self, context: &mut Context<'_>, prober: &mut Prober<'_>) -> Result<()> {
+        let created = format!("created-{}", self.done);
+        context.target().files()?.make_directory(&context.path(&created))?;
+        let pages = Pages { created: created.clone(), listed: Vec::new() };
+        let creates = prober.script(Operation::Create, &pages)?;
+        let made = self.load(context, &creates)?;
+        self.keep(context, "CREATE", &made)?;
+        let removes = prober.removes(&created)?;
+        // A new client counts its names from 0, as the one that created them did.
+        let load = Load { depth: self.depth as usize, stop: Stop::Calls(made.calls) };
+        let removed = self.client()?.run(&removes, load)?;
+        self.keep(context, "REMOVE", &removed)
+    }
+
+    fn client(&self) -> Result<Client> {
+        Client::connect(self.server.address, self.connections as usize)
+    }
+
+    fn load(&self, context: &Context<'_>, script: &Script) -> Result<Outcome> {
+        let parameters = context.parameters();
+        let time = Duration::from_secs_f64(parameters.number("seconds")?);
+        let (rate, depth) = (parameters.number("rate")?, self.depth as usize);
+        let mut client = self.client()?;
+        if rate > 0.0 {
+            let seed = context.seed();
+            return client.run_open(script, OpenLoad { rate, time, depth, seed });
+        }
+        client.run(script, Load { depth, stop: Stop::After(time) })
+    }
+
+    fn keep(&self, context: &mut Context<'_>, name: &str, outcome: &Outcome) -> Result<()> {
+        ensure!(outcome.calls > 0, "{name}: no call was made: give more --seconds");
+        let rate = context.parameters().number("rate")?;
+        let at: [(&str, Place); 3] = [
+            ("operation", name.into()),
+            ("connections", self.connections.into()),
+            ("depth", self.depth.into()),
+        ];
+        let throughput = outcome.calls as f64 / outcome.seconds;
+        context.sample("throughput", &at, throughput, Unit::OperationsPerSecond);
+        if rate > 0.0 && throughput < rate * REACHED {
+            context
+                .note(format!("{name}: {throughput:.0} calls a second, not the {rate} of --rate"));
+        }
+        let mut latency = Latency::of(name, &outcome.latency);
+        latency.at = at.into_iter().skip(1).map(|(name, place)| (name.to_owned(), place)).collect();
+        latency.from_due_time = rate > 0.0 && name != "REMOVE";
+        context.latency(latency);
+        Ok(())
+    }
+}
+
+/// Part of the rate that counts as the whole of it: gaps are random.
+const REACHED: f64 = 0.95;
+
+/// Makes the files that calls are about, as [`Prober`] expects them.
+fn prepare(context: &Context<'_>) -> Result<()> {
+    let mut files = context.target().files()?;
+    for directory in [Layout::SMALL, Layout::DATA] {
+        files.make_directory(&context.path(directory))?;
+    }
+    for number in 0..SMALL_FILES {
+        context.interrupt().check()?;
+        let path = format!("{}/{}", Layout::SMALL, Layout::file(number));
+        write(files.as_mut(), &context.path(&path), 4096)?;
+    }
+    let written = (0..WRITTEN_FILES).map(Layout::written_file);
+    for name in std::iter::once(Layout::read_file()).chain(written) {
+        write(files.as_mut(), &context.path(&name), LARGE_BYTES)?;
+    }
+    Ok(())
+}
+
+fn write(files: &mut dyn Files, path: &str, bytes: u64) -> Result<()> {
+    const PIECE: u64 = 1 << 20;
+    let file = files.create(path).with_context(|| format!("CREATE of {path}"))?;
+    for offset in (0..bytes).step_by(PIECE as usize) {
+        let data = layout::content(offset, PIECE.min(bytes - offset) as usize);
+        let taken = files.write(file, offset, &data).with_context(|| format!("WRITE of {path}"))?;
+        if taken != data.len() {
+            bail!("WRITE of {path}: {taken} of {} bytes taken", data.len());
+        }
+    }
+    Ok(files.close(file)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_read_and_unknown_ones_are_named() {
+        assert_eq!(operations("null, create-remove").unwrap().len(), 2);
+        let error = operations("nul").unwrap_err().to_string();
+        assert!(error.starts_with("--operations: there is no `nul`; there are null,"), "{error}");
+        assert_eq!(operations(parameters::ALL[0].paper).unwrap().len(), OPERATIONS.len());
+    }
+}

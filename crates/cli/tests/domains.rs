@@ -4,12 +4,14 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::chown;
 
-use common::raw::Raw;
+use common::raw::{MOUNT, NFS, Raw, number, opaque};
 use common::{Place, Running, comity, is_root, run};
 
 const SITE_A: [u8; 4] = [127, 0, 0, 2];
@@ -77,7 +79,7 @@ fn what_is_refused_squashed_and_hidden_is_counted_by_export_and_domain() {
     assert_eq!(counted(&server, &place), []);
     let mut user = Raw::connect_from(SITE_A, server.port, 1000);
     let root = user.mount(&place.data()).unwrap();
-    assert_eq!(user.lookup(&root, "secret"), Err(NOENT));
+    assert_eq!(user.lookup(&root, b"secret"), Err(NOENT));
     assert_eq!(user.readdir(&root), Ok(()));
     assert_eq!(Raw::connect_from(SITE_A, server.port, 7).mount(&place.data()), Err(ACCES));
     let mut squashed = Raw::connect_from(SITE_B, server.port, 7);
@@ -127,4 +129,77 @@ fn showmount_tells_each_site_of_its_own_only() {
     assert_eq!(connect(STRANGER, 1000).pairs(DUMP), []);
     let own = [pair("127.0.0.3", &shown(&b_only)), pair("127.0.0.3", &shown(&data.join("vault")))];
     assert_eq!(b.pairs(DUMP), own);
+}
+
+/// What stands in a hidden name however it is escaped.
+const MARK: &str = "zebra7";
+
+#[test]
+fn logs_at_info_hold_no_hidden_name() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let name = [b"\x01\"", MARK.as_bytes(), b"\n\\\xff"].concat();
+    let hidden = place.data().join(OsStr::from_bytes(&name));
+    let config = place.write("c.toml", &configured(&place));
+    let log = fs::File::create(place.path("log")).unwrap();
+    let mut command = place.serve(&["--log", "info", "--config"]);
+    let server = Running::start_with_log(command.arg(config), log);
+    fs::write(&hidden, "").unwrap();
+    chown(&hidden, Some(51_500), Some(51_500)).unwrap();
+    let mut owner = Raw::connect_from(SITE_A, server.port, 1500);
+    let root = owner.mount(&place.data()).unwrap();
+    let handle = owner.lookup(&root, &name).unwrap();
+    for uid in [1000, 1500] {
+        let mut caller = Raw::connect_from(SITE_A, server.port, uid);
+        everything(&mut caller, &root, &handle, &name);
+        let mut path = Vec::new();
+        opaque(&mut path, hidden.as_os_str().as_bytes());
+        caller.call(MOUNT, 1, &path);
+    }
+    assert!(server.stop().success());
+    let log = fs::read_to_string(place.path("log")).unwrap();
+    let in_hex: String = MARK.bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert!(log.contains("serving"), "{log}");
+    assert!(!log.contains(MARK) && !log.to_lowercase().contains(&in_hex), "{log}");
+}
+
+/// Every procedure, by the name and by the handle of an object.
+fn everything(caller: &mut Raw, dir: &[u8], handle: &[u8], name: &[u8]) {
+    let arguments = |parts: &[&[u8]], words: usize| {
+        let mut arguments = Vec::new();
+        parts.iter().for_each(|part| opaque(&mut arguments, part));
+        (0..words).for_each(|_| number(&mut arguments, 0));
+        arguments
+    };
+    // GETATTR, READLINK, FSSTAT, FSINFO, PATHCONF; SETATTR, ACCESS, READ, WRITE; READDIR,
+    // READDIRPLUS, COMMIT.
+    for (procedure, words) in [
+        (1, 0),
+        (5, 0),
+        (18, 0),
+        (19, 0),
+        (20, 0),
+        (2, 7),
+        (4, 1),
+        (6, 3),
+        (7, 5),
+        (16, 5),
+        (17, 6),
+        (21, 3),
+    ] {
+        caller.call(NFS, procedure, &arguments(&[handle], words));
+    }
+    // LOOKUP, CREATE, MKDIR, REMOVE of what is no directory's, and RMDIR.
+    for (procedure, words) in [(3, 0), (8, 7), (9, 6), (13, 0)] {
+        caller.call(NFS, procedure, &arguments(&[dir, name], words));
+    }
+    // SYMLINK, MKNOD, RENAME to itself, LINK.
+    let target = arguments(&[b"target"], 0);
+    caller.call(NFS, 10, &[arguments(&[dir, name], 6), target].concat());
+    let fifo = [7_u32, 0, 0, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+    caller.call(NFS, 11, &[arguments(&[dir, name], 0), fifo].concat());
+    caller.call(NFS, 14, &arguments(&[dir, name, dir, name], 0));
+    caller.call(NFS, 15, &arguments(&[handle, dir, name], 0));
 }

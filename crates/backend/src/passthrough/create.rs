@@ -234,7 +234,10 @@ fn forget(dir: BorrowedFd<'_>, name: &CStr, flags: AtFlags) {
     if let Err(error) = unlinkat(dir, name, flags)
         && error != Errno::NOENT
     {
-        tracing::warn!(%error, ?name, "an object that could not be made as asked stays behind");
+        // The name may be one that is hidden from those who read logs.
+        let directory = fstat(dir).map_or(0, |stat| stat.st_ino);
+        tracing::warn!(%error, directory, "an object that could not be made as asked stays behind");
+        tracing::debug!(?name, directory, "it is this one");
     }
 }
 

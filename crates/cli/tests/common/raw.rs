@@ -2,14 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use super::PATIENCE;
 
-const MOUNT: u32 = 100_005;
-const NFS: u32 = 100_003;
+pub const MOUNT: u32 = 100_005;
+pub const NFS: u32 = 100_003;
 
 /// A connection.
 pub struct Raw {
@@ -36,7 +37,7 @@ impl Raw {
     /// MNT: the handle of a path, or the status that refuses it.
     pub fn mount(&mut self, path: &Path) -> Result<Vec<u8>, u32> {
         let mut arguments = Vec::new();
-        opaque(&mut arguments, path.to_str().unwrap().as_bytes());
+        opaque(&mut arguments, path.as_os_str().as_bytes());
         let results = self.call(MOUNT, 1, &arguments);
         status(&results).map(|()| taken(&results[4..]).to_vec())
     }
@@ -62,10 +63,10 @@ impl Raw {
     }
 
     /// LOOKUP: the handle, or the status that refuses it.
-    pub fn lookup(&mut self, dir: &[u8], name: &str) -> Result<Vec<u8>, u32> {
+    pub fn lookup(&mut self, dir: &[u8], name: &[u8]) -> Result<Vec<u8>, u32> {
         let mut arguments = Vec::new();
         opaque(&mut arguments, dir);
-        opaque(&mut arguments, name.as_bytes());
+        opaque(&mut arguments, name);
         let results = self.call(NFS, 3, &arguments);
         status(&results).map(|()| taken(&results[4..]).to_vec())
     }
@@ -111,7 +112,7 @@ impl Raw {
     }
 
     /// The results of a call that was accepted and done.
-    fn call(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
+    pub fn call(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
         self.xid += 1;
         let mut call = Vec::new();
         let mut credential = Vec::new();
@@ -169,11 +170,11 @@ fn text(rest: &mut &[u8]) -> String {
     String::from_utf8(text).unwrap()
 }
 
-fn number(bytes: &mut Vec<u8>, number: u32) {
+pub fn number(bytes: &mut Vec<u8>, number: u32) {
     bytes.extend(number.to_be_bytes());
 }
 
-fn opaque(bytes: &mut Vec<u8>, data: &[u8]) {
+pub fn opaque(bytes: &mut Vec<u8>, data: &[u8]) {
     number(bytes, data.len() as u32);
     bytes.extend(data);
     bytes.resize(bytes.len().next_multiple_of(4), 0);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::table::lock;
-use crate::{Client, Desk, FileKey, Stateid};
+use crate::{ByteRange, Client, Desk, FileKey, LockType, Stateid};
 
 /// Something to be said to a client over its callback channel. The shell takes them from
 /// [`crate::Engine::poll_effect`] and tells the engine how they went.
@@ -23,7 +23,8 @@ pub enum Effect {
         truncate: bool,
     },
     /// CB_NOTIFY_LOCK: the lock-owner may lock now what it waits for. Only for clients that have
-    /// sessions; nothing hangs on it, for the client polls too (RFC 8881, 20.11).
+    /// sessions; nothing hangs on it, for the client polls too (RFC 8881, 20.11). To a host of NLM
+    /// it is NLM_GRANTED, for which the lock is taken first.
     NotifyLock {
         /// Whose turn it is.
         client: Arc<Client>,
@@ -31,6 +32,10 @@ pub enum Effect {
         owner: Box<[u8]>,
         /// In which file.
         file: FileKey,
+        /// Which bytes.
+        range: ByteRange,
+        /// Shared or alone.
+        kind: LockType,
     },
     /// CB_GETATTR of size and change. Then [`crate::Engine::writer_attributes`].
     GetAttr {

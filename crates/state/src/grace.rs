@@ -125,7 +125,7 @@ impl Grace {
     fn end(&self, lose: impl FnMut(RecordedClient)) {
         let mut expected = lock(&self.expected);
         let lost = expected.drain().filter(|(client, expected)| match client.desk {
-            Desk::Setclientid => !expected.returned,
+            Desk::Setclientid | Desk::Nlm => !expected.returned,
             Desk::ExchangeId => !expected.complete,
         });
         lost.map(|(client, _)| client).for_each(lose);

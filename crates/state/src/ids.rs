@@ -81,4 +81,6 @@ pub enum Desk {
     Setclientid,
     /// EXCHANGE_ID and sessions: minor versions 1 and 2.
     ExchangeId,
+    /// The lock manager of NFSv3, which knows hosts by their names.
+    Nlm,
 }

@@ -38,6 +38,7 @@ pub mod limits;
 mod lock;
 mod locking;
 mod lookup;
+mod nlm;
 mod open;
 mod owner;
 mod session;
@@ -57,6 +58,7 @@ pub use limits::Limits;
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locking::{Lock, LockRefusal, Locker};
 pub use lookup::Sender;
+pub use nlm::{Claiming, HostLock};
 pub use open::{Claim, Open, Opened};
 pub use owner::{OwnerReply, OwnerTurn, Turn};
 pub use session::{

@@ -76,7 +76,7 @@ impl From<Error> for LockRefusal {
 }
 
 /// Why a lock cannot be had, before the one who has it was looked at.
-enum Blocked {
+pub(crate) enum Blocked {
     By(Conflict),
     Error(Error),
 }
@@ -84,6 +84,12 @@ enum Blocked {
 impl From<Error> for Blocked {
     fn from(error: Error) -> Self {
         Self::Error(error)
+    }
+}
+
+impl From<Conflict> for Blocked {
+    fn from(conflict: Conflict) -> Self {
+        Self::By(conflict)
     }
 }
 
@@ -301,7 +307,7 @@ impl Engine {
 
     /// Does something again as long as only locks of clients whose lease is over stand in its way;
     /// tells who has the lock that does.
-    fn unless_courteous<T>(
+    pub(crate) fn unless_courteous<T>(
         &self,
         now: Duration,
         mut attempt: impl FnMut() -> Result<T, Blocked>,
@@ -338,7 +344,7 @@ impl Engine {
         self.wake_waiters(file, offers);
     }
 
-    fn wake_waiters(&self, file: &Arc<File>, offers: Vec<Offer>) {
+    pub(crate) fn wake_waiters(&self, file: &Arc<File>, offers: Vec<Offer>) {
         if !offers.is_empty() {
             self.watch(file);
         }
@@ -357,7 +363,8 @@ impl Engine {
             let owner = state.holdings.owner(offer.owner as u32).map(|owner| owner.name.clone());
             drop(state);
             if let Some(owner) = owner {
-                self.outbox.push(Effect::NotifyLock { client, owner, file });
+                let Offer { range, kind, .. } = offer;
+                self.outbox.push(Effect::NotifyLock { client, owner, file, range, kind });
             }
         }
     }

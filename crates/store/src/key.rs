@@ -5,12 +5,14 @@ use comity_vfs::Handle;
 
 const SETCLIENTID: u8 = 0;
 const EXCHANGE_ID: u8 = 1;
+const NLM: u8 = 2;
 
 /// Its desk (1 byte) and its owner id.
 pub(crate) fn of_client(client: &RecordedClient) -> Vec<u8> {
     let desk = match client.desk {
         Desk::Setclientid => SETCLIENTID,
         Desk::ExchangeId => EXCHANGE_ID,
+        Desk::Nlm => NLM,
     };
     [&[desk], &*client.id].concat()
 }
@@ -21,6 +23,7 @@ pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
     let desk = match *desk {
         SETCLIENTID => Desk::Setclientid,
         EXCHANGE_ID => Desk::ExchangeId,
+        NLM => Desk::Nlm,
         _ => return None,
     };
     Some(RecordedClient { desk, id: id.into() })

@@ -41,9 +41,10 @@ impl Engine {
         if known { Ok(client) } else { Err(Error::StaleClientid) }
     }
 
-    /// Whether a client's lease is over.
+    /// Whether a client's lease is over; a host of NLM has none.
     pub(crate) fn has_expired(&self, now: Duration, client: &Client) -> bool {
-        now >= client.renewed().saturating_add(self.settings.lease)
+        client.desk != Desk::Nlm
+            && now >= client.renewed().saturating_add(self.settings.lease)
     }
 
     /// Whether a client's name must not be taken from it: it has state, and its lease is not over.

@@ -123,7 +123,7 @@ impl Engine {
         }
         state.standing = Standing::Confirmed;
         drop(state);
-        if client.desk == Desk::Setclientid {
+        if client.desk != Desk::ExchangeId {
             // Clients with sessions are recorded when they have said that they have reclaimed all.
             self.grace.returned(client);
             self.record(crate::Record::Client(client.recorded()));

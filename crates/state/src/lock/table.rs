@@ -74,6 +74,13 @@ impl FileLocks {
         self.len() == 0
     }
 
+    /// Whether `owner` holds or waits for anything.
+    #[must_use]
+    pub fn knows(&self, owner: u64) -> bool {
+        let waits = |line: &Line| !line.tickets(owner).is_empty();
+        self.held_by(owner).next().is_some() || waits(&self.waiting) || waits(&self.offered)
+    }
+
     /// All that `owner` holds, in order.
     pub fn held_by(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         self.held.of(owner)

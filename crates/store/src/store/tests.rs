@@ -14,7 +14,7 @@ fn sorted(recovered: &Recovered) -> BTreeSet<String> {
 }
 
 fn record() -> impl Strategy<Value = Record> {
-    let desk = prop_oneof![Just(Desk::Setclientid), Just(Desk::ExchangeId)];
+    let desk = prop_oneof![Just(Desk::Setclientid), Just(Desk::ExchangeId), Just(Desk::Nlm)];
     let client = (desk, 0_u8..4).prop_map(|(desk, id)| RecordedClient { desk, id: [id].into() });
     let file = (0_u32..3, 1_u8..4)
         .prop_map(|(export, handle)| FileKey { export, handle: Handle::new(&[handle]).unwrap() });

@@ -1,0 +1,267 @@
+//! The lock manager of NFSv3: hosts without leases, whose locks and shares stand among those of
+//! NFSv4 (RFC 1813, appendix II).
+//!
+//! A host is a client that never expires: it says when it has started anew, and so does the server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Birth;
+use crate::file::{Holder, Share};
+use crate::holdings::{Locking, Opening, What, lock_owner};
+use crate::owner::{Owner, OwnerKind};
+use crate::{
+    ByteRange, Client, ClientOwner, Desk, Engine, Error, FileKey, LockRefusal, LockType, Offer,
+    Principal, Result, Verifier,
+};
+
+/// No open: locks of hosts are under none.
+const NO_OPEN: u32 = 0;
+
+/// A lock of a host.
+#[derive(Debug, Clone, Copy)]
+pub struct HostLock<'a> {
+    /// Which of the host's owners.
+    pub owner: &'a [u8],
+    /// The file.
+    pub file: FileKey,
+    /// Which bytes.
+    pub range: ByteRange,
+    /// Shared or alone.
+    pub kind: LockType,
+}
+
+/// When a lock of a host may be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claiming {
+    /// Now or not at all.
+    Now,
+    /// Later, if not now.
+    Wait,
+    /// It was held before the restart.
+    Reclaim,
+}
+
+impl Engine {
+    /// The host of this name, known or not. A new one is recorded: the answer must wait for
+    /// [`Engine::unstored`].
+    ///
+    /// # Errors
+    /// [`Error::Delay`] where there are too many clients.
+    pub fn host(&self, now: Duration, name: &[u8]) -> Result<Arc<Client>> {
+        let mut names = self.clients.names();
+        let known = names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone());
+        if let Some(host) = known {
+            host.renew(now);
+            return Ok(host);
+        }
+        self.make_room(now, &mut names)?;
+        let owner = ClientOwner { verifier: Verifier::default(), id: name.into() };
+        let principal = Principal(Box::default());
+        let id = self.clients.next_id();
+        let birth = Birth { id, desk: Desk::Nlm, owner, principal, announced: None };
+        let host = self.introduce(now, &mut names, birth);
+        self.confirm(&mut names, &host);
+        Ok(host)
+    }
+
+    /// A host has started anew, or wants to be forgotten (SM_NOTIFY, FREE_ALL): all it had is free.
+    pub fn forget_host(&self, now: Duration, name: &[u8]) {
+        let names = self.clients.names();
+        let known = names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone());
+        drop(names);
+        if let Some(host) = known {
+            self.evict(now, &host);
+        }
+    }
+
+    /// NLM_LOCK.
+    ///
+    /// # Errors
+    /// [`LockRefusal::Denied`]: with [`Claiming::Wait`] the owner keeps a place and is told by a
+    /// notice; [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]; [`Error::Delay`] while
+    /// a delegation is recalled; [`Error::Resource`].
+    pub fn lock_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+        claiming: Claiming,
+    ) -> Result<(), LockRefusal> {
+        self.may_lock_host(host, lock, claiming)?;
+        self.break_delegations(now, Some(host), &lock.file, share_of(lock.kind))?;
+        self.unless_courteous(now, || self.try_lock_host(now, host, lock, claiming))
+    }
+
+    fn may_lock_host(&self, host: &Client, lock: &HostLock<'_>, claiming: Claiming) -> Result<()> {
+        match claiming {
+            Claiming::Reclaim => self.grace.may_reclaim(host, &lock.file),
+            _ if self.is_in_grace() => Err(Error::Grace),
+            _ => Ok(()),
+        }
+    }
+
+    fn try_lock_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+        claiming: Claiming,
+    ) -> Result<(), crate::locking::Blocked> {
+        let limits = &self.settings.limits;
+        let file = self.file(&lock.file)?;
+        let mut state = host.live()?;
+        let owner = match state.holdings.find_owner(OwnerKind::Lock, lock.owner) {
+            Some(owner) => owner,
+            None => {
+                state.holdings.add_owner(limits, Owner::sequenced(OwnerKind::Lock, lock.owner))?
+            }
+        };
+        if state.holdings.find(owner, &lock.file).is_none() {
+            // What waits is the host's, too: it goes when the host does.
+            let what = What::Lock(Locking { owner, open: NO_OPEN });
+            state.holdings.insert(limits, &file, what)?;
+        }
+        let mut on_file = file.state();
+        if on_file.locks.len() >= limits.locks_per_file {
+            return Err(Error::Resource.into());
+        }
+        let wish = Offer { owner: lock_owner(host, owner), range: lock.range, kind: lock.kind };
+        let wait =
+            (claiming == Claiming::Wait).then(|| now.saturating_add(self.settings.lock_wait));
+        let mut offers = Vec::new();
+        let locked = on_file.locks.lock(now, wish, wait, &mut offers);
+        drop(on_file);
+        drop(state);
+        self.wake_waiters(&file, offers);
+        if wait.is_some() {
+            self.watch(&file);
+        }
+        if locked.is_err() && wait.is_none() {
+            self.tidy_host(now, host, lock);
+        }
+        Ok(locked?)
+    }
+
+    /// NLM_TEST.
+    ///
+    /// # Errors
+    /// As [`Engine::test_lock`].
+    pub fn test_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+    ) -> Result<(), LockRefusal> {
+        self.test_lock(now, host, lock.owner, (&lock.file, lock.range, lock.kind))
+    }
+
+    /// NLM_UNLOCK: what the owner holds of the range is free.
+    pub fn unlock_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
+        self.change_host(host, lock, |owner, locks, offers| {
+            locks.unlock(now, owner, lock.range, offers);
+        });
+        self.tidy_host(now, host, lock);
+    }
+
+    /// NLM_CANCEL: the owner waits no more.
+    pub fn cancel_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
+        self.change_host(host, lock, |owner, locks, offers| {
+            let waiter = Offer { owner, range: lock.range, kind: lock.kind };
+            locks.cancel(now, waiter, offers);
+        });
+        self.tidy_host(now, host, lock);
+    }
+
+    fn change_host(
+        &self,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+        change: impl FnOnce(u64, &mut crate::FileLocks, &mut Vec<Offer>),
+    ) {
+        let owner = host.state().holdings.find_owner(OwnerKind::Lock, lock.owner);
+        let (Some(owner), Some(file)) = (owner, self.files.get(&lock.file)) else { return };
+        let mut offers = Vec::new();
+        change(lock_owner(host, owner), &mut file.state().locks, &mut offers);
+        self.wake_waiters(&file, offers);
+    }
+
+    /// Forgets an owner that has nothing of a file and waits for nothing, and the owner itself where
+    /// that was the last.
+    fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
+        let mut state = host.state();
+        let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, lock.owner) else { return };
+        let Some(number) = state.holdings.find(owner, &lock.file) else { return };
+        let Some(file) = self.files.get(&lock.file) else { return };
+        if file.state().locks.knows(lock_owner(host, owner)) {
+            return;
+        }
+        state.holdings.remove(number);
+        if state.holdings.owner(owner).is_some_and(|owner| owner.states == 0) {
+            state.holdings.remove_owner(owner);
+        }
+        drop(state);
+        self.let_go(now, &file);
+    }
+
+    /// NLM_SHARE: a share reservation of DOS.
+    ///
+    /// # Errors
+    /// [`Error::ShareDenied`]; as [`Engine::lock_host`].
+    pub fn share_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        (name, key): (&[u8], FileKey),
+        share: Share,
+        claiming: Claiming,
+    ) -> Result<()> {
+        let kind = LockType::Read;
+        let range = ByteRange::ALL;
+        self.may_lock_host(host, &HostLock { owner: name, file: key, range, kind }, claiming)?;
+        self.break_delegations(now, Some(host), &key, share)?;
+        let limits = &self.settings.limits;
+        let file = self.file(&key)?;
+        let mut state = host.live()?;
+        let owner = match state.holdings.find_owner(OwnerKind::Open, name) {
+            Some(owner) => owner,
+            None => state.holdings.add_owner(limits, Owner::sequenced(OwnerKind::Open, name))?,
+        };
+        let known = state.holdings.find(owner, &key);
+        let mut on_file = file.state();
+        let holder = known.map(|state| Holder { client: host.id, state });
+        if on_file.shares.conflict(holder, share).is_some() {
+            return Err(Error::ShareDenied);
+        }
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let what = What::Open(Opening { owner, share, opened: 0, closed: false });
+                state.holdings.insert(limits, &file, what)?
+            }
+        };
+        on_file.shares.set(Holder { client: host.id, state: number }, Some(share));
+        Ok(())
+    }
+
+    /// NLM_UNSHARE.
+    pub fn unshare_host(&self, now: Duration, host: &Arc<Client>, (name, key): (&[u8], FileKey)) {
+        let mut state = host.state();
+        let Some(owner) = state.holdings.find_owner(OwnerKind::Open, name) else { return };
+        let Some(number) = state.holdings.find(owner, &key) else { return };
+        let Some(open) = state.holdings.remove(number) else { return };
+        if state.holdings.owner(owner).is_some_and(|owner| owner.states == 0) {
+            state.holdings.remove_owner(owner);
+        }
+        drop(state);
+        let holder = Holder { client: host.id, state: number };
+        self.release_state(now, holder, &open, &mut Vec::new());
+    }
+}
+
+const fn share_of(kind: LockType) -> Share {
+    Share::access(match kind {
+        LockType::Read => Share::READ,
+        LockType::Write => Share::WRITE,
+    })
+}

@@ -1,0 +1,151 @@
+//! The lock manager of NFSv3 over the engine: hosts instead of clients with leases.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    ByteRange, Claiming, Client, Desk, Effect, Engine, Error, FileKey, HostLock, LockRefusal,
+    LockType, Record, RecordedClient, Recovered, Settings, Share,
+};
+use comity_vfs::Handle;
+
+const NOW: Duration = Duration::from_secs(1);
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+fn engine() -> Engine {
+    Engine::new(NOW, Settings::new(7), Recovered::new())
+}
+
+fn file() -> FileKey {
+    FileKey { export: 1, handle: Handle::new(&[1]).unwrap() }
+}
+
+fn bytes(first: u64, last: u64) -> ByteRange {
+    ByteRange { first, last }
+}
+
+fn write(owner: &[u8], range: ByteRange) -> HostLock<'_> {
+    HostLock { owner, file: file(), range, kind: LockType::Write }
+}
+
+fn denied(result: Result<(), LockRefusal>) -> bool {
+    matches!(result, Err(LockRefusal::Denied { .. }))
+}
+
+fn lock(engine: &Engine, host: &Arc<Client>, lock: &HostLock<'_>) -> Result<(), LockRefusal> {
+    engine.lock_host(NOW, host, lock, Claiming::Now)
+}
+
+#[test]
+fn two_hosts_exclude_each_other_and_owners_of_one_host_do_too() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    lock(&engine, &one, &write(b"p1", bytes(0, 9))).unwrap();
+    assert!(denied(lock(&engine, &two, &write(b"p1", bytes(9, 20)))));
+    assert!(denied(lock(&engine, &one, &write(b"p2", bytes(0, 0)))));
+    assert!(denied(engine.test_host(NOW, &two, &write(b"p1", bytes(9, 20)))));
+    lock(&engine, &two, &write(b"p1", bytes(10, 20))).unwrap();
+    engine.unlock_host(NOW, &one, &write(b"p1", ByteRange::ALL));
+    lock(&engine, &two, &write(b"p1", bytes(0, 9))).unwrap();
+}
+
+/// What is left when all is unlocked is nothing: no owner, no state, no file.
+#[test]
+fn nothing_stays_behind() {
+    let engine = engine();
+    let host = engine.host(NOW, b"one").unwrap();
+    lock(&engine, &host, &write(b"p1", bytes(0, 9))).unwrap();
+    assert!(denied(lock(&engine, &host, &write(b"p2", bytes(0, 9)))));
+    engine.unlock_host(NOW, &host, &write(b"p1", ByteRange::ALL));
+    let census = engine.census();
+    assert_eq!((census.states, census.owners, census.files), (0, 0, 0));
+}
+
+#[test]
+fn who_waits_is_told_when_it_is_its_turn() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    lock(&engine, &one, &write(b"p1", bytes(0, 9))).unwrap();
+    let wish = write(b"p2", bytes(5, 5));
+    assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
+    assert!(engine.poll_effect().is_none());
+    engine.unlock_host(NOW, &one, &write(b"p1", bytes(0, 9)));
+    let Some(Effect::NotifyLock { client, owner, range, kind, .. }) = engine.poll_effect() else {
+        panic!("nobody is told");
+    };
+    assert_eq!((client.owner(), &*owner), (&b"two"[..], &b"p2"[..]));
+    assert_eq!((range, kind), (bytes(5, 5), LockType::Write));
+    // It is kept for the one whose turn it is.
+    assert!(denied(lock(&engine, &one, &write(b"p1", bytes(5, 5)))));
+    lock(&engine, &two, &wish).unwrap();
+}
+
+#[test]
+fn who_cancels_waits_no_more() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
+    let wish = write(b"p", bytes(5, 5));
+    assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
+    engine.cancel_host(NOW, &two, &wish);
+    engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9)));
+    assert!(engine.poll_effect().is_none());
+    engine.tick(NOW);
+    assert_eq!(engine.census().files, 0);
+}
+
+#[test]
+fn a_host_has_no_lease() {
+    let engine = engine();
+    let host = engine.host(NOW, b"one").unwrap();
+    lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
+    engine.tick(NOW + YEAR);
+    let other = engine.host(NOW + YEAR, b"two").unwrap();
+    assert!(denied(engine.lock_host(NOW + YEAR, &other, &write(b"p", bytes(0, 9)), Claiming::Now)));
+}
+
+#[test]
+fn a_host_that_starts_anew_has_nothing() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
+    assert!(denied(engine.lock_host(NOW, &two, &write(b"p", bytes(0, 9)), Claiming::Wait)));
+    engine.forget_host(NOW, b"one");
+    assert!(matches!(engine.poll_effect(), Some(Effect::NotifyLock { .. })));
+    lock(&engine, &two, &write(b"p", bytes(0, 9))).unwrap();
+}
+
+#[test]
+fn only_who_was_there_before_the_restart_may_reclaim() {
+    let mut recovered = Recovered::new();
+    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    let engine = Engine::new(NOW, Settings::new(8), recovered);
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let wish = write(b"p", bytes(0, 9));
+    let reclaim = |host| engine.lock_host(NOW, host, &wish, Claiming::Reclaim);
+    assert_eq!(lock(&engine, &one, &wish), Err(Error::Grace.into()));
+    assert_eq!(reclaim(&two), Err(Error::ReclaimBad.into()));
+    reclaim(&one).unwrap();
+    let after = NOW + engine.settings().grace;
+    engine.tick(after);
+    assert!(!engine.is_in_grace());
+    assert!(denied(engine.lock_host(after, &two, &wish, Claiming::Now)));
+    assert_eq!(reclaim(&one), Err(Error::NoGrace.into()));
+}
+
+#[test]
+fn shares_deny_what_they_deny() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let share = |host, access, deny| {
+        engine.share_host(NOW, host, (b"o", file()), Share { access, deny }, Claiming::Now)
+    };
+    share(&one, Share::READ, Share::WRITE).unwrap();
+    assert_eq!(share(&two, Share::WRITE, 0), Err(Error::ShareDenied));
+    share(&two, Share::READ, 0).unwrap();
+    engine.unshare_host(NOW, &one, (b"o", file()));
+    share(&two, Share::BOTH, 0).unwrap();
+    engine.unshare_host(NOW, &two, (b"o", file()));
+    assert_eq!(engine.census().states, 0);
+}

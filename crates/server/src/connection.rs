@@ -16,7 +16,8 @@ use crate::settings::Patience;
 pub(crate) struct Connection<V> {
     socket: OwnedFd,
     pub(crate) peer: SocketAddr,
-    pub(crate) visitor: V,
+    /// Shared with those of its calls that another thread does.
+    pub(crate) visitor: Arc<V>,
     pub(crate) call_back: CallBack,
     pub(crate) inbox: Inbox,
     pub(crate) backlog: Option<Box<Backlog>>,
@@ -24,6 +25,8 @@ pub(crate) struct Connection<V> {
     pub(crate) stopped: bool,
     /// The peer will send no more than it has sent.
     pub(crate) hung_up: bool,
+    /// Threads that do a call of it, while another may serve it.
+    pub(crate) away: u32,
     /// Whether room for replies is reported.
     pub(crate) watched: bool,
     stamps: Stamps,
@@ -59,7 +62,7 @@ impl<V> Connection<V> {
     pub(crate) fn new(
         socket: OwnedFd,
         peer: SocketAddr,
-        (visitor, call_back): (V, CallBack),
+        (visitor, call_back): (Arc<V>, CallBack),
         place: Place,
         now: u32,
     ) -> Self {
@@ -72,6 +75,7 @@ impl<V> Connection<V> {
             backlog: None,
             stopped: false,
             hung_up: false,
+            away: 0,
             watched: false,
             stamps: Stamps { heard: now, fresh: true, record: None, unread: None },
             place,
@@ -80,6 +84,21 @@ impl<V> Connection<V> {
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// Its number; no other connection ever has the same.
+    pub(crate) fn id(&self) -> u64 {
+        self.call_back.line.id()
+    }
+
+    /// A call that another thread did comes back with its replies, to be sent after those that
+    /// wait.
+    pub(crate) fn owes(&mut self, replies: Backlog) {
+        self.away = self.away.saturating_sub(1);
+        match &mut self.backlog {
+            Some(backlog) => backlog.join(replies),
+            None => self.backlog = Some(Box::new(replies)),
+        }
     }
 
     /// Bytes arrived.
@@ -103,6 +122,11 @@ impl<V> Connection<V> {
         self.stamps.heard = now;
     }
 
+    /// The peer took nothing of what waits.
+    pub(crate) fn waits(&mut self, now: u32) {
+        self.stamps.unread.get_or_insert(now);
+    }
+
     /// The peer took all.
     pub(crate) const fn has_read(&mut self) {
         self.stamps.unread = None;
@@ -114,6 +138,9 @@ impl<V> Connection<V> {
         if let Some(since) = self.stamps.unread {
             let seconds = patience.unread_seconds;
             return late(since, seconds).then_some(Farewell::Unread(seconds));
+        }
+        if self.away > 0 {
+            return None;
         }
         if let Some(since) = self.stamps.record {
             let seconds = patience.record_seconds;

@@ -11,7 +11,7 @@ use slab::Slab;
 use crate::connection::Connection;
 use crate::farewell::Farewell;
 use crate::limits::EVENTS_MAX;
-use crate::post::{After, BELL, Letter, Post};
+use crate::post::{After, BELL, Letter, Owed, Post};
 use crate::settings::Patience;
 
 /// An epoll set and its connections, run by one thread at a time, which owns it.
@@ -34,10 +34,15 @@ pub(crate) struct Desk<V> {
 enum Slot<V> {
     Here(Box<Connection<V>>),
     /// Held by a thread; what was reported meanwhile.
-    Away {
-        reported: bool,
-        hung_up: bool,
-    },
+    Away(Absence),
+}
+
+/// What happens to a connection that is not here.
+#[derive(Default)]
+struct Absence {
+    reported: bool,
+    hung_up: bool,
+    owed: Vec<Owed>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,12 +133,18 @@ impl<V> Desk<V> {
         after: After,
     ) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        let Slot::Away { reported, hung_up } = *slot else { return };
+        let Slot::Away(absence) = slot else { return };
+        let Absence { reported, hung_up, owed } = std::mem::take(absence);
         connection.hung_up |= hung_up;
-        let busy = connection.backlog.is_some() || connection.stopped;
+        let is_owed = !owed.is_empty();
+        if !owed.into_iter().all(|owed| pay(&mut connection, owed)) {
+            Farewell::Memory.tell(connection.peer, &self.post.counters);
+            return self.gone(token);
+        }
+        let is_busy = connection.backlog.is_some() || connection.stopped || connection.away > 0;
         let ends = match self.ending {
             Ending::No => false,
-            Ending::Drain => !busy,
+            Ending::Drain => !is_busy,
             Ending::Abort => true,
         };
         if ends {
@@ -144,8 +155,25 @@ impl<V> Desk<V> {
         self.here += 1;
         match after {
             After::Starved => self.starved.push(token),
-            After::Wait if !reported => {}
+            After::Wait if !reported && !is_owed => {}
             After::Wait | After::Again => self.again.push_back(token),
+        }
+    }
+
+    /// Replies come from a thread that did a call of a connection while others served that.
+    pub(crate) fn owed(&mut self, owed: Owed) {
+        let token = owed.token;
+        match self.slots.get_mut(token) {
+            Some(Slot::Away(absence)) => absence.owed.push(owed),
+            Some(Slot::Here(connection)) => {
+                if pay(connection, owed) {
+                    self.again.push_back(token);
+                } else {
+                    let id = connection.id();
+                    self.end_if(|connection| (connection.id() == id).then_some(Farewell::Memory));
+                }
+            }
+            None => {}
         }
     }
 
@@ -170,12 +198,12 @@ impl<V> Desk<V> {
     /// Takes a connection out of its slot, or notes that it was reported while away.
     fn reported(&mut self, token: usize, ends: bool) -> Option<Job<V>> {
         let slot = self.slots.get_mut(token)?;
-        if let Slot::Away { reported, hung_up } = slot {
-            *reported = true;
-            *hung_up |= ends;
+        if let Slot::Away(absence) = slot {
+            absence.reported = true;
+            absence.hung_up |= ends;
             return None;
         }
-        let taken = std::mem::replace(slot, Slot::Away { reported: false, hung_up: false });
+        let taken = std::mem::replace(slot, Slot::Away(Absence::default()));
         let Slot::Here(mut connection) = taken else { return None };
         connection.hung_up |= ends;
         self.here -= 1;
@@ -188,6 +216,7 @@ impl<V> Desk<V> {
                 Letter::Arrived(connection) => self.arrived(connection),
                 Letter::Back { token, connection, after } => self.settle(token, connection, after),
                 Letter::Gone(token) => self.gone(token),
+                Letter::Owed(owed) => self.owed(owed),
                 Letter::Said(token) => self.again.push_back(token),
                 Letter::Tick => self.tick(now),
                 Letter::Drain => self.drain(),
@@ -241,4 +270,14 @@ impl<V> Desk<V> {
         });
         self.here -= before - self.slots.len();
     }
+}
+
+/// Gives a connection the replies that are owed to it, if it is the one; `false` if they are lost.
+fn pay<V>(connection: &mut Connection<V>, owed: Owed) -> bool {
+    if connection.id() != owed.id {
+        return true;
+    }
+    let Some(replies) = owed.replies else { return false };
+    connection.owes(replies);
+    true
 }

@@ -49,6 +49,18 @@ impl Inbox {
         length
     }
 
+    /// Keeps few bytes.
+    ///
+    /// # Errors
+    /// [`Farewell::Memory`].
+    pub(crate) fn part(bytes: &[u8], account: &Arc<Account>) -> Result<Self, Farewell> {
+        if bytes.is_empty() {
+            return Ok(Self::Empty);
+        }
+        let _charge = account.charge(bytes.len()).ok_or(Farewell::Memory)?;
+        Ok(Self::Part(Part { bytes: bytes.to_vec(), _charge }))
+    }
+
     /// Keeps the beginning of a record of which `needed` bytes are to come, those among them. It
     /// stands at `rest` in `buffer`. `false` if it deserves a large buffer and there is none.
     ///
@@ -71,11 +83,7 @@ impl Inbox {
             *self = Self::Large(Box::new(large));
             return Ok(true);
         }
-        let rest = &buffer[rest];
-        if !rest.is_empty() {
-            let _charge = account.charge(rest.len()).ok_or(Farewell::Memory)?;
-            *self = Self::Part(Part { bytes: rest.to_vec(), _charge });
-        }
+        *self = Self::part(&buffer[rest], account)?;
         Ok(!is_large)
     }
 }

@@ -35,6 +35,7 @@ mod server;
 mod service;
 mod settings;
 mod sys;
+mod tray;
 mod turn;
 mod worker;
 

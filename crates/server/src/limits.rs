@@ -1,5 +1,7 @@
 //! Every bound of this crate, with its reason.
 
+use std::time::Duration;
+
 /// Longest record in bytes: the largest READ or WRITE that is offered, and room for everything
 /// around its data.
 pub const RECORD_BYTES_MAX: usize = (1 << 20) + (64 << 10);
@@ -26,6 +28,17 @@ pub const PASSES_MAX: u32 = 8;
 /// Calls of one connection whose slow halves are finished together; more than any client has in
 /// flight by default (the Linux client: 64 slots by default on fast links).
 pub const LATES_MAX: usize = 64;
+
+/// Calls of one connection that are done by threads of their own because they sleep: disks gain
+/// little from more, and a few connections must not take all threads.
+pub const CALLS_AWAY_MAX: u32 = 16;
+
+/// Pause between looks whether there is memory for replies that are owed to a connection: peers that
+/// read make room in that time.
+pub const OWED_PAUSE: Duration = Duration::from_millis(5);
+
+/// Such looks before the connection is given up: two seconds.
+pub const OWED_TRIES: u32 = 400;
 
 /// Connections reported by one wait; more just takes another wait.
 pub const EVENTS_MAX: usize = 64;

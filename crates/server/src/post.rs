@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::counters::DeskCounters;
 use crate::crew::Crew;
 use crate::desk::Desk;
+use crate::send::Backlog;
 
 /// The token of the bell; no slot has it.
 pub(crate) const BELL: u64 = u64::MAX;
@@ -32,6 +33,8 @@ pub(crate) enum Letter<V> {
     Back { token: usize, connection: Box<Connection<V>>, after: After },
     /// A connection will not come back.
     Gone(usize),
+    /// What a thread owes a connection that was taken from it.
+    Owed(Owed),
     /// There is something to say to a connection's peer.
     Said(usize),
     /// A second has passed.
@@ -40,6 +43,15 @@ pub(crate) enum Letter<V> {
     Drain,
     /// End.
     Abort,
+}
+
+/// The replies of a call that was done while others served its connection.
+pub(crate) struct Owed {
+    pub(crate) token: usize,
+    /// The connection's number, since another may have the token by now.
+    pub(crate) id: u64,
+    /// Nothing if there was no memory for them: the connection has to end then.
+    pub(crate) replies: Option<Backlog>,
 }
 
 /// How a turn of a connection ended.

@@ -92,7 +92,7 @@ pub(crate) fn greet<S: Service>(
     let (post, call_back) = (&floor.posts[desk], call_back(floor, desk));
     let line = Arc::clone(&call_back.line);
     floor.accepted.add(1);
-    let visitor = floor.service.visitor(peer, &line);
+    let visitor = Arc::new(floor.service.visitor(peer, &line));
     let connection = Connection::new(socket, peer, (visitor, call_back), place, floor.seconds());
     post.connections.fetch_add(1, Ordering::Relaxed);
     post.deliver(Letter::Arrived(Box::new(connection)), &floor.crew);

@@ -108,6 +108,15 @@ impl Backlog {
         Ok(())
     }
 
+    /// Keeps what another thread kept.
+    pub(crate) fn join(&mut self, other: Self) {
+        let base = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        let moved = |file: FileSegment| FileSegment { after: base + file.after, ..file };
+        self.files.extend(other.files.into_iter().map(moved));
+        self.charges.extend(other.charges);
+    }
+
     /// Sends what the socket takes now: `None` if that was all, else whether it was anything.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>) -> Result<Option<bool>, Farewell> {
         let before = self.progress;

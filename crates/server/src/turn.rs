@@ -1,7 +1,10 @@
 //! One connection's turn: receive what is there, answer it, send the replies.
 
 use std::any::Any;
+use std::net::SocketAddr;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use comity_rpc::{Answered, Late, RecordLimits, Scan, accepted, next_record};
 use comity_xdr::Encoder;
@@ -22,18 +25,13 @@ use crate::post::After;
 use crate::quiet::Quiet;
 use crate::send::{Backlog, Outgoing, Progress};
 use crate::service::Service;
+use crate::tray::{InHand, Lent, Tray};
 
-const RECORD_LIMITS: RecordLimits = RecordLimits { bytes_max: RECORD_BYTES_MAX };
+const LIMITS: RecordLimits = RecordLimits { bytes_max: RECORD_BYTES_MAX };
 
 /// What was kept from turns before, less than two batches, and a new batch fit in a worker's
 /// buffer.
 const _: () = assert!(LARGE_BYTES >= 3 * BATCH_BYTES);
-
-/// What a thread serves with; lent to one connection at a time.
-pub(crate) struct Tools {
-    buffer: Vec<u8>,
-    replies: Encoder,
-}
 
 /// The slow half of a call, and under which number it is to be answered.
 pub(crate) struct Pending<'a> {
@@ -45,9 +43,37 @@ pub(crate) struct Pending<'a> {
 pub(crate) struct Turn<'t, 'a, S: Service> {
     pub(crate) floor: &'a Floor<S>,
     pub(crate) counters: &'t DeskCounters,
-    pub(crate) tools: &'t mut Tools,
-    pub(crate) connection: &'t mut Connection<S::Visitor>,
+    pub(crate) tray: &'t Tray<S::Visitor>,
+    pub(crate) replies: &'t mut Encoder,
+    pub(crate) token: usize,
+    pub(crate) visitor: Arc<S::Visitor>,
+    pub(crate) connection: InHand<S::Visitor>,
     pub(crate) lates: &'t mut Vec<Pending<'a>>,
+}
+
+/// A connection, and how a turn of it ended.
+type Settled<V> = (Box<Connection<V>>, Result<After, Farewell>);
+
+/// What became of a connection in its turn.
+pub(crate) enum Served<V> {
+    /// It is here.
+    Here(Box<Connection<V>>, Result<After, Farewell>),
+    /// Others serve it; replies are owed to it.
+    Lent(Lent),
+}
+
+/// Why a turn ends early.
+pub(crate) enum Stop {
+    /// The connection ends.
+    Ended(Farewell),
+    /// Others serve the connection.
+    Lent(Lent),
+}
+
+impl<F: Into<Farewell>> From<F> for Stop {
+    fn from(farewell: F) -> Self {
+        Self::Ended(farewell.into())
+    }
 }
 
 /// How many bytes of a buffer were answered, and how many there must be to answer more.
@@ -64,32 +90,37 @@ enum Socket {
     MayHaveMore,
 }
 
-impl Tools {
-    pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; LARGE_BYTES], replies: Encoder::new() }
-    }
-}
-
 impl<S: Service> Turn<'_, '_, S> {
     /// Serves until the socket is empty, takes no more replies, or others should have their turn.
-    pub(crate) fn serve(&mut self) -> Result<After, Farewell> {
-        let served = self.passes();
-        if served.is_err() {
-            // What was answered before the peer went wrong is its due.
-            let _ = self.send();
-        }
-        match served {
-            // So is what waits for a slow half; the end will be met again after that.
-            Err(Farewell::Closed) if !self.lates.is_empty() => Ok(After::Again),
-            served => served,
+    pub(crate) fn serve(mut self) -> Served<S::Visitor> {
+        let served = match self.passes() {
+            Ok(after) => Ok(after),
+            Err(Stop::Lent(lent)) => return Served::Lent(lent),
+            Err(Stop::Ended(farewell)) => self.end(farewell),
+        };
+        match self.connection.given_back() {
+            Some(connection) => Served::Here(connection, served),
+            None => unreachable!("a turn that lent its connection says so"),
         }
     }
 
-    fn passes(&mut self) -> Result<After, Farewell> {
+    fn end(&mut self, farewell: Farewell) -> Result<After, Farewell> {
+        // What was answered before the peer went wrong is its due.
+        let _ = self.send();
+        match farewell {
+            // So is what waits for a slow half; the end will be met again after that.
+            Farewell::Closed if !self.lates.is_empty() => Ok(After::Again),
+            // And what others do for it; they will bring it here again.
+            Farewell::Closed if self.connection.away > 0 => Ok(After::Wait),
+            farewell => Err(farewell),
+        }
+    }
+
+    fn passes(&mut self) -> Result<After, Stop> {
         if !self.send_backlog()? {
             return Ok(After::Wait);
         }
-        self.connection.call_back.line.take_into(&mut self.tools.replies);
+        self.connection.call_back.line.take_into(self.replies);
         for _ in 0..PASSES_MAX {
             let (socket, fed) = match std::mem::take(&mut self.connection.inbox) {
                 Inbox::Large(large) => self.receive_large(large)?,
@@ -119,24 +150,17 @@ impl<S: Service> Turn<'_, '_, S> {
     /// not they are done all the same: of a call half done the answer would not be remembered, and
     /// when sent again it would be done twice.
     pub(crate) fn finish_lates(
-        &mut self,
+        mut self,
         mut served: Result<After, Farewell>,
-    ) -> Result<After, Farewell> {
-        let lates = std::mem::take(self.lates);
-        for Pending { xid, late } in lates {
-            let replies = &mut self.tools.replies;
-            let mark = replies.mark();
-            let done = catch_unwind(AssertUnwindSafe(|| late.finish(replies)));
-            if let Err(panic) = done {
-                replies.rollback(mark);
-                self.apologize(xid, &*panic);
-            }
-            self.counters.lates.add(1);
+    ) -> Option<Settled<S::Visitor>> {
+        for pending in std::mem::take(self.lates) {
+            pending.finish(self.connection.peer, self.replies, self.counters);
             if self.replies_bytes() >= SEND_BYTES {
                 served = self.send_if(served);
             }
         }
-        self.send_if(served)
+        served = self.send_if(served);
+        self.connection.given_back().map(|connection| (connection, served))
     }
 
     /// Sends, or drops what would be sent if the connection has ended.
@@ -144,36 +168,32 @@ impl<S: Service> Turn<'_, '_, S> {
         match served {
             Ok(after) => self.send().map(|()| after),
             Err(farewell) => {
-                self.tools.replies.clear(REPLY_BYTES_KEPT);
+                self.replies.clear(REPLY_BYTES_KEPT);
                 Err(farewell)
             }
         }
     }
 
     /// Receives one batch of small records into the thread's buffer and answers them.
-    fn receive_batch(&mut self) -> Result<(Socket, bool), Farewell> {
-        let mut buffer = std::mem::take(&mut self.tools.buffer);
-        let result = self.batch_in(&mut buffer);
-        self.tools.buffer = buffer;
-        result
-    }
-
-    fn batch_in(&mut self, buffer: &mut Vec<u8>) -> Result<(Socket, bool), Farewell> {
-        let kept = self.connection.inbox.unload(buffer);
+    fn receive_batch(&mut self) -> Result<(Socket, bool), Stop> {
+        let mut buffer = self.tray.buffer.borrow_mut();
+        let kept = self.connection.inbox.unload(&mut buffer);
         let looked_at = !std::mem::take(&mut self.connection.stopped);
         let (received, socket) = if looked_at {
             self.receive(&mut buffer[kept..kept + BATCH_BYTES])?
         } else {
             (0, Socket::MayHaveMore)
         };
+        drop(buffer);
         let filled = kept + received;
-        let cut = self.answer_all(&mut buffer[..filled])?;
-        let fed = self.keep(buffer, filled, &cut)?;
+        let cut = self.answer_all(filled)?;
+        let fed = self.keep(filled, &cut)?;
         Ok((socket, fed))
     }
 
-    /// Receives a large record where it is answered from.
-    fn receive_large(&mut self, mut large: Box<Large>) -> Result<(Socket, bool), Farewell> {
+    /// Receives a large record; it is answered from the thread's buffer too, which its memory
+    /// becomes.
+    fn receive_large(&mut self, mut large: Box<Large>) -> Result<(Socket, bool), Stop> {
         let (received, socket) = if std::mem::take(&mut self.connection.stopped) {
             (0, Socket::MayHaveMore)
         } else {
@@ -184,9 +204,11 @@ impl<S: Service> Turn<'_, '_, S> {
             self.connection.inbox = Inbox::Large(large);
             return Ok((socket, true));
         }
-        let filled = large.filled;
-        let cut = self.answer_all(&mut large.buffer.bytes()[..filled])?;
+        let (tray, filled) = (self.tray, large.filled);
+        large.buffer.trade(&mut tray.buffer.borrow_mut());
+        let cut = self.answer_all(filled)?;
         if cut.used == 0 {
+            large.buffer.trade(&mut tray.buffer.borrow_mut());
             if !cut.stopped {
                 large.fragments = true;
                 large.needed = cut.needed;
@@ -195,20 +217,22 @@ impl<S: Service> Turn<'_, '_, S> {
             self.connection.inbox = Inbox::Large(large);
             return Ok((socket, true));
         }
-        let fed = self.keep(large.buffer.bytes(), filled, &cut)?;
+        drop(large);
+        let fed = self.keep(filled, &cut)?;
         Ok((socket, fed))
     }
 
-    /// Keeps what was not answered of the `filled` bytes of a buffer; `false` if there is no memory
-    /// to receive more of it.
-    fn keep(&mut self, buffer: &mut Vec<u8>, filled: usize, cut: &Cut) -> Result<bool, Farewell> {
+    /// Keeps what was not answered of the `filled` bytes of the buffer; `false` if there is no
+    /// memory to receive more of it.
+    fn keep(&mut self, filled: usize, cut: &Cut) -> Result<bool, Farewell> {
         let rest = cut.used..filled;
         if rest.is_empty() && !cut.stopped {
             self.connection.rests(self.floor.seconds(), cut.used > 0);
             return Ok(true);
         }
         let Connection { inbox, place, .. } = &mut *self.connection;
-        let fed = inbox.keep(buffer, rest, cut.needed, &place.account)?;
+        let mut buffer = self.tray.buffer.borrow_mut();
+        let fed = inbox.keep(&mut buffer, rest, cut.needed, &place.account)?;
         self.connection.stopped = cut.stopped || !fed;
         self.connection.rests(self.floor.seconds(), cut.used > 0);
         Ok(fed || cut.stopped)
@@ -237,21 +261,21 @@ impl<S: Service> Turn<'_, '_, S> {
         }
     }
 
-    /// Answers the records at the front of `bytes`.
-    fn answer_all(&mut self, bytes: &mut [u8]) -> Result<Cut, Farewell> {
+    /// Answers the records at the front of the `filled` bytes of the buffer.
+    fn answer_all(&mut self, filled: usize) -> Result<Cut, Stop> {
         let mut used = 0;
         loop {
-            let rest = &mut bytes[used..];
             let is_full = self.connection.backlog.is_some() || self.lates.len() >= LATES_MAX;
-            if is_full && !rest.is_empty() {
+            if is_full && used < filled {
                 return Ok(Cut { used, needed: 0, stopped: true });
             }
-            match next_record(rest, &RECORD_LIMITS)? {
+            let scan = next_record(&mut self.tray.buffer.borrow_mut()[used..filled], &LIMITS)?;
+            match scan {
                 Scan::Partial { bytes_needed } => {
                     return Ok(Cut { used, needed: bytes_needed, stopped: false });
                 }
                 Scan::Record { body, end } => {
-                    self.answer(&rest[body])?;
+                    self.answer(used + body.start..used + body.end, used + end..filled)?;
                     used += end;
                 }
             }
@@ -261,56 +285,49 @@ impl<S: Service> Turn<'_, '_, S> {
         }
     }
 
-    fn answer(&mut self, record: &[u8]) -> Result<(), Farewell> {
+    /// Answers a record; behind it stands `rest` in the buffer.
+    fn answer(&mut self, body: Range<usize>, rest: Range<usize>) -> Result<(), Stop> {
         self.counters.records.add(1);
-        let dispatcher = self.floor.service.dispatcher();
-        let connection = &*self.connection;
-        let replies = &mut self.tools.replies;
-        let mark = replies.mark();
-        let answered = catch_unwind(AssertUnwindSafe(|| {
-            dispatcher.answer(record, connection.peer.ip(), &connection.visitor, replies)
-        }));
+        let buffer = self.tray.buffer.borrow();
+        let (record, floor, peer) = (&buffer[body], self.floor, self.connection.peer);
+        let (service, visitor) = (&floor.service, &*self.visitor);
+        let mark = self.replies.mark();
+        let replies = &mut *self.replies;
+        let mut answered = None;
+        let lent = self.tray.run((self.token, &mut self.connection), rest, || {
+            answered = Some(catch_unwind(AssertUnwindSafe(|| {
+                service.dispatcher().answer(record, peer.ip(), visitor, replies)
+            })));
+        });
         match answered {
-            Ok(Ok(Answered::Now | Answered::Never)) => {}
-            Ok(Ok(Answered::Later(late))) => {
+            Some(Ok(Ok(Answered::Now | Answered::Never))) | None => {}
+            Some(Ok(Ok(Answered::Later(late)))) => {
                 self.lates.push(Pending { xid: xid(record), late });
             }
-            Ok(Err(_)) if self.floor.service.heard(&connection.visitor, record) => {}
-            Ok(Err(hangup)) => return Err(hangup.into()),
-            Err(panic) => {
-                self.tools.replies.rollback(mark);
-                self.apologize(xid(record), &*panic);
+            Some(Ok(Err(_))) if service.heard(visitor, record) => {}
+            Some(Ok(Err(hangup))) if lent.is_none() => return Err(hangup.into()),
+            Some(Ok(Err(_))) => {}
+            Some(Err(panic)) => {
+                self.replies.rollback(mark);
+                apologize((peer, xid(record)), &*panic, self.replies, self.counters);
             }
         }
-        Ok(())
-    }
-
-    /// A program panicked: the call is answered SYSTEM_ERR, and the server lives.
-    fn apologize(&mut self, xid: u32, panic: &(dyn Any + Send)) {
-        static LOG: Quiet = Quiet::new();
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
-        let peer = self.connection.peer;
-        LOG.say(|suppressed| tracing::error!(%peer, xid, suppressed, "a call panicked: {text}"));
-        self.counters.panics.add(1);
-        let start = self.tools.replies.begin_record();
-        accepted::system_err(&mut self.tools.replies, xid);
-        self.tools.replies.end_record(start);
+        lent.map_or(Ok(()), |lent| Err(Stop::Lent(lent)))
     }
 
     fn replies_bytes(&self) -> usize {
-        let replies = &self.tools.replies;
+        let replies = &*self.replies;
         let files = replies.files().iter().map(|file| file.length as usize);
         replies.bytes().len() + files.sum::<usize>()
     }
 
     /// Sends the collected replies; what the peer does not take now waits in its backlog.
     fn send(&mut self) -> Result<(), Farewell> {
-        if self.tools.replies.bytes().is_empty() {
+        if self.replies.bytes().is_empty() {
             return Ok(());
         }
         let result = self.send_or_keep();
-        self.tools.replies.clear(REPLY_BYTES_KEPT);
+        self.replies.clear(REPLY_BYTES_KEPT);
         forget_time();
         result
     }
@@ -318,7 +335,7 @@ impl<S: Service> Turn<'_, '_, S> {
     fn send_or_keep(&mut self) -> Result<(), Farewell> {
         self.counters.sends.add(1);
         self.counters.sent_bytes.add(self.replies_bytes() as u64);
-        let outgoing = Outgoing::of(&self.tools.replies);
+        let outgoing = Outgoing::of(self.replies);
         let mut progress = Progress::default();
         let connection = &mut *self.connection;
         let account = &connection.place.account;
@@ -344,10 +361,43 @@ impl<S: Service> Turn<'_, '_, S> {
         };
         if moved {
             connection.reads(self.floor.seconds());
+        } else {
+            connection.waits(self.floor.seconds());
         }
         connection.backlog = Some(backlog);
         Ok(false)
     }
+}
+
+impl Pending<'_> {
+    /// Does it, and appends the reply.
+    pub(crate) fn finish(self, peer: SocketAddr, replies: &mut Encoder, counters: &DeskCounters) {
+        let Self { xid, late } = self;
+        let mark = replies.mark();
+        let done = catch_unwind(AssertUnwindSafe(|| late.finish(replies)));
+        if let Err(panic) = done {
+            replies.rollback(mark);
+            apologize((peer, xid), &*panic, replies, counters);
+        }
+        counters.lates.add(1);
+    }
+}
+
+/// A program panicked: the call is answered SYSTEM_ERR, and the server lives.
+fn apologize(
+    (peer, xid): (SocketAddr, u32),
+    panic: &(dyn Any + Send),
+    replies: &mut Encoder,
+    counters: &DeskCounters,
+) {
+    static LOG: Quiet = Quiet::new();
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
+    LOG.say(|suppressed| tracing::error!(%peer, xid, suppressed, "a call panicked: {text}"));
+    counters.panics.add(1);
+    let start = replies.begin_record();
+    accepted::system_err(replies, xid);
+    replies.end_record(start);
 }
 
 fn xid(record: &[u8]) -> u32 {

@@ -1,5 +1,5 @@
-//! Whatever is asked, and wherever the stream is cut: the replies are right, in order where order
-//! is promised, and nothing is held afterwards.
+//! Whatever is asked, and wherever the stream is cut: the replies are right, each comes once,
+//! and nothing is held afterwards.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -39,7 +39,7 @@ impl Dice {
     }
 }
 
-/// A call, the results it must have (none: any), and whether its reply may come late.
+/// A call, and the results it must have (none: any).
 struct Asked {
     bytes: Vec<u8>,
     results: Option<Vec<u8>>,
@@ -59,7 +59,7 @@ fn ask(dice: &mut Dice, xid: u32, pattern: &[u8]) -> Asked {
             bytes.resize(size, 0);
             (toy::FILE, number.to_vec(), Some(bytes))
         }
-        7 if dice.below(10) == 0 => (toy::SLEEP, 3_u32.to_be_bytes().to_vec(), Some(Vec::new())),
+        7 if dice.below(3) == 0 => (toy::SLEEP, 3_u32.to_be_bytes().to_vec(), Some(Vec::new())),
         7 => (toy::NULL, Vec::new(), Some(Vec::new())),
         _ => (toy::DEFER, Vec::new(), None),
     };
@@ -107,15 +107,12 @@ fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
         // Every other talker lets its replies wait until they fit nowhere.
         std::thread::sleep(Duration::from_millis(400 * (seed % 2)));
         let mut wanted: BTreeMap<u32, Asked> = (0..).zip(asked).collect();
-        let mut last = None;
         while !wanted.is_empty() {
             let reply = client.reply();
             let asked = wanted.remove(&reply.xid).unwrap();
             assert_eq!(reply.status, 0);
             if let Some(results) = asked.results {
                 assert!(reply.results == results, "seed {seed}, call {}: wrong", reply.xid);
-                assert!(last < Some(reply.xid), "seed {seed}: out of order");
-                last = Some(reply.xid);
             }
         }
     });
@@ -130,8 +127,9 @@ fn random_calls_in_random_pieces_are_answered_rightly() {
         let shared =
             Shared { file: Some(Arc::new(file.try_clone().unwrap())), ..Shared::default() };
         let desks = 1 + round % 2;
-        // A large record or unread replies for each of six talkers, and not much more.
-        let settings = Settings { desks, buffered_bytes_max: 9 << 20, ..settings() };
+        // A large record or unread replies for each of six talkers, and not much more: all are of
+        // one address, which may have half.
+        let settings = Settings { desks, buffered_bytes_max: 18 << 20, ..settings() };
         let server = start(&Arc::new(shared), settings);
         std::thread::scope(|scope| {
             for talker in 0..6 {

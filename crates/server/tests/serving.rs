@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use comity_server::Settings;
+use comity_server::{Settings, limits};
 use toy::{Client, Shared, eventually, opaque, record, settings, start};
 
 #[test]
@@ -205,7 +205,7 @@ fn others_are_served_while_one_call_sleeps() {
     assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());
     // What came for the sleeper meanwhile is not lost.
     sleeper.send(&record(3, toy::NULL, &[]));
-    assert_eq!([(); 3].map(|()| sleeper.reply().xid), [1, 2, 3]);
+    assert_eq!([(); 3].map(|()| sleeper.reply().xid), [2, 3, 1], "what need not wait goes first");
     assert!(server.numbers().hand_overs >= 1);
     assert!(server.shutdown());
 }
@@ -258,4 +258,89 @@ fn a_file_goes_out_by_reference_and_zeros_stand_for_what_it_lacks() {
         assert_eq!(client.reply().results, bytes[..1000]);
         assert_eq!(client.reply().xid, n);
     }
+}
+
+fn sleeps(xids: std::ops::Range<u32>, milliseconds: u32) -> Vec<u8> {
+    xids.flat_map(|xid| record(xid, toy::SLEEP, &milliseconds.to_be_bytes())).collect()
+}
+
+/// The numbers of so many replies, in order of size.
+fn xids(client: &mut Client, count: usize) -> Vec<u32> {
+    let mut xids: Vec<_> = (0..count).map(|_| client.reply().xid).collect();
+    xids.sort_unstable();
+    xids
+}
+
+#[test]
+fn calls_of_one_connection_sleep_side_by_side() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    let started = Instant::now();
+    client.send(&[sleeps(0..8, 300), record(8, toy::NULL, &[])].concat());
+    assert_eq!(client.reply().xid, 8, "what need not wait goes first");
+    // What comes now finds that calls of the connection sleep.
+    client.send(&sleeps(9..11, 300));
+    assert_eq!(xids(&mut client, 10), (0..11).filter(|xid| *xid != 8).collect::<Vec<_>>());
+    assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
+    assert!(server.shutdown());
+}
+
+#[test]
+fn more_calls_than_may_sleep_side_by_side_are_all_done() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    client.send(&sleeps(0..60, 30));
+    assert_eq!(xids(&mut client, 60), (0..60).collect::<Vec<_>>());
+    let threads = server.numbers().threads;
+    assert!(threads <= u64::from(limits::CALLS_AWAY_MAX) + 4, "{threads} threads");
+    client.call(99, toy::NULL, &[]);
+}
+
+#[test]
+fn all_kinds_of_calls_are_answered_whoever_does_them() {
+    let server = start(&Arc::default(), Settings { threads_max: 3, ..settings() });
+    let mut client = Client::new(&server);
+    let kinds = [toy::DEFER, toy::SLEEP, toy::ZEROS, toy::PANIC, toy::DEFER_PANIC, toy::NULL];
+    for _ in 0..5 {
+        let call = |xid: u32| record(xid, kinds[xid as usize % kinds.len()], &20_u32.to_be_bytes());
+        let large = record(200, toy::ECHO, &opaque(&vec![7; 300_000]));
+        client.send(&[(0..60).flat_map(call).collect(), large, call(60)].concat());
+        let answered = xids(&mut client, 62);
+        assert_eq!(answered, (0..61).chain([200]).collect::<Vec<_>>());
+    }
+    eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+}
+
+#[test]
+fn calls_that_sleep_are_answered_to_who_sends_them_and_an_end() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    client.send(&sleeps(0..4, 200));
+    client.0.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(xids(&mut client, 4), [0, 1, 2, 3]);
+    assert!(client.is_ended_within(Duration::from_millis(500)), "it was not let go");
+}
+
+#[test]
+fn a_reply_does_not_reach_who_came_after_its_client() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    client.send(&[sleeps(7..8, 400), record(8, toy::NULL, &[])].concat());
+    assert_eq!(client.reply().xid, 8);
+    drop(client);
+    eventually("it has gone", || server.numbers().connections == 0);
+    let mut next = Client::new(&server);
+    next.call(1, toy::NULL, &[]);
+    std::thread::sleep(Duration::from_millis(600));
+    next.call(2, toy::NULL, &[]);
+}
+
+#[test]
+fn shutdown_waits_for_calls_that_sleep_side_by_side() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    client.send(&[sleeps(0..3, 400), record(3, toy::NULL, &[])].concat());
+    assert_eq!(client.reply().xid, 3);
+    assert!(server.shutdown());
+    assert_eq!(xids(&mut client, 3), [0, 1, 2]);
 }

@@ -1,0 +1,150 @@
+//! What a thread works on, where it can be reached while a call runs: should the call sleep, others
+//! go on with the rest.
+
+use std::cell::{Cell, RefCell};
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
+
+use comity_xdr::Encoder;
+
+use crate::blocking::blocking;
+use crate::budget::{Account, LARGE_BYTES};
+use crate::connection::Connection;
+use crate::desk::Desk;
+use crate::inbox::Inbox;
+use crate::limits::{CALLS_AWAY_MAX, OWED_PAUSE, OWED_TRIES};
+use crate::post::{After, Owed};
+use crate::send::{Backlog, Outgoing, Progress};
+
+/// A thread's receive buffer, and while a call runs its connection.
+pub(crate) struct Tray<V> {
+    pub(crate) buffer: RefCell<Vec<u8>>,
+    running: RefCell<Option<Running<V>>>,
+    lent: Cell<Option<Lent>>,
+}
+
+/// The connection of the call that runs.
+struct Running<V> {
+    token: usize,
+    connection: Box<Connection<V>>,
+    /// What stands in the buffer behind the call.
+    rest: Range<usize>,
+}
+
+/// A connection that others serve while its call is being done: where the replies go.
+pub(crate) struct Lent {
+    token: usize,
+    id: u64,
+    account: Arc<Account>,
+}
+
+/// A connection in the hands of a thread, unless it was lent: then it is not touched any more.
+pub(crate) struct InHand<V>(Option<Box<Connection<V>>>);
+
+impl<V> Tray<V> {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: RefCell::new(vec![0; LARGE_BYTES]),
+            running: RefCell::new(None),
+            lent: Cell::new(None),
+        }
+    }
+
+    /// Runs a call of a connection, behind which `rest` stands in the buffer. Tells to whom its
+    /// reply is owed, if the connection was lent meanwhile.
+    pub(crate) fn run(
+        &self,
+        (token, connection): (usize, &mut InHand<V>),
+        rest: Range<usize>,
+        call: impl FnOnce(),
+    ) -> Option<Lent> {
+        let connection_now = connection.0.take();
+        let running = connection_now.map(|connection| Running { token, connection, rest });
+        self.running.replace(running);
+        call();
+        match self.running.take() {
+            Some(running) => {
+                connection.0 = Some(running.connection);
+                None
+            }
+            None => self.lent.take(),
+        }
+    }
+
+    /// Whether others could go on with the connection of the call that runs: more of it waits, or
+    /// it has shown that it does not wait for one call before it makes the next.
+    pub(crate) fn is_worth_lending(&self) -> bool {
+        self.running.borrow().as_ref().is_some_and(|running| {
+            let away = running.connection.away;
+            away < CALLS_AWAY_MAX && (away > 0 || !running.rest.is_empty())
+        })
+    }
+
+    /// Puts the connection of the call that runs, and what stands behind the call, back on its
+    /// desk; not if there is no memory for that.
+    pub(crate) fn lend(&self, desk: &mut Desk<V>) {
+        let mut running = self.running.borrow_mut();
+        let Some(Running { token, mut connection, rest }) = running.take() else { return };
+        let account = Arc::clone(&connection.place.account);
+        let kept = Inbox::part(&self.buffer.borrow()[rest.clone()], &account);
+        let Ok(inbox) = kept else {
+            *running = Some(Running { token, connection, rest });
+            return;
+        };
+        connection.inbox = inbox;
+        connection.stopped = !rest.is_empty();
+        connection.away += 1;
+        self.lent.set(Some(Lent { token, id: connection.id(), account }));
+        desk.settle(token, connection, After::Again);
+    }
+
+    /// Forgets a call that ended in a panic of the shell itself.
+    pub(crate) fn clear(&self) {
+        self.running.take();
+        self.lent.take();
+    }
+}
+
+impl Lent {
+    /// What is owed to the connection now. Waits for memory for it, some time.
+    pub(crate) fn owed(self, replies: &Encoder) -> Owed {
+        let Self { token, id, account } = self;
+        let keep = || Backlog::new(Outgoing::of(replies), Progress::default(), &account).ok();
+        let keep_later = || {
+            std::thread::sleep(OWED_PAUSE);
+            keep()
+        };
+        let patiently = || blocking(|| (0..OWED_TRIES).find_map(|_| keep_later()));
+        Owed { token, id, replies: keep().or_else(patiently) }
+    }
+}
+
+impl<V> InHand<V> {
+    pub(crate) const fn new(connection: Box<Connection<V>>) -> Self {
+        Self(Some(connection))
+    }
+
+    /// The connection, unless it was lent.
+    pub(crate) fn given_back(self) -> Option<Box<Connection<V>>> {
+        self.0
+    }
+}
+
+/// What is true of every use: a turn ends with the call that lent its connection.
+const NOT_LENT: &str = "a connection that was lent is not touched";
+
+impl<V> Deref for InHand<V> {
+    type Target = Connection<V>;
+
+    #[expect(clippy::expect_used, reason = "the turn ends with the call that lent it")]
+    fn deref(&self) -> &Connection<V> {
+        self.0.as_deref().expect(NOT_LENT)
+    }
+}
+
+impl<V> DerefMut for InHand<V> {
+    #[expect(clippy::expect_used, reason = "the turn ends with the call that lent it")]
+    fn deref_mut(&mut self) -> &mut Connection<V> {
+        self.0.as_deref_mut().expect(NOT_LENT)
+    }
+}

@@ -19,6 +19,8 @@ pub(crate) struct Compound<'a> {
     pub(crate) visitor: &'a Visitor,
     /// As whom.
     pub(crate) credential: &'a OpaqueAuth<'a>,
+    /// The arguments, all of them.
+    pub(crate) request: &'a [u8],
     /// In which minor version.
     pub(crate) minor: u32,
     /// What came first in it: the client and session that SEQUENCE found, and their limits.

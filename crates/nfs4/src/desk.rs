@@ -5,8 +5,9 @@
 mod sequenced;
 
 use comity_proto::nfs4::{CompoundHead, Nfsstat4};
+use comity_state::Ticket;
 
-use crate::limits::REPLY_BYTES_MAX;
+use crate::limits::{CALL_HEADER_BYTES_MIN, REPLY_BYTES_MAX, REPLY_HEADER_BYTES};
 use crate::table::Row;
 
 /// What came first in a COMPOUND.
@@ -24,6 +25,38 @@ pub(crate) struct Sequenced {
     pub(crate) reply_bytes_max: Option<usize>,
     /// The client asked for the reply to be kept.
     pub(crate) keeps_reply: bool,
+    /// The slot of this request.
+    pub(crate) ticket: Option<Ticket>,
+    /// It was done before, and its reply was not kept.
+    pub(crate) forgotten: bool,
+}
+
+impl Sequenced {
+    /// The request has its slot: from now on the session's limits hold.
+    pub(crate) fn begin(
+        &mut self,
+        ticket: Ticket,
+        operations: u32,
+        argument_bytes: usize,
+    ) -> Result<(), Nfsstat4> {
+        let fore = *ticket.session().fore();
+        self.keeps_reply = ticket.cache_this();
+        let bytes_max = if self.keeps_reply {
+            fore.response_bytes_max.min(fore.response_cached_bytes_max)
+        } else {
+            fore.response_bytes_max
+        };
+        self.reply_bytes_max =
+            Some((bytes_max as usize).saturating_sub(REPLY_HEADER_BYTES).min(REPLY_BYTES_MAX));
+        self.ticket = Some(ticket);
+        if argument_bytes + CALL_HEADER_BYTES_MIN > fore.request_bytes_max as usize {
+            return Err(Nfsstat4::ReqTooBig);
+        }
+        if operations > fore.operations_max {
+            return Err(Nfsstat4::TooManyOps);
+        }
+        Ok(())
+    }
 }
 
 impl Desk {
@@ -44,6 +77,7 @@ impl Desk {
     ) -> Result<(), Nfsstat4> {
         match self {
             Self::Unsequenced => Ok(()),
+            Self::Sequenced(desk) if desk.forgotten && at > 0 => Err(Nfsstat4::RetryUncachedRep),
             Self::Sequenced(_) => sequenced::admit(head, at, row),
         }
     }
@@ -68,7 +102,16 @@ impl Desk {
     pub(crate) const fn too_big(&self) -> Nfsstat4 {
         match self {
             Self::Unsequenced => Nfsstat4::Resource,
+            Self::Sequenced(desk) if desk.keeps_reply => Nfsstat4::RepTooBigToCache,
             Self::Sequenced(_) => Nfsstat4::RepTooBig,
+        }
+    }
+
+    /// The slot of this request, to be told what was answered.
+    pub(crate) fn take_ticket(&mut self) -> Option<Ticket> {
+        match self {
+            Self::Unsequenced => None,
+            Self::Sequenced(desk) => desk.ticket.take(),
         }
     }
 

@@ -14,10 +14,13 @@
 )]
 
 mod attributes;
+mod callback;
+mod clock;
 mod compound;
 mod desk;
 pub mod limits;
 mod listing;
+mod memory;
 mod name;
 mod object;
 mod ops;
@@ -27,7 +30,11 @@ mod stateid;
 mod status;
 mod stream;
 mod table;
+mod turn;
 mod walk;
 
+pub use callback::{Callbacks, Dial, Dialed};
+pub use clock::Clock;
+pub use memory::Memory;
 pub use program::{Nfs4, Versions};
 pub use status::nfsstat4;

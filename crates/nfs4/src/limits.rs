@@ -32,3 +32,21 @@ pub const CONTENTS_MAX: u32 = 128;
 
 /// Most bytes of one page of a directory; see the limit of the same name of `comity-nfs3`.
 pub const LISTING_BYTES_MAX: u32 = 256 << 10;
+
+/// Seconds after which a callback that nobody has answered counts as lost. A client answers within
+/// milliseconds; one whose network stalls gets a few tries within its lease.
+pub const CALLBACK_SECONDS: u64 = 10;
+
+/// Seconds until a recall is tried again that could not be said or was not understood: the answer
+/// that tells the client of its delegation may be under way still.
+pub const CALLBACK_RETRY_SECONDS: u64 = 1;
+
+/// Bytes of a request by which it is known if it comes again: SEQUENCE and the beginning of what
+/// follows. All of a large WRITE would cost as much as writing it.
+pub const DIGEST_BYTES: usize = 512;
+
+/// Bytes of an RPC reply before the results: a session's limits count them (RFC 8881, 18.36.3).
+pub const REPLY_HEADER_BYTES: usize = 24;
+
+/// The fewest bytes of an RPC call before the arguments, counted likewise: without a credential.
+pub const CALL_HEADER_BYTES_MIN: usize = 40;

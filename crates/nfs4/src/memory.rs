@@ -4,9 +4,10 @@ use std::hash::Hasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_credential::{AuthSys, Flavor};
+use comity_credential::Flavor;
 use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
+use comity_rpc::AuthSys;
 use comity_state::{
     Client, ClientOwner, ConnectionId, Engine, Error, FileKey, Principal, Sender, Share, Special,
     Stateid, Verifier,
@@ -119,14 +120,19 @@ impl Compound<'_> {
         Ok(key_of(view, node))
     }
 
-    /// Whether the current file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a
-    /// stateid.
+    /// Whether a file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a stateid;
+    /// what is no object of an export, the operation itself refuses.
     ///
     /// # Errors
     /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
-    pub(crate) fn may_access(&self, stateid: &Stateid4, access: u32) -> Result<(), Stop> {
+    pub(crate) fn may_access(
+        &self,
+        file: Option<FileKey>,
+        stateid: &Stateid4,
+        access: u32,
+    ) -> Result<(), Stop> {
+        let Some(key) = file else { return Ok(()) };
         let stateid = self.stateid_of(stateid)?;
-        let key = self.key()?;
         let may = self.engine().check_io(self.sender(), &stateid, &key, access);
         may.map(|_| ()).map_err(|error| match error {
             Error::ShareDenied => Nfsstat4::Locked.into(),

@@ -6,6 +6,7 @@ use comity_proto::nfs4::{PROGRAM, VERSION, Verifier4, procedure};
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_xdr::Encoder;
 
+use crate::memory::Memory;
 use crate::stream;
 
 /// Which minor versions are spoken.
@@ -28,14 +29,20 @@ pub struct Nfs4 {
     exports: Arc<Exports>,
     verifier: Verifier4,
     versions: Versions,
+    memory: Memory,
 }
 
 impl Nfs4 {
     /// Serves `exports`. The `verifier` must be another in every life of the server that can have
     /// lost uncommitted data, and the same during one (RFC 8881, 18.32.3).
     #[must_use]
-    pub const fn new(exports: Arc<Exports>, verifier: Verifier4, versions: Versions) -> Self {
-        Self { exports, verifier, versions }
+    pub const fn new(
+        exports: Arc<Exports>,
+        verifier: Verifier4,
+        versions: Versions,
+        memory: Memory,
+    ) -> Self {
+        Self { exports, verifier, versions, memory }
     }
 
     /// What is offered.
@@ -46,6 +53,11 @@ impl Nfs4 {
     /// What a WRITE or COMMIT is signed with.
     pub(crate) const fn verifier(&self) -> Verifier4 {
         self.verifier
+    }
+
+    /// What is remembered of clients.
+    pub(crate) const fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// Which minor versions are spoken.

@@ -1,6 +1,7 @@
 use comity_export::Barrier;
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::{Deferred, Done};
+use comity_state::Ticket;
 use comity_vfs::Status;
 use comity_xdr::Encoder;
 
@@ -25,10 +26,23 @@ pub(crate) struct Promise {
     pub(crate) bytes: Box<[u8]>,
     /// Where the count of results is in it.
     pub(crate) count_at: usize,
+    /// The slot of the request.
+    pub(crate) ticket: Option<Ticket>,
 }
 
 impl Deferred for Promise {
-    fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
+    fn finish(mut self: Box<Self>, reply: &mut Encoder) -> Done {
+        let (ticket, begin) = (self.ticket.take(), reply.mark());
+        let done = self.keep(reply);
+        if let Some(ticket) = ticket {
+            ticket.answered(reply.contiguous_since(begin));
+        }
+        done
+    }
+}
+
+impl Promise {
+    fn keep(&self, reply: &mut Encoder) -> Done {
         for pledge in &self.pledges {
             if let Err(failure) = pledge.barrier.wait() {
                 return self.broken(pledge, broken(failure), reply);
@@ -37,9 +51,7 @@ impl Deferred for Promise {
         reply.raw(&self.bytes);
         self.done
     }
-}
 
-impl Promise {
     /// Says the reply up to the result that is not true. What was done behind it was done; the
     /// client is not told, as if the connection had broken.
     fn broken(&self, pledge: &Pledge, status: Nfsstat4, reply: &mut Encoder) -> Done {

@@ -30,6 +30,7 @@ pub(crate) fn answer(
         plan: &plan,
         visitor,
         credential: &call.header.credential,
+        request: call.arguments,
         minor: head.minorversion,
         desk: Desk::of(head.minorversion),
         following: head.operations,
@@ -178,11 +179,21 @@ impl<'a> Compound<'a> {
             _ => None,
         };
         let done = Done { status: end.status as u32, export };
+        let ticket = self.desk.take_ticket();
         if self.pledges.is_empty() {
+            if let Some(ticket) = ticket {
+                ticket.answered(reply.contiguous_since(self.start));
+            }
             return Outcome::Done(done);
         }
         let Some(bytes) = reply.contiguous_since(self.start) else { return Outcome::SystemErr };
         let pledges = std::mem::take(&mut self.pledges);
-        Outcome::Deferred(Box::new(Promise { done, pledges, bytes: bytes.into(), count_at }))
+        Outcome::Deferred(Box::new(Promise {
+            done,
+            pledges,
+            bytes: bytes.into(),
+            count_at,
+            ticket,
+        }))
     }
 }

@@ -91,7 +91,7 @@ impl<'a> From<Found<'a>> for Finding<'a> {
 }
 
 /// What is said of an object in which a name was looked for.
-fn not_dir(view: &View<'_>, node: &Node) -> Stop {
+pub(crate) fn not_dir(view: &View<'_>, node: &Node) -> Stop {
     match view.getattr(node) {
         Ok(attr) if attr.file_type == FileType::Symlink => Nfsstat4::Symlink.into(),
         _ => Nfsstat4::NotDir.into(),

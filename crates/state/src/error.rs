@@ -2,7 +2,6 @@ use std::fmt;
 
 /// Why an operation on state is refused; each is the `nfsstat4` of its name (RFC 8881, 15.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Error {
     /// The state was revoked by an administrator.
     AdminRevoked,
@@ -16,20 +15,14 @@ pub enum Error {
     BadSlot,
     /// A stateid that this server never gave out, or whose state is gone.
     BadStateid,
-    /// No back channel can be made of this connection.
-    BadSessionDigest,
     /// The client has state and cannot be destroyed.
     ClientidBusy,
     /// The owner id is another principal's.
     ClidInuse,
     /// Said before.
     CompleteAlready,
-    /// The connection is not one of the session's.
-    ConnNotBoundToSession,
     /// The client asks for a back channel it does not have.
     CbPathDown,
-    /// Two locks wait for each other.
-    Deadlock,
     /// Later.
     Delay,
     /// The delegation was revoked.
@@ -40,10 +33,6 @@ pub enum Error {
     Grace,
     /// Arguments that make no sense.
     Inval,
-    /// The range has a type that this cannot become at once.
-    LockNotsupp,
-    /// A range is not the one that is held.
-    LockRange,
     /// Locks stand in the way of closing or releasing.
     LocksHeld,
     /// There is no such thing.
@@ -64,8 +53,6 @@ pub enum Error {
     ReclaimConflict,
     /// A bound of the server is reached.
     Resource,
-    /// A retry whose answer was not kept.
-    RetryUncachedRep,
     /// A retry that asks for something else.
     SeqFalseRetry,
     /// Neither the next request of a slot nor its last.
@@ -80,8 +67,6 @@ pub enum Error {
     StaleStateid,
     /// Replies of a session would be too small for anything.
     Toosmall,
-    /// The stateid is not for this.
-    WrongType,
 }
 
 impl fmt::Display for Error {

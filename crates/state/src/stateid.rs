@@ -44,6 +44,12 @@ impl Stateid {
         }
     }
 
+    /// Whether it is of a state of this client.
+    #[must_use]
+    pub fn is_of(&self, client: ClientId) -> bool {
+        self.other.first_chunk::<8>() == Some(&client.0.to_be_bytes())
+    }
+
     pub(crate) fn new(client: ClientId, number: u32, seqid: u32) -> Self {
         let mut other = [0; 12];
         let (life, state) = other.split_at_mut(8);

@@ -13,7 +13,7 @@ pub(super) fn lockt(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<Lockt4args<'_>>()?;
-    compound.lockable()?;
+    compound.key()?;
     let client = compound.client_of(args.owner.clientid)?;
     let (file, bytes) = (compound.key()?, range(args.offset, args.length)?);
     let wanted = (&file, bytes, kind(args.locktype));

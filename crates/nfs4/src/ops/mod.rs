@@ -2,9 +2,19 @@
 
 mod access;
 mod allocate;
+mod backchannel_ctl;
+mod bind_conn_to_session;
+mod close;
 mod commit;
 mod copy;
 mod create;
+mod create_session;
+mod delegpurge;
+mod delegreturn;
+mod destroy_clientid;
+mod destroy_session;
+mod exchange_id;
+mod free_stateid;
 mod get_dir_delegation;
 mod getattr;
 mod getfh;
@@ -13,22 +23,35 @@ mod illegal;
 mod io_advise;
 mod link;
 mod listxattrs;
+mod lock;
+mod lockt;
+mod locku;
 mod lookup;
 mod lookupp;
+mod open;
+mod open_confirm;
+mod open_downgrade;
 mod putfh;
 mod putrootfh;
 mod read;
 mod read_plus;
 mod readdir;
 mod readlink;
+mod reclaim_complete;
+mod release_lockowner;
 mod remove;
 mod rename;
+mod renew;
 mod restorefh;
 mod savefh;
 mod secinfo;
 mod seek;
+mod sequence;
 mod setattr;
+mod setclientid;
+mod setclientid_confirm;
 mod setxattr;
+mod test_stateid;
 mod unsupported;
 mod verify;
 mod write;
@@ -40,18 +63,28 @@ use crate::table::{Perform, Row, Traits};
 const NONE: Traits = Traits::NONE;
 const HANDLE: Traits = Traits::NEEDS_HANDLE;
 const CHANGES: Traits = Traits::NEEDS_HANDLE.and(Traits::CHANGES);
+const FIRST: Traits = Traits::SESSIONLESS;
 
 /// All of them, in the order of their numbers.
-static OPERATIONS: [Row; 35] = [
+static OPERATIONS: [Row; 58] = [
     op(operation::ACCESS, "ACCESS", HANDLE, access::access),
+    op(operation::CLOSE, "CLOSE", HANDLE, close::close),
     op(operation::COMMIT, "COMMIT", HANDLE, commit::commit),
     op(operation::CREATE, "CREATE", CHANGES, create::create),
+    op(operation::DELEGPURGE, "DELEGPURGE", NONE, delegpurge::delegpurge),
+    op(operation::DELEGRETURN, "DELEGRETURN", HANDLE, delegreturn::delegreturn),
     op(operation::GETATTR, "GETATTR", HANDLE, getattr::getattr),
     op(operation::GETFH, "GETFH", HANDLE, getfh::getfh),
     op(operation::LINK, "LINK", CHANGES, link::link),
+    op(operation::LOCK, "LOCK", HANDLE, lock::lock),
+    op(operation::LOCKT, "LOCKT", HANDLE, lockt::lockt),
+    op(operation::LOCKU, "LOCKU", HANDLE, locku::locku),
     op(operation::LOOKUP, "LOOKUP", HANDLE, lookup::lookup),
     op(operation::LOOKUPP, "LOOKUPP", HANDLE, lookupp::lookupp),
     op(operation::NVERIFY, "NVERIFY", HANDLE, verify::nverify),
+    op(operation::OPEN, "OPEN", HANDLE, open::open),
+    op(operation::OPEN_CONFIRM, "OPEN_CONFIRM", HANDLE, open_confirm::open_confirm).until(0),
+    op(operation::OPEN_DOWNGRADE, "OPEN_DOWNGRADE", HANDLE, open_downgrade::open_downgrade),
     op(operation::PUTFH, "PUTFH", NONE, putfh::putfh),
     op(operation::PUTPUBFH, "PUTPUBFH", NONE, putrootfh::putrootfh),
     op(operation::PUTROOTFH, "PUTROOTFH", NONE, putrootfh::putrootfh),
@@ -60,14 +93,45 @@ static OPERATIONS: [Row; 35] = [
     op(operation::READLINK, "READLINK", HANDLE, readlink::readlink),
     op(operation::REMOVE, "REMOVE", CHANGES, remove::remove),
     op(operation::RENAME, "RENAME", CHANGES, rename::rename),
+    op(operation::RENEW, "RENEW", NONE, renew::renew).until(0),
     op(operation::RESTOREFH, "RESTOREFH", NONE, restorefh::restorefh),
     op(operation::SAVEFH, "SAVEFH", HANDLE, savefh::savefh),
     op(operation::SECINFO, "SECINFO", HANDLE, secinfo::secinfo),
     op(operation::SETATTR, "SETATTR", CHANGES, setattr::setattr).fails_with(1),
+    op(operation::SETCLIENTID, "SETCLIENTID", NONE, setclientid::setclientid).until(0),
+    op(
+        operation::SETCLIENTID_CONFIRM,
+        "SETCLIENTID_CONFIRM",
+        NONE,
+        setclientid_confirm::setclientid_confirm,
+    )
+    .until(0),
     op(operation::VERIFY, "VERIFY", HANDLE, verify::verify),
     op(operation::WRITE, "WRITE", CHANGES, write::write),
+    op(
+        operation::RELEASE_LOCKOWNER,
+        "RELEASE_LOCKOWNER",
+        NONE,
+        release_lockowner::release_lockowner,
+    )
+    .until(0),
+    op(operation::BACKCHANNEL_CTL, "BACKCHANNEL_CTL", NONE, backchannel_ctl::backchannel_ctl),
+    op(
+        operation::BIND_CONN_TO_SESSION,
+        "BIND_CONN_TO_SESSION",
+        FIRST,
+        bind_conn_to_session::bind_conn_to_session,
+    ),
+    op(operation::EXCHANGE_ID, "EXCHANGE_ID", FIRST, exchange_id::exchange_id),
+    op(operation::CREATE_SESSION, "CREATE_SESSION", FIRST, create_session::create_session),
+    op(operation::DESTROY_SESSION, "DESTROY_SESSION", FIRST, destroy_session::destroy_session),
+    op(operation::FREE_STATEID, "FREE_STATEID", NONE, free_stateid::free_stateid),
     op(operation::GET_DIR_DELEGATION, "GET_DIR_DELEGATION", HANDLE, get_dir_delegation::get),
     op(operation::SECINFO_NO_NAME, "SECINFO_NO_NAME", HANDLE, secinfo::secinfo_no_name),
+    op(operation::SEQUENCE, "SEQUENCE", NONE, sequence::sequence),
+    op(operation::TEST_STATEID, "TEST_STATEID", NONE, test_stateid::test_stateid),
+    op(operation::DESTROY_CLIENTID, "DESTROY_CLIENTID", FIRST, destroy_clientid::destroy_clientid),
+    op(operation::RECLAIM_COMPLETE, "RECLAIM_COMPLETE", NONE, reclaim_complete::reclaim_complete),
     op(operation::ALLOCATE, "ALLOCATE", CHANGES, allocate::allocate),
     op(operation::COPY, "COPY", CHANGES, copy::copy),
     op(operation::DEALLOCATE, "DEALLOCATE", CHANGES, allocate::deallocate),
@@ -107,6 +171,11 @@ const fn op(number: u32, name: &'static str, traits: Traits, perform: Perform) -
 }
 
 impl Row {
+    /// The same, if minor versions above `until` do not support it any more.
+    const fn until(self, until: u32) -> Self {
+        Self { until, ..self }
+    }
+
     /// The same, if words of zero follow the status of a failure.
     const fn fails_with(self, failure_words: usize) -> Self {
         Self { failure_words, ..self }

@@ -84,7 +84,7 @@ pub enum Sequenced {
     /// It was done: this was the answer to the whole COMPOUND.
     Again(Arc<[u8]>),
     /// It was done, and its answer not kept: SEQUENCE is answered so, and the next operation with
-    /// [`Error::RetryUncachedRep`].
+    /// `RETRY_UNCACHED_REP`.
     Forgotten(SequenceAnswer),
 }
 

@@ -1,0 +1,131 @@
+//! OPEN (RFC 8881, 18.16; RFC 7530, 16.16): finds or makes a file and opens it.
+
+mod answer;
+mod file;
+
+use comity_proto::nfs4::{
+    Nfsstat4, Open4args, OpenClaim4, OpenDelegationType4, Openflag4, Stateid4, share,
+};
+use comity_state::{Claim, DelegationKind, DelegationWish, Open, Share};
+use comity_xdr::{Decoder, Encoder};
+
+use self::file::{File, find};
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn open<'a>(
+    compound: &mut Compound<'a>,
+    args: &mut Decoder<'a>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let args = args.value::<Open4args<'a>>()?;
+    if compound.minor > 0 {
+        return begin(compound, &args, reply);
+    }
+    let client = compound.client_of(args.owner.clientid)?;
+    let (now, owner) = (compound.now(), args.owner.owner.0);
+    let turn = compound.engine().open_turn(now, &client, owner, args.seqid);
+    compound.in_turn(turn, reply, &mut |compound, reply| begin(compound, &args, reply))
+}
+
+/// What an OPEN asks for.
+struct Wanted {
+    share: Share,
+    wish: DelegationWish,
+    claim: Claim,
+}
+
+fn begin<'a>(
+    compound: &mut Compound<'a>,
+    args: &Open4args<'a>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let client = compound.client_of(args.owner.clientid)?;
+    let wanted = wanted(compound, args)?;
+    let reclaims = matches!(wanted.claim, Claim::Previous(_));
+    if !matches!(wanted.claim, Claim::Delegated(_)) {
+        compound.engine().may_claim(&client, reclaims).map_err(refused)?;
+    }
+    let file = find(compound, args, wanted.share)?;
+    let open = Open {
+        client: &client,
+        owner: args.owner.owner.0,
+        file: file.key(),
+        share: wanted.share,
+        claim: wanted.claim,
+        wish: wanted.wish,
+    };
+    let opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
+    if let Err(failed) = file.empty() {
+        // Nobody was told of the open yet.
+        let (now, minor) = (compound.now(), compound.minor);
+        answer::undo(compound.engine(), (now, minor), &client, &opened);
+        return Err(failed);
+    }
+    answer::say(compound, (args, &client), &file, &opened, reply);
+    let stateid = compound.leave_at(file, opened.stateid);
+    compound.stateid = stateid;
+    Ok(())
+}
+
+fn wanted(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Wanted, Stop> {
+    let wants = if compound.minor > 0 {
+        share::WANT_MASK
+            | share::WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL
+            | share::PUSH_DELEG_WHEN_UNCONTENDED
+    } else {
+        0
+    };
+    let share = Share { access: args.share_access & !wants, deny: args.share_deny };
+    let claim = claim(compound, &args.claim)?;
+    if !share.is_valid() {
+        return Err(Nfsstat4::Inval.into());
+    }
+    let creates = matches!(args.openhow, Openflag4::Create(_));
+    if creates && !matches!(args.claim, OpenClaim4::Null(_) | OpenClaim4::DelegateCur { .. }) {
+        return Err(Nfsstat4::Inval.into());
+    }
+    Ok(Wanted { share, wish: wish(args.share_access & wants)?, claim })
+}
+
+fn wish(wants: u32) -> Result<DelegationWish, Stop> {
+    Ok(match wants & share::WANT_MASK {
+        share::WANT_NO_PREFERENCE => DelegationWish::NoPreference,
+        share::WANT_READ_DELEG => DelegationWish::Read,
+        share::WANT_WRITE_DELEG => DelegationWish::Write,
+        share::WANT_ANY_DELEG => DelegationWish::Any,
+        share::WANT_NO_DELEG => DelegationWish::None,
+        share::WANT_CANCEL => DelegationWish::Cancel,
+        _ => return Err(Nfsstat4::Inval.into()),
+    })
+}
+
+fn claim(compound: &Compound<'_>, said: &OpenClaim4<'_>) -> Result<Claim, Stop> {
+    let delegated = |stateid: &Stateid4| compound.stateid_of(stateid).map(Claim::Delegated);
+    match said {
+        OpenClaim4::Null(_) => Ok(Claim::New),
+        OpenClaim4::Previous(had) => Ok(Claim::Previous(match had {
+            OpenDelegationType4::Read => Some(DelegationKind::Read),
+            OpenDelegationType4::Write => Some(DelegationKind::Write),
+            OpenDelegationType4::None | OpenDelegationType4::NoneExt => None,
+        })),
+        OpenClaim4::DelegateCur { delegate_stateid, .. } => delegated(delegate_stateid),
+        OpenClaim4::Fh if compound.minor > 0 => Ok(Claim::New),
+        OpenClaim4::DelegCurFh(stateid) if compound.minor > 0 => delegated(stateid),
+        // What a client had in an earlier life is gone when it begins anew.
+        OpenClaim4::DelegatePrev(_) => Err(Nfsstat4::NotSupp.into()),
+        OpenClaim4::DelegPrevFh if compound.minor > 0 => Err(Nfsstat4::NotSupp.into()),
+        _ => Err(Nfsstat4::BadXdr.into()),
+    }
+}
+
+impl<'a> Compound<'a> {
+    /// Goes on with the file that was opened, if it is another than before.
+    fn leave_at(&mut self, file: File<'a>, stateid: comity_state::Stateid) -> Stateid4 {
+        if let Some(object) = file.into_object() {
+            self.go_to(object);
+        }
+        self.leave(stateid)
+    }
+}

@@ -1,0 +1,86 @@
+//! What OPEN answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_proto::nfs4::{
+    NfsSpaceLimit4, Nfsace4, Open4args, Open4resok, OpenDelegation4, OpenNoneDelegation4,
+    OpenReadDelegation4, OpenWriteDelegation4, ace, open_result, share,
+};
+use comity_state::{Client, Delegation, DelegationKind, Engine, NoDelegation, Opened, Sender};
+use comity_xdr::{Encoder, Opaque};
+
+use super::file::File;
+use crate::compound::Compound;
+use crate::memory::on_wire;
+
+/// Nobody but the opener is let in by the client itself: others are asked for at the server.
+const NOBODY_ELSE: Nfsace4<'static> =
+    Nfsace4 { acetype: ace::ALLOWED, flag: 0, access_mask: 0, who: Opaque(b"") };
+
+pub(super) fn say(
+    compound: &Compound<'_>,
+    (args, client): (&Open4args<'_>, &Arc<Client>),
+    file: &File<'_>,
+    opened: &Opened,
+    reply: &mut Encoder,
+) {
+    let mut rflags = open_result::LOCKTYPE_POSIX;
+    if opened.confirm {
+        rflags |= open_result::CONFIRM;
+    }
+    if compound.minor > 0 && client.has_callbacks() {
+        rflags |= open_result::MAY_NOTIFY_LOCK;
+    }
+    let asked = compound.minor > 0 && args.share_access & share::WANT_MASK != 0;
+    reply.value(&Open4resok {
+        stateid: on_wire(opened.stateid),
+        cinfo: file.cinfo,
+        rflags,
+        attrset: file.attrset,
+        delegation: delegation(&opened.delegation, asked),
+    });
+}
+
+fn delegation(given: &Delegation, asked: bool) -> OpenDelegation4<'static> {
+    let permissions = NOBODY_ELSE;
+    match *given {
+        Delegation::Granted { stateid, kind: DelegationKind::Read, recall } => {
+            let stateid = on_wire(stateid);
+            OpenDelegation4::Read(OpenReadDelegation4 { stateid, recall, permissions })
+        }
+        Delegation::Granted { stateid, kind: DelegationKind::Write, recall } => {
+            let (stateid, space_limit) = (on_wire(stateid), NfsSpaceLimit4::Size(u64::MAX));
+            OpenDelegation4::Write(OpenWriteDelegation4 {
+                stateid,
+                recall,
+                space_limit,
+                permissions,
+            })
+        }
+        Delegation::Refused(_) if !asked => OpenDelegation4::None,
+        Delegation::Refused(why) => OpenDelegation4::NoneExt(match why {
+            NoDelegation::NotWanted => OpenNoneDelegation4::NotWanted,
+            NoDelegation::Contention => OpenNoneDelegation4::Contention { server_will_push: false },
+            NoDelegation::Resource => OpenNoneDelegation4::Resource { server_will_signal: false },
+            NoDelegation::Cancelled => OpenNoneDelegation4::Cancelled,
+        }),
+    }
+}
+
+/// Takes an open back of which nobody was told.
+pub(super) fn undo(
+    engine: &Engine,
+    (now, minor): (Duration, u32),
+    client: &Arc<Client>,
+    opened: &Opened,
+) {
+    let sender = Sender { now, client: (minor > 0).then_some(client) };
+    if let Delegation::Granted { stateid, .. } = opened.delegation {
+        // It was given just now: nobody can have returned it.
+        let _ = engine.delegreturn(sender, &stateid);
+    }
+    if opened.stateid.seqid == 1 {
+        let _ = engine.close(sender, &opened.stateid);
+    }
+}

@@ -1,0 +1,213 @@
+//! The file of an OPEN: found by name or by handle, or made.
+
+use comity_export::{Node, SeenMade, View};
+use comity_proto::nfs4::{
+    Bitmap4, ChangeInfo4, Createhow4, Fattr4, Nfsstat4, Open4args, OpenClaim4, Openflag4, attribute,
+};
+use comity_state::{FileKey, Share};
+use comity_vfs::{Access, Attr, Change, Create, FileType, SetAttr, Status, Wire};
+
+use crate::attributes::{Settings, change_info};
+use crate::compound::Compound;
+use crate::memory::key_of;
+use crate::name::component;
+use crate::object::Object;
+use crate::table::Stop;
+use crate::walk::not_dir;
+
+/// A file that can be opened.
+pub(super) struct File<'a> {
+    view: View<'a>,
+    node: Node,
+    by_name: bool,
+    /// What making it did to its directory.
+    pub(super) cinfo: ChangeInfo4,
+    /// Which attributes were set.
+    pub(super) attrset: Bitmap4,
+    /// Whether it is to be emptied, now that it may be opened.
+    empties: bool,
+}
+
+impl<'a> File<'a> {
+    /// By what it is known to the engine.
+    pub(super) fn key(&self) -> FileKey {
+        key_of(&self.view, &self.node)
+    }
+
+    /// Empties it, if that was asked for.
+    pub(super) fn empty(&self) -> Result<(), Stop> {
+        if self.empties {
+            let set = SetAttr { size: Some(0), ..SetAttr::default() };
+            self.view.setattr(&self.node, &set, None)?;
+        }
+        Ok(())
+    }
+
+    /// What the COMPOUND goes on with, if it came by a name.
+    pub(super) fn into_object(self) -> Option<Object<'a>> {
+        let Self { view, node, by_name, .. } = self;
+        by_name.then_some(Object::In(view, node))
+    }
+}
+
+/// Finds or makes the file of an OPEN, and sees whether the caller may open it so.
+pub(super) fn find<'a>(
+    compound: &mut Compound<'a>,
+    args: &Open4args<'a>,
+    share: Share,
+) -> Result<File<'a>, Stop> {
+    let (view, node) = compound.real(Nfsstat4::IsDir)?;
+    let (view, node) = (view.clone(), *node);
+    let name = match &args.claim {
+        OpenClaim4::Null(name) | OpenClaim4::DelegateCur { file: name, .. } => name.0,
+        _ => {
+            let attr = view.getattr(&node)?;
+            openable(compound, attr.file_type)?;
+            if !matches!(args.claim, OpenClaim4::Previous(_)) {
+                permitted(&view, &node, share)?;
+            }
+            return Ok(File::there(view, node, ChangeInfo4::default(), false));
+        }
+    };
+    if view.getattr(&node)?.file_type != FileType::Directory {
+        return Err(not_dir(&view, &node));
+    }
+    let name = component(name)?;
+    match &args.openhow {
+        Openflag4::NoCreate => existing(compound, (view, &node), name, share),
+        Openflag4::Create(how) => made(compound, (view, &node), name, (how, share)),
+    }
+}
+
+impl<'a> File<'a> {
+    fn there(view: View<'a>, node: Node, cinfo: ChangeInfo4, by_name: bool) -> Self {
+        Self { view, node, by_name, cinfo, attrset: Bitmap4::EMPTY, empties: false }
+    }
+}
+
+/// A file that is there.
+fn existing<'a>(
+    compound: &Compound<'a>,
+    (view, dir): (View<'a>, &Node),
+    name: &[u8],
+    share: Share,
+) -> Result<File<'a>, Stop> {
+    let (seen, of_dir) = view.lookup(dir, name)?;
+    openable(compound, seen.attr.file_type)?;
+    permitted(&view, &seen.node, share)?;
+    Ok(File::there(view, seen.node, unchanged(of_dir), true))
+}
+
+fn made<'a>(
+    compound: &mut Compound<'a>,
+    (view, dir): (View<'a>, &Node),
+    name: &[u8],
+    (how, share): (&Createhow4<'a>, Share),
+) -> Result<File<'a>, Stop> {
+    compound.outside_grace()?;
+    match how {
+        Createhow4::Unchecked(attrs) => {
+            let settings = settings(compound, (&view, dir), attrs)?;
+            unchecked(compound, (view, dir), name, (settings, share))
+        }
+        Createhow4::Guarded(attrs) => {
+            let settings = settings(compound, (&view, dir), attrs)?;
+            let made = view.create(dir, name, &Create::Guarded(settings.set))?;
+            settings.set_acls(&view, &made.value.node, false)?;
+            new(compound, view, dir, &made, settings.mask)
+        }
+        Createhow4::Exclusive(verifier) => {
+            let made = view.create(dir, name, &Create::Exclusive(*verifier))?;
+            // It is kept in these: the client sets them to what it wants.
+            let held = Bitmap4::of(&[attribute::TIME_ACCESS, attribute::TIME_MODIFY]);
+            new(compound, view, dir, &made, held)
+        }
+        Createhow4::Exclusive41(both) => {
+            if compound.minor == 0 {
+                return Err(Nfsstat4::BadXdr.into());
+            }
+            let settings = settings(compound, (&view, dir), &both.attrs)?;
+            let made = view.create(dir, name, &Create::Exclusive(both.verf))?;
+            let node = made.value.node;
+            if !settings.set.is_empty() {
+                view.setattr(&node, &settings.set, None)?;
+            }
+            settings.set_acls(&view, &node, false)?;
+            new(compound, view, dir, &made, settings.mask)
+        }
+    }
+}
+
+/// A file that is there is taken as it is, but emptied if a size of zero is given, and only when it
+/// may be opened.
+fn unchecked<'a>(
+    compound: &mut Compound<'a>,
+    (view, dir): (View<'a>, &Node),
+    name: &[u8],
+    (settings, share): (Settings, Share),
+) -> Result<File<'a>, Stop> {
+    match view.lookup(dir, name) {
+        Err(Status::NoEnt) => {}
+        Err(status) => return Err(status.into()),
+        Ok((seen, of_dir)) => {
+            openable(compound, seen.attr.file_type)?;
+            permitted(&view, &seen.node, share)?;
+            let empties = settings.set.size == Some(0);
+            if empties {
+                permitted(&view, &seen.node, Share::access(Share::WRITE))?;
+            }
+            let file = File::there(view, seen.node, unchanged(of_dir), true);
+            let size = if empties { Bitmap4::of(&[attribute::SIZE]) } else { Bitmap4::EMPTY };
+            return Ok(File { empties, attrset: size, ..file });
+        }
+    }
+    let made = view.create(dir, name, &Create::Unchecked(settings.set))?;
+    settings.set_acls(&view, &made.value.node, false)?;
+    new(compound, view, dir, &made, settings.mask)
+}
+
+fn new<'a>(
+    compound: &mut Compound<'a>,
+    view: View<'a>,
+    dir: &Node,
+    made: &SeenMade,
+    attrset: Bitmap4,
+) -> Result<File<'a>, Stop> {
+    let barrier = view.change_barrier(dir, Some(&made.value.node));
+    compound.behind(barrier);
+    let file = File::there(view, made.value.node, change_info(&made.change), true);
+    Ok(File { attrset, ..file })
+}
+
+fn settings(
+    compound: &Compound<'_>,
+    (view, dir): (&View<'_>, &Node),
+    attrs: &Fattr4<'_>,
+) -> Result<Settings, Stop> {
+    Settings::read(attrs, false, compound.minor)?.for_new(view, dir)
+}
+
+/// Nothing, if it is a file; what is said of a link, in 4.0 too, is SYMLINK (RFC 7530, 16.16.5).
+fn openable(compound: &Compound<'_>, file_type: FileType) -> Result<(), Nfsstat4> {
+    match file_type {
+        FileType::Symlink => Err(Nfsstat4::Symlink),
+        file_type => compound.must_be_file(file_type),
+    }
+}
+
+/// Who may execute a file may read it, so that clients can run it.
+fn permitted(view: &View<'_>, node: &Node, share: Share) -> Result<(), Stop> {
+    let wanted = Access::READ | Access::MODIFY | Access::EXECUTE;
+    let (granted, _) = view.access(node, wanted)?;
+    let reads =
+        share.access & Share::READ == 0 || granted.intersects(Access::READ | Access::EXECUTE);
+    let writes = share.access & Share::WRITE == 0 || granted.contains(Access::MODIFY);
+    if !writes && view.rules().read_only {
+        return Err(Nfsstat4::RoFs.into());
+    }
+    if reads && writes { Ok(()) } else { Err(Nfsstat4::Access.into()) }
+}
+
+fn unchanged(dir: Option<Attr<Wire>>) -> ChangeInfo4 {
+    change_info(&Change { before: dir, after: dir })
+}

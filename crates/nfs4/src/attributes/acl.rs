@@ -186,6 +186,9 @@ struct Reading {
     any: bool,
     owner: Decided,
     group: Decided,
+    /// Who is neither owner nor in a group, named or not.
+    other: Decided,
+    /// What somebody begins with who is named later.
     everyone: Decided,
     users: Vec<(u32, Decided)>,
     groups: Vec<(u32, Decided)>,
@@ -234,6 +237,9 @@ impl Reading {
         for decided in named.chain([&mut self.owner, &mut self.group, &mut self.everyone]) {
             decided.decide(acetype, mask);
         }
+        if everybody {
+            self.other.decide(acetype, mask);
+        }
     }
 
     fn acl(&self, is_dir: bool) -> Acl<Wire> {
@@ -253,7 +259,7 @@ impl Reading {
             let permissions = entries.iter().skip(1).fold(0, |all, entry| all | entry.permissions);
             entries.push(AclEntry { tag: AclTag::Mask, permissions });
         }
-        entries.push(entry(AclTag::Other, self.everyone));
+        entries.push(entry(AclTag::Other, self.other));
         Acl { entries }
     }
 }

@@ -1,0 +1,11 @@
+//! NFSv4 as a client sees it: whole RPC records go in, whole records come out; below is the memory
+//! backend.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+
+mod attributes;
+mod rendering;
+mod script;
+mod session;
+mod transcripts;
+mod words;
+mod world;

@@ -1,0 +1,173 @@
+//! A server in a process: exports of memory, one of them in another, one closed to us; one client.
+
+use std::cell::{Cell, RefCell};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::{
+    Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
+};
+use comity_nfs4::{Clock, Nfs4, Versions};
+use comity_proto::nfs4;
+use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
+use comity_state::{Engine, Recovered, Settings};
+use comity_vfs::{Create, Cred, Fs, Gid, Handle, Mode, Name, SetAttr, Time, Uid};
+use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
+
+pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
+pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
+
+thread_local! {
+    static NOW: Cell<i64> = const { Cell::new(1_000_000) };
+}
+
+/// A second later at every look.
+fn clock() -> Time {
+    NOW.with(|now| now.set(now.get() + 1));
+    Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
+}
+
+/// The server and its client.
+pub(crate) struct World {
+    dispatcher: Dispatcher<Visitor>,
+    visitor: Visitor,
+    xid: Cell<u32>,
+    credential: RefCell<Vec<u8>>,
+    flavor: Cell<Flavor>,
+}
+
+impl World {
+    /// Exports `/srv/pub`, `/srv/pub/inner/own` in it, `/srv/other` and, for others, `/srv/closed`;
+    /// the first holds a directory `inner/own`, a file `file` and a link `link`.
+    pub(crate) fn new() -> Self {
+        NOW.with(|now| now.set(1_000_000));
+        let (first, second, third) = (memory(), memory(), memory());
+        furnish(&*first);
+        let stranger = Client::Address(IpAddr::V4(Ipv4Addr::new(10, 9, 8, 7)));
+        let exports = vec![
+            export(1, "/srv/pub", &first, Client::Everybody),
+            export(2, "/srv/pub/inner/own", &second, Client::Everybody),
+            export(3, "/srv/other", &third, Client::Address(PEER)),
+            export(4, "/srv/closed/far", &third, stranger),
+        ];
+        Self::of(Plan::new(HandleKey::new([7; 16]), exports))
+    }
+
+    /// A server of this plan.
+    pub(crate) fn of(plan: Plan) -> Self {
+        let exports = Arc::new(Exports::new(plan));
+        let nfs: Arc<dyn Program<Visitor>> =
+            Arc::new(Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, remembered()));
+        let world = Self {
+            dispatcher: Dispatcher::new(vec![nfs]),
+            visitor: Visitor::new(SocketAddr::new(PEER, 1000)),
+            xid: Cell::new(1),
+            credential: RefCell::default(),
+            flavor: Cell::new(Flavor::SYS),
+        };
+        world.act_as(0, 0, &[]);
+        world
+    }
+
+    pub(crate) fn act_as(&self, uid: u32, gid: u32, gids: &[u32]) {
+        let (machine_name, gids) = (Opaque(&b"client"[..]), Counted(gids.to_vec()));
+        *self.credential.borrow_mut() =
+            encoded(&AuthSys { stamp: 1, machine_name, uid, gid, gids });
+        self.flavor.set(Flavor::SYS);
+    }
+
+    /// Sends a COMPOUND's arguments; its results, and whether they waited for a barrier.
+    pub(crate) fn compound(&self, arguments: &[u8]) -> (Vec<u8>, bool) {
+        let (program, version, procedure) = (nfs4::PROGRAM, nfs4::VERSION, 1);
+        let xid = self.xid.replace(self.xid.get() + 1);
+        let body = self.credential.borrow();
+        let credential = OpaqueAuth { flavor: self.flavor.get(), body: Opaque(&body) };
+        let verifier = OpaqueAuth::NONE;
+        let header = CallHeader { xid, program, version, procedure, credential, verifier };
+        let mut record = encoded(&header);
+        record.extend_from_slice(arguments);
+        let mut replies = Encoder::new();
+        let answered = self.dispatcher.answer(&record, PEER, &self.visitor, &mut replies);
+        let late = match answered.unwrap() {
+            Answered::Now => false,
+            Answered::Never => panic!("no answer"),
+            Answered::Later(late) => {
+                assert!(replies.bytes().is_empty(), "nothing is said before it is true");
+                late.finish(&mut replies);
+                true
+            }
+        };
+        (split(&sent(&replies)), late)
+    }
+}
+
+/// A server that has just begun, for the first time.
+fn remembered() -> comity_nfs4::Memory {
+    let clock = Clock::start();
+    let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
+    comity_nfs4::Memory { engine: Arc::new(engine), clock, identity: b"server".as_slice().into() }
+}
+
+fn memory() -> Arc<dyn Fs> {
+    let options = MemoryOptions {
+        root_mode: Mode::new(0o755),
+        root_uid: Uid::new(0),
+        root_gid: Gid::new(0),
+        bytes_max: 1 << 26,
+        clock,
+        ..MemoryOptions::default()
+    };
+    Arc::new(Memory::new(options).unwrap())
+}
+
+fn furnish(fs: &dyn Fs) {
+    let (root, server) = (fs.root(), Cred::new(Uid::new(0), Gid::new(0)));
+    let mode = |mode| SetAttr { mode: Some(Mode::new(mode)), ..SetAttr::default() };
+    let dir = |at: &Handle, name: &[u8]| {
+        fs.mkdir(&server, at, Name::new(name).unwrap(), &mode(0o755)).unwrap().value.handle
+    };
+    let inner = dir(&root, b"inner");
+    dir(&inner, b"own");
+    let how = Create::Guarded(mode(0o644));
+    let file = fs.create(&server, &root, Name::new(b"file").unwrap(), &how).unwrap().value.handle;
+    fs.write(&server, &file, 0, b"hello, world").unwrap();
+    fs.symlink(&server, &root, Name::new(b"link").unwrap(), b"file", &mode(0o777)).unwrap();
+}
+
+pub(crate) fn export(id: u32, path: &str, fs: &Arc<dyn Fs>, client: Client) -> Arc<Export> {
+    let ids = Ids { squash: Squash::None, ..Ids::default() };
+    let rules = Rules { read_only: false, ids, ..Rules::default() };
+    let clients = vec![(client, Arc::new(rules))];
+    Arc::new(Export::new(ExportId(id), PathBuf::from(path), Arc::clone(fs), clients))
+}
+
+/// What the shell would send: stretches of files stand where they were put.
+fn sent(replies: &Encoder) -> Vec<u8> {
+    let (mut sent, mut from) = (Vec::new(), 0);
+    for segment in replies.files() {
+        sent.extend_from_slice(&replies.bytes()[from..segment.after]);
+        let mut stretch = vec![0; segment.length as usize];
+        segment.file.read_exact_at(&mut stretch, segment.offset).unwrap();
+        sent.extend(stretch);
+        from = segment.after;
+    }
+    sent.extend_from_slice(&replies.bytes()[from..]);
+    sent
+}
+
+fn split(record: &[u8]) -> Vec<u8> {
+    let mut decoder = Decoder::new(record);
+    let words: Vec<u32> = (0..7).map(|_| decoder.value().unwrap()).collect();
+    assert_eq!(words[0] as usize, (1 << 31) | (record.len() - 4), "one whole record");
+    assert_eq!(words[2..], [1, 0, 0, 0, 0], "an accepted reply");
+    decoder.rest().to_vec()
+}
+
+pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    encoder.value(value);
+    encoder.bytes().to_vec()
+}

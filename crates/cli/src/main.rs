@@ -12,6 +12,7 @@ mod directory;
 mod explain;
 mod findings;
 mod journal;
+mod keeper;
 mod listening;
 mod manager;
 mod manual;
@@ -61,6 +62,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Reload(typed) => remote::reload(typed),
         Command::Status(typed) => remote::status(typed),
         Command::Log(typed) => remote::log(typed),
+        Command::Bench(typed) => comity_bench::suite::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);
             Ok(ExitCode::SUCCESS)

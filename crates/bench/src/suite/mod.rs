@@ -8,6 +8,7 @@
 //!   result directory ([`Store`]) after each.
 
 mod clear;
+pub mod command;
 mod content;
 mod context;
 mod driver;

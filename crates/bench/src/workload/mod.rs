@@ -15,6 +15,7 @@ mod tree;
 
 use std::sync::Arc;
 
+use crate::selfscale::Selfscale;
 use crate::suite::Workload;
 
 /// All workloads, in the order in which `all` runs them.
@@ -31,5 +32,6 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(bonnie::Bonnie),
         Arc::new(locks::Locks),
         Arc::new(rpc::Rpc),
+        Arc::new(Selfscale),
     ]
 }

@@ -1,0 +1,62 @@
+//! The command line of `comity bench`.
+
+mod agent;
+mod list;
+mod run;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::selfscale::predict;
+
+pub use agent::AgentOptions;
+pub use run::Run;
+
+/// What `comity bench` is told to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Name the workloads, and say what they do
+    List,
+    /// Measure file systems and NFS servers
+    ///
+    /// A workload is named and one or more targets: a directory on any file system, an NFS server as
+    /// nfs://host[:port]/export, or a server that is started for the run: peer:comity, peer:ganesha.
+    /// Several targets take turns, round by round, so that a noisy machine hurts all alike. `all`
+    /// runs every workload. Data read back is checked; wrong data ends the run.
+    ///
+    /// What is measured goes into a directory: result.json, every sample in it. It is kept when the
+    /// run is interrupted or fails, and the same command with --resume goes on. Files made on the
+    /// targets are removed afterwards.
+    ///
+    /// Exits with 0 when all was measured, with 1 if something failed, with 2 if the arguments make
+    /// no sense.
+    Run(Run),
+    /// Predict the throughput of a workload that was never run
+    ///
+    /// From a result of `comity bench run selfscale`.
+    Predict(predict::Options),
+    /// Empty this machine's caches when a client that measures asks for it
+    ///
+    /// An RPC program over TCP, for servers. It answers only the addresses given with --allow; it
+    /// runs the commands given with --flush, or has the kernel write back and drop its caches, which
+    /// takes root. Clients use `comity bench run ... --agent HOST:PORT`.
+    Agent(AgentOptions),
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+/// The first thing that failed, in a line.
+pub fn perform(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::List => {
+            list::show();
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Run(options) => run::perform(options),
+        Command::Predict(options) => predict::command(options),
+        Command::Agent(options) => agent::perform(options),
+    }
+}

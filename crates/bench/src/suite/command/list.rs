@@ -1,0 +1,14 @@
+use crate::suite::Needs;
+
+/// Prints the workloads, each with what it does and what it needs.
+pub(super) fn show() {
+    for workload in crate::workload::all() {
+        let needs = match workload.needs() {
+            Needs::Files => "any target",
+            Needs::Directory => "directories only",
+            Needs::Protocol => "servers only",
+        };
+        println!("{:10} {} ({needs})", workload.name(), workload.about());
+    }
+    println!("\nParameters and their presets: comity bench run WORKLOAD --help");
+}

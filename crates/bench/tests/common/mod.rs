@@ -1,0 +1,71 @@
+//! Plans for tests, and a target that can lie.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+pub(crate) mod watched;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use comity_bench::reach;
+use comity_bench::suite::{
+    Chosen, Content, Interrupt, Outcome, Parameters, Plan, Preset, Resets, Store, Target, run_on,
+};
+
+/// Parameters that make a workload small.
+pub(crate) const SMALL: &[(&str, &[(&str, &str)])] = &[
+    ("nfsstone", &[("operations", "2000"), ("directories", "3"), ("files", "5")]),
+    ("lsr", &[("files", "50"), ("users", "1")]),
+    ("postmark", &[("files", "50"), ("transactions", "50")]),
+    ("grep", &[("files", "101"), ("directories", "5")]),
+    ("andrew", &[("files", "5"), ("directories", "3")]),
+    ("bonnie", &[("memory", "256K")]),
+    ("badros", &[("copies", "1,2"), ("rereads", "20"), ("appends", "20"), ("untar-files", "20")]),
+    ("compile", &[("sources", "4"), ("programs", "2"), ("probes", "4"), ("directories", "2")]),
+    ("locks", &[("files", "1,10"), ("ranges", "3,30"), ("waiters", "1,20")]),
+];
+
+/// A workload with small parameters and these.
+pub(crate) fn chosen(name: &str, given: &[(&str, &str)]) -> Chosen {
+    let mut all = comity_bench::workload::all().into_iter();
+    let workload = all.find(|workload| workload.name() == name).unwrap();
+    let mut parameters = Parameters::preset(workload.parameters(), Preset::Quick);
+    let small = SMALL.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, small)| small);
+    for (flag, text) in small.iter().chain(given) {
+        let parameter = workload.parameters().iter().find(|each| each.name == *flag).unwrap();
+        parameters.set(parameter, text).unwrap();
+    }
+    Chosen { workload, parameters }
+}
+
+/// A plan that runs workloads once, with its result in a directory.
+pub(crate) fn plan(chosen: Vec<Chosen>, output: &Path) -> Plan {
+    Plan {
+        chosen,
+        targets: Vec::new(),
+        options: reach::Options::default(),
+        rounds: 1,
+        seed: 1,
+        preset: Preset::Quick,
+        here: false,
+        keep: false,
+        resume: false,
+        output: output.to_path_buf(),
+        before_run: Vec::new(),
+        resets: Resets::default(),
+        quiet: true,
+    }
+}
+
+/// Runs a plan on a target; what it came to, and the result that it left.
+pub(crate) fn run(plan: &Plan, target: Box<dyn Target>) -> (Result<(), String>, Outcome) {
+    let content = Arc::new(Content::new(plan.seed));
+    let ran = run_on(plan, vec![target], content, &Interrupt::default());
+    let ran = ran.map(drop).map_err(|error| format!("{error:#}"));
+    (ran, Store::read(&plan.output).unwrap())
+}
+
+/// Names in a directory.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}

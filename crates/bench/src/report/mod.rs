@@ -1,3 +1,166 @@
-//! What a result looks like to people.
+//! What a result looks like to people: plots as SVG, and one page that opens without a network.
+//!
+//! [`write`] makes `report.html` and the folder `plots` beside `result.json`. Nothing is loaded: no
+//! font, no script of others, no image. Without a script all is readable; with it, tables sort and
+//! marks tell their values at once.
 
+mod bars;
+mod chart;
+mod curves;
+mod date;
+pub mod digest;
+mod distribution;
+mod front;
+mod legend;
 pub mod number;
+mod page;
+mod scale;
+mod section;
+mod shapes;
+mod svg;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::selfscale::predict;
+use crate::suite::{Figure, Outcome, RESULT_FILE, Store, Workload, WorkloadRecord};
+use digest::Line;
+use page::Page;
+
+/// The name of the page in a result's directory.
+pub const PAGE_FILE: &str = "report.html";
+
+/// The folder of the plots in a result's directory.
+pub const PLOTS_FOLDER: &str = "plots";
+
+/// Which result to make a report of.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The directory of a result.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// Makes the report and says where it is.
+///
+/// # Errors
+/// No result, or no room.
+pub fn command(options: &Options, workloads: &[Arc<dyn Workload>]) -> Result<ExitCode> {
+    let place = write(&options.directory, workloads)?;
+    println!("{}", place.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the report of the result in a directory; gives the page. `workloads` are those that are known,
+/// for what they say of themselves and of history.
+///
+/// # Errors
+/// No result, or no room.
+pub fn write(directory: &Path, workloads: &[Arc<dyn Workload>]) -> Result<PathBuf> {
+    let outcome = Store::read(directory)?;
+    let directory = if directory.ends_with(RESULT_FILE) {
+        directory.parent().unwrap_or(directory)
+    } else {
+        directory
+    };
+    let (html, plots) = page(&outcome, workloads)?.finish(&front::title(&outcome));
+    let folder = directory.join(PLOTS_FOLDER);
+    fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    for plot in plots {
+        let file = folder.join(&plot.file);
+        fs::write(&file, plot.svg).with_context(|| format!("write {}", file.display()))?;
+    }
+    let place = directory.join(PAGE_FILE);
+    fs::write(&place, html).with_context(|| format!("write {}", place.display()))?;
+    Ok(place)
+}
+
+/// A workload of a result, with what is known of it.
+struct Chapter<'a> {
+    record: &'a WorkloadRecord,
+    known: Option<&'a Arc<dyn Workload>>,
+    lines: Vec<Line>,
+}
+
+fn page(outcome: &Outcome, workloads: &[Arc<dyn Workload>]) -> Result<Page> {
+    let chapters: Vec<Chapter<'_>> =
+        outcome.workloads.iter().map(|record| chapter(outcome, record, workloads)).collect();
+    let digested: Vec<front::Digested<'_>> =
+        chapters.iter().map(|each| (each.record.name.as_str(), each.lines.as_slice())).collect();
+    let mut page = Page::default();
+    let shapes = shapes::findings(&predict::recorded(outcome)?);
+    front::front(&mut page, outcome, &digested, shapes);
+    for chapter in &chapters {
+        tell(&mut page, outcome, chapter)?;
+    }
+    front::environment(&mut page, outcome);
+    Ok(page)
+}
+
+fn chapter<'a>(
+    outcome: &Outcome,
+    record: &'a WorkloadRecord,
+    workloads: &'a [Arc<dyn Workload>],
+) -> Chapter<'a> {
+    let known = workloads.iter().find(|workload| workload.name() == record.name);
+    let history: &[Figure] = known.map_or(&[], |workload| workload.history());
+    // Its hundreds of samples are points of graphs, not figures by themselves.
+    let lines = match is_selfscale(record) {
+        true => Vec::new(),
+        false => digest::lines(outcome, record, history),
+    };
+    Chapter { record, known, lines }
+}
+
+fn is_selfscale(record: &WorkloadRecord) -> bool {
+    record.name == "selfscale"
+}
+
+fn tell(page: &mut Page, outcome: &Outcome, chapter: &Chapter<'_>) -> Result<()> {
+    let record = chapter.record;
+    let targets: Vec<String> = outcome.targets.iter().map(|target| target.name.clone()).collect();
+    page.section(&record.name, &record.name);
+    if let Some(known) = chapter.known {
+        page.paragraph("about", &format!("{}.", known.about()));
+        page.raw("<details><summary>Where it comes from, and how it was run</summary>");
+        page.paragraph("", known.origin());
+        page.paragraph("flags", &record.parameters.to_string());
+        page.raw("</details>");
+    }
+    if is_selfscale(record) {
+        shapes::shapes(page, &predict::recorded(outcome)?);
+    } else {
+        section::figures(page, &record.name, &chapter.lines, &targets);
+        let found = distribution::distributions(outcome, record);
+        section::latencies(page, &record.name, &found, &targets);
+    }
+    section::calls(page, record, outcome);
+    let notes = notes(outcome, record);
+    if !notes.is_empty() {
+        page.heading("Notes");
+        page.list("notes", &notes);
+    }
+    page.end_section();
+    Ok(())
+}
+
+/// What rounds have to say, each once.
+fn notes(outcome: &Outcome, record: &WorkloadRecord) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for round in &record.rounds {
+        let target = outcome.targets.get(round.target).map_or("?", |target| &target.name);
+        for note in &round.notes {
+            let text = format!("{target}: {note}");
+            if !out.contains(&text) {
+                out.push(text);
+            }
+        }
+    }
+    out
+}

@@ -55,6 +55,18 @@ pub fn of_unit(value: f64, unit: Unit) -> String {
     }
 }
 
+/// How numbers of a unit are written.
+#[must_use]
+pub fn formatter(unit: Unit) -> fn(f64) -> String {
+    match unit {
+        Unit::OperationsPerSecond => |value| of_unit(value, Unit::OperationsPerSecond),
+        Unit::BytesPerSecond => bytes_per_second,
+        Unit::Seconds => seconds,
+        Unit::Nanoseconds => |value| seconds(value / 1e9),
+        Unit::Count => plain,
+    }
+}
+
 /// Seconds, as `12.3 us`, `4.5 ms`, `90 s`.
 #[must_use]
 pub fn seconds(value: f64) -> String {
@@ -67,10 +79,17 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// A part as percent.
+/// A part as percent, to a tenth below ten.
 #[must_use]
 pub fn percent(part: f64) -> String {
-    format!("{} %", plain(part * 100.0))
+    let percent = part * 100.0;
+    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{} %", grouped(percent)) }
+}
+
+/// Half an interval, as a part of what it is around.
+#[must_use]
+pub fn spread(part: f64) -> String {
+    format!("\u{b1}{}", percent(part))
 }
 
 /// A coordinate of a sample.

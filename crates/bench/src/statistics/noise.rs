@@ -62,7 +62,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Steady { spread } => write!(out, "steady, within {:.1} %", spread * 100.0),
-            Self::Noisy { spread } => write!(out, "noisy: +-{:.0} %", spread * 100.0),
+            Self::Noisy { spread } => write!(out, "noisy: \u{b1}{:.0} %", spread * 100.0),
             Self::Few { samples: 1 } => out.write_str("a single sample: no result"),
             Self::Few { samples } => write!(out, "{samples} samples: too few for a result"),
         }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::interval::{CONFIDENCE, Interval, mean_interval};
+use super::student::student_quantile;
+use super::summary::{mean, variance};
 
 /// The ratio of what was measured to a base, from pairs that were measured one after the other.
 ///
@@ -29,11 +31,45 @@ impl Ratio {
         Some(Self { interval: interval.map(f64::exp), pairs: logarithms.len() })
     }
 
+    /// Of two lists that were measured apart, by Welch's t on logarithms; `pairs` is then the length of
+    /// the shorter. Nothing where one has no positive number.
+    #[must_use]
+    pub fn between(measured: &[f64], base: &[f64]) -> Option<Self> {
+        let logarithms = |list: &[f64]| -> Vec<f64> {
+            list.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect()
+        };
+        let (a, b) = (logarithms(measured), logarithms(base));
+        let center = mean(&a)? - mean(&b)?;
+        let half = welch(&a, &b).unwrap_or(f64::INFINITY);
+        let interval = Interval { low: center - half, center, high: center + half };
+        Some(Self { interval: interval.map(f64::exp), pairs: a.len().min(b.len()) })
+    }
+
+    /// The ratio the other way round.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        let Interval { low, center, high } = self.interval;
+        let interval = Interval { low: 1.0 / high, center: 1.0 / center, high: 1.0 / low };
+        Self { interval, pairs: self.pairs }
+    }
+
     /// Whether the pairs tell the two apart: the interval does not cover 1.
     #[must_use]
     pub fn is_distinct(&self) -> bool {
         !self.interval.covers(1.0)
     }
+}
+
+/// Half the 95 % interval of the difference of two means (Welch 1947).
+fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (own, other) = (variance(a)? / a.len() as f64, variance(b)? / b.len() as f64);
+    let both = own + other;
+    if both == 0.0 {
+        return Some(0.0);
+    }
+    let squares = own * own / (a.len() - 1) as f64 + other * other / (b.len() - 1) as f64;
+    let part = f64::midpoint(1.0, CONFIDENCE);
+    Some(both.sqrt() * student_quantile(part, both * both / squares))
 }
 
 #[cfg(test)]
@@ -62,6 +98,18 @@ mod tests {
         assert_eq!(Ratio::of(&[0.0], &[1.0]), None);
     }
 
+    #[test]
+    fn lists_measured_apart_are_compared_by_welch() {
+        // Logarithms 0, 1, 2 and 5, 5.5, 6: variances 1 and 0.25, so the error is sqrt(5/12), freedom
+        // is 2.9412 and t is 3.2184.
+        let measured = [5.0, 5.5, 6.0].map(f64::exp);
+        let base = [0.0, 1.0, 2.0].map(f64::exp);
+        let ratio = Ratio::between(&measured, &base).unwrap();
+        assert!((ratio.interval.center.ln() - 4.5).abs() < 1e-9);
+        assert!((ratio.interval.high.ln() - 4.5 - 2.077_5).abs() < 1e-2, "{ratio:?}");
+        assert!(!Ratio::between(&[2.0], &base).unwrap().is_distinct());
+    }
+
     proptest! {
         #[test]
         fn the_other_way_round_it_is_the_inverse(
@@ -72,6 +120,9 @@ mod tests {
             prop_assert!((forth.interval.center * back.interval.center - 1.0).abs() < 1e-9);
             prop_assert!((forth.interval.low * back.interval.high - 1.0).abs() < 1e-6);
             prop_assert_eq!(forth.is_distinct(), back.is_distinct());
+            let turned = forth.inverse().interval;
+            prop_assert!((turned.center / back.interval.center - 1.0).abs() < 1e-9);
+            prop_assert!((turned.low / back.interval.low - 1.0).abs() < 1e-6);
         }
     }
 }

@@ -1,0 +1,75 @@
+//! Headless Chromium looking at a page.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Names under which Chromium is installed.
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// Longest a look may take, in seconds.
+const SECONDS_MAX: &str = "120";
+
+/// Run in the page: sorts every table both ways by every column, points at a mark, counts.
+const PROBE: &str = include_str!("probe.js");
+
+/// What the browser saw.
+#[derive(Debug)]
+pub struct Seen {
+    /// What it wrote to the console, and errors that nobody caught.
+    pub complaints: Vec<String>,
+    counts: BTreeMap<String, usize>,
+}
+
+impl Seen {
+    pub fn number(&self, name: &str) -> usize {
+        self.counts.get(name).copied().unwrap_or(usize::MAX)
+    }
+}
+
+/// Where Chromium is, if it is installed.
+pub fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let places =
+        std::env::split_paths(&path).flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    places.into_iter().find(|place| place.is_file())
+}
+
+/// Opens a copy of the page that looks at itself.
+pub fn look(browser: &Path, directory: &Path, page: &str) -> Seen {
+    let watched = page
+        .replacen("<head>", "<head><script>window.errors = [];\naddEventListener(\"error\", (e) => errors.push(e.message));</script>", 1)
+        .replacen("</body>", &format!("<script>{PROBE}</script></body>"), 1);
+    let copy = directory.join("watched.html");
+    fs::write(&copy, watched).unwrap();
+    let profile = tempfile::tempdir().unwrap();
+    let done = Command::new("timeout")
+        .arg(SECONDS_MAX)
+        .arg(browser)
+        // Its sandbox needs rights that a container may not give; the page is our own.
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        .args(["--enable-logging=stderr", "--dump-dom", "--window-size=1280,900"])
+        .args(["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("file://{}", copy.display()))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stdout);
+    let log = String::from_utf8_lossy(&done.stderr);
+    let verdict =
+        text.split("<pre id=\"verdict\">").nth(1).and_then(|rest| rest.split("</pre>").next());
+    let verdict = verdict.unwrap_or_else(|| panic!("the page said nothing; {log}"));
+    let mut complaints: Vec<String> =
+        log.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
+    let mut counts = BTreeMap::new();
+    for line in verdict.lines() {
+        match line.split_once(' ') {
+            Some(("error", what)) => complaints.push(what.to_owned()),
+            Some((name, count)) => drop(counts.insert(name.to_owned(), count.parse().unwrap())),
+            None => {}
+        }
+    }
+    Seen { complaints, counts }
+}

@@ -1,0 +1,88 @@
+//! The report of a made result: what is in the files, and what a browser makes of them.
+
+mod browser;
+mod made;
+
+use std::fs;
+use std::path::Path;
+
+use comity_bench::report;
+use comity_bench::suite::Store;
+
+/// Makes the result and its report in a folder; gives the page.
+fn written(directory: &Path) -> String {
+    Store::create(directory).unwrap().write(&made::outcome()).unwrap();
+    let page = report::write(directory, &made::workloads()).unwrap();
+    fs::read_to_string(page).unwrap()
+}
+
+#[test]
+fn the_page_says_what_was_found_what_is_noisy_and_what_history_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = written(directory.path());
+    assert!(page.contains("times better than peer:ganesha (95 %:"), "no finding");
+    assert!(page.contains("selfscale: peer:ganesha has 3 plateaus"), "no plateaus");
+    assert!(page.contains("phase, stat"), "no figure is named");
+    assert!(page.contains("noisy, \u{b1}"), "noise is not said");
+    assert!(page.contains("900 /s (a P-III of 2002)"), "no history");
+    assert!(page.contains("history: Figure 3"), "history is not marked");
+    assert!(page.contains("Focal vectors"), "no self-scaling");
+    assert!(page.contains("RPCs sent in a round"), "no RPC counts");
+}
+
+#[test]
+fn nothing_a_result_says_becomes_markup() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = written(directory.path());
+    assert!(!page.contains("<b>&"), "a target's name is markup");
+    assert!(!page.contains("</ul><script>"), "a note is markup");
+    for foreign in ["http://", "https://", " src=", "@import", "url("] {
+        assert!(!page.contains(foreign), "{foreign} loads something");
+    }
+}
+
+#[test]
+fn every_plot_is_a_file_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = written(directory.path());
+    let files: Vec<_> =
+        fs::read_dir(directory.path().join(report::PLOTS_FOLDER)).unwrap().collect();
+    assert_eq!(files.len(), page.matches("<svg class=\"plot\"").count());
+    assert!(files.len() >= 14, "{}", files.len());
+    for file in files {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        assert!(text.starts_with("<svg xmlns=") && text.contains("prefers-color-scheme"));
+        assert!(!text.contains("NaN") && !text.contains("inf"), "a place is no number");
+    }
+}
+
+#[test]
+fn a_result_without_anything_has_a_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut outcome = made::outcome();
+    outcome.workloads.clear();
+    outcome.targets.clear();
+    outcome.complete = false;
+    Store::create(directory.path()).unwrap().write(&outcome).unwrap();
+    let page = report::write(directory.path(), &[]).unwrap();
+    assert!(fs::read_to_string(page).unwrap().contains("ended before all was measured"));
+}
+
+#[test]
+fn a_browser_shows_it_sorts_its_tables_and_has_nothing_to_complain_about() {
+    let Some(browser) = browser::find() else {
+        println!("skipped: no Chromium here (Debian package `chromium`)");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let page = written(directory.path());
+    let seen = browser::look(&browser, directory.path(), &page);
+    assert!(seen.complaints.is_empty(), "{:?}", seen.complaints);
+    assert_eq!(seen.number("plots"), page.matches("<svg class=\"plot\"").count(), "{seen:?}");
+    assert_eq!(seen.number("empty-plots"), 0, "{seen:?}");
+    assert_eq!(seen.number("tables"), page.matches("<table").count(), "{seen:?}");
+    assert_eq!(seen.number("unsorted"), 0, "{seen:?}");
+    assert_eq!(seen.number("tip"), 1, "{seen:?}");
+    assert_eq!(seen.number("too-wide"), 0, "{seen:?}");
+    assert!(seen.number("unnamed") == 0, "{seen:?}");
+}

@@ -74,6 +74,12 @@ pub(crate) enum Command {
     ///
     /// The change holds until the next one or until the server ends.
     Log(Log),
+    /// Measure file systems and NFS servers
+    ///
+    /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with every
+    /// sample kept and every byte checked.
+    #[command(subcommand)]
+    Bench(comity_bench::suite::command::Command),
     /// Print a completion script for a shell
     ///
     /// For bash: `comity completions bash > /usr/share/bash-completion/completions/comity`.

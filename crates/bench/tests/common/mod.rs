@@ -19,7 +19,21 @@ pub(crate) const SMALL: &[(&str, &[(&str, &str)])] = &[
     ("grep", &[("files", "101"), ("directories", "5")]),
     ("andrew", &[("files", "5"), ("directories", "3")]),
     ("bonnie", &[("memory", "256K")]),
-    ("badros", &[("copies", "1,2"), ("rereads", "20"), ("appends", "20"), ("untar-files", "20")]),
+    (
+        "badros",
+        &[
+            ("copies", "1,2"),
+            ("rereads", "20"),
+            ("appends", "20"),
+            ("untar-files", "20"),
+            ("untar-size", "100K"),
+            ("ls-files", "20"),
+            ("read-size", "256K"),
+            ("random-reads", "50"),
+            ("random-file", "64K"),
+            ("unrelated", "64K"),
+        ],
+    ),
     ("compile", &[("sources", "4"), ("programs", "2"), ("probes", "4"), ("directories", "2")]),
     ("locks", &[("files", "1,10"), ("ranges", "3,30"), ("waiters", "1,20")]),
 ];

@@ -28,5 +28,6 @@ pub mod suite;
 pub mod syscalls;
 pub mod table;
 pub mod target;
+pub mod workload;
 
 pub use operation::{OPERATIONS, Operation, Stable};

@@ -12,6 +12,7 @@ pub(crate) fn check_rooms(export: &Declaration, findings: &mut Findings) {
     for offer in &export.offers {
         check_gap(offer, findings);
         check_cloak(offer, findings);
+        check_owners(offer, findings);
         for side in sides(offer) {
             check_escapes(&side, offer, findings);
         }
@@ -66,6 +67,26 @@ fn check_gap(offer: &Offer, findings: &mut Findings) {
     let what =
         format!("{one}s are mapped but {other}s are not: the client's {other}s are the server's");
     findings.warning(&mapped.place(0, offer), what);
+}
+
+/// Names of people whom nobody will be shown as, and who can own nothing.
+fn check_owners(offer: &Offer, findings: &mut Findings) {
+    let ids = &offer.terms.rules.ids;
+    if ids.default == MapDefault::Pass {
+        return;
+    }
+    for (side, named) in sides(offer).iter().zip([ids.owners.users(), ids.owners.groups()]) {
+        let is_left_out = |(number, _): &&(u32, &str)| {
+            !side.map.is_empty() && side.map.to_disk(*number) == Step::Uncovered
+        };
+        let mut left_out = named.iter().filter(is_left_out);
+        if let Some((number, name)) = left_out.next() {
+            let (id, more) = (side.id, left_out.count());
+            let others = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+            let what = format!("{name} is {id} {number}, which is in no range{others}");
+            findings.warning(&offer.place, what);
+        }
+    }
 }
 
 fn check_cloak(offer: &Offer, findings: &mut Findings) {

@@ -195,14 +195,14 @@ impl<'a> Reader<'a> {
             self.error(&name.span(), format!("there is no domain {:?}", name.get_ref()));
             return Vec::new();
         };
-        let Some(Domain { name: called, clients, given, used, .. }) = found else {
+        let Some(Domain { name: called, clients, given, owners, used, .. }) = found else {
             return Vec::new();
         };
         *used = true;
         let place = self.place(&name.span());
-        let Some((terms, origin)) = terms(&[defaults, given, own], &place, self.findings) else {
-            return Vec::new();
-        };
+        let terms = terms(&[defaults, given, own], &place, self.findings);
+        let Some((mut terms, origin)) = terms else { return Vec::new() };
+        terms.rules.ids.owners = owners.clone();
         let offer = |(client, place): &(Client, Place)| Offer {
             place: place.clone(),
             client: client.clone(),

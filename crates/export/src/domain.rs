@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use comity_idmap::Owners;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::config::Reader;
 use crate::exports::options::{Given, Item, given};
+use crate::owners::{self, OwnersTable};
 use crate::{Client, Place};
 
 /// As it is written.
@@ -32,6 +34,7 @@ pub(crate) struct DomainTable {
     /// Each as behind `cloak_`: `uid=A-B:+MASK`.
     #[serde(default)]
     cloaks: Vec<Spanned<String>>,
+    owners: Option<OwnersTable>,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +50,7 @@ pub(crate) struct Domain {
     pub(crate) place: Place,
     pub(crate) clients: Vec<(Client, Place)>,
     pub(crate) given: Vec<Given>,
+    pub(crate) owners: Owners,
     pub(crate) used: bool,
 }
 
@@ -90,8 +94,10 @@ fn domain(table: &DomainTable, place: Place, reader: &mut Reader<'_>) -> Option<
     let items = items(table, reader)?;
     let given = given(items, reader.findings)?;
     let clients = clients.into_iter().collect::<Option<_>>()?;
+    let owners = table.owners.as_ref().map(|owners| owners::read(owners, reader));
+    let owners = owners.map_or_else(|| Some(Owners::default()), |read| read)?;
     let name = table.name.get_ref().as_str().into();
-    Some(Domain { name, place, clients, given, used: false })
+    Some(Domain { name, place, clients, given, owners, used: false })
 }
 
 /// Everything a domain says, as options.

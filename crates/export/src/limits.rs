@@ -23,6 +23,9 @@ pub const CLIENTS_MAX: usize = 65_536;
 /// Most findings that are kept: nobody reads more, and every line of a foreign file has one.
 pub const FINDINGS_MAX: usize = 1_000;
 
+/// Most names of users of a domain, and so of groups: each is kept, some hundred bytes.
+pub const OWNERS_MAX: usize = 262_144;
+
 /// Longest host name or pattern in bytes (RFC 1035, 2.3.4, in text).
 pub const NAME_BYTES_MAX: usize = 253;
 

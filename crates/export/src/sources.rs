@@ -115,7 +115,8 @@ impl Configuration {
     }
 }
 
-fn text_of(path: &Path, findings: &mut Findings) -> Option<(Arc<str>, Vec<u8>)> {
+/// A whole file, with what findings call it.
+pub(crate) fn text_of(path: &Path, findings: &mut Findings) -> Option<(Arc<str>, Vec<u8>)> {
     let name: Arc<str> = path.display().to_string().into();
     match whole(path) {
         Ok(text) => Some((name, text)),

@@ -5,6 +5,7 @@ mod extended;
 mod hidden;
 mod moment;
 mod name;
+mod owner;
 
 use std::cell::Cell;
 use std::ops::ControlFlow;

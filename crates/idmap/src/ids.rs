@@ -1,7 +1,7 @@
 use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wire};
 
 use crate::squash::NO_ID;
-use crate::{Fate, IdMap, Inverse, MapDefault, Squash, Step};
+use crate::{Fate, IdMap, Inverse, MapDefault, Owners, Squash, Step};
 
 /// How the ids of one domain stand for those on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Ids {
     pub groups: IdMap,
     /// What becomes of a user in no range, if there are any ranges for users; so for groups.
     pub default: MapDefault,
+    /// By which names they are said in NFSv4.
+    pub owners: Owners,
 }
 
 /// The call is refused: its user or group is in no range of a domain that denies those.
@@ -65,6 +67,7 @@ impl Default for Ids {
             users: IdMap::empty(),
             groups: IdMap::empty(),
             default: MapDefault::Squash,
+            owners: Owners::default(),
         }
     }
 }

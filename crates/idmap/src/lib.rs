@@ -5,7 +5,7 @@
 //! order given, then what is to become of the rest (Spadavecchia & Zadok 2002, carried further).
 //!
 //! It owns every shape in which an id travels: credentials with supplementary groups, attributes,
-//! attributes to set, ACL entries.
+//! attributes to set, ACL entries, owners as text (NFSv4).
 //!
 //! **May not know:** exports, addresses, files, configuration files (a rule has a number; whoever
 //! read it knows the line).
@@ -18,10 +18,12 @@
 mod fate;
 mod ids;
 mod map;
+mod owner;
 mod squash;
 
 pub use comity_ranges::Range;
 pub use fate::Fate;
 pub use ids::{Caller, Denied, Ids, Unmapped};
 pub use map::{Conflict, IdMap, IdMapBuilder, Inverse, MapDefault, Rule, Step};
+pub use owner::{NameError, Owner, Owners, OwnersBuilder};
 pub use squash::Squash;

@@ -28,7 +28,7 @@ fn ids() -> impl Strategy<Value = Ids> {
     let squash = prop_oneof![Just(Squash::None), Just(Squash::Root), Just(Squash::All)];
     (map(), map(), default, squash).prop_map(|(users, groups, default, squash)| {
         let anonymous = Cred::new(Uid::new(ANONYMOUS), Gid::new(ANONYMOUS));
-        Ids { squash, anonymous, users, groups, default }
+        Ids { squash, anonymous, users, groups, default, ..Ids::default() }
     })
 }
 

@@ -354,6 +354,7 @@ fn rules() -> impl Strategy<Value = Rules> {
                 default: ids.2,
                 users: ids.3,
                 groups: ids.4,
+                ..Ids::default()
             },
             cloak: rooms.0,
             no_client_cache: rooms.1,

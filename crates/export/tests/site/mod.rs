@@ -78,14 +78,19 @@ impl Site {
     fn as_of(
         &self,
         peer: &str,
-        (uid, gid, gids): (u32, u32, &[u32]),
+        caller: (u32, u32, &[u32]),
         door: Door<'_>,
     ) -> Result<(View<'_>, Node), Refusal> {
-        let gids = Counted(gids.to_vec());
-        let mut encoder = Encoder::new();
-        encoder.value(&AuthSys { stamp: 1, machine_name: Opaque(&b"c"[..]), uid, gid, gids });
-        let auth = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(encoder.bytes()) };
-        View::enter(&self.plan, &Visitor::new(peer.parse::<SocketAddr>().unwrap()), &auth, door)
+        through(&self.plan, peer, caller, door)
+    }
+
+    /// Somebody meets `/srv` of any plan.
+    pub(crate) fn enter_plan<'p>(
+        plan: &'p Plan,
+        peer: &str,
+        caller: (u32, u32, &[u32]),
+    ) -> Result<(View<'p>, Node), Refusal> {
+        through(plan, peer, caller, Door::Path(b"/srv"))
     }
 
     /// Makes a file with these server ids at the top.
@@ -114,6 +119,19 @@ impl Site {
         give(&admin, &node, owner);
         node
     }
+}
+
+fn through<'p>(
+    plan: &'p Plan,
+    peer: &str,
+    (uid, gid, gids): (u32, u32, &[u32]),
+    door: Door<'_>,
+) -> Result<(View<'p>, Node), Refusal> {
+    let gids = Counted(gids.to_vec());
+    let mut encoder = Encoder::new();
+    encoder.value(&AuthSys { stamp: 1, machine_name: Opaque(&b"c"[..]), uid, gid, gids });
+    let auth = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(encoder.bytes()) };
+    View::enter(plan, &Visitor::new(peer.parse::<SocketAddr>().unwrap()), &auth, door)
 }
 
 fn give(admin: &View<'_>, node: &Node, (uid, gid): (u32, u32)) {

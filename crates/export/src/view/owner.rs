@@ -1,0 +1,36 @@
+use comity_idmap::Owner;
+use comity_vfs::{Gid, Result, Status, Uid, Wire};
+
+use super::View;
+
+/// Owners as text, for NFSv4. The numbers are those that the caller sees in attributes and ACLs, and
+/// that it may set: what they are on disk is decided as for all others.
+impl View<'_> {
+    /// How a user is said to the caller: by a name of its domain, or by number.
+    #[must_use]
+    pub fn owner_out(&self, uid: Uid<Wire>) -> Owner<'_> {
+        self.rules().ids.owners.user_out(uid)
+    }
+
+    /// How a group is said to the caller.
+    #[must_use]
+    pub fn owner_group_out(&self, gid: Gid<Wire>) -> Owner<'_> {
+        self.rules().ids.owners.group_out(gid)
+    }
+
+    /// The user that the caller means by a text.
+    ///
+    /// # Errors
+    /// [`Status::BadOwner`] if that is no number and no name of its domain.
+    pub fn owner_in(&self, text: &[u8]) -> Result<Uid<Wire>> {
+        self.rules().ids.owners.user_in(text).map_err(|_| Status::BadOwner)
+    }
+
+    /// The group that the caller means by a text.
+    ///
+    /// # Errors
+    /// [`Status::BadOwner`].
+    pub fn owner_group_in(&self, text: &[u8]) -> Result<Gid<Wire>> {
+        self.rules().ids.owners.group_in(text).map_err(|_| Status::BadOwner)
+    }
+}

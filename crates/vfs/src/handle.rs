@@ -6,9 +6,10 @@ use crate::{Result, Status};
 
 /// What a backend calls one of its objects: opaque bytes, kept inline, valid as long as the object
 /// lives, over renames and restarts. It has not been checked against any export.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
     length: u8,
+    /// Zeros stand behind the handle's own bytes: what is copied and compared is of one length.
     bytes: [u8; HANDLE_BYTES_MAX],
 }
 
@@ -28,29 +29,61 @@ impl Handle {
 
     /// The backend's bytes.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
-}
 
-impl PartialEq for Handle {
-    fn eq(&self, other: &Self) -> bool {
-        self.bytes() == other.bytes()
+    /// The backend's bytes and zeros behind them, for copying in one piece.
+    #[must_use]
+    #[inline]
+    pub const fn padded(&self) -> &[u8; HANDLE_BYTES_MAX] {
+        &self.bytes
     }
 }
 
-impl Eq for Handle {}
-
+/// Word by word, which is cheap: handles are looked up with every call.
 impl Hash for Handle {
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.bytes().hash(state);
+        let words = usize::from(self.length).div_ceil(8);
+        state.write_u64(self.length.into());
+        for word in self.bytes.as_chunks::<8>().0.iter().take(words) {
+            state.write_u64(u64::from_le_bytes(*word));
+        }
     }
 }
+
+const _: () = assert!(HANDLE_BYTES_MAX.is_multiple_of(8));
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Handle(")?;
         self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
         f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::hash_map::DefaultHasher;
+
+    use super::*;
+
+    #[test]
+    fn handles_are_equal_that_have_the_same_bytes() {
+        let handle = |bytes: &[u8]| Handle::new(bytes).unwrap();
+        let hash = |handle: &Handle| {
+            let mut hasher = DefaultHasher::new();
+            handle.hash(&mut hasher);
+            hasher.finish()
+        };
+        let (one, same) = (handle(b"one handle"), handle(b"one handle"));
+        assert_eq!((one, hash(&one)), (same, hash(&same)));
+        // Zeros at the end are bytes like others.
+        for other in [&b"one handlf"[..], b"one handle\0", b"one handl", b"One handle"] {
+            assert_ne!(one, handle(other));
+            assert_ne!(hash(&one), hash(&handle(other)), "{other:?}");
+        }
     }
 }

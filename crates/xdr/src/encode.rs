@@ -94,8 +94,12 @@ impl Encoder {
     /// Appends the padding that follows `length` bytes.
     #[inline]
     pub fn pad(&mut self, length: usize) {
-        const ZEROS: [u8; 3] = [0; 3];
-        self.bytes.extend(ZEROS.iter().take(padding(length)));
+        match padding(length) {
+            1 => self.raw(&[0]),
+            2 => self.raw(&[0; 2]),
+            3 => self.raw(&[0; 3]),
+            _ => {}
+        }
     }
 
     /// Appends a stretch of a file by reference; the caller writes length and padding.

@@ -1,6 +1,6 @@
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::Handle;
@@ -9,6 +9,7 @@ use super::descriptors::Share;
 use super::failures::Failures;
 use super::limits::{CACHE_SHARDS, COMMITS_AT_ONCE};
 use super::node::{Ledger, Node};
+use super::passing::Passing;
 
 /// The objects in use, bounded by their descriptors.
 ///
@@ -18,6 +19,7 @@ use super::node::{Ledger, Node};
 pub(super) struct Cache {
     shards: Box<[Mutex<Shard>]>,
     ledger: Arc<Ledger>,
+    passing: Passing,
     /// Which shard gives way next.
     turn: AtomicUsize,
 }
@@ -32,7 +34,6 @@ struct Shard {
 #[derive(Debug)]
 struct Slot {
     node: Arc<Node>,
-    used: AtomicBool,
     serial: u64,
 }
 
@@ -41,9 +42,11 @@ static SERIAL: AtomicU64 = AtomicU64::new(0);
 impl Cache {
     /// A cache whose nodes keep to about `descriptors`.
     pub(super) fn new(descriptors: Share) -> Self {
+        let passing = Passing::new(descriptors.most());
         Self {
             shards: (0..CACHE_SHARDS).map(|_| Mutex::default()).collect(),
             ledger: Arc::new(Ledger { descriptors, failures: Failures::default() }),
+            passing,
             turn: AtomicUsize::new(0),
         }
     }
@@ -60,11 +63,10 @@ impl Cache {
     /// The node of a handle, if it is in use.
     pub(super) fn get(&self, handle: &Handle) -> Option<Arc<Node>> {
         let shard = self.shard(handle);
-        let slot = shard.nodes.get(handle)?;
-        if !slot.used.load(Ordering::Relaxed) {
-            slot.used.store(true, Ordering::Relaxed);
-        }
-        Some(Arc::clone(&slot.node))
+        let node = Arc::clone(&shard.nodes.get(handle)?.node);
+        drop(shard);
+        node.object().touch();
+        Some(node)
     }
 
     /// Takes a node in; gives the one that is already there for its handle instead, if there is
@@ -77,8 +79,7 @@ impl Cache {
         }
         let node = Arc::new(node);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let used = AtomicBool::new(false);
-        shard.nodes.insert(handle, Slot { node: Arc::clone(&node), used, serial });
+        shard.nodes.insert(handle, Slot { node: Arc::clone(&node), serial });
         shard.queue.push_back((handle, serial));
         shard.tidy();
         drop(shard);
@@ -98,6 +99,18 @@ impl Cache {
             let gone: Vec<_> = lock(shard).nodes.extract_if(|_, slot| !keep(&slot.node)).collect();
             drop(gone);
         }
+    }
+
+    /// Whether an object that is asked for should be taken in: there is room for it, or it was
+    /// asked for a short while ago too. Who walks through more objects than can be open would else
+    /// have all of them opened in vain, and what is in use closed.
+    pub(super) fn welcomes(&self, handle: &Handle) -> bool {
+        !self.ledger.descriptors.is_full() || self.passing.again(hash(handle))
+    }
+
+    /// Whether there is so much room that what nobody asked for may be taken in.
+    pub(super) fn is_roomy(&self) -> bool {
+        self.ledger.descriptors.is_roomy()
     }
 
     /// Evicts until the bound is kept, as far as nodes are not held.
@@ -146,10 +159,8 @@ impl Cache {
     }
 
     fn shard(&self, handle: &Handle) -> MutexGuard<'_, Shard> {
-        let mut hasher = HandleHasher::default();
-        std::hash::Hash::hash(handle, &mut hasher);
         // The map takes the low and the highest bits.
-        lock(&self.shards[(hasher.finish() >> 32) as usize % self.shards.len()])
+        lock(&self.shards[(hash(handle) >> 32) as usize % self.shards.len()])
     }
 }
 
@@ -171,7 +182,7 @@ impl Shard {
                 continue;
             };
             let kept = Arc::strong_count(&slot.node) > 1 || slot.node.barrier.is_written();
-            if slot.used.swap(false, Ordering::Relaxed) || kept {
+            if slot.node.object().was_used() || kept {
                 self.queue.push_back((handle, serial));
                 continue;
             }
@@ -189,6 +200,10 @@ impl Shard {
             });
         }
     }
+}
+
+fn hash(handle: &Handle) -> u64 {
+    BuildHasherDefault::<HandleHasher>::default().hash_one(handle)
 }
 
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {

@@ -19,7 +19,9 @@ pub(super) struct Item {
     pub(super) cookie: u64,
     /// Whether it may be a directory: not all file systems tell.
     pub(super) maybe_directory: bool,
-    /// Where in [`Batch::names`] its name starts; it ends with a zero.
+    /// How long its name is.
+    length: u8,
+    /// Where in [`Batch::names`] its name starts; a zero stands behind it.
     start: u32,
 }
 
@@ -31,18 +33,26 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// An entry's name.
+    /// An entry's name, as the kernel takes it.
     pub(super) fn name(&self, item: &Item) -> &CStr {
         let bytes = self.names.get(item.start as usize..).unwrap_or_default();
         CStr::from_bytes_until_nul(bytes).unwrap_or_default()
     }
 
+    /// An entry's name.
+    pub(super) fn name_bytes(&self, item: &Item) -> &[u8] {
+        let start = item.start as usize;
+        self.names.get(start..start + usize::from(item.length)).unwrap_or_default()
+    }
+
     fn push(&mut self, entry: &RawDirEntry<'_>) {
+        let name = entry.file_name().to_bytes_with_nul();
+        let Ok(length) = u8::try_from(name.len() - 1) else { return };
         let start = self.names.len() as u32;
-        self.names.extend_from_slice(entry.file_name().to_bytes_with_nul());
+        self.names.extend_from_slice(name);
         let maybe_directory = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
         let (fileid, cookie) = (entry.ino(), entry.next_entry_cookie());
-        self.items.push(Item { fileid, cookie, maybe_directory, start });
+        self.items.push(Item { fileid, cookie, maybe_directory, length, start });
     }
 
     /// Adds the entries of another batch behind these.

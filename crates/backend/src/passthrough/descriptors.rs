@@ -69,6 +69,22 @@ impl Share {
         let too_many = self.pool.open.load(Ordering::Relaxed).saturating_sub(all);
         too_many.min(self.open().saturating_sub(part))
     }
+
+    /// How many may be open at most.
+    pub(super) fn most(&self) -> usize {
+        self.pool.most
+    }
+
+    /// Whether for one more another would have to be closed.
+    pub(super) fn is_full(&self) -> bool {
+        let (all, part) = self.pool.bounds();
+        self.pool.open.load(Ordering::Relaxed) >= all && self.open() >= part
+    }
+
+    /// Whether less than half of all is open.
+    pub(super) fn is_roomy(&self) -> bool {
+        self.pool.open.load(Ordering::Relaxed) < self.pool.bounds().0 / 2
+    }
 }
 
 impl Drop for Share {

@@ -2,12 +2,12 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use comity_vfs::{FileType, Handle, Result, Status};
+use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 
 use super::Passthrough;
-use super::attr::file_type;
+use super::attr::{attr, file_type};
 use super::errno::status;
 use super::limits::DESCRIPTORS_RELIEF;
 use super::node::{Node, Use};
@@ -28,6 +28,20 @@ impl Passthrough {
         let Some(node) = self.nodes.get(handle) else { return self.open_node(handle) };
         let stat = self.stat(&node)?;
         Ok((node, stat))
+    }
+
+    /// The attributes of an object now. One that is not in use comes into use only if it is worth
+    /// it.
+    pub(super) fn attributes(&self, handle: &Handle) -> Result<Attr<Disk>> {
+        if let Some(node) = self.nodes.get(handle) {
+            return Ok(attr(&node.volume, &self.stat(&node)?));
+        }
+        let volume = self.volume(volume_id(handle)?)?;
+        if volume.reach() == Reach::BySearch || self.nodes.welcomes(handle) {
+            return self.open_node(handle).map(|(node, stat)| attr(&node.volume, &stat));
+        }
+        let stat = fstat(self.open_object(&volume, handle)?).map_err(status)?;
+        if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(attr(&volume, &stat)) }
     }
 
     /// What the kernel says about a node now; one whose last name is gone is forgotten.
@@ -141,19 +155,24 @@ impl Passthrough {
         if volume.reach() == Reach::BySearch {
             return self.search(&volume, handle);
         }
-        self.identity.server()?;
-        let flags = OFlags::PATH | OFlags::NOFOLLOW;
-        let object = self.with_descriptors(|| match volume.open_handle(handle, flags) {
-            // What the file system cannot make sense of was never one of its handles.
-            Err(Errno::INVAL | Errno::NOENT | Errno::OVERFLOW) => Err(Errno::STALE),
-            outcome => outcome,
-        })?;
+        let object = self.open_object(&volume, handle)?;
         let (node, stat) = self.adopt(&volume, *handle, object)?;
         if stat.st_nlink == 0 {
             self.nodes.remove(handle);
             return Err(Status::Stale);
         }
         Ok((node, stat))
+    }
+
+    /// Opens the object of a handle as `O_PATH`.
+    fn open_object(&self, volume: &Volume, handle: &Handle) -> Result<OwnedFd> {
+        self.identity.server()?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        self.with_descriptors(|| match volume.open_handle(handle, flags) {
+            // What the file system cannot make sense of was never one of its handles.
+            Err(Errno::INVAL | Errno::NOENT | Errno::OVERFLOW) => Err(Errno::STALE),
+            outcome => outcome,
+        })
     }
 }
 

@@ -23,7 +23,7 @@ impl Fs for Passthrough {
     }
 
     fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
-        self.look(node).map(|(node, stat)| attr(&node.volume, &stat))
+        self.attributes(node)
     }
 
     fn setattr(

@@ -33,6 +33,10 @@ pub(super) const CACHE_SHARDS: usize = 64;
 /// of a second on a spinning disk.
 pub(super) const COMMITS_AT_ONCE: usize = 8;
 
+/// Most objects that are remembered to have been asked for while no more could be kept open: 64
+/// KiB. A second call within about so many others is a reason to keep one.
+pub(super) const PASSING_KEPT: usize = 16_384;
+
 /// Callers whose rights a node remembers: a file is rarely used by more at a time.
 pub(super) const VERDICTS_PER_NODE: usize = 4;
 
@@ -65,7 +69,7 @@ pub(super) const SNAPSHOT_ENTRIES_MAX: usize = 16_384;
 /// directory: more cost less, but the last may be in vain.
 pub(super) const SNAPSHOT_STEP: usize = 16;
 
-/// Entries of all remembered directories together: about 64 MiB.
+/// Entries of all remembered directories together: about 80 MiB.
 pub(super) const SNAPSHOTS_ENTRIES_MAX: usize = 524_288;
 
 /// Deepest tree that is walked upwards: `PATH_MAX` holds no deeper path.

@@ -27,6 +27,7 @@ mod mounts;
 mod name;
 mod node;
 mod open;
+mod passing;
 mod places;
 mod range;
 mod readdir;

@@ -1,6 +1,6 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -24,8 +24,7 @@ pub(super) struct Node {
     pub(super) handle: Handle,
     pub(super) volume: Arc<Volume>,
     pub(super) kind: FileType,
-    /// The object itself, as `O_PATH`.
-    object: File,
+    object: Arc<Object>,
     /// For reading data or listing.
     reading: OnceLock<Arc<File>>,
     /// For reading and writing data, while that goes on.
@@ -51,6 +50,38 @@ pub(super) struct Ledger {
     pub(super) failures: Failures,
 }
 
+/// What a node is about: the object itself, open as `O_PATH`. Listings know objects without their
+/// nodes.
+#[derive(Debug)]
+pub(super) struct Object {
+    file: File,
+    /// Whether it was used since the cache looked last.
+    used: AtomicBool,
+}
+
+impl Object {
+    /// What the kernel says about it now.
+    ///
+    /// # Errors
+    /// [`Status::Stale`] if its last name is gone.
+    pub(super) fn stat(&self) -> Result<Stat> {
+        let stat = fstat(&self.file).map_err(status)?;
+        if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(stat) }
+    }
+
+    /// Notes that it is in use.
+    pub(super) fn touch(&self) {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was used since this was asked last.
+    pub(super) fn was_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+}
+
 /// Which data descriptor is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
@@ -72,7 +103,7 @@ impl Node {
             handle,
             volume,
             kind,
-            object,
+            object: Arc::new(Object { file: object, used: AtomicBool::new(false) }),
             reading: OnceLock::new(),
             writing: Mutex::default(),
             target: OnceLock::new(),
@@ -86,18 +117,19 @@ impl Node {
         }
     }
 
-    /// The object's descriptor.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.object.as_fd()
+    /// The object.
+    pub(super) const fn object(&self) -> &Arc<Object> {
+        &self.object
     }
 
-    /// What the kernel says about it now.
-    ///
-    /// # Errors
-    /// [`Status::Stale`] if its last name is gone.
+    /// The object's descriptor.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.object.file.as_fd()
+    }
+
+    /// See [`Object::stat`].
     pub(super) fn stat(&self) -> Result<Stat> {
-        let stat = fstat(&self.object).map_err(status)?;
-        if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(stat) }
+        self.object.stat()
     }
 
     /// The descriptor for `purpose`, if it is open already.

@@ -74,66 +74,127 @@ impl Passthrough {
         if self.version_now(dir) != Some(version) {
             return Ok(None);
         }
+        self.forget_removed(&dir.handle);
         Ok(self.snapshots.keep(dir.handle, snapshot))
     }
 
-    /// Shows entries of a snapshot, a few at a time. What is shown was so while the directory had
-    /// the snapshot's version: no name can have got another object meanwhile. Tells whether the
-    /// listing is done.
-    fn show_snapshot(&self, show: &mut Show<'_>, snapshot: &Snapshot, version: Version) -> bool {
-        let Some(mut position) = snapshot.position(show.cookie) else { return false };
-        let mut step = Vec::with_capacity(SNAPSHOT_STEP);
-        loop {
-            let rest = snapshot.batch.items.get(position..).unwrap_or_default();
-            if rest.is_empty() {
-                return true;
+    /// Lets go of the objects of a directory that others have removed since it was listed last.
+    fn forget_removed(&self, dir: &Handle) {
+        let Some(last) = self.snapshots.last(dir) else { return };
+        for (handle, object) in last.open_objects() {
+            if matches!(object.stat(), Err(Status::Stale)) {
+                self.nodes.remove(handle);
             }
-            step.clear();
-            for (index, _) in rest.iter().take(SNAPSHOT_STEP).enumerate() {
-                step.push(self.remembered_entry(show, snapshot, position + index));
-            }
-            if show.nodes && self.version_now(show.dir) != Some(version) {
-                return false;
-            }
-            for (item, node) in rest.iter().zip(&step) {
-                if show.entry(&snapshot.batch, item, *node).is_break() {
-                    return true;
-                }
-            }
-            position += step.len();
         }
     }
 
-    /// The object of an entry of a snapshot, by the descriptor of a node in use or else by its
-    /// name.
+    /// Shows entries of a snapshot. Tells whether the listing is done.
+    fn show_snapshot(&self, show: &mut Show<'_>, snapshot: &Snapshot, version: Version) -> bool {
+        let Some(mut position) = snapshot.position(show.cookie) else { return false };
+        // What is mounted on an entry is shown in its place.
+        let open = show.nodes && !self.volumes.is_covered(&show.dir.handle);
+        loop {
+            if open {
+                match self.show_open(show, snapshot, position) {
+                    ControlFlow::Continue(next) => position = next,
+                    ControlFlow::Break(()) => return true,
+                }
+            }
+            if snapshot.rest(position).is_empty() {
+                return true;
+            }
+            match self.show_step(show, snapshot, position, version) {
+                Some(ControlFlow::Continue(next)) => position = next,
+                Some(ControlFlow::Break(())) => return true,
+                None => return false,
+            }
+        }
+    }
+
+    /// Shows entries from `position` on as long as their objects are open; tells which is the
+    /// first whose is not. Their names were theirs when this listing looked at the directory, and
+    /// handle and attributes are always those of one object.
+    fn show_open(
+        &self,
+        show: &mut Show<'_>,
+        snapshot: &Snapshot,
+        mut position: usize,
+    ) -> ControlFlow<(), usize> {
+        while let Some((item, handle, object)) = snapshot.open_entry(position) {
+            object.touch();
+            let stat = object.stat().inspect_err(|_| self.nodes.remove(handle)).ok();
+            let attr = stat.map(|stat| attr(&show.dir.volume, &stat));
+            let node = attr.map(|attr| Found { handle: *handle, attr });
+            show.entry(&snapshot.batch, item, node)?;
+            position += 1;
+        }
+        ControlFlow::Continue(position)
+    }
+
+    /// Shows a few entries from `position` on by their names; tells where they end. What is shown
+    /// was so while the directory had the snapshot's version: no name can have got another object
+    /// meanwhile. `None` if it has another version now.
+    fn show_step(
+        &self,
+        show: &mut Show<'_>,
+        snapshot: &Snapshot,
+        position: usize,
+        version: Version,
+    ) -> Option<ControlFlow<(), usize>> {
+        let rest = snapshot.rest(position);
+        let rest = rest.get(..SNAPSHOT_STEP).unwrap_or(rest);
+        let mut nodes = [None; SNAPSHOT_STEP];
+        if show.nodes {
+            for (index, node) in nodes.iter_mut().take(rest.len()).enumerate() {
+                *node = self.remembered_entry(show.dir, snapshot, position + index);
+            }
+            if self.version_now(show.dir) != Some(version) {
+                return None;
+            }
+        }
+        for (item, node) in rest.iter().zip(nodes) {
+            if show.entry(&snapshot.batch, item, node).is_break() {
+                return Some(ControlFlow::Break(()));
+            }
+        }
+        Some(ControlFlow::Continue(position + rest.len()))
+    }
+
+    /// The object of an entry of a snapshot by its name. Whoever lists a directory again will do so
+    /// once more: then objects are taken into use, as long as there is much room.
     fn remembered_entry(
         &self,
-        show: &Show<'_>,
+        dir: &Node,
         snapshot: &Snapshot,
         position: usize,
     ) -> Option<Found<Disk>> {
-        if !show.nodes {
-            return None;
-        }
-        let (dir, item) = (show.dir, snapshot.batch.items.get(position)?);
-        let name = snapshot.batch.name(item);
+        let name = snapshot.batch.name(snapshot.rest(position).first()?);
         if let Some(root) = self.volumes.mounted_at(&dir.handle, name) {
             return self.look(&root).ok().map(|(node, stat)| found_node(&node, &stat));
         }
-        let place = snapshot.handle(position)?;
-        let handle = match place.get() {
+        let known = snapshot.known(position)?;
+        let listed_before = known.handle.get();
+        let handle = match listed_before {
             Some(handle) => *handle,
             None => {
                 let handle = dir.volume.name(dir.fd(), name).ok()?;
                 self.places.learn(&handle, &dir.handle, name);
-                *place.get_or_init(|| handle)
+                *known.handle.get_or_init(|| handle)
             }
         };
-        let stat = match self.nodes.get(&handle) {
-            Some(node) => node.stat().ok()?,
-            None => statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?,
+        let in_use = match self.nodes.get(&handle) {
+            Some(node) => node.stat().ok().map(|stat| (node, stat)),
+            None if listed_before.is_some() && self.nodes.is_roomy() => {
+                self.open_entry(dir, name).ok().filter(|(node, _)| node.handle == handle)
+            }
+            None => {
+                let stat = statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                return Some(Found { handle, attr: attr(&dir.volume, &stat) });
+            }
         };
-        Some(Found { handle, attr: attr(&dir.volume, &stat) })
+        let (node, stat) = in_use?;
+        known.keep(node.object());
+        Some(found_node(&node, &stat))
     }
 
     /// Shows entries as the kernel lists them now.
@@ -203,7 +264,7 @@ impl Passthrough {
 impl Show<'_> {
     /// Shows one entry.
     fn entry(&mut self, batch: &Batch, item: &Item, node: Option<Found<Disk>>) -> ControlFlow<()> {
-        let Ok(name) = Name::new(batch.name(item).to_bytes()) else {
+        let Ok(name) = Name::new(batch.name_bytes(item)) else {
             return ControlFlow::Continue(());
         };
         let fileid = node.map_or(item.fileid, |node| node.attr.fileid);

@@ -1,23 +1,43 @@
 use std::fs::File;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use comity_vfs::{Handle, Result};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::cursor::{Batch, Version, read_batch};
+use super::cursor::{Batch, Item, Version, read_batch};
 use super::limits::{LISTING_BYTES, SNAPSHOT_ENTRIES_MAX, SNAPSHOTS_ENTRIES_MAX};
+use super::node::Object;
 
 /// All entries of a directory as they were at one version of it.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     version: Version,
     pub(super) batch: Batch,
-    handles: Box<[OnceLock<Handle>]>,
+    known: Box<[Known]>,
     /// Whether cookies grow from entry to entry.
     ordered: bool,
     /// Whether it holds all: too big a directory is not remembered.
     whole: bool,
+}
+
+/// What is known about an entry's object besides its name.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) handle: OnceLock<Handle>,
+    /// It, as long as the cache of nodes keeps it open.
+    object: OnceLock<Weak<Object>>,
+}
+
+impl Known {
+    fn open(&self) -> Option<(&Handle, Arc<Object>)> {
+        Some((self.handle.get()?, self.object.get()?.upgrade()?))
+    }
+
+    /// Remembers the open object, unless one was remembered before.
+    pub(super) fn keep(&self, object: &Arc<Object>) {
+        self.object.get_or_init(|| Arc::downgrade(object));
+    }
 }
 
 impl Snapshot {
@@ -37,8 +57,8 @@ impl Snapshot {
             all.append(&part);
         };
         let ordered = all.items.is_sorted_by(|one, next| one.cookie < next.cookie);
-        let handles = all.items.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { version, batch: all, handles, ordered, whole })
+        let known = all.items.iter().map(|_| Known::default()).collect();
+        Ok(Self { version, batch: all, known, ordered, whole })
     }
 
     /// Where a listing goes on behind `cookie`; `None` if that entry is not among these.
@@ -53,9 +73,25 @@ impl Snapshot {
         }
     }
 
-    /// Where the handle of an entry is kept once it is known.
-    pub(super) fn handle(&self, position: usize) -> Option<&OnceLock<Handle>> {
-        self.handles.get(position)
+    /// The entries from `position` on.
+    pub(super) fn rest(&self, position: usize) -> &[Item] {
+        self.batch.items.get(position..).unwrap_or_default()
+    }
+
+    /// What is known about the object of an entry.
+    pub(super) fn known(&self, position: usize) -> Option<&Known> {
+        self.known.get(position)
+    }
+
+    /// The objects that are open.
+    pub(super) fn open_objects(&self) -> impl Iterator<Item = (&Handle, Arc<Object>)> {
+        self.known.iter().filter_map(Known::open)
+    }
+
+    /// An entry and its object, if that is open.
+    pub(super) fn open_entry(&self, position: usize) -> Option<(&Item, &Handle, Arc<Object>)> {
+        let (item, known) = (self.batch.items.get(position)?, self.known.get(position)?);
+        known.open().map(|(handle, object)| (item, handle, object))
     }
 }
 
@@ -91,6 +127,11 @@ impl Snapshots {
             Some(_) => Remembered::TooBig,
             None => Remembered::Nothing,
         }
+    }
+
+    /// What is remembered about a directory, whatever version it had.
+    pub(super) fn last(&self, dir: &Handle) -> Option<Arc<Snapshot>> {
+        self.0.get(dir)
     }
 
     /// Remembers a directory; gives the snapshot back if it is whole.

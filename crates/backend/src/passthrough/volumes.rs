@@ -95,6 +95,11 @@ impl Volumes {
         entries.iter().find(|(entry, _)| **entry == *name.to_bytes()).map(|(_, root)| *root)
     }
 
+    /// Whether something is mounted on an entry of `dir`.
+    pub(super) fn is_covered(&self, dir: &Handle) -> bool {
+        self.crossed.load(Ordering::Acquire) && self.read().entries.contains_key(dir)
+    }
+
     /// The directory that holds the mounted root `root`, if it is one.
     pub(super) fn above(&self, root: &Handle) -> Option<Handle> {
         if !self.crossed.load(Ordering::Acquire) {

@@ -2,7 +2,6 @@ use std::collections::BTreeMap;
 use std::io::{Error, Result as IoResult};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use comity_backend::range_lock;
@@ -20,14 +19,13 @@ use crate::suite::{
 pub struct DirectoryTarget {
     name: String,
     path: PathBuf,
-    top: Arc<OwnedFd>,
-    /// Device and inode of the top, which another file system would not have.
-    identity: (u64, u64),
+    /// The inode of the top. Its device may change when a hook unmounts and mounts again.
+    inode: u64,
     mount: Option<MountRecord>,
 }
 
 impl DirectoryTarget {
-    /// Opens it.
+    /// Finds it. It is kept open by workers only, so that a hook may unmount it between them.
     ///
     /// # Errors
     /// There is no such directory, or it may not be searched.
@@ -35,11 +33,9 @@ impl DirectoryTarget {
         let name = path.display().to_string();
         let failed = || format!("cannot open directory {name}: name one that exists, or nfs://...");
         let path = path.canonicalize().with_context(failed)?;
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-        let top = fs::open(&path, flags, Mode::empty()).with_context(failed)?;
-        let identity = identity(&fs::fstat(&top).with_context(failed)?);
+        let inode = fs::fstat(open_top(&path).with_context(failed)?).with_context(failed)?.st_ino;
         let mount = mount::of(&path);
-        Ok(Self { name, path, top: Arc::new(top), identity, mount })
+        Ok(Self { name, path, inode, mount })
     }
 
     fn is_nfs(&self) -> bool {
@@ -71,7 +67,7 @@ impl Target for DirectoryTarget {
     }
 
     fn files(&self) -> Result<Box<dyn Files>> {
-        Ok(Box::new(DirectoryFiles { top: Arc::clone(&self.top), open: Slab::new() }))
+        Ok(Box::new(DirectoryFiles { top: open_top(&self.path)?, open: Slab::new() }))
     }
 
     fn directory(&self) -> Option<&Path> {
@@ -88,8 +84,12 @@ impl Target for DirectoryTarget {
     fn check(&self) -> Result<()> {
         let found = fs::stat(&self.path);
         let found = found.with_context(|| format!("{} is gone: was it unmounted?", self.name))?;
+        let now = mount::of(&self.path);
+        let place = |mount: &Option<MountRecord>| {
+            mount.clone().map(|mount| (mount.source, mount.point, mount.filesystem))
+        };
         ensure!(
-            identity(&found) == self.identity,
+            found.st_ino == self.inode && place(&now) == place(&self.mount),
             "{} is no longer the directory it was: was it unmounted?",
             self.name
         );
@@ -97,13 +97,14 @@ impl Target for DirectoryTarget {
     }
 }
 
-fn identity(stat: &Stat) -> (u64, u64) {
-    (stat.st_dev, stat.st_ino)
+fn open_top(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    fs::open(path, flags, Mode::empty())
 }
 
 /// One worker's open files.
 struct DirectoryFiles {
-    top: Arc<OwnedFd>,
+    top: OwnedFd,
     open: Slab<OwnedFd>,
 }
 

@@ -10,6 +10,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::selfscale::predict;
+use crate::{compare, report, workload};
 
 pub use agent::AgentOptions;
 pub use run::Run;
@@ -37,6 +38,16 @@ pub enum Command {
     ///
     /// From a result of `comity bench run selfscale`.
     Predict(predict::Options),
+    /// Compare two results, figure by figure
+    ///
+    /// How many times better B is than A, with its 95 % interval (Welch's t over the rounds), and
+    /// whether the samples tell the two apart at all. Where both hold selfscale, each is predicted on
+    /// the other's focal workload too.
+    ///
+    /// Exits with 1 if --fail-over is given and a figure is worse by more.
+    Compare(compare::Options),
+    /// Make the report of a result anew: report.html and plots, which `run` has made once
+    Report(report::Options),
     /// Empty this machine's caches when a client that measures asks for it
     ///
     /// An RPC program over TCP, for servers. It answers only the addresses given with --allow; it
@@ -57,6 +68,8 @@ pub fn perform(command: &Command) -> Result<ExitCode> {
         }
         Command::Run(options) => run::perform(options),
         Command::Predict(options) => predict::command(options),
+        Command::Compare(options) => compare::command(options),
+        Command::Report(options) => report::command(options, &workload::all()),
         Command::Agent(options) => agent::perform(options),
     }
 }

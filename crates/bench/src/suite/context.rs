@@ -188,7 +188,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Empties caches if there is a way to; says whether what follows is cold.
+    /// Empties caches if there is a way to; says whether what follows is cold. The way may be to
+    /// unmount the target and mount it again: no [`Driver`] may be held meanwhile.
     ///
     /// # Errors
     /// A hook or an agent failed.

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -66,6 +67,9 @@ struct Run<'a> {
     /// The folder the run has in every target.
     folder: String,
 }
+
+/// RPCs by kind.
+type Calls = BTreeMap<String, u64>;
 
 /// A round to be run.
 #[derive(Clone, Copy)]
@@ -309,13 +313,25 @@ impl Run<'_> {
         // A target that is gone explains what failed on it.
         target.check().with_context(what)?;
         result?;
-        let calls = before.zip(target.calls()?);
-        round.calls = calls.map(|(before, after)| reach::difference(&before, &after));
+        if let Some((before, after)) = before.zip(target.calls()?) {
+            round.calls = Some(Self::sent(&before, after, &mut round.notes));
+        }
         if !self.plan.keep {
             let cleared = clear(target.files()?.as_mut(), &directory);
             cleared.with_context(|| format!("{}: removing what was made", what()))?;
         }
         Ok(())
+    }
+
+    /// What was sent in between. A mount that was made anew counts from 0.
+    fn sent(before: &Calls, after: Calls, notes: &mut Vec<String>) -> Calls {
+        let count = |calls: &Calls| calls.values().sum::<u64>();
+        let is_new = before.iter().any(|(name, sent)| after.get(name).unwrap_or(&0) < sent);
+        if is_new || count(&after) < count(before) {
+            notes.push("RPCs are counted since the target was mounted anew".into());
+            return after;
+        }
+        reach::difference(before, &after)
     }
 
     fn context(&self, step: Step) -> Context<'_> {

@@ -65,7 +65,10 @@ impl Workload for Bonnie {
         for (number, (metric, phase)) in PHASES.iter().enumerate() {
             if *metric != "write" {
                 driver.close(file)?;
+                // A reset may unmount the target: nothing of it is held meanwhile.
+                drop(driver);
                 context.reset_caches()?;
+                driver = context.driver()?;
                 file = driver.open(&path, Access::Write)?;
             }
             driver.take_tally();

@@ -13,7 +13,7 @@ use crate::suite::run::now;
 use crate::suite::{
     Chosen, Interrupt, Parameter, ParameterKind, Parameters, Plan, Preset, Resets, Workload,
 };
-use crate::{target, workload};
+use crate::{report, target, workload};
 
 /// The name under which every workload is run.
 const ALL: &str = "all";
@@ -271,8 +271,15 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
         signal_hook::flag::register_conditional_default(signal, interrupt.flag())?;
         signal_hook::flag::register(signal, interrupt.flag())?;
     }
-    crate::suite::run(&plan, &interrupt)?;
-    println!("{}", plan.output.join(crate::suite::RESULT_FILE).display());
+    let ended = crate::suite::run(&plan, &interrupt);
+    let result = plan.output.join(crate::suite::RESULT_FILE);
+    // Whatever ended the run: what was measured can be looked at.
+    let page = result.exists().then(|| report::write(&plan.output, &workload::all()));
+    ended?;
+    println!("{}", result.display());
+    if let Some(page) = page {
+        println!("{}", page?.display());
+    }
     Ok(ExitCode::SUCCESS)
 }
 

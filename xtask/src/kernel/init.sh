@@ -22,6 +22,7 @@ release=$(uname -r)
 mkdir -p /run/kernel/lib/modules/"$release"
 mount -t hostfs none /run/kernel/lib/modules/"$release" -o /usr/lib/uml/modules/"$release"
 modprobe -d /run/kernel nfsv3
+modprobe -d /run/kernel nfsv4
 
 ip link set lo up
 ip addr add "$ADDRESS/24" dev vec0

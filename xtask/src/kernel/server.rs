@@ -146,14 +146,17 @@ impl<'a> Server<'a> {
         bail!("the server did not end within {PATIENCE:?} of SIGTERM")
     }
 
-    /// What a client mounts it with.
-    pub(super) fn options(&self) -> &'static str {
-        match self.peer {
-            Peer::Comity => "vers=3,nolock,proto=tcp,port=2049,mountport=2049,mountproto=tcp,hard",
-            Peer::Ganesha => {
-                "vers=3,nolock,proto=tcp,port=2049,mountport=20048,mountproto=tcp,hard"
-            }
-        }
+    /// What a client mounts it with, over a version of NFS.
+    pub(super) fn options(&self, version: &str) -> String {
+        let mountport = match self.peer {
+            Peer::Comity => 2049,
+            Peer::Ganesha => 20_048,
+        };
+        let own = match version {
+            "3" => format!(",nolock,mountport={mountport},mountproto=tcp"),
+            _ => String::new(),
+        };
+        format!("vers={version},proto=tcp,port=2049,hard{own}")
     }
 
     fn log(&self) -> PathBuf {
@@ -212,10 +215,10 @@ fn comity(places: &Places) -> Vec<String> {
 fn ganesha(places: &Places) -> Result<Vec<String>> {
     let folder = places.folder.display();
     let configuration = format!(
-        "NFS_CORE_PARAM {{ Protocols = 3; Enable_NLM = false; NFS_Port = 2049; \
+        "NFS_CORE_PARAM {{ Protocols = 3, 4; Enable_NLM = false; NFS_Port = 2049; \
          MNT_Port = 20048; }}\nNFSv4 {{ Graceless = true; RecoveryBackend = fs; }}\n\
-         EXPORT {{ Export_Id = 1; Path = {export}; Pseudo = /export; Access_Type = RW; \
-         Squash = No_Root_Squash; SecType = sys; Protocols = 3; FSAL {{ Name = VFS; }} }}\n",
+         EXPORT {{ Export_Id = 1; Path = {export}; Pseudo = {export}; Access_Type = RW; \
+         Squash = No_Root_Squash; SecType = sys; Protocols = 3, 4; FSAL {{ Name = VFS; }} }}\n",
         export = places.export.display()
     );
     fs::write(places.folder.join("ganesha.conf"), configuration)?;

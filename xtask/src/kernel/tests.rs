@@ -1,5 +1,6 @@
 //! The tests: a script for the guests, what it is given, and what must be true on the disk then.
 
+mod bench;
 mod build;
 mod durable;
 mod fsx;
@@ -29,6 +30,8 @@ pub(super) struct Test {
     pub(super) about: &'static str,
     /// What each guest runs with `sh`; `$NUMBER` tells them apart.
     pub(super) script: &'static str,
+    /// With which version of NFS the guests mount.
+    pub(super) version: &'static str,
     /// How many guests run it at once.
     pub(super) guests: u8,
     /// How often the server is killed at most; 0: never.
@@ -50,6 +53,7 @@ impl Test {
         name: "",
         about: "",
         script: "",
+        version: "3",
         guests: 1,
         kills: 0,
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
@@ -57,6 +61,11 @@ impl Test {
         prepare: |_| Ok(()),
         verify: |_| Ok(()),
     };
+
+    /// The same over another version of NFS.
+    const fn over(self, name: &'static str, version: &'static str) -> Self {
+        Self { name, about: "the same over NFSv4", version, ..self }
+    }
 
     /// The same with a server that is killed.
     const fn killed(self, name: &'static str, kills: u32) -> Self {
@@ -79,7 +88,26 @@ pub(super) const ALL: &[Test] = &[
     smoke::TEST.killed("smoke-kill", 6),
     two::TEST.killed("two-kill", 6),
     sites::TEST,
+    bench::TEST,
     smoke::TEST,
     durable::TEST,
     two::TEST,
+    build::TEST.over("build-4.0", "4.0"),
+    build::TEST.over("build-4.1", "4.1"),
+    build::TEST.over("build-4.2", "4.2"),
+    tar::TEST.over("tar-4.0", "4.0"),
+    tar::TEST.over("tar-4.1", "4.1"),
+    tar::TEST.over("tar-4.2", "4.2"),
+    git::TEST.over("git-4.0", "4.0"),
+    git::TEST.over("git-4.1", "4.1"),
+    git::TEST.over("git-4.2", "4.2"),
+    fsx::TEST.over("fsx-4.0", "4.0"),
+    fsx::TEST.over("fsx-4.1", "4.1"),
+    fsx::TEST.over("fsx-4.2", "4.2"),
+    sqlite::TEST.over("sqlite-4.0", "4.0"),
+    sqlite::TEST.over("sqlite-4.1", "4.1"),
+    sqlite::TEST.over("sqlite-4.2", "4.2"),
+    smoke::TEST.over("smoke-4.0", "4.0"),
+    smoke::TEST.over("smoke-4.1", "4.1"),
+    smoke::TEST.over("smoke-4.2", "4.2"),
 ];

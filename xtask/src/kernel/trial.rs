@@ -82,7 +82,7 @@ fn work(
     let most = Duration::from_secs(test.seconds_max);
     let mut guests = Vec::new();
     for number in 1..=test.guests {
-        let orders = orders(setting, test, ground, (number, server.options()));
+        let orders = orders(setting, test, ground, (number, server.options(test.version)));
         guests.push(Guest::start(network, &orders, most)?);
     }
     let mut killer = Killer { left: test.kills, done: 0, next: None, guests: test.guests };
@@ -181,12 +181,12 @@ fn orders<'a>(
     setting: &'a Setting,
     test: &'a Test,
     ground: &Ground,
-    (number, options): (u8, &str),
+    (number, options): (u8, String),
 ) -> Orders<'a> {
     let text = |path: &Path| path.display().to_string();
     let repeats = if test.kills > 0 { REPEATS } else { "0" };
     let variables = vec![
-        ("OPTIONS", options.to_owned()),
+        ("OPTIONS", options),
         ("EXPORT", text(&ground.export())),
         ("INPUT", text(&ground.input())),
         ("TOOLS", text(&setting.root.join("target/tools"))),
@@ -222,7 +222,7 @@ pub(super) fn shell(setting: &Setting) -> Result<()> {
     let network = Network::new()?;
     let places = places(setting, &ground);
     let server = Server::start(&network, setting.peer, places, test.exports[0])?;
-    let mut orders = orders(setting, &test, &ground, (1, server.options()));
+    let mut orders = orders(setting, &test, &ground, (1, server.options(test.version)));
     orders.terminal = true;
     let mut guest = Guest::start(&network, &orders, Duration::from_secs(test.seconds_max))?;
     while guest.poll()?.is_none() {

@@ -8,6 +8,7 @@
 
 pub mod agent;
 pub mod command;
+pub mod compare;
 mod connection;
 pub mod dice;
 pub mod instructions;

@@ -94,7 +94,8 @@ impl Subject for Engine<'_, '_> {
         self.together(|lane, driver| lane.grow(driver, shape.share))?;
         self.drivers.clear();
         if !self.context.reset_caches()? {
-            self.context.note("caches were not reset between workloads: give --before-run");
+            let how = "give --reset, --agent or --drop-caches";
+            self.context.note(format!("caches were not emptied between workloads: {how}"));
         }
         self.assemble(processes)?;
         self.together(|lane, driver| lane.open(driver, shape.share))?;

@@ -84,6 +84,21 @@ impl Options {
     }
 }
 
+/// Predicts two results on either's focal workload, where both hold the self-scaling benchmark; else
+/// there is nothing to say.
+///
+/// # Errors
+/// A result cannot be read, or is damaged.
+pub fn both(before: &Path, after: &Path) -> Result<String> {
+    let has_it = |path: &Path| Ok::<_, anyhow::Error>(!recorded(&Store::read(path)?)?.is_empty());
+    if !has_it(before)? || !has_it(after)? {
+        return Ok(String::new());
+    }
+    let mut known = models(before)?;
+    known.extend(models(after)?);
+    Ok(known.first().map_or(String::new(), |first| text(&known, first, &[])))
+}
+
 /// The models of a result, one for each target.
 fn models(path: &Path) -> Result<Vec<Known>> {
     let outcome = Store::read(path)?;

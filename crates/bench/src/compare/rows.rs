@@ -1,0 +1,127 @@
+//! Which figures of two results belong together, and what became of them.
+
+use anyhow::{Result, ensure};
+
+use crate::report::digest::{self, Cell, Line};
+use crate::statistics::Ratio;
+use crate::suite::{Better, Outcome, Unit, WorkloadRecord};
+
+/// A figure in both results.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The workload.
+    pub workload: String,
+    /// The target in the second result.
+    pub target: String,
+    /// What was measured.
+    pub figure: String,
+    /// In which unit.
+    pub unit: Unit,
+    /// The first result's.
+    pub before: Cell,
+    /// The second's.
+    pub after: Cell,
+    /// How many times better the second is. Rounds of two runs are no pairs: it is Welch's interval.
+    pub gain: Ratio,
+}
+
+/// Two results beside each other.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// All figures that both have.
+    pub rows: Vec<Row>,
+    /// What could not be compared, and why.
+    pub left_out: Vec<String>,
+}
+
+impl Row {
+    /// What it is, in a line.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} on {}: {}", self.workload, self.target, self.figure)
+    }
+
+    /// Whether the second is worse by more than a part, and not by chance.
+    #[must_use]
+    pub fn is_worse_by(&self, part: f64) -> bool {
+        self.gain.is_distinct() && self.gain.interval.center < 1.0 - part
+    }
+}
+
+/// Puts the figures of two results side by side. Targets belong together by name; where each result has
+/// one only, by that.
+///
+/// # Errors
+/// The two have no figure in common.
+pub fn compare(before: &Outcome, after: &Outcome) -> Result<Comparison> {
+    let mut found = Comparison { rows: Vec::new(), left_out: Vec::new() };
+    for record in after.workloads.iter().filter(|record| record.name != "selfscale") {
+        match before.workload(&record.name) {
+            None => found.left_out.push(format!("{}: only in the second", record.name)),
+            Some(old) if old.parameters != record.parameters => {
+                found.left_out.push(format!("{}: other parameters", record.name));
+            }
+            Some(old) => workload(&mut found, (before, old), (after, record)),
+        }
+    }
+    let has_any = !found.rows.is_empty() || both_scale(before, after);
+    ensure!(has_any, "the two have no figure in common: {}", found.left_out.join("; "));
+    Ok(found)
+}
+
+fn both_scale(before: &Outcome, after: &Outcome) -> bool {
+    before.workload("selfscale").is_some() && after.workload("selfscale").is_some()
+}
+
+type Part<'a> = (&'a Outcome, &'a WorkloadRecord);
+
+fn workload(found: &mut Comparison, (before, old): Part<'_>, (after, new): Part<'_>) {
+    let old_lines = digest::lines(before, old, &[]);
+    let new_lines = digest::lines(after, new, &[]);
+    for (target, record) in after.targets.iter().enumerate() {
+        let Some(partner) = partner(before, after, &record.name) else {
+            let text = format!("{} on {}: only in the second", new.name, record.name);
+            found.left_out.push(text);
+            continue;
+        };
+        for line in &new_lines {
+            let alike = old_lines.iter().find(|known| is_same(known, line));
+            let before = alike.and_then(|known| known.cells.get(partner)?.clone());
+            let cells = before.zip(line.cells.get(target).cloned().flatten());
+            found.rows.extend(cells.and_then(|cells| row((&new.name, &record.name), line, cells)));
+        }
+    }
+}
+
+fn partner(before: &Outcome, after: &Outcome, name: &str) -> Option<usize> {
+    if before.targets.len() == 1 && after.targets.len() == 1 {
+        return Some(0);
+    }
+    before.targets.iter().position(|target| target.name == name)
+}
+
+fn is_same(a: &Line, b: &Line) -> bool {
+    a.metric == b.metric && a.unit == b.unit && a.at == b.at
+}
+
+fn row(
+    (workload, target): (&str, &str),
+    line: &Line,
+    (before, after): (Cell, Cell),
+) -> Option<Row> {
+    let ratio = Ratio::between(&after.values(), &before.values())?;
+    let gain = match line.unit.better() {
+        Better::Higher => ratio,
+        Better::Lower => ratio.inverse(),
+        Better::Neither => return None,
+    };
+    Some(Row {
+        workload: workload.to_owned(),
+        target: target.to_owned(),
+        figure: line.label(),
+        unit: line.unit,
+        before,
+        after,
+        gain,
+    })
+}

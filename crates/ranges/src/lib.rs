@@ -65,13 +65,16 @@ impl fmt::Display for Range {
 pub struct Builder<T> {
     /// By first number; disjoint.
     parts: BTreeMap<u32, (u32, T)>,
+    /// What they cover, first and last numbers, joined wherever they touch: a range that covers many
+    /// others is gone through once and not again by each that follows.
+    covered: BTreeMap<u32, u32>,
 }
 
 impl<T: Copy> Builder<T> {
     /// Without any range yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { parts: BTreeMap::new() }
+        Self { parts: BTreeMap::new(), covered: BTreeMap::new() }
     }
 
     /// Adds a range behind all others; returns the parts of it that none of them covers, in order:
@@ -81,7 +84,22 @@ impl<T: Copy> Builder<T> {
         for part in &free {
             self.parts.insert(part.first, (part.last, value));
         }
+        self.cover(range);
         free
+    }
+
+    fn cover(&mut self, range: Range) {
+        let (mut first, mut last) = (range.first, range.last);
+        let touches = |last: u32| last.saturating_add(1) >= range.first;
+        let before = self.covered.range(..=range.first).next_back();
+        if let Some((&begin, &end)) = before.filter(|(_, end)| touches(**end)) {
+            (first, last) = (begin, last.max(end));
+        }
+        while let Some((&begin, &end)) = self.covered.range(first..=last.saturating_add(1)).next() {
+            self.covered.remove(&begin);
+            last = last.max(end);
+        }
+        self.covered.insert(first, last);
     }
 
     /// What is already there within `range`, in order.
@@ -103,7 +121,11 @@ impl<T: Copy> Builder<T> {
     #[must_use]
     pub fn left(&self, range: Range) -> Vec<Range> {
         let (mut free, mut next) = (Vec::new(), Some(range.first));
-        for (taken, _) in self.within(range) {
+        let before = self.covered.range(..=range.first).next_back();
+        let from = before.map_or(range.first, |(&first, _)| first);
+        let blocks = self.covered.range(from..=range.last);
+        let blocks = blocks.map(|(&first, &last)| Range { first, last });
+        for taken in blocks.filter_map(|block| block.common(range)) {
             if let Some(first) = next
                 && first < taken.first
             {
@@ -170,13 +192,15 @@ impl<T: Copy> Ranges<T> {
         let &[from, to] = self.index.get(stretch..stretch + 2)? else { return None };
         // A part that ends behind the stretch may still begin in it: hence one more.
         let parts = self.parts.get(from as usize..)?;
-        let near = parts.get(..=(to - from) as usize).unwrap_or(parts);
-        let at = match near {
-            [] | [_] => 0,
-            [first, _] => usize::from(first.range.last < number),
-            _ => near.partition_point(|part| part.range.last < number),
+        let part = match to - from {
+            0 => parts.first()?,
+            1 if parts.first()?.range.last >= number => parts.first()?,
+            1 => parts.get(1)?,
+            more => {
+                let near = parts.get(..=more as usize).unwrap_or(parts);
+                near.get(near.partition_point(|part| part.range.last < number))?
+            }
         };
-        let part = near.get(at)?;
         part.range.covers(number).then_some((part.range, part.value))
     }
 

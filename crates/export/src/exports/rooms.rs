@@ -4,6 +4,7 @@ use comity_cloak::{Cloak, Entry, Owned};
 use comity_idmap::{Conflict, IdMapBuilder, MapDefault, Range, Rule};
 
 use super::table::Draft;
+use crate::limits::FINDINGS_MAX;
 use crate::{Origin, Place, Rules};
 
 /// Maps and cloaks in the making, each rule with its place.
@@ -72,7 +73,8 @@ impl Rooms {
     pub(super) fn finish(self, rules: &mut Rules, origin: &mut Origin) -> Vec<(Place, String)> {
         let (cloak, shadowed) = Cloak::new(&self.cloaks);
         let mut doubts = self.doubts;
-        for number in shadowed {
+        // More is not told, and finding out who shadows each takes long.
+        for number in shadowed.into_iter().take(FINDINGS_MAX) {
             doubts.extend(shadowed_cloak(&self.cloaks, &self.cloak_places, number as usize));
         }
         rules.cloak = cloak;

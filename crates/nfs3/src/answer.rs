@@ -9,7 +9,8 @@ use crate::status::nfsstat3;
 /// What a verb says: the results stand in the reply, and may be said now or behind a barrier.
 pub(crate) struct Answer {
     done: Done,
-    barrier: Option<Barrier>,
+    /// Few answers wait: those that do not are not to carry the room for it about.
+    barrier: Option<Box<Barrier>>,
 }
 
 impl Answer {
@@ -20,7 +21,7 @@ impl Answer {
 
     /// These results are true only when `barrier` has been waited for.
     pub(crate) fn behind(self, barrier: Option<Barrier>) -> Self {
-        Self { barrier, ..self }
+        Self { barrier: barrier.map(Box::new), ..self }
     }
 
     /// Hands the answer to the shell. What stands behind a barrier is kept until then; if the
@@ -64,7 +65,7 @@ fn end(reply: &mut Encoder, view: &View<'_>, status: Nfsstat3, body: &impl Encod
 /// Results that have been promised to nobody yet.
 struct Promise {
     done: Done,
-    barrier: Barrier,
+    barrier: Box<Barrier>,
     results: Box<[u8]>,
     absent_words: usize,
 }

@@ -18,6 +18,7 @@ pub mod limits;
 mod listing;
 mod mount;
 mod program;
+mod recall;
 mod request;
 mod settings;
 mod status;
@@ -27,4 +28,5 @@ mod verbs;
 
 pub use mount::Mount;
 pub use program::Nfs3;
+pub use recall::Delegated;
 pub use status::nfsstat3;

@@ -6,6 +6,7 @@ use comity_proto::nfs3::{PROGRAM, VERSION, Writeverf3};
 use comity_rpc::{Call, Outcome, Program, Repeat};
 use comity_xdr::Encoder;
 
+use crate::recall::Delegated;
 use crate::request::Request;
 use crate::status::nfsstat3;
 use crate::table::row;
@@ -15,6 +16,7 @@ use crate::verbs::VERBS;
 pub struct Nfs3 {
     exports: Arc<Exports>,
     verifier: Writeverf3,
+    delegated: Option<Delegated>,
 }
 
 impl Nfs3 {
@@ -22,7 +24,17 @@ impl Nfs3 {
     /// lost uncommitted data, and the same during one (RFC 1813, 3.3.7).
     #[must_use]
     pub const fn new(exports: Arc<Exports>, verifier: Writeverf3) -> Self {
-        Self { exports, verifier }
+        Self { exports, verifier, delegated: None }
+    }
+
+    /// Recalls what NFSv4 clients were delegated where a call stands against it.
+    #[must_use]
+    pub fn recalling(self, delegated: Delegated) -> Self {
+        Self { delegated: Some(delegated), ..self }
+    }
+
+    pub(crate) const fn delegated(&self) -> Option<&Delegated> {
+        self.delegated.as_ref()
     }
 
     /// What a WRITE or COMMIT is signed with.

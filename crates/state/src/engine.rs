@@ -143,6 +143,12 @@ impl Engine {
         self.journal.unstored()
     }
 
+    /// Whether anything is delegated to anybody; costs a look at a number.
+    #[must_use]
+    pub fn has_delegations(&self) -> bool {
+        self.files.delegations.load(Ordering::Acquire) > 0
+    }
+
     pub(crate) fn record(&self, record: Record) {
         if self.settings.durable {
             self.journal.append(record);

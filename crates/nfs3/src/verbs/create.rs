@@ -13,13 +13,19 @@ use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 
 pub(super) fn create(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> std::result::Result<Answer, Stop> {
     let Create3args { place, how } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
-    let made = wanted(&how).and_then(|how| view.create(&dir, place.name.0, &how));
+    let made = wanted(&how).and_then(|how| {
+        if matches!(how, Create::Unchecked(_)) {
+            // It may be there already, and be emptied.
+            nfs.recall_named(&view, &dir, place.name.0)?;
+        }
+        view.create(&dir, place.name.0, &how)
+    });
     Ok(made::answer(reply, &view, &dir, made))
 }
 

@@ -11,20 +11,22 @@ use crate::answer::{Answer, fail};
 use crate::attributes::{attributes_now, fattr3};
 use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
 use crate::program::Nfs3;
+use crate::recall::READ;
 use crate::request::{Request, Stop};
 
 /// What stands before the data: status, attributes, count, eof, and the data's length.
 const HEAD_BYTES: usize = 4 + (4 + Fattr3::BYTES) + 4 + 4 + 4;
 
 pub(super) fn read(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> std::result::Result<Answer, Stop> {
     let args = request.arguments::<Read3args<'_>>()?;
     let (view, node) = request.enter(Door::Handle(args.file.0))?;
     let start = reply.mark();
-    Ok(match read_into(&view, &node, &args, reply) {
+    let read = nfs.recall(&view, &node, READ);
+    Ok(match read.and_then(|()| read_into(&view, &node, &args, reply)) {
         Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),
         Err(status) => {
             reply.rollback(start);

@@ -9,9 +9,14 @@ use crate::answer::Answer;
 use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
-pub(super) fn remove(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+pub(super) fn remove(
+    nfs: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
     let Diropargs3 { dir, name } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(dir.0))?;
-    let change = view.remove(&dir, name.0);
+    let recalled = nfs.recall_named(&view, &dir, name.0);
+    let change = recalled.and_then(|()| view.remove(&dir, name.0));
     Ok(removed::answer(reply, &view, &dir, change))
 }

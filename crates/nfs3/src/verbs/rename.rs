@@ -10,11 +10,19 @@ use crate::attributes::{wcc_data, wcc_now};
 use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
-pub(super) fn rename(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+pub(super) fn rename(
+    nfs: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
     let Rename3args { from, to } = request.arguments()?;
     let (view, source) = request.enter(Door::Handle(from.dir.0))?;
     let target = view.admit(to.dir.0)?;
-    Ok(match view.rename((&source, from.name.0), (&target, to.name.0)) {
+    let renamed = nfs
+        .recall_named(&view, &source, from.name.0)
+        .and_then(|()| nfs.recall_named(&view, &target, to.name.0))
+        .and_then(|()| view.rename((&source, from.name.0), (&target, to.name.0)));
+    Ok(match renamed {
         Ok((from, to)) => {
             let body = Rename3wcc { fromdir_wcc: wcc_data(&from), todir_wcc: wcc_data(&to) };
             ok(reply, &view, &body).behind(view.change_barrier(&source, Some(&target)))

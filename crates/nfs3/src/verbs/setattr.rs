@@ -8,12 +8,13 @@ use comity_xdr::Encoder;
 use crate::answer::{Answer, fail, ok};
 use crate::attributes::{wcc_data, wcc_now};
 use crate::program::Nfs3;
+use crate::recall::CHANGE;
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 use crate::time::time;
 
 pub(super) fn setattr(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
@@ -21,7 +22,8 @@ pub(super) fn setattr(
     let (view, node) = request.enter(Door::Handle(args.object.0))?;
     let set = set_attr(&args.new_attributes)?;
     let guard = args.guard.map(time).transpose()?;
-    Ok(match view.setattr(&node, &set, guard) {
+    let recalled = nfs.recall(&view, &node, CHANGE);
+    Ok(match recalled.and_then(|()| view.setattr(&node, &set, guard)) {
         Ok(change) => {
             let barrier = view.change_barrier(&node, None);
             ok(reply, &view, &wcc_data(&change)).behind(barrier)

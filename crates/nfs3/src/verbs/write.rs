@@ -9,6 +9,7 @@ use comity_xdr::Encoder;
 use crate::answer::{Answer, fail, ok};
 use crate::attributes::{wcc_data, wcc_now};
 use crate::program::Nfs3;
+use crate::recall::CHANGE;
 use crate::request::{Request, Stop};
 
 pub(super) fn write(
@@ -19,7 +20,10 @@ pub(super) fn write(
     let args = request.arguments::<Write3args<'_>>()?;
     let (view, node) = request.enter(Door::Handle(args.file.0))?;
     let written = match args.data.0.get(..args.count as usize) {
-        Some(data) => view.write(&node, args.offset, data),
+        Some(data) => {
+            let recalled = nfs.recall(&view, &node, CHANGE);
+            recalled.and_then(|()| view.write(&node, args.offset, data))
+        }
         None => Err(Status::Inval),
     };
     Ok(match written {

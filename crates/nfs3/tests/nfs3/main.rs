@@ -9,6 +9,7 @@ mod hostile;
 mod hunt;
 mod listing;
 mod mounts;
+mod recalls;
 mod reload;
 mod rendering;
 mod retries;

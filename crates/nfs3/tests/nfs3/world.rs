@@ -10,7 +10,7 @@ use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
 };
-use comity_nfs3::{Mount, Nfs3};
+use comity_nfs3::{Delegated, Mount, Nfs3};
 use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
 use comity_proto::{mount, nfs3};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
@@ -152,6 +152,12 @@ impl World {
         let nfs: Arc<dyn Program<Visitor>> =
             Arc::new(Nfs3::new(Arc::clone(&self.exports), verifier));
         Self { dispatcher: Dispatcher::new(vec![nfs]), ..self }
+    }
+
+    /// The same server beside one of NFSv4.
+    pub(crate) fn recalling(self, delegated: Delegated) -> Self {
+        let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).recalling(delegated);
+        Self { dispatcher: Dispatcher::new(vec![Arc::new(nfs)]), ..self }
     }
 
     pub(crate) fn act_as(&self, uid: u32, gid: u32, gids: &[u32]) {

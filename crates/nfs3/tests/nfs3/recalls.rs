@@ -1,0 +1,170 @@
+//! What a client of NFSv4 was delegated is not broken by one of NFSv3.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_nfs3::Delegated;
+use comity_proto::nfs3::{
+    Create3args, Createhow3, Diropargs3, Link3args, Read3args, Rename3args, Sattr3, Setattr3args,
+    StableHow, Write3args, procedure,
+};
+use comity_state::{
+    ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
+    DelegationKind, DelegationWish, Effect, Engine, ExchangeId, FileKey, Open, Principal,
+    Recovered, Sender, Settings, Share, Stateid, Verifier,
+};
+use comity_vfs::Handle;
+use comity_xdr::{Encode, Opaque};
+
+use crate::world::{Ground, World};
+
+const NOW: Duration = Duration::from_secs(1);
+const JUKEBOX: u32 = 10_008;
+
+/// Bytes in front of the backend's own in a sealed handle.
+const SEAL_BYTES: usize = 13;
+
+struct Delegate {
+    engine: Arc<Engine>,
+    client: Arc<Client>,
+    world: World,
+    file: Vec<u8>,
+}
+
+fn delegate(access: u32) -> (Delegate, Stateid) {
+    let engine = Arc::new(Engine::new(NOW, Settings::new(7), Recovered::new()));
+    let client = client(&engine);
+    let world = World::new(Ground::default());
+    world.call(procedure::CREATE, &create(&world, "a"));
+    let world = world.recalling(Delegated::new(Arc::clone(&engine), || NOW));
+    let file = world.handle("a");
+    let open = Open {
+        client: &client,
+        owner: b"owner",
+        file: FileKey { export: 1, handle: Handle::new(&file[SEAL_BYTES..]).unwrap() },
+        share: Share::access(access),
+        claim: Claim::New,
+        wish: DelegationWish::Any,
+    };
+    let opened = engine.open(NOW, &open).unwrap();
+    let Delegation::Granted { stateid, kind, .. } = opened.delegation else { panic!("{opened:?}") };
+    let wanted =
+        if access & Share::WRITE != 0 { DelegationKind::Write } else { DelegationKind::Read };
+    assert_eq!(kind, wanted);
+    (Delegate { engine, client, world, file }, stateid)
+}
+
+/// A client that can be called back and has nothing to reclaim.
+fn client(engine: &Engine) -> Arc<Client> {
+    let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"c"[..].into() };
+    let principal = Principal(Box::default());
+    let exchange = ExchangeId { owner, principal: principal.clone(), update: false };
+    let met = engine.exchange_id(NOW, exchange).unwrap();
+    let attrs = ChannelAttrs {
+        request_bytes_max: 1 << 20,
+        response_bytes_max: 1 << 20,
+        response_cached_bytes_max: 4096,
+        operations_max: 16,
+        requests_max: 16,
+    };
+    let create = CreateSession {
+        clientid: met.clientid,
+        sequenceid: met.sequenceid,
+        principal,
+        connection: ConnectionId(1),
+        back_wanted: true,
+        fore: attrs,
+        back: attrs,
+        program: 1,
+        security: Box::default(),
+    };
+    let made = engine.create_session(NOW, &create).unwrap();
+    let client = Arc::clone(engine.session(&made.session).unwrap().client());
+    engine.callbacks_work(&client);
+    engine.reclaim_complete(NOW, &client).unwrap();
+    while engine.poll_effect().is_some() {}
+    client
+}
+
+fn place<'a>(world: &'a World, name: &'a str) -> Diropargs3<'a> {
+    Diropargs3 { dir: Opaque(&world.root), name: Opaque(name.as_bytes()) }
+}
+
+fn create<'a>(world: &'a World, name: &'a str) -> Create3args<'a> {
+    Create3args { place: place(world, name), how: Createhow3::Unchecked(Sattr3::default()) }
+}
+
+impl Delegate {
+    fn status(&self, procedure: u32, arguments: &impl Encode) -> u32 {
+        let body = self.world.call(procedure, arguments);
+        u32::from_be_bytes(body[..4].try_into().unwrap())
+    }
+
+    /// The call recalls, and goes through when the delegation has been given back.
+    fn is_recalled_by(&self, stateid: Stateid, procedure: u32, arguments: &impl Encode) {
+        assert_eq!(self.status(procedure, arguments), JUKEBOX, "procedure {procedure}");
+        let effect = self.engine.poll_effect();
+        assert!(matches!(effect, Some(Effect::Recall { stateid: it, .. }) if it == stateid));
+        let sender = Sender { now: NOW, client: Some(&self.client) };
+        self.engine.delegreturn(sender, &stateid).unwrap();
+        assert_eq!(self.status(procedure, arguments), 0, "procedure {procedure}");
+    }
+}
+
+fn write(file: &[u8]) -> Write3args<'_> {
+    let (stable, data) = (StableHow::Unstable, Opaque(&b"x"[..]));
+    Write3args { file: Opaque(file), offset: 0, count: 1, stable, data }
+}
+
+fn read(file: &[u8]) -> Read3args<'_> {
+    Read3args { file: Opaque(file), offset: 0, count: 1 }
+}
+
+#[test]
+fn a_write_recalls_a_read_delegation() {
+    let (delegate, stateid) = delegate(Share::READ);
+    delegate.is_recalled_by(stateid, procedure::WRITE, &write(&delegate.file));
+}
+
+#[test]
+fn a_read_does_not_recall_a_read_delegation_but_a_write_delegation() {
+    let (reader, _) = delegate(Share::READ);
+    assert_eq!(reader.status(procedure::READ, &read(&reader.file)), 0);
+    let (writer, stateid) = delegate(Share::BOTH);
+    writer.is_recalled_by(stateid, procedure::READ, &read(&writer.file));
+}
+
+#[test]
+fn changes_of_attributes_and_names_recall() {
+    let (one, stateid) = delegate(Share::READ);
+    let object = Opaque(&one.file[..]);
+    let new_attributes = Sattr3 { mode: Some(0o600), ..Sattr3::default() };
+    let guard = None;
+    one.is_recalled_by(
+        stateid,
+        procedure::SETATTR,
+        &Setattr3args { object, new_attributes, guard },
+    );
+    let (one, stateid) = delegate(Share::READ);
+    one.is_recalled_by(stateid, procedure::REMOVE, &place(&one.world, "a"));
+    let (one, stateid) = delegate(Share::READ);
+    let (from, to) = (place(&one.world, "a"), place(&one.world, "b"));
+    one.is_recalled_by(stateid, procedure::RENAME, &Rename3args { from, to });
+    let (one, stateid) = delegate(Share::READ);
+    let (file, link) = (Opaque(&one.file[..]), place(&one.world, "b"));
+    one.is_recalled_by(stateid, procedure::LINK, &Link3args { file, link });
+    let (one, stateid) = delegate(Share::READ);
+    one.is_recalled_by(stateid, procedure::CREATE, &create(&one.world, "a"));
+}
+
+/// What is written over by a rename is recalled, too.
+#[test]
+fn the_object_in_whose_place_another_comes_is_recalled() {
+    let (one, stateid) = delegate(Share::READ);
+    assert_eq!(one.status(procedure::CREATE, &create(&one.world, "b")), 0);
+    let (from, to) = (place(&one.world, "b"), place(&one.world, "a"));
+    assert_eq!(one.status(procedure::RENAME, &Rename3args { from, to }), JUKEBOX);
+    assert!(
+        matches!(one.engine.poll_effect(), Some(Effect::Recall { stateid: it, .. }) if it == stateid)
+    );
+}

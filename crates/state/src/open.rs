@@ -98,6 +98,9 @@ impl Engine {
         self.check_claim(now, open)?;
         let file = self.file(&open.file)?;
         let opened = self.unless_expired(now, || self.try_open(now, open, &file));
+        if opened.is_err() {
+            forget_opener(open);
+        }
         self.let_go(now, &file);
         match (opened, open.claim) {
             (Err(Error::ShareDenied | Error::Delay), Claim::Previous(_)) => {
@@ -223,6 +226,18 @@ impl Engine {
                 state.holdings.add_owner(&self.settings.limits, owner)
             }
         }
+    }
+}
+
+/// Forgets an open-owner that was made for an open it did not get; in minor version 0 it counts.
+fn forget_opener(open: &Open<'_>) {
+    let mut state = open.client.state();
+    let owner = state.holdings.find_owner(OwnerKind::Open, open.owner);
+    let idle = |owner: &u32| state.holdings.owner(*owner).is_some_and(|owner| owner.states == 0);
+    if let Some(owner) = owner.filter(idle)
+        && open.client.desk == Desk::ExchangeId
+    {
+        state.holdings.remove_owner(owner);
     }
 }
 

@@ -31,6 +31,13 @@ impl Engine {
         Ok(client)
     }
 
+    /// A client by its number, of whichever desk and however it stands; for those who look after the
+    /// server.
+    #[must_use]
+    pub fn client_by_id(&self, clientid: ClientId) -> Option<Arc<Client>> {
+        self.clients.get(clientid)
+    }
+
     fn client(&self, clientid: ClientId) -> Result<Arc<Client>> {
         if clientid.boot() != self.settings.boot {
             return Err(Error::StaleClientid);
@@ -43,13 +50,14 @@ impl Engine {
 
     /// Whether a client's lease is over; a host of NLM has none.
     pub(crate) fn has_expired(&self, now: Duration, client: &Client) -> bool {
-        client.desk != Desk::Nlm
-            && now >= client.renewed().saturating_add(self.settings.lease)
+        client.desk != Desk::Nlm && now >= client.renewed().saturating_add(self.settings.lease)
     }
 
-    /// Whether a client's name must not be taken from it: it has state, and its lease is not over.
+    /// Whether a client's name must not be taken from it: it has sessions or state,
+    /// and its lease is not over.
     pub(crate) fn is_in_use(&self, now: Duration, client: &Client) -> bool {
-        !self.has_expired(now, client) && client.state().has_state()
+        let state = client.state();
+        !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
     }
 
     /// Sees to it that one more client can be let in: one whose lease is over goes, the one not

@@ -1,0 +1,207 @@
+//! What clients do with files.
+
+use comity_state::{
+    ByteRange, Claim, Delegation, DelegationKind, DelegationWish, Lock, LockRefusal, LockType,
+    Locker, Open, Share, Stateid,
+};
+
+use crate::world::{Told, World, file, said, text};
+
+impl World {
+    pub(super) fn files(&mut self, verb: &str, args: &[&str]) -> Told {
+        match (verb, args) {
+            ("open", [client, owner, name, mode, rest @ ..]) => {
+                self.open(client, owner, (name, mode), rest)
+            }
+            ("read" | "write", [client, stateid, name]) => self.access(verb, client, stateid, name),
+            ("break", [client, name]) => {
+                let client = self.client(client);
+                let share = Share::access(Share::BOTH);
+                let (now, mine) = (self.now, client.as_deref());
+                said(self.engine.break_delegations(now, mine, &file(name), share))
+            }
+            ("lock" | "wait", [client, by, owner, name, range, kind, rest @ ..]) => {
+                let wish = (file(name), bytes(range), lock_type(kind));
+                self.lock((verb == "wait", client), (by, owner), wish, rest)
+            }
+            ("unlock", [client, lock, name, range]) => {
+                let range = bytes(range);
+                self.with(client, lock, |world, sender, stateid| {
+                    world.engine.unlock(sender, stateid, (&file(name), range))
+                })
+            }
+            ("test-lock", [client, owner, name, range, kind]) => {
+                let client = self.client(client).unwrap();
+                let (key, range) = (file(name), bytes(range));
+                let wish = (&key, range, lock_type(kind));
+                let tested = self.engine.test_lock(self.now, &client, owner.as_bytes(), wish);
+                vec![tested.map_or_else(refusal, |()| "free".into())]
+            }
+            ("sent", [client, delegation]) => {
+                let client = self.client(client).unwrap();
+                self.engine.recall_sent(self.now, &client, &self.stateids[*delegation]);
+                Vec::new()
+            }
+            _ => self.states(verb, args),
+        }
+    }
+
+    fn states(&mut self, verb: &str, args: &[&str]) -> Told {
+        let [client, name, rest @ ..] = args else { panic!("{verb} {args:?}") };
+        match verb {
+            "confirm-open" => self.with(client, name, |w, s, id| w.engine.open_confirm(s, id)),
+            "close" => self.with(client, name, |w, s, id| w.engine.close(s, id)),
+            "downgrade" => {
+                let share = share(rest[0], rest.get(1).copied());
+                self.with(client, name, |w, s, id| w.engine.open_downgrade(s, id, share))
+            }
+            "test" | "free" | "return" => {
+                let known = self.client(client);
+                let (sender, stateid) = (self.sender(known.as_ref()), self.stateids[*name]);
+                said(match verb {
+                    "test" => self.engine.test_stateid(sender, &stateid),
+                    "free" => self.engine.free_stateid(sender, &stateid),
+                    _ => self.engine.delegreturn(sender, &stateid),
+                })
+            }
+            "release" => {
+                let client = self.client(client).unwrap();
+                said(self.engine.release_lockowner(self.now, &client, name.as_bytes()))
+            }
+            _ => panic!("{verb} {args:?}"),
+        }
+    }
+
+    /// Does something with a stateid that changes it.
+    fn with(
+        &mut self,
+        client: &str,
+        name: &str,
+        act: impl FnOnce(&Self, comity_state::Sender<'_>, &Stateid) -> comity_state::Result<Stateid>,
+    ) -> Told {
+        let client = if client == "-" { None } else { self.client(client) };
+        let stateid = self.stateids[name];
+        match act(self, self.sender(client.as_ref()), &stateid) {
+            Ok(Stateid::INVALID) => vec!["ok".into()],
+            Ok(stateid) => {
+                self.stateids.insert(name.into(), stateid);
+                vec![format!("{name}.{}", stateid.seqid)]
+            }
+            Err(error) => vec![error.to_string()],
+        }
+    }
+
+    /// `open CLIENT OWNER FILE MODE [deny MODE] [want KIND] [previous KIND] [under D] = NAME`
+    fn open(&mut self, client: &str, owner: &str, on: (&str, &str), rest: &[&str]) -> Told {
+        let Some(client) = self.client(client) else { return vec!["gone".into()] };
+        let after = |word: &str| {
+            let at = rest.iter().position(|other| *other == word);
+            at.and_then(|at| rest.get(at + 1).copied())
+        };
+        let claim = match (after("previous"), after("under")) {
+            (Some(kind), _) => Claim::Previous(delegation_kind(kind)),
+            (_, Some(delegation)) => Claim::Delegated(self.stateids[delegation]),
+            _ => Claim::New,
+        };
+        let wish = match after("want") {
+            Some("read") => DelegationWish::Read,
+            Some("write") => DelegationWish::Write,
+            Some("any") => DelegationWish::Any,
+            Some(_) => DelegationWish::None,
+            None => DelegationWish::NoPreference,
+        };
+        let share = share(on.1, after("deny"));
+        let owner = owner.as_bytes();
+        let open = Open { client: &client, owner, file: file(on.0), share, claim, wish };
+        match self.engine.open(self.now, &open) {
+            Ok(opened) => {
+                let name = after("=").unwrap_or("opened");
+                self.stateids.insert(name.into(), opened.stateid);
+                let confirm = if opened.confirm { ", to be confirmed" } else { "" };
+                let mut told = vec![format!("{name}.{}{confirm}", opened.stateid.seqid)];
+                if let Delegation::Granted { stateid, kind, .. } = opened.delegation {
+                    self.stateids.insert(format!("{name}-d"), stateid);
+                    told.push(format!("{name}-d: delegated to {kind:?}"));
+                }
+                told
+            }
+            Err(error) => vec![error.to_string()],
+        }
+    }
+
+    fn access(&mut self, verb: &str, client: &str, stateid: &str, name: &str) -> Told {
+        let stateid = match stateid {
+            "anonymous" => Stateid::ANONYMOUS,
+            "bypass" => Stateid::READ_BYPASS,
+            name => self.stateids[name],
+        };
+        let client = if client == "-" { None } else { self.client(client) };
+        let access = if verb == "read" { Share::READ } else { Share::WRITE };
+        let sender = self.sender(client.as_ref());
+        said(self.engine.check_io(sender, &stateid, &file(name), access).map(|_| ()))
+    }
+
+    /// `lock CLIENT OPEN-OR-LOCK OWNER FILE RANGE KIND [reclaim] [seqid N] = NAME`: an owner of `-`
+    /// means that the stateid is a lock's.
+    fn lock(
+        &mut self,
+        (wait, client): (bool, &str),
+        (by, owner): (&str, &str),
+        (key, range, kind): (comity_state::FileKey, ByteRange, LockType),
+        rest: &[&str],
+    ) -> Told {
+        let stateid = self.stateids[by];
+        let locker = match owner {
+            "-" => Locker::Known { lock: stateid },
+            owner => Locker::New { open: stateid, owner: owner.as_bytes(), seqid: 1 },
+        };
+        let reclaim = rest.contains(&"reclaim");
+        let args = Lock { file: key, range, kind, reclaim, wait, locker };
+        let client = if client == "-" { None } else { self.client(client) };
+        match self.engine.lock(self.sender(client.as_ref()), &args) {
+            Ok(stateid) => {
+                let at = rest.iter().position(|word| *word == "=");
+                let name = at.map_or(by, |at| rest[at + 1]);
+                self.stateids.insert(name.into(), stateid);
+                vec![format!("{name}.{}", stateid.seqid)]
+            }
+            Err(refused) => vec![refusal(refused)],
+        }
+    }
+}
+
+fn refusal(refused: LockRefusal) -> String {
+    match refused {
+        LockRefusal::Denied { range, kind, owner, .. } => {
+            format!("denied: {} has {kind:?} {range}", text(&owner))
+        }
+        LockRefusal::Error(error) => error.to_string(),
+    }
+}
+
+/// `r`, `w`, `rw` or `-`.
+fn share(access: &str, deny: Option<&str>) -> Share {
+    let bits = |text: &str| {
+        let read = if text.contains('r') { Share::READ } else { 0 };
+        read | if text.contains('w') { Share::WRITE } else { 0 }
+    };
+    Share { access: bits(access), deny: deny.map_or(0, bits) }
+}
+
+fn delegation_kind(name: &str) -> Option<DelegationKind> {
+    match name {
+        "read" => Some(DelegationKind::Read),
+        "write" => Some(DelegationKind::Write),
+        _ => None,
+    }
+}
+
+fn lock_type(name: &str) -> LockType {
+    if name == "w" { LockType::Write } else { LockType::Read }
+}
+
+/// `FIRST-LAST`, or `all`.
+fn bytes(text: &str) -> ByteRange {
+    let Some((first, last)) = text.split_once('-') else { return ByteRange::ALL };
+    ByteRange { first: first.parse().unwrap(), last: last.parse().unwrap() }
+}

@@ -1,0 +1,138 @@
+//! Requests done once: sessions with their slots, and the owners of minor version 0.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use comity_state::{
+    CallbackSecurity, ChannelAttrs, ConnectionId, CreateSession, Direction, Sequence, Sequenced,
+    SessionId, StatusFlags, Turn,
+};
+
+use crate::people::principal;
+use crate::world::{Told, World, said, text};
+
+const ATTRS: ChannelAttrs = ChannelAttrs {
+    request_bytes_max: 1 << 20,
+    response_bytes_max: 1 << 20,
+    response_cached_bytes_max: 2048,
+    operations_max: 16,
+    requests_max: 4,
+};
+
+impl World {
+    pub(super) fn requests(&mut self, verb: &str, args: &[&str]) -> Told {
+        match (verb, args) {
+            ("session", [client, name, sequence, rest @ ..]) => {
+                self.session(client, name, sequence.parse().unwrap(), rest)
+            }
+            ("destroy-session", [name]) => said(self.engine.destroy_session(&self.sessions[*name])),
+            ("sequence", [session, slot, seqid, request, rest @ ..]) => {
+                let (slot, seqid) = (slot.parse().unwrap(), seqid.parse().unwrap());
+                self.sequence(session, (slot, seqid), request, rest)
+            }
+            ("answer", [request, words @ ..]) => {
+                let Some(ticket) = self.tickets.remove(*request) else {
+                    return vec!["there is no such request".into()];
+                };
+                let answer = words.join(" ");
+                ticket.answered((answer != "-").then_some(answer.as_bytes()));
+                Vec::new()
+            }
+            ("bind", [session, connection]) => {
+                let wanted = (ConnectionId(connection.parse().unwrap()), Direction::Both);
+                let bound = self.engine.bind_connection(self.now, &self.sessions[*session], wanted);
+                vec![format!("{bound:?}")]
+            }
+            ("turn", [client, owner, seqid]) => self.turn(client, owner, seqid.parse().unwrap()),
+            ("turn-of", [stateid, seqid]) => {
+                let (sender, stateid) = (self.sender(None), self.stateids[*stateid]);
+                let turn = self.engine.stateid_turn(sender, &stateid, seqid.parse().unwrap());
+                self.begun(turn)
+            }
+            ("done", words) => {
+                let turn = self.turns.remove("turn").unwrap();
+                turn.answered(words.join(" ").as_bytes(), None);
+                Vec::new()
+            }
+            _ => panic!("{verb} {args:?}"),
+        }
+    }
+
+    fn session(&mut self, client: &str, name: &str, sequenceid: u32, rest: &[&str]) -> Told {
+        let small = rest.contains(&"small");
+        let fore = ChannelAttrs { response_bytes_max: if small { 1 } else { 1 << 20 }, ..ATTRS };
+        let args = CreateSession {
+            clientid: self.clients[client].0,
+            sequenceid,
+            principal: principal(rest),
+            connection: ConnectionId(1),
+            back_wanted: rest.contains(&"back"),
+            fore,
+            back: ATTRS,
+            program: 7,
+            security: [CallbackSecurity::None].into(),
+        };
+        match self.engine.create_session(self.now, &args) {
+            Ok(made) => {
+                let known = self.sessions.values().any(|known| *known == made.session);
+                self.sessions.insert(name.into(), made.session);
+                let known = if known { "the same as before" } else { "new" };
+                vec![format!("{known}, {} slots", made.fore.requests_max)]
+            }
+            Err(error) => vec![error.to_string()],
+        }
+    }
+
+    fn sequence(
+        &mut self,
+        session: &str,
+        (slot, seqid): (u32, u32),
+        request: &str,
+        rest: &[&str],
+    ) -> Told {
+        let mut hasher = DefaultHasher::new();
+        request.hash(&mut hasher);
+        let nowhere = SessionId([9; 16]);
+        let args = Sequence {
+            session: self.sessions.get(session).copied().unwrap_or(nowhere),
+            seqid,
+            slot,
+            highest_slot: if rest.contains(&"high") { 99 } else { slot },
+            cache_this: rest.contains(&"cache"),
+            digest: hasher.finish(),
+            connection: ConnectionId(1),
+        };
+        let told = match self.engine.sequence(self.now, &args) {
+            Ok(Sequenced::New(ticket, answer)) => {
+                self.tickets.insert(request.into(), ticket);
+                let flags = answer.status;
+                let flags = if flags == StatusFlags::default() {
+                    String::new()
+                } else {
+                    format!(", flags {:#x}", flags.0)
+                };
+                format!("new, slots 0..={}{flags}", answer.target_highest_slot)
+            }
+            Ok(Sequenced::Again(answer)) => format!("again: {}", text(&answer)),
+            Ok(Sequenced::Forgotten(_)) => "again, but the answer was not kept".into(),
+            Err(error) => error.to_string(),
+        };
+        vec![told]
+    }
+
+    fn turn(&mut self, client: &str, owner: &str, seqid: u32) -> Told {
+        let Some(client) = self.client(client) else { return vec!["gone".into()] };
+        let turn = self.engine.open_turn(self.now, &client, owner.as_bytes(), seqid);
+        self.begun(turn)
+    }
+
+    fn begun(&mut self, turn: Result<Turn, comity_state::Error>) -> Told {
+        vec![match turn {
+            Ok(Turn::New(turn)) => {
+                self.turns.insert("turn".into(), turn);
+                "its turn".into()
+            }
+            Ok(Turn::Again(reply)) => format!("again: {}", text(&reply.result)),
+            Err(error) => error.to_string(),
+        }]
+    }
+}

@@ -1,0 +1,161 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    Client, ClientId, Effect, Engine, Error, FileKey, OwnerTurn, Record, Recovered, Sender,
+    SessionId, Settings, Stateid, Ticket, Verifier,
+};
+use comity_vfs::Handle;
+
+/// An engine, and all that people have got from it, by name.
+pub(super) struct World {
+    pub(super) engine: Engine,
+    pub(super) now: Duration,
+    boot: u32,
+    store: Recovered,
+    pub(super) clients: HashMap<String, (ClientId, Verifier)>,
+    pub(super) sessions: HashMap<String, SessionId>,
+    pub(super) stateids: HashMap<String, Stateid>,
+    pub(super) tickets: HashMap<String, Ticket>,
+    pub(super) turns: HashMap<String, OwnerTurn>,
+}
+
+/// What came of a line.
+pub(super) type Told = Vec<String>;
+
+fn settings(boot: u32) -> Settings {
+    let mut settings = Settings::new(boot);
+    settings.durable = true;
+    settings.limits.clients = 8;
+    settings.limits.sessions_per_client = 2;
+    settings
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let now = Duration::from_secs(1000);
+        Self {
+            engine: Engine::new(now, settings(1), Recovered::new()),
+            now,
+            boot: 1,
+            store: Recovered::new(),
+            clients: HashMap::new(),
+            sessions: HashMap::new(),
+            stateids: HashMap::new(),
+            tickets: HashMap::new(),
+            turns: HashMap::new(),
+        }
+    }
+
+    /// Says a line; tells what came of it, and what went out.
+    pub(super) fn say(&mut self, line: &str) -> Told {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [verb, args @ ..] = words.as_slice() else { return Vec::new() };
+        let mut told = self.perform(verb, args);
+        told.extend(self.records());
+        while let Some(effect) = self.engine.poll_effect() {
+            told.push(self.effect(&effect));
+        }
+        told
+    }
+
+    fn perform(&mut self, verb: &str, args: &[&str]) -> Told {
+        match verb {
+            "after" => self.after(args),
+            "restart" => self.restart(),
+            "census" => vec![format!("{:?}", self.engine.census())],
+            "setclientid" | "confirm" | "renew" | "exchange" | "complete" | "destroy-client"
+            | "callbacks" | "evict" => self.people(verb, args),
+            "session" | "destroy-session" | "sequence" | "answer" | "bind" | "turn" | "turn-of"
+            | "done" => self.requests(verb, args),
+            _ => self.files(verb, args),
+        }
+    }
+
+    /// Time passes.
+    fn after(&mut self, args: &[&str]) -> Told {
+        self.now += Duration::from_secs(args[0].parse().unwrap());
+        self.engine.tick(self.now);
+        Vec::new()
+    }
+
+    /// The server is killed, and starts again with what was stored.
+    fn restart(&mut self) -> Told {
+        self.boot += 1;
+        let recovered = self.store.clone();
+        self.engine = Engine::new(self.now, settings(self.boot), recovered);
+        let grace = self.engine.is_in_grace();
+        vec![format!("in grace: {grace}")]
+    }
+
+    fn records(&mut self) -> Told {
+        let mut records = Vec::new();
+        let waits = self.engine.unstored().is_some();
+        let mark = self.engine.poll_records(&mut records);
+        self.engine.stored(mark);
+        assert!(self.engine.unstored().is_none());
+        assert_eq!(waits, !records.is_empty());
+        let told = records.iter().map(|record| match record {
+            Record::Client(client) => format!("stored: {}", text(&client.id)),
+            Record::Forget(client) => format!("stored: {} forgotten", text(&client.id)),
+            Record::Revoked(client, file) => {
+                format!("stored: {} revoked {}", text(&client.id), file_name(file))
+            }
+        });
+        let told = told.collect();
+        records.into_iter().for_each(|record| self.store.apply(record));
+        told
+    }
+
+    fn effect(&self, effect: &Effect) -> String {
+        match effect {
+            Effect::Recall { client, stateid, file, .. } => {
+                let (name, stateid) = (text(client.owner()), self.name(stateid));
+                format!("out: {name}, give back {stateid} of {}", file_name(file))
+            }
+            Effect::NotifyLock { client, owner, file, .. } => {
+                let (name, owner) = (text(client.owner()), text(owner));
+                format!("out: {name}, {owner} may lock {}", file_name(file))
+            }
+            Effect::GetAttr { client, file } => {
+                format!("out: {}, what of {}?", text(client.owner()), file_name(file))
+            }
+            Effect::Probe { client } => format!("out: {}, are you there?", text(client.owner())),
+        }
+    }
+
+    /// What a stateid is called here.
+    pub(super) fn name(&self, stateid: &Stateid) -> String {
+        let same = |known: &&Stateid| known.other == stateid.other;
+        let found = self.stateids.iter().filter(|(_, known)| same(known));
+        let name = found.map(|(name, _)| name.as_str()).min().unwrap_or("something new");
+        format!("{name}.{}", stateid.seqid)
+    }
+
+    pub(super) fn client(&self, name: &str) -> Option<Arc<Client>> {
+        let (id, _) = self.clients.get(name)?;
+        self.engine.client_by_id(*id)
+    }
+
+    pub(super) fn sender<'c>(&self, client: Option<&'c Arc<Client>>) -> Sender<'c> {
+        Sender { now: self.now, client }
+    }
+}
+
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub(super) fn said(result: Result<(), Error>) -> Told {
+    vec![result.map_or_else(|error| error.to_string(), |()| "ok".into())]
+}
+
+/// Files have one letter.
+pub(super) fn file(name: &str) -> FileKey {
+    FileKey { export: 1, handle: Handle::new(name.as_bytes()).unwrap() }
+}
+
+fn file_name(key: &FileKey) -> String {
+    text(key.handle.bytes())
+}

@@ -1,10 +1,10 @@
 //! What a client answered. Every byte may be wrong.
 
 use comity_credential::OpaqueAuth;
-use comity_proto::nfs4::attribute;
 use comity_proto::nfs4::callback::{
     CbCompoundResultHead, CbGetattr4resok, CbResultHead, CbSequence4resok, operation,
 };
+use comity_proto::nfs4::{Bitmap4, attribute};
 use comity_xdr::{Decoder, Malformed};
 
 const REPLY: u32 = 1;
@@ -26,8 +26,8 @@ pub(super) struct Answer {
     pub(super) sequenced: bool,
     /// The status of what was asked for.
     pub(super) status: u32,
-    /// Change and size, if they were asked for.
-    pub(super) attributes: Option<(Option<u64>, Option<u64>)>,
+    /// Size and change, if they were asked for and told.
+    pub(super) attributes: Option<(u64, u64)>,
 }
 
 impl Answer {
@@ -72,23 +72,25 @@ fn results(decoder: &mut Decoder<'_>) -> Result<Answer, Malformed> {
                 decoder.value::<CbSequence4resok>()?;
                 answer.sequenced = true;
             }
-            operation::CB_GETATTR => answer.attributes = Some(attributes(decoder)?),
+            operation::CB_GETATTR => answer.attributes = attributes(decoder)?,
             _ => {}
         }
     }
     Ok(answer)
 }
 
-fn attributes(decoder: &mut Decoder<'_>) -> Result<(Option<u64>, Option<u64>), Malformed> {
+fn attributes(decoder: &mut Decoder<'_>) -> Result<Option<(u64, u64)>, Malformed> {
     let CbGetattr4resok { attrmask, attr_vals } = decoder.value()?;
+    if attrmask != Bitmap4::of(&[attribute::CHANGE, attribute::SIZE]) {
+        return Ok(None);
+    }
     let mut values = Decoder::new(attr_vals.0);
-    let mut one = |number| attrmask.contains(number).then(|| values.value::<u64>()).transpose();
-    Ok((one(attribute::CHANGE)?, one(attribute::SIZE)?))
+    let change = values.value()?;
+    Ok(Some((values.value()?, change)))
 }
 
 #[cfg(test)]
 mod tests {
-    use comity_proto::nfs4::Bitmap4;
     use comity_xdr::{Encoder, Opaque};
     use proptest::prelude::*;
 
@@ -142,18 +144,22 @@ mod tests {
     }
 
     #[test]
-    fn change_and_size_are_read_as_far_as_they_are_there() {
-        let mut encoder = accepted_reply();
-        head(&mut encoder, 0, 2);
-        sequence(&mut encoder);
-        encoder.value(&CbResultHead { operation: operation::CB_GETATTR, status: 0 });
-        let mut values = Encoder::new();
-        values.value(&4096_u64);
-        encoder.value(&CbGetattr4resok {
-            attrmask: Bitmap4::of(&[attribute::SIZE]),
-            attr_vals: Opaque(values.bytes()),
-        });
-        assert_eq!(read(&encoder).unwrap().attributes, Some((None, Some(4096))));
+    fn size_and_change_are_read_if_both_are_there() {
+        let told = |numbers: &[u32], values: &[u64]| {
+            let mut encoder = accepted_reply();
+            head(&mut encoder, 0, 2);
+            sequence(&mut encoder);
+            encoder.value(&CbResultHead { operation: operation::CB_GETATTR, status: 0 });
+            let mut told = Encoder::new();
+            values.iter().for_each(|value| told.value(value));
+            let (attrmask, attr_vals) = (Bitmap4::of(numbers), Opaque(told.bytes()));
+            encoder.value(&CbGetattr4resok { attrmask, attr_vals });
+            read(&encoder).map(|answer| answer.attributes)
+        };
+        let both = [attribute::CHANGE, attribute::SIZE];
+        assert_eq!(told(&both, &[7, 4096]), Some(Some((4096, 7))));
+        assert_eq!(told(&[attribute::SIZE], &[4096]), Some(None));
+        assert_eq!(told(&both, &[7]), None, "a lie is no answer");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use comity_export::{ExportId, Exports};
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::Line;
-use comity_state::{CallbackSecurity, Client, Desk, Effect, Engine, FileKey};
+use comity_state::{CallbackSecurity, Client, ClientId, Desk, Effect, Engine, FileKey, Stateid};
 
 use super::address;
 use super::answer::{self, Answer};
 use super::call::{self, Address, Sequence};
 use super::route::{NoWay, Routes};
-use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS, CALLBACKS_WAITING_MAX};
+use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS};
 
 /// What becomes of an attempt to reach a client; to be called once.
 pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Line>>) + Send>;
@@ -29,13 +29,14 @@ pub struct Callbacks {
     book: Mutex<Book>,
 }
 
-/// Who is reached how, what has been said, and what could not be said yet.
+/// Who is reached how, what has been said, and whom to try again.
 #[derive(Default)]
 struct Book {
     routes: Routes,
     /// By line and number of the call.
     said: HashMap<(u64, u32), Said>,
-    unsaid: VecDeque<(Duration, Effect)>,
+    /// Clients with recalls that could not be said or were not understood, and since when.
+    unsaid: HashMap<ClientId, (Duration, Arc<Client>)>,
 }
 
 /// A call that is not answered yet.
@@ -68,12 +69,10 @@ impl Callbacks {
     /// Lets time pass: calls that were not answered count as lost, and what could not be said is
     /// tried again. To be called about once a second.
     pub fn tick(self: &Arc<Self>, now: Duration) {
-        for said in self.book().overdue(now) {
-            self.failed(now, said.effect);
-        }
-        for effect in self.book().due(now) {
-            self.say(now, effect);
-        }
+        let overdue = self.book().overdue(now);
+        overdue.into_iter().for_each(|said| self.failed(now, &said.effect));
+        let due = self.book().due(now);
+        due.iter().for_each(|client| self.recall_again(now, client));
         self.pump(now);
     }
 
@@ -90,8 +89,8 @@ impl Callbacks {
             self.book().routes.release(sequence, used);
         }
         match answer {
-            Some(answer) => self.answered(now, said.effect, &answer),
-            None => self.failed(now, said.effect),
+            Some(answer) => self.answered(now, &said.effect, &answer),
+            None => self.failed(now, &said.effect),
         }
         true
     }
@@ -101,34 +100,33 @@ impl Callbacks {
         let said = match client.desk() {
             Desk::ExchangeId => self.say_in_session(now, &client, &effect),
             Desk::Setclientid => self.say_to_dialled(now, &client, &effect),
+            Desk::Nlm => return,
         };
+        let is_dialled = client.desk() == Desk::Setclientid;
         match (said, &effect) {
-            (Ok(()), Effect::Recall { .. }) => self.engine.recall_sent(now, &effect),
+            (Ok(()), Effect::Recall { stateid, .. }) => {
+                self.engine.recall_sent(now, &client, stateid);
+            }
             (Ok(()), _) => {}
-            (Err(NoWay::Busy), _) => self.book().later(now, effect),
-            (Err(NoWay::Closed), Effect::Probe { .. }) if client.desk() == Desk::Setclientid => {
+            (Err(NoWay::Busy), _) => self.book().later(now, &effect),
+            (Err(NoWay::Closed), Effect::Probe { .. }) if is_dialled => {
                 self.dial(now, &client, effect);
             }
-            (Err(NoWay::Closed), _) => self.failed(now, effect),
+            (Err(NoWay::Closed), _) => self.failed(now, &effect),
         }
     }
 
     fn say_in_session(&self, now: Duration, client: &Client, effect: &Effect) -> Result<(), NoWay> {
         let mut book = self.book();
         let route = book.routes.find(&self.engine, client)?;
-        let security = route.channel.security.first().unwrap_or(&CallbackSecurity::None);
-        let probe = matches!(effect, Effect::Probe { .. });
-        let address = Address {
-            xid: route.line.next_xid(),
-            program: route.channel.program,
-            security,
-            sequence: (!probe).then_some(route.sequence),
-            ident: 0,
+        let sequence = match effect {
+            Effect::Probe { .. } => None,
+            _ => Some(book.routes.take_slot(&route)?),
         };
-        if probe {
-            book.routes.release(route.sequence, false);
-        }
-        self.send(&mut book, now, &route.line, &address, effect)
+        let security = route.channel.security.first().unwrap_or(&CallbackSecurity::None);
+        let (xid, program) = (route.line.next_xid(), route.channel.program);
+        let address = Address { xid, program, security, sequence, ident: 0 };
+        self.send(&mut book, now, &route.line, (&address, effect))
     }
 
     fn say_to_dialled(&self, now: Duration, client: &Client, effect: &Effect) -> Result<(), NoWay> {
@@ -138,7 +136,7 @@ impl Callbacks {
         let (xid, security) = (line.next_xid(), call::plain_security());
         let (program, ident) = (callback.program, callback.ident);
         let address = Address { xid, program, security: &security, sequence: None, ident };
-        self.send(&mut book, now, &line, &address, effect)
+        self.send(&mut book, now, &line, (&address, effect))
     }
 
     fn send(
@@ -146,17 +144,14 @@ impl Callbacks {
         book: &mut Book,
         now: Duration,
         line: &Line,
-        address: &Address<'_>,
-        effect: &Effect,
+        (address, effect): (&Address<'_>, &Effect),
     ) -> Result<(), NoWay> {
         let plan = self.exports.current();
         let fh = file_of(effect).map(|file| plan.seal(ExportId(file.export), &file.handle));
         let fh = fh.as_ref().map_or(&[][..], |fh| fh.bytes());
         let sequence = address.sequence;
         if line.say(&call::record(address, effect, fh)).is_err() {
-            if let Some(sequence) = sequence {
-                book.routes.release(sequence, false);
-            }
+            sequence.into_iter().for_each(|sequence| book.routes.release(sequence, false));
             return Err(NoWay::Closed);
         }
         let until = now + Duration::from_secs(CALLBACK_SECONDS);
@@ -185,25 +180,38 @@ impl Callbacks {
         (self.dial)(address, Box::new(reached));
     }
 
-    fn answered(&self, now: Duration, effect: Effect, answer: &Answer) {
-        match &effect {
-            Effect::Probe { client } => self.engine.callbacks_work(client),
+    fn answered(self: &Arc<Self>, now: Duration, effect: &Effect, answer: &Answer) {
+        match effect {
+            Effect::Probe { client } => {
+                self.engine.callbacks_work(client);
+                self.recall_again(now, client);
+            }
             // What the client does not know yet, because the answer that tells it is under way, it
-            // will know soon; one that has given it back is done with.
+            // will know soon; what it has given back meanwhile is not recalled again.
             Effect::Recall { .. } if answer.status != 0 => self.book().later(now, effect),
             Effect::GetAttr { client, file } => {
-                let (change, size) = answer.attributes.unwrap_or_default();
-                self.engine.writer_attributes(now, client, file, change, size);
+                self.engine.writer_attributes(client, file, answer.attributes);
             }
             Effect::Recall { .. } | Effect::NotifyLock { .. } => {}
         }
     }
 
     /// Something could not be said, or nobody answered.
-    fn failed(&self, now: Duration, effect: Effect) {
-        self.engine.callbacks_fail(client_of(&effect));
-        if matches!(effect, Effect::Recall { .. } | Effect::GetAttr { .. }) {
-            self.book().later(now, effect);
+    fn failed(&self, now: Duration, effect: &Effect) {
+        self.engine.callbacks_fail(client_of(effect));
+        match effect {
+            Effect::GetAttr { client, file } => self.engine.writer_attributes(client, file, None),
+            _ => self.book().later(now, effect),
+        }
+    }
+
+    /// Says the recalls of a client that nobody is about to answer.
+    fn recall_again(self: &Arc<Self>, now: Duration, client: &Arc<Client>) {
+        for effect in self.engine.recalls(client) {
+            let waits = recalled(&effect).is_some_and(|stateid| self.book().waits_for(stateid));
+            if !waits {
+                self.say(now, effect);
+            }
         }
     }
 
@@ -213,25 +221,28 @@ impl Callbacks {
 }
 
 impl Book {
-    fn later(&mut self, now: Duration, effect: Effect) {
-        if self.unsaid.len() < CALLBACKS_WAITING_MAX {
-            self.unsaid.push_back((now + Duration::from_secs(CALLBACK_RETRY_SECONDS), effect));
+    fn later(&mut self, now: Duration, effect: &Effect) {
+        if let Effect::Recall { client, .. } = effect {
+            let at = now + Duration::from_secs(CALLBACK_RETRY_SECONDS);
+            self.unsaid.entry(client.id()).or_insert_with(|| (at, Arc::clone(client)));
         }
     }
 
-    fn due(&mut self, now: Duration) -> Vec<Effect> {
-        let due = self.unsaid.iter().take_while(|(at, _)| *at <= now).count();
-        self.unsaid.drain(..due).map(|(_, effect)| effect).collect()
+    fn due(&mut self, now: Duration) -> Vec<Arc<Client>> {
+        let due = self.unsaid.extract_if(|_, (at, _)| *at <= now);
+        due.map(|(_, (_, client))| client).collect()
     }
 
     fn overdue(&mut self, now: Duration) -> Vec<Said> {
         let over: Vec<_> = self.said.extract_if(|_, said| said.until <= now).collect();
-        for (_, said) in &over {
-            if let Some(sequence) = said.sequence {
-                self.routes.release(sequence, false);
-            }
+        for sequence in over.iter().filter_map(|(_, said)| said.sequence) {
+            self.routes.release(sequence, false);
         }
         over.into_iter().map(|(_, said)| said).collect()
+    }
+
+    fn waits_for(&self, stateid: &Stateid) -> bool {
+        self.said.values().any(|said| recalled(&said.effect) == Some(stateid))
     }
 }
 
@@ -256,5 +267,12 @@ const fn file_of(effect: &Effect) -> Option<&FileKey> {
         | Effect::NotifyLock { file, .. }
         | Effect::GetAttr { file, .. } => Some(file),
         Effect::Probe { .. } => None,
+    }
+}
+
+const fn recalled(effect: &Effect) -> Option<&Stateid> {
+    match effect {
+        Effect::Recall { stateid, .. } => Some(stateid),
+        _ => None,
     }
 }

@@ -41,7 +41,7 @@ pub(super) enum NoWay {
 pub(super) struct Route {
     pub(super) line: Arc<Line>,
     pub(super) channel: BackChannel,
-    pub(super) sequence: Sequence,
+    session: SessionId,
 }
 
 impl Routes {
@@ -65,34 +65,27 @@ impl Routes {
         }
     }
 
-    /// A free slot of one of the client's sessions, and a line of that; the newest line first.
+    /// A line of one of the client's sessions; the newest session and its newest line first.
     pub(super) fn find(&mut self, engine: &Engine, client: &Client) -> Result<Route, NoWay> {
-        let sessions = client.sessions();
         self.slots.retain(|id, _| engine.session(id).is_some());
-        let mut result = Err(NoWay::Closed);
-        for session in sessions.iter().rev().filter_map(|id| engine.session(id)) {
-            match self.through(&session) {
-                Err(NoWay::Closed) => {}
-                other => result = other,
-            }
-            if result.is_ok() {
-                break;
-            }
-        }
-        result
+        let sessions = client.sessions();
+        let mut sessions = sessions.iter().rev().filter_map(|id| engine.session(id));
+        sessions.find_map(|session| self.through(&session)).ok_or(NoWay::Closed)
     }
 
-    fn through(&mut self, session: &Session) -> Result<Route, NoWay> {
-        let channel = session.back().ok_or(NoWay::Closed)?;
-        let lines = &self.lines;
-        let open = |id: &u64| lines.get(id)?.upgrade().filter(|line| !line.is_closed());
-        let line = session.back_connections().iter().rev().find_map(|id| open(&id.0));
-        let line = line.ok_or(NoWay::Closed)?;
-        let highest_slot = channel.attrs.requests_max.saturating_sub(1);
-        let slots = self.slots.entry(*session.id()).or_default();
+    fn through(&self, session: &Session) -> Option<Route> {
+        let channel = session.back()?;
+        let open = |id: &u64| self.lines.get(id)?.upgrade().filter(|line| !line.is_closed());
+        let line = session.back_connections().iter().rev().find_map(|id| open(&id.0))?;
+        Some(Route { line, channel, session: session.id() })
+    }
+
+    /// A free slot on a route.
+    pub(super) fn take_slot(&mut self, route: &Route) -> Result<Sequence, NoWay> {
+        let highest_slot = route.channel.attrs.requests_max.saturating_sub(1);
+        let slots = self.slots.entry(route.session).or_default();
         let (slot, seqid) = slots.take(highest_slot).ok_or(NoWay::Busy)?;
-        let sequence = Sequence { session: *session.id(), slot, seqid, highest_slot };
-        Ok(Route { line, channel, sequence })
+        Ok(Sequence { session: route.session, slot, seqid, highest_slot })
     }
 
     /// A call is over. A slot that the client used has its next number next time; one that it may or

@@ -1,11 +1,13 @@
 //! How clients that ask a portmapper find the server.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use anyhow::{Result, anyhow};
 use comity_server::StartError;
-use comity_server::portmap::{Offered, PortmapError, Portmapper, RegisterError, Registration};
+use comity_server::portmap::{
+    Offered, PortmapError, Portmapper, RegisterError, Registration, both_versions,
+};
 
 use crate::settings::Portmap;
 
@@ -95,13 +97,6 @@ fn offered(addresses: &[SocketAddr]) -> Vec<Offered> {
     places
         .flat_map(|address| PROGRAMS.map(|program| Offered { program, version: VERSION, address }))
         .collect()
-}
-
-/// The unspecified address of IPv6 takes IPv4 too.
-fn both_versions(address: SocketAddr) -> impl Iterator<Item = SocketAddr> {
-    let everywhere = address.ip().is_unspecified() && address.is_ipv6();
-    let four = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port());
-    [address].into_iter().chain(everywhere.then_some(four))
 }
 
 #[cfg(test)]

@@ -94,7 +94,14 @@ pub const PORTMAP_PATIENCE_SECONDS: u64 = 3;
 /// Procedures of a version that are measured each for itself; NFSv3 has 22.
 pub const MEASURED_PROCEDURES_MAX: u32 = 32;
 
-/// Exports whose successes are counted without a search; servers with more are rare.
+/// Connections at most to the metrics page; one is asked by a few.
+pub const METRICS_CONNECTIONS_MAX: usize = 64;
+
+/// Seconds that a connection to the metrics page lasts, whatever is asked: who asks every quarter of
+/// a minute uses it for a few.
+pub const METRICS_CONNECTION_SECONDS: u64 = 60;
+
+/// Exports whose successes are counted without a lock; servers with more are rare.
 pub const DIRECT_EXPORTS: usize = 32;
 
 /// Longest request at the control socket in bytes; the longest real one names an address.

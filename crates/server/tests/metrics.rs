@@ -3,13 +3,15 @@
 
 mod toy;
 
+use std::io::ErrorKind::ConnectionReset;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use comity_rpc::Dispatcher;
-use comity_server::Server;
 use comity_server::metrics::{Measured, Metrics, MetricsPage};
+use comity_server::{Server, limits};
 use toy::{Client, Toy, ToyService, eventually, record, settings};
 
 const fn status(status: u32) -> &'static str {
@@ -37,7 +39,7 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
     let server = Server::start(service, settings()).unwrap();
     let numbers = server.numbers_source();
     let source = Arc::clone(&metrics);
-    let name = |number| (number == 2).then(|| "/srv/\"two\"".to_owned());
+    let name = |number| (number == 0xdead_beef).then(|| "/srv/\"two\"".to_owned());
     let render = move || source.render(&numbers(), &name);
     let metrics = MetricsPage::start("127.0.0.1:0".parse().unwrap(), render).unwrap();
 
@@ -48,7 +50,10 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
     client.call(6, toy::SLEEP, &20_u32.to_be_bytes());
     client.call(7, toy::DEFER, &[]);
     client.call(8, 99, &[]);
-    client.call(9, toy::EXPORT, &2_u32.to_be_bytes());
+    client.call(9, toy::EXPORT, &0xdead_beef_u32.to_be_bytes());
+    for xid in 10..13 {
+        client.call(xid, toy::OF_EXPORT, &0xdead_beef_u32.to_be_bytes());
+    }
     drop(client);
     let closed = "comity_connections_ended_total{reason=\"closed\"}";
     eventually("the end is counted", || value(&page(&metrics), closed) == Some(1.0));
@@ -67,6 +72,7 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
     assert_eq!(calls("DEFER", "OK", ""), Some(1.0));
     assert_eq!(calls("TOY", "PROC_UNAVAIL", ""), Some(1.0));
     assert_eq!(calls("EXPORT", "FAILED", "/srv/\\\"two\\\""), Some(1.0));
+    assert_eq!(calls("OF_EXPORT", "OK", "/srv/\\\"two\\\""), Some(3.0));
     let slept = value(
         &text,
         "comity_rpc_call_duration_seconds_sum{program=\"toy\",version=\"1\",procedure=\"SLEEP\"}",
@@ -76,4 +82,23 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
     assert_eq!(value(&text, "comity_connections"), Some(0.0));
     metrics.shutdown();
     assert!(server.shutdown());
+}
+
+#[test]
+fn the_page_is_for_a_bounded_number_of_connections() {
+    let page_of_nothing = MetricsPage::start("127.0.0.1:0".parse().unwrap(), String::new).unwrap();
+    let connect = || TcpStream::connect(page_of_nothing.address()).unwrap();
+    let mut idle: Vec<_> = (0..limits::METRICS_CONNECTIONS_MAX).map(|_| connect()).collect();
+    let mut one_more = connect();
+    one_more.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let ended = one_more.read(&mut [0]);
+    assert!(matches!(&ended, Ok(0)) || ended.is_err_and(|e| e.kind() == ConnectionReset));
+    idle.pop();
+    eventually("there is a place again", || {
+        let mut stream = connect();
+        let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        asked.is_ok() && matches!(stream.read(&mut [0; 4]), Ok(4))
+    });
+    drop(idle);
+    page_of_nothing.shutdown();
 }

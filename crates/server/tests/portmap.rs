@@ -65,7 +65,13 @@ fn ports_and_addresses_are_told_and_nothing_is_taken() {
         let udp = Mapping { protocol: portmap::UDP, ..NFS };
         assert_eq!(results::<u32>(&transport(to, &call(2, procedure::GETPORT, &udp))), 0);
         let dump = transport(to, &call(2, procedure::DUMP, &()));
-        assert_eq!(results::<List<Mapping>>(&dump).0[0], NFS);
+        let listed = results::<List<Mapping>>(&dump).0;
+        assert!(listed.contains(&NFS), "{listed:?}");
+        let of_itself = Mapping { program: portmap::PROGRAM, version: 2, port: 0, ..NFS };
+        let itself = transport(to, &call(2, procedure::GETPORT, &of_itself));
+        assert_eq!(results::<u32>(&itself), u32::from(to.port()));
+        let versions = listed.iter().filter(|m| m.program == portmap::PROGRAM).map(|m| m.version);
+        assert_eq!(versions.collect::<Vec<_>>(), [4, 3, 2], "rpcinfo -p asks for it first");
 
         let asked = Rpcb {
             program: NFS.program,
@@ -79,7 +85,7 @@ fn ports_and_addresses_are_told_and_nothing_is_taken() {
         let exact = transport(to, &call(4, procedure::GETVERSADDR, &asked));
         assert_eq!(results::<Opaque<'_, 64>>(&exact).0, b"");
         let dump = transport(to, &call(3, procedure::DUMP, &()));
-        assert_eq!(results::<List<Rpcb<'_>>>(&dump).0.len(), 2);
+        assert_eq!(results::<List<Rpcb<'_>>>(&dump).0.len(), 2 + 3);
 
         let set = transport(to, &call(2, procedure::SET, &Mapping { program: 7, ..NFS }));
         assert!(!results::<bool>(&set));

@@ -1,6 +1,7 @@
 //! What the server did, for Prometheus: counted by the threads themselves, each in memory of its
 //! own, and added up when somebody asks.
 
+mod door;
 mod histogram;
 mod layer;
 mod page;

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 
+use super::door::Door;
 use crate::listen::{ListenError, listen};
 
 /// The page that Prometheus reads, on an address and a thread of its own.
@@ -38,7 +39,7 @@ impl MetricsPage {
     ) -> Result<Self, PageError> {
         let listener = listen(address)?;
         let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let thread = std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
             let served = runtime.block_on(serve(listener, Arc::new(render), stopped));
@@ -75,7 +76,7 @@ async fn serve(
     };
     let router = Router::new().route("/metrics", get(page));
     tokio::select! {
-        served = async { axum::serve(listener, router).await } => served,
+        served = async { axum::serve(Door::new(listener), router).await } => served,
         _ = stopped => Ok(()),
     }
 }

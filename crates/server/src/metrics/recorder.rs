@@ -1,6 +1,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -42,10 +42,12 @@ struct State {
     free: Vec<Arc<Sheet>>,
 }
 
-/// The numbers of one thread.
+/// The numbers of one thread, which alone writes them.
 pub(super) struct Sheet {
     pub(super) cells: Box<[Cells]>,
-    /// What is rare: failures, and exports with high numbers.
+    /// Whose successes the places of [`Cells::by_export`] count: the export's number and one.
+    exports: [AtomicU64; DIRECT_EXPORTS],
+    /// What is rare: failures, and exports that found no place.
     pub(super) others: Mutex<BTreeMap<Key, u64>>,
 }
 
@@ -54,7 +56,7 @@ pub(super) struct Cells {
     pub(super) latency: Histogram,
     /// Successes that were about no export.
     pub(super) plain: AtomicU64,
-    /// Successes by export.
+    /// Successes by export, each at its place.
     pub(super) by_export: [AtomicU64; DIRECT_EXPORTS],
 }
 
@@ -142,7 +144,8 @@ impl Drop for Mine {
 impl Sheet {
     fn new(rows: usize) -> Self {
         let others = Mutex::default();
-        Self { cells: (0..rows).map(|_| Cells::new()).collect(), others }
+        let exports = [const { AtomicU64::new(0) }; DIRECT_EXPORTS];
+        Self { cells: (0..rows).map(|_| Cells::new()).collect(), exports, others }
     }
 
     fn count(&self, row: usize, nanoseconds: u64, ending: Ending, export: Option<u32>) {
@@ -150,7 +153,7 @@ impl Sheet {
         cells.latency.record(nanoseconds);
         let direct = match export {
             None => Some(&cells.plain),
-            Some(export) => cells.by_export.get(export as usize),
+            Some(export) => self.place(export).and_then(|place| cells.by_export.get(place)),
         };
         match direct {
             Some(count) if ending == Ending::Status(0) => add_as_owner(count, 1),
@@ -159,6 +162,32 @@ impl Sheet {
                 *others.entry((row, ending, export)).or_default() += 1;
             }
         }
+    }
+}
+
+impl Sheet {
+    /// Where an export's successes are counted. It is looked for from its number on, which is a
+    /// hash as a rule, so most are found at once.
+    fn place(&self, export: u32) -> Option<usize> {
+        let wanted = u64::from(export) + 1;
+        let places = (0..DIRECT_EXPORTS).map(|step| (export as usize + step) % DIRECT_EXPORTS);
+        for place in places {
+            match self.exports[place].load(Ordering::Relaxed) {
+                0 => {
+                    self.exports[place].store(wanted, Ordering::Release);
+                    return Some(place);
+                }
+                found if found == wanted => return Some(place),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The export whose successes are counted at a place.
+    pub(super) fn export_at(&self, place: usize) -> Option<u32> {
+        let number = self.exports.get(place)?.load(Ordering::Acquire).checked_sub(1)?;
+        u32::try_from(number).ok()
     }
 }
 

@@ -51,9 +51,11 @@ fn counts(sheets: &[impl AsRef<Sheet>]) -> BTreeMap<Key, u64> {
     for sheet in sheets.iter().map(AsRef::as_ref) {
         for (row, cells) in sheet.cells.iter().enumerate() {
             add((row, Ending::Status(0), None), cells.plain.load(Ordering::Relaxed));
-            for (export, count) in cells.by_export.iter().enumerate() {
-                let key = (row, Ending::Status(0), Some(export as u32));
-                add(key, count.load(Ordering::Relaxed));
+            for (place, count) in cells.by_export.iter().enumerate() {
+                if let Some(export) = sheet.export_at(place) {
+                    let key = (row, Ending::Status(0), Some(export));
+                    add(key, count.load(Ordering::Relaxed));
+                }
             }
         }
         let others = sheet.others.lock().unwrap_or_else(PoisonError::into_inner);

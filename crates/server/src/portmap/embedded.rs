@@ -1,15 +1,16 @@
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use comity_proto::portmap::{PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_3, RPCBIND_VERSION_4};
 use comity_rpc::{Answered, Dispatcher, Line};
 use comity_xdr::Encoder;
 
-use super::Offered;
 use super::program::PortmapProgram;
+use super::{Offered, both_versions};
 use crate::limits::{DATAGRAM_BYTES_MAX, PORTMAP_CONNECTIONS_MAX, PORTMAP_STOP_MS};
 use crate::server::{Server, StartError};
 use crate::service::Service;
@@ -21,6 +22,9 @@ pub struct Portmapper {
     stop: Arc<AtomicBool>,
     datagrams: Vec<JoinHandle<()>>,
 }
+
+/// The versions it speaks, the newest first.
+const VERSIONS: [u32; 3] = [RPCBIND_VERSION_4, RPCBIND_VERSION_3, PORTMAP_VERSION];
 
 /// Why it does not start.
 #[derive(Debug, thiserror::Error)]
@@ -56,9 +60,15 @@ impl Portmapper {
     /// # Errors
     /// [`PortmapError`], with what to do about it.
     pub fn start(listen: Vec<SocketAddr>, offered: &[Offered]) -> Result<Self, PortmapError> {
-        let dispatcher = || Dispatcher::new(vec![Arc::new(PortmapProgram(offered.to_vec())) as _]);
+        let listeners =
+            listen.into_iter().map(crate::listen::listen).collect::<Result<Vec<_>, _>>();
+        let listeners = listeners.map_err(StartError::from)?;
+        let addresses =
+            listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
+        let addresses = addresses.map_err(StartError::from)?;
+        let offered: Vec<_> = itself(&addresses).chain(offered.iter().copied()).collect();
+        let dispatcher = || Dispatcher::new(vec![Arc::new(PortmapProgram(offered.clone())) as _]);
         let settings = Settings {
-            listen,
             desks: 1,
             threads_max: 1,
             connections_max: PORTMAP_CONNECTIONS_MAX,
@@ -66,7 +76,7 @@ impl Portmapper {
             patience: Patience { idle_seconds: 60, drain_seconds: 1, ..Patience::default() },
             ..Settings::default()
         };
-        let server = Server::start(PortmapService(dispatcher()), settings)?;
+        let server = Server::start_with(PortmapService(dispatcher()), settings, listeners)?;
         let stop = Arc::new(AtomicBool::new(false));
         let mut datagrams = Vec::new();
         for &address in server.addresses() {
@@ -91,6 +101,12 @@ impl Portmapper {
             let _ = thread.join();
         }
     }
+}
+
+/// The portmapper as one of the programs that are to be found: some clients ask for it first.
+fn itself(addresses: &[SocketAddr]) -> impl Iterator<Item = Offered> {
+    let versions = |address| VERSIONS.map(|version| Offered { program: PROGRAM, version, address });
+    addresses.iter().flat_map(|&address| both_versions(address)).flat_map(versions)
 }
 
 /// A socket of the same families as the listener's.

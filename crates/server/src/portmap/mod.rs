@@ -5,7 +5,7 @@ mod embedded;
 mod program;
 mod register;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 pub use embedded::{PortmapError, Portmapper};
 pub use register::{RegisterError, Registration};
@@ -19,4 +19,12 @@ pub struct Offered {
     pub version: u32,
     /// Where, over TCP.
     pub address: SocketAddr,
+}
+
+/// Where clients of each version of IP find what listens at an address: the unspecified one of IPv6
+/// takes IPv4 too.
+pub fn both_versions(address: SocketAddr) -> impl Iterator<Item = SocketAddr> {
+    let everywhere = address.ip().is_unspecified() && address.is_ipv6();
+    let four = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port());
+    [address].into_iter().chain(everywhere.then_some(four))
 }

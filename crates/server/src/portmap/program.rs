@@ -73,8 +73,12 @@ impl PortmapProgram {
 
     fn mappings(&self, call: &Call<'_>, reply: &mut Encoder) -> Result<(), Malformed> {
         call.arguments::<()>()?;
-        let mut mappings: Vec<_> = self.0.iter().map(mapping).collect();
-        mappings.dedup();
+        let mut mappings: Vec<Mapping> = Vec::new();
+        for mapping in self.0.iter().map(mapping) {
+            if !mappings.contains(&mapping) {
+                mappings.push(mapping);
+            }
+        }
         reply.value(&List(mappings));
         Ok(())
     }

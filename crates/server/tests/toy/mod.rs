@@ -35,6 +35,8 @@ pub(crate) const DEFER_PANIC: u32 = 7;
 
 /// Fails, about the export of that number.
 pub(crate) const EXPORT: u32 = 8;
+/// Succeeds, about the export of that number.
+pub(crate) const OF_EXPORT: u32 = 9;
 
 #[derive(Default)]
 pub(crate) struct Shared {
@@ -87,6 +89,7 @@ impl Program<SocketAddr> for Toy {
             SLEEP => "SLEEP",
             DEFER => "DEFER",
             EXPORT => "EXPORT",
+            OF_EXPORT => "OF_EXPORT",
             _ => "TOY",
         }
     }
@@ -115,6 +118,7 @@ impl Program<SocketAddr> for Toy {
             },
             ZEROS => drop(reply.reserve(number as usize)),
             EXPORT => return Outcome::Done(Done { status: 5, export: Some(number) }),
+            OF_EXPORT => return Outcome::Done(Done { status: 0, export: Some(number) }),
             DEFER_PANIC => return Outcome::Deferred(Box::new(Broken)),
             _ => return Outcome::ProcUnavail,
         }

@@ -1,0 +1,96 @@
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
+
+use crate::limits::{METRICS_CONNECTION_SECONDS, METRICS_CONNECTIONS_MAX};
+
+/// Lets a bounded number of connections in, each for a bounded time.
+pub(super) struct Door {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+}
+
+/// A connection that was let in.
+pub(super) struct Visit {
+    stream: TcpStream,
+    end: Pin<Box<Sleep>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Door {
+    pub(super) fn new(listener: TcpListener) -> Self {
+        Self { listener, places: Arc::new(Semaphore::new(METRICS_CONNECTIONS_MAX)) }
+    }
+}
+
+impl Listener for Door {
+    type Io = Visit;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Visit, SocketAddr) {
+        loop {
+            let (stream, peer) = Listener::accept(&mut self.listener).await;
+            // One too many is closed at once.
+            if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+                let end = Box::pin(sleep(Duration::from_secs(METRICS_CONNECTION_SECONDS)));
+                return (Visit { stream, end, _place: place }, peer);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+impl Visit {
+    /// Whether its time is up.
+    fn is_over(&mut self, context: &mut Context<'_>) -> bool {
+        self.end.as_mut().poll(context).is_ready()
+    }
+}
+
+const TIME_IS_UP: io::ErrorKind = io::ErrorKind::TimedOut;
+
+impl AsyncRead for Visit {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.is_over(context) {
+            return Poll::Ready(Err(TIME_IS_UP.into()));
+        }
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Visit {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.is_over(context) {
+            return Poll::Ready(Err(TIME_IS_UP.into()));
+        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -2,6 +2,7 @@
 
 use comity_idmap::{IdMap, Inverse, MapDefault, Range, Squash, Step};
 use comity_ranges::Builder;
+use comity_vfs::{Attr, Disk};
 
 use crate::finding::Findings;
 use crate::offer::{Declaration, Offer};
@@ -20,6 +21,28 @@ pub(crate) fn check_rooms(export: &Declaration, findings: &mut Findings) {
     check_domains(export, findings);
 }
 
+/// Says who is more than nobody although squashed; `top` is the exported directory itself.
+pub(crate) fn check_targets(export: &Declaration, top: &Attr<Disk>, findings: &mut Findings) {
+    for offer in &export.offers {
+        let rules = &offer.terms.rules;
+        for side in sides(offer).iter().filter(|side| side.anonymous == 0) {
+            let id = side.id;
+            let what = format!("the anonymous {id} is 0: whoever is squashed has root's {id}");
+            findings.warning(side.place_of_anonymous(offer), what);
+        }
+        let shared = rules.ids.squash != Squash::All
+            && !(rules.ids.users.is_empty() && rules.cloak.is_empty());
+        if shared && top.uid == rules.ids.anonymous.uid {
+            let what = format!(
+                "the anonymous uid {} owns {}: whoever is squashed may do there what owners may",
+                top.uid,
+                export.path.display()
+            );
+            findings.warning(offer.origin.option("anonuid").unwrap_or(&offer.place), what);
+        }
+    }
+}
+
 /// One of the two maps of a client.
 struct Side<'a> {
     id: &'static str,
@@ -31,6 +54,11 @@ struct Side<'a> {
 impl Side<'_> {
     fn place(&self, rule: u32, offer: &Offer) -> Place {
         self.places.get(rule as usize).unwrap_or(&offer.place).clone()
+    }
+
+    fn place_of_anonymous<'o>(&self, offer: &'o Offer) -> &'o Place {
+        let option = if self.id == "uid" { "anonuid" } else { "anongid" };
+        offer.origin.option(option).unwrap_or(&offer.place)
     }
 
     /// Whether a rule makes one id of many, as somebody may want it for the anonymous one.
@@ -204,7 +232,7 @@ fn check_strangers(known: &[(Side<'_>, &Offer)], findings: &mut Findings) {
                 host.name(),
                 place_of(other, host, Range::single(anonymous))
             );
-            findings.warning(offer.origin.option("anonymous").unwrap_or(&offer.place), what);
+            findings.warning(side.place_of_anonymous(offer), what);
         }
     }
 }

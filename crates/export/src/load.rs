@@ -12,6 +12,7 @@ use comity_vfs::Fs;
 use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
+use crate::check_rooms::check_targets;
 use crate::finding::Findings;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
 use crate::names::Names;
@@ -58,6 +59,9 @@ pub fn load(
     let mut exports = Vec::with_capacity(merged.len());
     for (export, id) in merged.into_iter().zip(ids) {
         if let Some(fs) = backend(&export, open, old, &mut findings) {
+            if let Ok(top) = fs.getattr(&fs.root()) {
+                check_targets(&export.declaration, &top, &mut findings);
+            }
             exports.push(Arc::new(made(export, id, fs, &names, old)));
         }
     }

@@ -346,6 +346,8 @@ fn maps_and_cloaks_that_are_unwise_are_told() {
             "range_map_uid=5:0,range_map_gid=5:6",
             "e:1:6: warning: uid 0 of the server is in this range: a client's uid becomes root's",
         ),
+        ("anonuid=0", "e:1:6: warning: the anonymous uid is 0: whoever is squashed has root's uid"),
+        ("anongid=0", "e:1:6: warning: the anonymous gid is 0: whoever is squashed has root's gid"),
         (
             "range_map_uid=0-9:50-59,range_map_gid=5:6",
             "e:1:6: warning: uid 0 is squashed before it is mapped",

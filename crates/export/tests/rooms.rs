@@ -3,8 +3,11 @@
 
 mod site;
 
-use comity_export::{Node, Refusal, View};
-use comity_vfs::{Access, Create, Gid, Mode, SetAttr, Status, Uid, Wire};
+use std::sync::Arc;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::{ExportRequest, HandleKey, Node, Refusal, Source, Sources, View, load};
+use comity_vfs::{Access, Create, Fs, Gid, Mode, SetAttr, Status, Uid, Wire};
 
 use site::{Site, chown, names, owned};
 
@@ -153,6 +156,62 @@ fn lustre_a_map_that_moves_leaves_the_files_where_they_are() {
     assert_eq!(view.getattr(&file).unwrap().uid.number(), 65_534, "nobody's here any more");
     assert_eq!(view.access(&file, Access::READ).unwrap().0, Access::NONE);
     assert_eq!(owner(&moved.admin().0, &file).0, 51_005);
+}
+
+/// Lustre nodemap: a client in no group is "nobody" rather than refused.
+#[test]
+fn lustre_a_client_nobody_meant_is_refused_and_not_squashed() {
+    let site = Site::new(MAPS);
+    let entered = Site::enter_plan(site.plan(), "10.0.0.3:40000", (1005, 105, &[])).map(drop);
+    assert_eq!(entered, Err(Refusal::Status(Status::Acces)));
+}
+
+/// Lustre nodemap: squashing to root is not permitted there; here it is told.
+#[test]
+fn lustre_a_squash_target_that_is_more_than_nobody_is_told() {
+    let fs = |uid: u32| {
+        let root_uid = Uid::new(uid);
+        Arc::new(Memory::new(MemoryOptions { root_uid, ..MemoryOptions::default() }).unwrap())
+    };
+    let told = |fs: &Arc<Memory>, options: &str| {
+        let text = format!("/srv ::1({options})\n").into();
+        let source = Source::Text { name: "e".into(), text };
+        let netgroups = "/nonexistent".into();
+        let sources = Sources { netgroups, ..Sources::new(vec![source]) };
+        let open = |_: &ExportRequest<'_>| Ok(Arc::clone(fs) as Arc<dyn Fs>);
+        let (_, found) = load(&sources, &open, HandleKey::new([3; 16]), None).unwrap();
+        found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let (roots, nobodys) = (fs(0), fs(65_534));
+    assert_eq!(told(&roots, MAPS), "");
+    assert!(told(&roots, &format!("{MAPS},anonuid=0")).contains("whoever is squashed has root's"));
+    assert!(told(&nobodys, MAPS).contains("the anonymous uid 65534 owns /srv"));
+    assert_eq!(told(&nobodys, "rw,insecure,all_squash"), "", "there it is what is meant");
+}
+
+/// FreeBSD nfsd, caa309c8811d (2024): `-mapall=user:` gives a user without groups, and the caller's
+/// own came through.
+#[test]
+fn freebsd_everybody_as_one_user_keeps_no_group_of_the_caller() {
+    let site = Site::new("rw,insecure,all_squash,anonuid=2002,anongid=2003");
+    site.file(b"f", (7, 100), 0o040);
+    site.file(b"g", (7, 2003), 0o040);
+    let (view, root) = site.guest(1005, 100, &[100]);
+    let may_read = |name: &[u8]| {
+        let file = view.lookup(&root, name).unwrap().0.node;
+        view.access(&file, Access::READ).unwrap().0 == Access::READ
+    };
+    assert!(!may_read(b"f") && may_read(b"g"));
+}
+
+/// FreeBSD `-maproot`: root's own groups go with root.
+#[test]
+fn freebsd_a_squashed_root_keeps_no_group_of_roots() {
+    let site = Site::new("rw,insecure");
+    site.file(b"f", (7, 0), 0o060);
+    let (view, root) = site.guest(0, 0, &[0]);
+    let file = view.lookup(&root, b"f").unwrap().0.node;
+    assert_eq!(view.access(&file, Access::READ).unwrap().0, Access::NONE);
 }
 
 /// illumos share_nfs: one id a rule, or `*` for all of them.

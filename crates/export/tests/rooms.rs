@@ -189,8 +189,8 @@ fn lustre_a_squash_target_that_is_more_than_nobody_is_told() {
     assert_eq!(told(&nobodys, "rw,insecure,all_squash"), "", "there it is what is meant");
 }
 
-/// FreeBSD nfsd, caa309c8811d (2024): `-mapall=user:` gives a user without groups, and the caller's
-/// own came through.
+/// FreeBSD nfsd, caa309c8811d (2024): `-mapall=user:` means a user without groups, and a credential
+/// without any was handled wrongly.
 #[test]
 fn freebsd_everybody_as_one_user_keeps_no_group_of_the_caller() {
     let site = Site::new("rw,insecure,all_squash,anonuid=2002,anongid=2003");

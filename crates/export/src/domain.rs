@@ -94,8 +94,10 @@ fn domain(table: &DomainTable, place: Place, reader: &mut Reader<'_>) -> Option<
     let items = items(table, reader)?;
     let given = given(items, reader.findings)?;
     let clients = clients.into_iter().collect::<Option<_>>()?;
-    let owners = table.owners.as_ref().map(|owners| owners::read(owners, reader));
-    let owners = owners.map_or_else(|| Some(Owners::default()), |read| read)?;
+    let owners = match &table.owners {
+        Some(owners) => owners::read(owners, reader)?,
+        None => Owners::default(),
+    };
     let name = table.name.get_ref().as_str().into();
     Some(Domain { name, place, clients, given, owners, used: false })
 }

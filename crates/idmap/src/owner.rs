@@ -1,5 +1,5 @@
-//! Owners as NFSv4 says them (RFC 8881, 5.9): `alice@example.org`, or the number as text. The numbers
-//! are the client's: what they are on disk is the maps' business.
+//! Owners as NFSv4 says them (RFC 8881, 5.9): `alice@example.org`, or the number as text. The
+//! numbers are the client's: what they are on disk is the maps' business.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -65,8 +65,8 @@ impl fmt::Display for Range {
 pub struct Builder<T> {
     /// By first number; disjoint.
     parts: BTreeMap<u32, (u32, T)>,
-    /// What they cover, first and last numbers, joined wherever they touch: a range that covers many
-    /// others is gone through once and not again by each that follows.
+    /// What they cover, first and last numbers, joined wherever they touch: a range that covers
+    /// many others is gone through once and not again by each that follows.
     covered: BTreeMap<u32, u32>,
 }
 

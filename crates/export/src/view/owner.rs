@@ -3,8 +3,8 @@ use comity_vfs::{Gid, Result, Status, Uid, Wire};
 
 use super::View;
 
-/// Owners as text, for NFSv4. The numbers are those that the caller sees in attributes and ACLs, and
-/// that it may set: what they are on disk is decided as for all others.
+/// Owners as text, for NFSv4. The numbers are those that the caller sees in attributes and ACLs,
+/// and that it may set: what they are on disk is decided as for all others.
 impl View<'_> {
     /// How a user is said to the caller: by a name of its domain, or by number.
     #[must_use]

@@ -1,5 +1,5 @@
-//! DUMP (RFC 1813, 5.2.2): what the caller has mounted. What others have, from where and below which
-//! path, may be nothing it is to know of, and a caller of MOUNT is known by its address only.
+//! DUMP (RFC 1813, 5.2.2): what the caller has mounted. What others have, from where and below
+//! which path, may be nothing it is to know of, and a caller of MOUNT is known by its address only.
 
 use comity_rpc::Done;
 use comity_xdr::Encoder;

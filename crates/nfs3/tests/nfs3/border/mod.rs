@@ -105,8 +105,8 @@ impl Site {
         told
     }
 
-    /// By which map a word was made, if it is the owner or group of a fattr3: those stand before the
-    /// fsid.
+    /// By which map a word was made, if it is the owner or group of a fattr3: those stand before
+    /// the fsid.
     fn map_at(&self, words: &[u32], at: usize) -> Option<&Map> {
         let is_fsid = |ahead: usize| words.get(at + ahead..at + ahead + 2) == Some(&[EXPORT; 2]);
         let group = || is_fsid(7).then_some(&self.maps.groups);

@@ -13,8 +13,8 @@ const MTIME_NANOSECONDS: usize = 72;
 const CTIME_NANOSECONDS: usize = 80;
 const BYTES: usize = 84;
 
-/// A sealed handle: version, export, eight bytes of MAC, three words of the memory backend, of which
-/// the second is the object's number.
+/// A sealed handle: version, export, eight bytes of MAC, three words of the memory backend, of
+/// which the second is the object's number.
 const HANDLE_BYTES: usize = 37;
 const OBJECT: std::ops::Range<usize> = 21..29;
 

@@ -1,5 +1,7 @@
 //! The self-scaling benchmark against targets whose curves are known.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
 use anyhow::Result;
 use comity_bench::dice::Dice;
 use comity_bench::selfscale::{
@@ -74,8 +76,8 @@ fn independent(at: &Point) -> f64 {
         * process_shape(at.get(Axis::ProcessNum))
 }
 
-/// Small writes cost a disk access each while reads come from memory: what a size is worth depends on
-/// how much is read.
+/// Small writes cost a disk access each while reads come from memory: what a size is worth depends
+/// on how much is read.
 fn dependent(at: &Point) -> f64 {
     let (size, reads) = (at.get(Axis::SizeMean), at.get(Axis::ReadFrac));
     let seconds = reads * size / 1e9 + (1.0 - reads) * (5e-3 + size / 1e9);

@@ -9,10 +9,11 @@ use anyhow::Result;
 use super::Verdict;
 use super::command::run;
 
-/// What the kernel client tests, the comparison and the instruction counts call.
+/// What the kernel client tests, the comparison, the instruction counts and the report tests call.
 const PACKAGES: &[&str] = &[
     "acl",
     "attr",
+    "chromium",
     "e2fsprogs",
     "gcc",
     "git",

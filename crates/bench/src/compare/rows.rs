@@ -21,7 +21,8 @@ pub struct Row {
     pub before: Cell,
     /// The second's.
     pub after: Cell,
-    /// How many times better the second is. Rounds of two runs are no pairs: it is Welch's interval.
+    /// How many times better the second is. Rounds of two runs are no pairs: it is Welch's
+    /// interval.
     pub gain: Ratio,
 }
 
@@ -48,8 +49,8 @@ impl Row {
     }
 }
 
-/// Puts the figures of two results side by side. Targets belong together by name; where each result has
-/// one only, by that.
+/// Puts the figures of two results side by side. Targets belong together by name; where each result
+/// has one only, by that.
 ///
 /// # Errors
 /// The two have no figure in common.

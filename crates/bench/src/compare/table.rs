@@ -55,7 +55,8 @@ fn verdict(row: &Row) -> &'static str {
     }
 }
 
-/// Columns side by side: words to the left, numbers (from the fourth on, but the last) to the right.
+/// Columns side by side: words to the left, numbers (from the fourth on, but the last) to the
+/// right.
 fn aligned(cells: &[[String; 7]]) -> String {
     let width =
         |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -13,13 +13,13 @@ const GAP: f64 = 12.0;
 const RIGHT: f64 = 96.0;
 const LABEL_MAX: f64 = 280.0;
 
-/// Draws lines of one unit. Bars begin at 0; where values span too much for that they are points on a
-/// logarithmic scale.
+/// Draws lines of one unit. Bars begin at 0; where values span too much for that they are points on
+/// a logarithmic scale.
 ///
 /// # Panics
 /// Never: no lines give an empty drawing.
 #[must_use]
-pub fn bars(title: &str, lines: &[&Line], targets: &[String]) -> Svg {
+pub(super) fn bars(title: &str, lines: &[&Line], targets: &[String]) -> Svg {
     let unit = lines.first().map_or(Unit::Count, |line| line.unit);
     let names: Vec<(usize, String)> = targets.iter().cloned().enumerate().collect();
     let has_history = lines.iter().any(|line| !line.history.is_empty());

@@ -5,56 +5,56 @@ use super::scale::{Kind, Scale};
 use super::svg::{Anchor, SERIES, Svg, text_width};
 
 /// How a number is written on an axis.
-pub type Format = fn(f64) -> String;
+pub(super) type Format = fn(f64) -> String;
 
 /// A chart.
 #[derive(Debug, Clone)]
-pub struct Chart {
+pub(super) struct Chart {
     /// What it is called.
-    pub title: String,
+    pub(super) title: String,
     /// What it shows, read aloud.
-    pub about: String,
+    pub(super) about: String,
     /// Its size in pixels, without the legend.
-    pub size: (f64, f64),
+    pub(super) size: (f64, f64),
     /// The direction across.
-    pub x: Direction,
+    pub(super) x: Direction,
     /// The direction up.
-    pub y: Direction,
+    pub(super) y: Direction,
     /// What is drawn.
-    pub series: Vec<Series>,
+    pub(super) series: Vec<Series>,
     /// Stretches across that are shaded, with a name.
-    pub bands: Vec<(f64, f64, String)>,
+    pub(super) bands: Vec<(f64, f64, String)>,
 }
 
 /// A direction of a chart.
 #[derive(Debug, Clone)]
-pub struct Direction {
+pub(super) struct Direction {
     /// What it is.
-    pub label: String,
+    pub(super) label: String,
     /// How its places are chosen.
-    pub kind: Kind,
+    pub(super) kind: Kind,
     /// How its numbers are written.
-    pub format: Format,
+    pub(super) format: Format,
     /// Where its lines stand, if not at round numbers.
-    pub ticks: Option<Vec<f64>>,
+    pub(super) ticks: Option<Vec<f64>>,
 }
 
 /// Points that belong together.
 #[derive(Debug, Clone)]
-pub struct Series {
+pub(super) struct Series {
     /// What it is.
-    pub name: String,
+    pub(super) name: String,
     /// Its number, which decides colour, sign and dashes.
-    pub number: usize,
+    pub(super) number: usize,
     /// How it is drawn.
-    pub style: Style,
+    pub(super) style: Style,
     /// The points, in ascending order across.
-    pub points: Vec<Spot>,
+    pub(super) points: Vec<Spot>,
 }
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub(super) enum Style {
     /// Signs joined by a line.
     Joined,
     /// A line through points that are too many for signs.
@@ -69,15 +69,15 @@ pub enum Style {
 
 /// A point.
 #[derive(Debug, Clone)]
-pub struct Spot {
+pub(super) struct Spot {
     /// Its place across.
-    pub x: f64,
+    pub(super) x: f64,
     /// Its place up.
-    pub y: f64,
+    pub(super) y: f64,
     /// The ends of its interval.
-    pub ends: Option<(f64, f64)>,
+    pub(super) ends: Option<(f64, f64)>,
     /// What it tells when it is pointed at.
-    pub tip: String,
+    pub(super) tip: String,
 }
 
 const BOTTOM: f64 = 42.0;
@@ -87,7 +87,7 @@ const RIGHT: f64 = 14.0;
 impl Chart {
     /// Draws it.
     #[must_use]
-    pub fn draw(&self) -> Svg {
+    pub(super) fn draw(&self) -> Svg {
         let named =
             self.series.iter().filter(|s| !matches!(s.style, Style::Guide | Style::History));
         let names: Vec<(usize, String)> = named.map(|s| (s.number, s.name.clone())).collect();

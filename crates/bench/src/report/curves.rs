@@ -1,5 +1,5 @@
-//! Which figures are curves: those that were taken at three or more places of a number, as at 1, 10,
-//! 100 and 1,000 files.
+//! Which figures are curves: those that were taken at three or more places of a number, as at 1,
+//! 10, 100 and 1,000 files.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const PLACES_MIN: usize = 3;
 
 /// Lines of one metric that differ in one number.
 #[derive(Debug)]
-pub struct Group<'a> {
+pub(super) struct Group<'a> {
     /// What was measured.
     name: String,
     /// The coordinate in which they differ.
@@ -25,7 +25,7 @@ pub struct Group<'a> {
 
 /// Splits lines into curves and those that are none.
 #[must_use]
-pub fn split<'a>(lines: &[&'a Line]) -> (Vec<Group<'a>>, Vec<&'a Line>) {
+pub(super) fn split<'a>(lines: &[&'a Line]) -> (Vec<Group<'a>>, Vec<&'a Line>) {
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut others = Vec::new();
     for line in lines {
@@ -69,7 +69,7 @@ fn coordinate(lines: &[&Line], line: &Line) -> Option<(String, f64)> {
 impl Group<'_> {
     /// The curves of all targets.
     #[must_use]
-    pub fn chart(&self, targets: &[String]) -> Chart {
+    pub(super) fn chart(&self, targets: &[String]) -> Chart {
         let unit = self.lines[0].1.unit;
         let better = match unit.better() {
             Better::Higher => "higher is better",

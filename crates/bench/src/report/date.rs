@@ -2,7 +2,7 @@
 
 /// Seconds since 1970 as `2026-11-22 01:02 UTC` (the civil calendar, Hinnant's algorithm).
 #[must_use]
-pub fn text(seconds: u64) -> String {
+pub(super) fn text(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Years begin in March here, so that the leap day is their last.
     let shifted = days + 719_468;

@@ -55,7 +55,8 @@ impl Line {
         each.collect::<Vec<_>>().join(", ")
     }
 
-    /// How many times better than the first a target is, by pairs; nothing where neither way is better.
+    /// How many times better than the first a target is, by pairs; nothing where neither way is
+    /// better.
     #[must_use]
     pub fn gain(&self, target: usize) -> Option<Ratio> {
         let ratio = self.ratios.get(target).copied().flatten()?;
@@ -128,8 +129,8 @@ fn key(sample: &Sample) -> Key {
     (sample.metric.clone(), at.join(" "), sample.unit)
 }
 
-/// The lines of a workload, in the order in which its samples first came; `history` are the figures of
-/// the original.
+/// The lines of a workload, in the order in which its samples first came; `history` are the figures
+/// of the original.
 #[must_use]
 pub fn lines(outcome: &Outcome, workload: &WorkloadRecord, history: &[Figure]) -> Vec<Line> {
     let targets = outcome.targets.len();

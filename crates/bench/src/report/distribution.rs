@@ -8,23 +8,23 @@ use super::scale::Kind;
 use crate::suite::{Latency, Outcome, WorkloadRecord};
 
 /// The parts of operations told in tables and as lines of the plots.
-pub const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+pub(super) const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /// Points of a curve for each factor of ten.
 const POINTS: usize = 12;
 
 /// Latencies of one kind of operation under the same circumstances, on all targets.
 #[derive(Debug, Clone)]
-pub struct Distribution {
+pub(super) struct Distribution {
     /// The operation, and under which circumstances.
-    pub name: String,
+    pub(super) name: String,
     /// All rounds of each target together.
-    pub targets: Vec<Option<Latency>>,
+    pub(super) targets: Vec<Option<Latency>>,
 }
 
 /// The distributions of a workload, in the order in which they first came.
 #[must_use]
-pub fn distributions(outcome: &Outcome, workload: &WorkloadRecord) -> Vec<Distribution> {
+pub(super) fn distributions(outcome: &Outcome, workload: &WorkloadRecord) -> Vec<Distribution> {
     let count = outcome.targets.len();
     let mut found: Vec<Distribution> = Vec::new();
     for round in workload.rounds.iter().filter(|round| round.target < count) {
@@ -65,13 +65,13 @@ fn add(sum: &mut Option<Latency>, more: &Latency) {
 impl Distribution {
     /// Whether waiting for earlier operations may be missing (closed loop).
     #[must_use]
-    pub fn is_closed_loop(&self) -> bool {
+    pub(super) fn is_closed_loop(&self) -> bool {
         self.targets.iter().flatten().any(|latency| !latency.from_due_time)
     }
 
     /// The percentiles of every target.
     #[must_use]
-    pub fn chart(&self, targets: &[String]) -> Chart {
+    pub(super) fn chart(&self, targets: &[String]) -> Chart {
         let series = self.targets.iter().enumerate();
         let series = series.filter_map(|(number, latency)| {
             let name = targets.get(number)?;
@@ -99,8 +99,8 @@ impl Distribution {
     }
 }
 
-/// One in `slower` operations is slower; that is where percentiles stand, so that the slow ones have
-/// room.
+/// One in `slower` operations is slower; that is where percentiles stand, so that the slow ones
+/// have room.
 fn faster(slower: f64) -> String {
     format!("{} %", 100.0 - 100.0 / slower)
 }

@@ -11,6 +11,13 @@ use super::{date, number};
 use crate::statistics::Ratio;
 use crate::suite::{Better, Outcome, TargetRecord};
 
+/// How figures are judged.
+const RULES: &str = "Times better: above 1 is better, whether a time or a rate was measured. A \
+    figure is steady if the 95 % interval of its mean (Student's t over rounds) lies within 5 % of \
+    it, else noisy; with fewer than three rounds it is no result. Noisy figures are marked ~. \
+    Ratios are of rounds that were run one after the other, and are coloured only where their \
+    95 % interval leaves out 1.";
+
 /// A workload's lines, for the front.
 pub(super) type Digested<'a> = (&'a str, &'a [Line]);
 
@@ -160,11 +167,7 @@ fn judged_noisy(line: &Line) -> bool {
 }
 
 fn noise(page: &mut Page, digested: &[Digested<'_>]) {
-    let rule = "Times better: above 1 is better, whether a time or a rate was measured. A figure is steady if the 95 % interval of its mean (Student's t over rounds) lies within \
-                5 % of it, else noisy; with fewer than three rounds it is no result. Noisy figures are \
-                marked ~. Ratios are of rounds that were run one after the other, and are coloured only \
-                where their 95 % interval leaves out 1.";
-    page.paragraph("note", rule);
+    page.paragraph("note", RULES);
     let name = |(workload, lines): &Digested<'_>| {
         let noisy: Vec<String> =
             lines.iter().filter(|line| judged_noisy(line)).map(Line::label).collect();

@@ -57,8 +57,8 @@ pub fn command(options: &Options, workloads: &[Arc<dyn Workload>]) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the report of the result in a directory; gives the page. `workloads` are those that are known,
-/// for what they say of themselves and of history.
+/// Makes the report of the result in a directory; gives the page. `workloads` are those that are
+/// known, for what they say of themselves and of history.
 ///
 /// # Errors
 /// No result, or no room.

@@ -9,7 +9,7 @@ const SCRIPT: &str = include_str!("assets/page.js");
 
 /// A page in progress, and the drawings on it, which become files too.
 #[derive(Debug, Default)]
-pub struct Page {
+pub(super) struct Page {
     body: String,
     contents: Vec<(String, String)>,
     plots: Vec<Plot>,
@@ -17,27 +17,27 @@ pub struct Page {
 
 /// A drawing as a file.
 #[derive(Debug)]
-pub struct Plot {
+pub(super) struct Plot {
     /// The name of the file.
-    pub file: String,
+    pub(super) file: String,
     /// What is in it.
-    pub svg: String,
+    pub(super) svg: String,
 }
 
 impl Page {
     /// Adds markup as it is.
-    pub fn raw(&mut self, html: &str) {
+    pub(super) fn raw(&mut self, html: &str) {
         self.body.push_str(html);
         self.body.push('\n');
     }
 
     /// Adds a paragraph of text.
-    pub fn paragraph(&mut self, class: &str, text: &str) {
+    pub(super) fn paragraph(&mut self, class: &str, text: &str) {
         let _ = writeln!(self.body, "<p class=\"{class}\">{}</p>", escape(text));
     }
 
     /// Adds a list of texts; nothing for none.
-    pub fn list(&mut self, class: &str, texts: &[String]) {
+    pub(super) fn list(&mut self, class: &str, texts: &[String]) {
         if texts.is_empty() {
             return;
         }
@@ -46,7 +46,7 @@ impl Page {
     }
 
     /// Begins a section that stands in the contents.
-    pub fn section(&mut self, name: &str, title: &str) {
+    pub(super) fn section(&mut self, name: &str, title: &str) {
         let id = slug(name);
         let _ = writeln!(
             self.body,
@@ -57,17 +57,17 @@ impl Page {
     }
 
     /// Ends it.
-    pub fn end_section(&mut self) {
+    pub(super) fn end_section(&mut self) {
         self.body.push_str("</section>\n");
     }
 
     /// Adds a heading below a section's.
-    pub fn heading(&mut self, text: &str) {
+    pub(super) fn heading(&mut self, text: &str) {
         let _ = writeln!(self.body, "<h3>{}</h3>", escape(text));
     }
 
     /// Adds drawings side by side, as many as there is room for.
-    pub fn plots(&mut self, section: &str, plots: &[Svg]) {
+    pub(super) fn plots(&mut self, section: &str, plots: &[Svg]) {
         if plots.is_empty() {
             return;
         }
@@ -90,7 +90,7 @@ impl Page {
 
     /// The whole page, and the drawings.
     #[must_use]
-    pub fn finish(self, title: &str) -> (String, Vec<Plot>) {
+    pub(super) fn finish(self, title: &str) -> (String, Vec<Plot>) {
         let links: String = self
             .contents
             .iter()
@@ -113,7 +113,7 @@ impl Page {
 
 /// A name as it may stand in an address or be a file.
 #[must_use]
-pub fn slug(text: &str) -> String {
+pub(super) fn slug(text: &str) -> String {
     let letters = text.chars().map(|letter| match letter {
         letter if letter.is_ascii_alphanumeric() => letter.to_ascii_lowercase(),
         _ => '-',

@@ -5,7 +5,7 @@ const LOGARITHMIC_FROM: f64 = 25.0;
 
 /// A scale along one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
+pub(super) struct Scale {
     low: f64,
     high: f64,
     is_logarithmic: bool,
@@ -15,7 +15,7 @@ pub struct Scale {
 
 /// Which places a scale takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// Evenly, from 0 on.
     Linear,
     /// Evenly in logarithms.
@@ -27,7 +27,7 @@ pub enum Kind {
 impl Scale {
     /// A scale for values, between two places (pixels; `from` is where small values are).
     #[must_use]
-    pub fn new(kind: Kind, values: &[f64], (from, to): (f64, f64)) -> Self {
+    pub(super) fn new(kind: Kind, values: &[f64], (from, to): (f64, f64)) -> Self {
         let positive = || values.iter().copied().filter(|value| *value > 0.0 && value.is_finite());
         let least = positive().fold(f64::INFINITY, f64::min);
         let most = positive().fold(0.0, f64::max);
@@ -46,25 +46,29 @@ impl Scale {
 
     /// A scale between two values.
     #[must_use]
-    pub fn between(is_logarithmic: bool, (low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
+    pub(super) fn between(
+        is_logarithmic: bool,
+        (low, high): (f64, f64),
+        (from, to): (f64, f64),
+    ) -> Self {
         Self { low, high, is_logarithmic, from, to }
     }
 
     /// Whether it is logarithmic.
     #[must_use]
-    pub const fn is_logarithmic(&self) -> bool {
+    pub(super) const fn is_logarithmic(&self) -> bool {
         self.is_logarithmic
     }
 
     /// Whether a value is on it.
     #[must_use]
-    pub fn covers(&self, value: f64) -> bool {
+    pub(super) fn covers(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
     /// The place of a value; beyond the ends that of the end.
     #[must_use]
-    pub fn at(&self, value: f64) -> f64 {
+    pub(super) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         let part = match self.is_logarithmic {
             true => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -75,7 +79,7 @@ impl Scale {
 
     /// Where lines stand: about `count` round numbers.
     #[must_use]
-    pub fn ticks(&self, count: usize) -> Vec<f64> {
+    pub(super) fn ticks(&self, count: usize) -> Vec<f64> {
         if self.is_logarithmic { self.decades(count) } else { self.steps(count) }
     }
 

@@ -18,6 +18,10 @@ const BARS_MAX: usize = 14;
 /// Most distributions that are drawn; all are told in the table.
 const DISTRIBUTIONS_MAX: usize = 8;
 
+/// What latencies of a closed loop do not tell.
+const CLOSED_LOOP: &str = "Where operations were made one after the other (closed loop), waiting \
+    behind a slow one is not in these figures; rpc --rate measures from when each was due.";
+
 /// Puts figures on the page.
 pub(super) fn figures(page: &mut Page, name: &str, lines: &[Line], targets: &[String]) {
     let judged = lines.iter().filter(|line| line.unit.better() != Better::Neither);
@@ -121,9 +125,7 @@ pub(super) fn latencies(page: &mut Page, name: &str, found: &[Distribution], tar
     }
     page.heading("Latency of single operations");
     if found.iter().any(Distribution::is_closed_loop) {
-        let why = "Where operations were made one after the other (closed loop), waiting behind a slow \
-                   one is not in these figures; rpc --rate measures from when each was due.";
-        page.paragraph("note", why);
+        page.paragraph("note", CLOSED_LOOP);
     }
     let drawn = found.iter().take(DISTRIBUTIONS_MAX);
     let plots: Vec<_> = drawn.map(|each| each.chart(targets).draw()).collect();

@@ -1,4 +1,5 @@
-//! The self-scaling benchmark on the page: plateaus, families of graphs, and what predictions are worth.
+//! The self-scaling benchmark on the page: plateaus, families of graphs, and what predictions are
+//! worth.
 
 use super::chart::{Chart, Direction, Series, Spot, Style};
 use super::number;
@@ -7,6 +8,10 @@ use super::scale::Kind;
 use super::svg::Svg;
 use super::table::{Entry, Table};
 use crate::selfscale::{Axis, Curve, Exploration, Family, Model, Recorded, SelfCheck};
+
+/// What the self-check is.
+const CHECKED: &str = "Random workloads were predicted from the graphs and measured as well. On \
+    the line, both are the same.";
 
 /// A target with what is known of it.
 struct Known<'a> {
@@ -232,9 +237,7 @@ fn checks(page: &mut Page, known: &[Known<'_>]) {
         return;
     }
     page.heading("What predictions are worth");
-    let why = "Random workloads were predicted from the graphs and measured as well. On the line, both \
-               are the same.";
-    page.paragraph("note", why);
+    page.paragraph("note", CHECKED);
     for (one, check) in &checked {
         let warnings: Vec<String> =
             check.warnings.iter().map(|text| format!("{}: {text}", one.name)).collect();

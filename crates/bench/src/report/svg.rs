@@ -1,16 +1,17 @@
-//! Drawing: a few shapes as SVG, styled by classes so that one file of colours serves light and dark.
+//! Drawing: a few shapes as SVG, styled by classes so that one file of colours serves light and
+//! dark.
 
 use std::fmt::Write as _;
 
 /// Colours of everything that is drawn.
-pub const STYLE: &str = include_str!("assets/plot.css");
+pub(super) const STYLE: &str = include_str!("assets/plot.css");
 
 /// How many series are told apart by colour, mark and line.
-pub const SERIES: usize = 6;
+pub(super) const SERIES: usize = 6;
 
 /// A drawing in progress. Coordinates are pixels at its natural size.
 #[derive(Debug)]
-pub struct Svg {
+pub(super) struct Svg {
     width: f64,
     height: f64,
     title: String,
@@ -20,7 +21,7 @@ pub struct Svg {
 
 /// Where a text is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Anchor {
+pub(super) enum Anchor {
     /// At its beginning.
     Start,
     /// In its middle.
@@ -31,7 +32,7 @@ pub enum Anchor {
 
 /// Text as it may stand in XML.
 #[must_use]
-pub fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -51,19 +52,19 @@ pub fn escape(text: &str) -> String {
 impl Svg {
     /// An empty drawing; title and description are read aloud.
     #[must_use]
-    pub fn new((width, height): (f64, f64), title: &str, about: &str) -> Self {
+    pub(super) fn new((width, height): (f64, f64), title: &str, about: &str) -> Self {
         let (title, about) = (title.to_owned(), about.to_owned());
         Self { width, height, title, about, body: String::new() }
     }
 
     /// What it is called.
     #[must_use]
-    pub fn title(&self) -> &str {
+    pub(super) fn title(&self) -> &str {
         &self.title
     }
 
     /// A straight line.
-    pub fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+    pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         let _ = writeln!(
             self.body,
             r#"<line class="{class}" x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}"/>"#
@@ -71,7 +72,12 @@ impl Svg {
     }
 
     /// A rectangle with its upper left corner and size.
-    pub fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+    pub(super) fn rectangle(
+        &mut self,
+        class: &str,
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+    ) {
         let _ = writeln!(
             self.body,
             r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{:.1}" height="{:.1}"/>"#,
@@ -81,7 +87,7 @@ impl Svg {
     }
 
     /// A line through points.
-    pub fn path(&mut self, class: &str, points: &[(f64, f64)]) {
+    pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
         let mut places = String::new();
         for (number, (x, y)) in points.iter().enumerate() {
             let _ = write!(places, "{}{x:.1} {y:.1}", if number == 0 { "M" } else { "L" });
@@ -90,7 +96,7 @@ impl Svg {
     }
 
     /// Text; `y` is its base line.
-    pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    pub(super) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -104,14 +110,15 @@ impl Svg {
     }
 
     /// Something that tells its value when it is pointed at.
-    pub fn mark(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
+    pub(super) fn mark(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
         let _ = writeln!(self.body, r#"<g class="mark"><title>{}</title>"#, escape(tip));
         draw(self);
         self.body.push_str("</g>\n");
     }
 
-    /// The sign of a series around a point: each has its own shape, for eyes that do not see colours.
-    pub fn sign(&mut self, series: usize, (x, y): (f64, f64)) {
+    /// The sign of a series around a point: each has its own shape, for eyes that do not see
+    /// colours.
+    pub(super) fn sign(&mut self, series: usize, (x, y): (f64, f64)) {
         let series = series % SERIES;
         let d = match series {
             0 => format!("M{x:.1} {y:.1}m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0"),
@@ -125,14 +132,14 @@ impl Svg {
     }
 
     /// A figure of an original work: a hollow diamond.
-    pub fn history(&mut self, (x, y): (f64, f64)) {
+    pub(super) fn history(&mut self, (x, y): (f64, f64)) {
         let d = format!("M{x:.1} {y:.1}m0-5.5l5.5 5.5l-5.5 5.5l-5.5-5.5z");
         let _ = writeln!(self.body, r#"<path class="history" d="{d}"/>"#);
     }
 
     /// The drawing as part of a page, whose style it takes; `id` is its own on the page.
     #[must_use]
-    pub fn inline(&self, id: &str) -> String {
+    pub(super) fn inline(&self, id: &str) -> String {
         let attributes = format!(
             r#" class="plot" id="{id}" width="{:.0}" aria-labelledby="{id}-t {id}-d""#,
             self.width
@@ -142,7 +149,7 @@ impl Svg {
 
     /// The drawing as a file of its own.
     #[must_use]
-    pub fn file(&self) -> String {
+    pub(super) fn file(&self) -> String {
         let size = format!(
             r#" xmlns="http://www.w3.org/2000/svg" class="plot" width="{:.0}" height="{:.0}""#,
             self.width, self.height
@@ -171,7 +178,7 @@ impl Svg {
 
 /// About how wide a text of the plots is, in pixels: they load no font to measure.
 #[must_use]
-pub fn text_width(text: &str) -> f64 {
+pub(super) fn text_width(text: &str) -> f64 {
     text.chars().map(|letter| if "ilj.,:'|! /".contains(letter) { 4.2 } else { 7.3 }).sum()
 }
 

@@ -6,7 +6,7 @@ use super::svg::escape;
 
 /// A table in progress.
 #[derive(Debug)]
-pub struct Table {
+pub(super) struct Table {
     caption: String,
     heads: Vec<String>,
     rows: Vec<Vec<Entry>>,
@@ -14,7 +14,7 @@ pub struct Table {
 
 /// A cell.
 #[derive(Debug, Clone, Default)]
-pub struct Entry {
+pub(super) struct Entry {
     text: String,
     below: String,
     class: &'static str,
@@ -24,26 +24,26 @@ pub struct Entry {
 impl Entry {
     /// Words.
     #[must_use]
-    pub fn words(text: impl Into<String>) -> Self {
+    pub(super) fn words(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
     /// A number as it is written and as it is sorted.
     #[must_use]
-    pub fn number(text: impl Into<String>, value: f64) -> Self {
+    pub(super) fn number(text: impl Into<String>, value: f64) -> Self {
         Self { text: text.into(), value: Some(value), class: "number", ..Self::default() }
     }
 
     /// Something small beneath.
     #[must_use]
-    pub fn with(mut self, below: impl Into<String>) -> Self {
+    pub(super) fn with(mut self, below: impl Into<String>) -> Self {
         self.below = below.into();
         self
     }
 
     /// A class of the style: `number better`, `number worse`, `number noisy`.
     #[must_use]
-    pub fn class(mut self, class: &'static str) -> Self {
+    pub(super) fn class(mut self, class: &'static str) -> Self {
         self.class = class;
         self
     }
@@ -52,18 +52,18 @@ impl Entry {
 impl Table {
     /// An empty table.
     #[must_use]
-    pub fn new(caption: &str, heads: Vec<String>) -> Self {
+    pub(super) fn new(caption: &str, heads: Vec<String>) -> Self {
         Self { caption: caption.to_owned(), heads, rows: Vec::new() }
     }
 
     /// Adds a row; its first cell names it.
-    pub fn row(&mut self, row: Vec<Entry>) {
+    pub(super) fn row(&mut self, row: Vec<Entry>) {
         self.rows.push(row);
     }
 
     /// The table as part of a page.
     #[must_use]
-    pub fn html(&self) -> String {
+    pub(super) fn html(&self) -> String {
         let mut out = String::from("<div class=\"scroll\"><table class=\"sortable\">\n");
         let _ = writeln!(out, "<caption>{}</caption>\n<thead><tr>", escape(&self.caption));
         for (column, head) in self.heads.iter().enumerate() {

@@ -53,8 +53,9 @@ impl Curve {
     /// Nothing of no points.
     ///
     /// Over sizes and fractions the time for a byte is what adds up (a request costs a part that is
-    /// fixed and a part for each byte; a mix costs the sum of its parts), so times are interpolated,
-    /// over 1/size and over the fraction. Over the other two, logarithms over logarithms.
+    /// fixed and a part for each byte; a mix costs the sum of its parts), so times are
+    /// interpolated, over 1/size and over the fraction. Over the other two, logarithms over
+    /// logarithms.
     #[must_use]
     pub fn at(&self, value: f64) -> Option<f64> {
         let after = self.points.partition_point(|(place, _)| *place < value);
@@ -83,8 +84,8 @@ impl Curve {
     ///
     /// Over uniqueBytes throughput falls, so it is the last point before it falls below; over the
     /// others it is the first point that reaches it, or the last where it only falls. A curve that
-    /// is above it everywhere distinguishes no point: then it is 0.5 of a fraction, 1 process, and of
-    /// bytes the point in the middle.
+    /// is above it everywhere distinguishes no point: then it is 0.5 of a fraction, 1 process, and
+    /// of bytes the point in the middle.
     #[must_use]
     pub fn focal(&self) -> Option<f64> {
         let most = self.points.iter().map(|(_, throughput)| *throughput).reduce(f64::max)?;

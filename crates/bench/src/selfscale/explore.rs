@@ -20,8 +20,8 @@ pub struct Exploration {
 
 /// Looks at each parameter around the focal values of the others until none moves.
 ///
-/// Values are those of the grid, so it ends: where it has come back to a vector it has been at before,
-/// or after a few turns, it stops and says that nothing is settled.
+/// Values are those of the grid, so it ends: where it has come back to a vector it has been at
+/// before, or after a few turns, it stops and says that nothing is settled.
 ///
 /// # Errors
 /// The subject's.

@@ -50,8 +50,8 @@ impl Shape {
         Self { share, size_mean, read_frac, seq_frac }
     }
 
-    /// The size of a request in bytes: normal around the mean with that as its deviation (coefficient
-    /// of variation 1), what is not positive drawn again.
+    /// The size of a request in bytes: normal around the mean with that as its deviation
+    /// (coefficient of variation 1), what is not positive drawn again.
     fn size(&self, dice: &mut Dice) -> u64 {
         loop {
             let size = (self.size_mean / POSITIVE_MEAN * (1.0 + dice.normal())).round();

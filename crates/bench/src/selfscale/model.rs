@@ -38,8 +38,8 @@ pub struct Prediction {
 
 impl Family {
     /// The family of a plateau, from all that was measured: the graph of a parameter goes through
-    /// every point that differs from the focal point in it alone. Nothing if the focal point itself was
-    /// not measured.
+    /// every point that differs from the focal point in it alone. Nothing if the focal point itself
+    /// was not measured.
     #[must_use]
     pub fn of(plateau: Plateau, focal: Point, measured: &[(Point, Measured)]) -> Option<Self> {
         let (_, here) = measured.iter().find(|(point, _)| *point == focal)?;
@@ -75,8 +75,8 @@ impl Model {
         &self.families
     }
 
-    /// Predicts a workload: `T(w) = T_r(f) * prod T_r,i(w_i) / T_r,i(f_i)`, where r is the plateau of its
-    /// uniqueBytes, f the focal vector there, and `T_r,i` the graph over parameter i.
+    /// Predicts a workload: `T(w) = T_r(f) * prod T_r,i(w_i) / T_r,i(f_i)`, where r is the plateau
+    /// of its uniqueBytes, f the focal vector there, and `T_r,i` the graph over parameter i.
     #[must_use]
     pub fn predict(&self, at: &Point) -> Prediction {
         let bytes = at.get(Axis::UniqueBytes);

@@ -84,8 +84,8 @@ impl Options {
     }
 }
 
-/// Predicts two results on either's focal workload, where both hold the self-scaling benchmark; else
-/// there is nothing to say.
+/// Predicts two results on either's focal workload, where both hold the self-scaling benchmark;
+/// else there is nothing to say.
 ///
 /// # Errors
 /// A result cannot be read, or is damaged.
@@ -208,7 +208,8 @@ fn caveats(known: &Known, found: &Prediction) -> Vec<String> {
         None => out.push("the predictions of this result were never checked".to_owned()),
         Some(check) => {
             out.push(format!(
-                "checked on {} random workloads: error {:.0} % median, {:.0} % at the 90th percentile",
+                "checked on {} random workloads: error {:.0} % in the median, {:.0} % at the 90th \
+                 percentile",
                 check.checks.len(),
                 check.error_median * 100.0,
                 check.error_p90 * 100.0

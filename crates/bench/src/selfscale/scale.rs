@@ -11,7 +11,8 @@ const POINTS_MIN: usize = 3;
 /// Differences of throughput that are no plateau of their own, as a part.
 const LEVEL_NOISE: f64 = 0.08;
 
-/// A plateau's points lie within this part of its level; others at its ends belong to the transition.
+/// A plateau's points lie within this part of its level; others at its ends belong to the
+/// transition.
 const LEVEL_WITHIN: f64 = 0.15;
 
 /// How often a step between plateaus is halved to find where it is.
@@ -32,7 +33,8 @@ pub struct Plateau {
     pub is_flat: bool,
 }
 
-/// Draws throughput over uniqueBytes around a point, more closely where it steps, and finds plateaus.
+/// Draws throughput over uniqueBytes around a point, more closely where it steps, and finds
+/// plateaus.
 ///
 /// # Errors
 /// The subject's.

@@ -78,12 +78,12 @@ impl Workload for Selfscale {
     }
 
     fn origin(&self) -> &'static str {
-        "Chen and Patterson 1994 (\"A New Approach to I/O Performance Evaluation\"), over NFS as Byrd \
-         and Moser 2000. Five parameters describe a workload: uniqueBytes, sizeMean, readFrac, \
-         seqFrac, processNum. Each is varied around the others' focal values, where throughput \
-         reaches 75 % of its best. Over uniqueBytes throughput has plateaus, one for each cache and \
-         the disk; each gets a family of graphs, and their shapes predict workloads that were never \
-         measured. Random workloads that are measured as well say what the predictions are worth."
+        "Chen and Patterson 1994 (\"A New Approach to I/O Performance Evaluation\"), over NFS as \
+         Byrd and Moser 2000. Five parameters describe a workload: uniqueBytes, sizeMean, \
+         readFrac, seqFrac, processNum. Each is varied around the others' focal values, where throughput \
+         reaches 75 % of its best. Over uniqueBytes throughput has plateaus, one for each cache \
+         and the disk; each gets a family of graphs, and their shapes predict workloads that were \
+         never measured. Random workloads that are measured as well say what that is worth."
     }
 
     fn parameters(&self) -> &'static [Parameter] {

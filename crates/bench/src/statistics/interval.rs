@@ -54,8 +54,8 @@ pub fn mean_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval { low: center - half, center, high: center + half })
 }
 
-/// Any figure and its interval by the bootstrap (Efron 1979, percentile method), for figures such as
-/// medians that have no formula; nothing where the figure has none.
+/// Any figure and its interval by the bootstrap (Efron 1979, percentile method), for figures such
+/// as medians that have no formula; nothing where the figure has none.
 ///
 /// Of few samples it is too narrow: below eight, [`mean_interval`] is the honest one.
 #[must_use]

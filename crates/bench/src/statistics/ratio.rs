@@ -31,8 +31,8 @@ impl Ratio {
         Some(Self { interval: interval.map(f64::exp), pairs: logarithms.len() })
     }
 
-    /// Of two lists that were measured apart, by Welch's t on logarithms; `pairs` is then the length of
-    /// the shorter. Nothing where one has no positive number.
+    /// Of two lists that were measured apart, by Welch's t on logarithms; `pairs` is then the
+    /// length of the shorter. Nothing where one has no positive number.
     #[must_use]
     pub fn between(measured: &[f64], base: &[f64]) -> Option<Self> {
         let logarithms = |list: &[f64]| -> Vec<f64> {
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn lists_measured_apart_are_compared_by_welch() {
-        // Logarithms 0, 1, 2 and 5, 5.5, 6: variances 1 and 0.25, so the error is sqrt(5/12), freedom
-        // is 2.9412 and t is 3.2184.
+        // Logarithms 0, 1, 2 and 5, 5.5, 6: variances 1 and 0.25, so the error is sqrt(5/12),
+        // freedom is 2.9412 and t is 3.2184.
         let measured = [5.0, 5.5, 6.0].map(f64::exp);
         let base = [0.0, 1.0, 2.0].map(f64::exp);
         let ratio = Ratio::between(&measured, &base).unwrap();

@@ -11,25 +11,31 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 /// Longest a look may take, in seconds.
 const SECONDS_MAX: &str = "120";
 
+/// Run before anything else in the page: keeps errors that nobody catches.
+const WATCH: &str = r#"
+window.errors = [];
+addEventListener("error", (event) => errors.push(event.message));
+"#;
+
 /// Run in the page: sorts every table both ways by every column, points at a mark, counts.
 const PROBE: &str = include_str!("probe.js");
 
 /// What the browser saw.
 #[derive(Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// What it wrote to the console, and errors that nobody caught.
-    pub complaints: Vec<String>,
+    pub(crate) complaints: Vec<String>,
     counts: BTreeMap<String, usize>,
 }
 
 impl Seen {
-    pub fn number(&self, name: &str) -> usize {
+    pub(crate) fn number(&self, name: &str) -> usize {
         self.counts.get(name).copied().unwrap_or(usize::MAX)
     }
 }
 
 /// Where Chromium is, if it is installed.
-pub fn find() -> Option<PathBuf> {
+pub(crate) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let places =
         std::env::split_paths(&path).flat_map(|folder| NAMES.map(|name| folder.join(name)));
@@ -37,10 +43,12 @@ pub fn find() -> Option<PathBuf> {
 }
 
 /// Opens a copy of the page that looks at itself.
-pub fn look(browser: &Path, directory: &Path, page: &str) -> Seen {
-    let watched = page
-        .replacen("<head>", "<head><script>window.errors = [];\naddEventListener(\"error\", (e) => errors.push(e.message));</script>", 1)
-        .replacen("</body>", &format!("<script>{PROBE}</script></body>"), 1);
+pub(crate) fn look(browser: &Path, directory: &Path, page: &str) -> Seen {
+    let watched = page.replacen("<head>", &format!("<head><script>{WATCH}</script>"), 1).replacen(
+        "</body>",
+        &format!("<script>{PROBE}</script></body>"),
+        1,
+    );
     let copy = directory.join("watched.html");
     fs::write(&copy, watched).unwrap();
     let profile = tempfile::tempdir().unwrap();

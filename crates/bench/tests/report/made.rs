@@ -14,7 +14,7 @@ use comity_bench::suite::{
 };
 
 /// Names that would break out of markup if they could.
-pub const TARGETS: [&str; 2] = ["peer:ganesha", "nfs://[::1]:2049/<b>&\"x\""];
+pub(crate) const TARGETS: [&str; 2] = ["peer:ganesha", "nfs://[::1]:2049/<b>&\"x\""];
 
 /// Rounds of each workload.
 const ROUNDS: u32 = 5;
@@ -55,7 +55,7 @@ impl Workload for Stone {
     }
 }
 
-pub fn workloads() -> Vec<Arc<dyn Workload>> {
+pub(crate) fn workloads() -> Vec<Arc<dyn Workload>> {
     vec![Arc::new(Stone)]
 }
 
@@ -163,7 +163,7 @@ fn record(name: &str, rounds: Vec<Round>) -> WorkloadRecord {
     WorkloadRecord { name: name.to_owned(), parameters: Parameters::default(), rounds }
 }
 
-pub fn outcome() -> Outcome {
+pub(crate) fn outcome() -> Outcome {
     let stone = (0..ROUNDS).flat_map(|number| [round(0, number), round(1, number)]).collect();
     let target = |name: &str| TargetRecord {
         name: name.to_owned(),

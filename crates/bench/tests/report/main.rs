@@ -1,5 +1,7 @@
 //! The report of a made result: what is in the files, and what a browser makes of them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
 mod browser;
 mod made;
 

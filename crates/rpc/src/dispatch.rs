@@ -88,17 +88,18 @@ impl<V: ?Sized> Dispatcher<V> {
     /// The program a call is for; if there is none, the reply says so.
     fn program(&self, call: &Call<'_>, replies: &mut Encoder) -> Option<&dyn Program<V>> {
         let header = &call.header;
-        let Some(program) = self.programs.iter().find(|p| p.number() == header.program) else {
-            framed(replies, |reply| accepted::prog_unavail(reply, header.xid));
-            return None;
-        };
-        let versions = program.versions();
-        if !versions.contains(&header.version) {
-            let (low, high) = versions.into_inner();
-            framed(replies, |reply| accepted::prog_mismatch(reply, header.xid, low, high));
-            return None;
+        let named = || self.programs.iter().filter(|program| program.number() == header.program);
+        if let Some(program) = named().find(|it| it.versions().contains(&header.version)) {
+            return Some(&**program);
         }
-        Some(&**program)
+        // One number may be several programs', each with versions of its own.
+        let low = named().map(|program| *program.versions().start()).min();
+        let high = named().map(|program| *program.versions().end()).max();
+        framed(replies, |reply| match low.zip(high) {
+            Some((low, high)) => accepted::prog_mismatch(reply, header.xid, low, high),
+            None => accepted::prog_unavail(reply, header.xid),
+        });
+        None
     }
 }
 

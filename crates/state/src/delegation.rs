@@ -157,12 +157,15 @@ impl Engine {
             if Some(holder.client) == mine || !stands || delegated.recall.is_some() {
                 continue;
             }
+            // Whose lease is over is not asked: it is sent away by who looks again.
+            let client = self.clients.get(holder.client);
+            let Some(client) = client.filter(|client| !self.has_expired(now, client)) else {
+                continue;
+            };
             delegated.recall = Some(Recall { queued: now, sent: None });
             tired.push(holder.client);
-            if let Some(client) = self.clients.get(holder.client) {
-                let (stateid, file) = (delegated.stateid, file.key);
-                self.outbox.push(Effect::Recall { client, stateid, file, truncate: false });
-            }
+            let (stateid, file) = (delegated.stateid, file.key);
+            self.outbox.push(Effect::Recall { client, stateid, file, truncate: false });
         }
         tired.into_iter().for_each(|client| on_file.delegations.tire(client, rest));
         self.watch(file);

@@ -3,36 +3,54 @@
 //! is left out of the comparison, and nothing else.
 
 pub(crate) mod dice;
+mod gist;
+mod ground;
 pub(crate) mod level;
 mod rule;
 pub(crate) mod shot;
 pub(crate) mod twins;
 
 use comity_proto::nfs3::{self, Nfsstat3, procedure};
-use comity_vfs::{Access, FileType, Fs, Name};
+use comity_vfs::{Access, FileType, Name};
 
 use self::dice::Dice;
+use self::gist::gist;
+use self::ground::Ground;
 use self::level::level;
-use self::shot::{Place, Shot, change, listings, questions};
+use self::shot::{Place, Shot, change, listings, questions, whole_listings};
 use self::twins::{Twins, entries, root};
 use crate::world::set_clock;
 
 const SEEDS: u64 = 200;
+const SEEDS_ON_DISK: u64 = 40;
 const CHANGES: usize = 150;
 /// What clients try to make owners and groups: some of them mapped, some not, and nobody.
 const OWNERS: [u32; 7] = [100, 101, 104, 200, 204, 7, u32::MAX];
 
 #[test]
+fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: needs root");
+        return;
+    }
+    hunt(SEEDS_ON_DISK, Ground::disk);
+}
+
+#[test]
 fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
+    hunt(SEEDS, || Ground::Memory);
+}
+
+fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
     let (mut hidden, mut excepted) = (0, 0);
-    for seed in 0..SEEDS {
-        let mut hunt = Hunt::new(seed);
+    for seed in 0..seeds {
+        let mut hunt = Hunt::new(seed, ground());
         hunt.ask();
         excepted += u64::from(hunt.change());
         hidden += hunt.twins.hidden;
     }
-    assert!(hidden > 2 * SEEDS as usize, "{hidden} hidden objects: the hunt is for nothing");
-    assert!(excepted > SEEDS / 10, "the exceptions are never met");
+    assert!(hidden > 2 * seeds as usize, "{hidden} hidden objects: the hunt is for nothing");
+    assert!(excepted > seeds / 10, "the exceptions are never met");
 }
 
 struct Hunt {
@@ -43,10 +61,10 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, ground: Ground) -> Self {
         set_clock(1);
         let mut dice = Dice::new(seed);
-        let twins = Twins::new(&mut dice);
+        let twins = Twins::new(&mut dice, ground);
         Self { seed, dice, twins, now: 2 }
     }
 
@@ -54,7 +72,10 @@ impl Hunt {
     fn ask(&mut self) {
         for target in self.twins.targets.clone() {
             let mut shots = questions(&mut self.dice, &target);
-            shots.extend(listings(&mut self.dice, &target));
+            shots.extend(match self.twins.are_on_disk() {
+                true => whole_listings(&target),
+                false => listings(&mut self.dice, &target),
+            });
             for shot in shots {
                 let outcome = self.shoot(&shot);
                 assert!(outcome.is_same(), "{}", self.told(&shot, &outcome));
@@ -111,7 +132,7 @@ impl Hunt {
         let held = [0, 1].map(|side| {
             let fs = &self.twins.twins[side].fs;
             let node = fs.lookup(&root(), &dir.handles[side], name).ok()?.node;
-            (node.attr.file_type == FileType::Directory).then(|| entries(fs, &node.handle))
+            (node.attr.file_type == FileType::Directory).then(|| entries(&**fs, &node.handle))
         });
         let [Some(held), Some(_)] = held else { return false };
         !held.is_empty() && held.iter().all(|(_, attr)| self.twins.hides(attr))
@@ -127,6 +148,7 @@ impl Hunt {
             let record = world.record(shot.program, shot.procedure, &shot.arguments[side]);
             let reply = world.send(&record);
             let level = match shot.program {
+                _ if self.twins.are_on_disk() => gist(shot.procedure, &reply.body),
                 nfs3::PROGRAM => level(shot.procedure, &reply.body, nocache),
                 _ => level(procedure::NULL, &reply.body, nocache),
             };

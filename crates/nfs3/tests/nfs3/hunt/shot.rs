@@ -134,6 +134,20 @@ pub(crate) fn listings(dice: &mut Dice, dir: &Target) -> Vec<Shot> {
     shots
 }
 
+/// A directory listed at once.
+pub(crate) fn whole_listings(dir: &Target) -> Vec<Shot> {
+    let (cookie, cookieverf, count) = (0, [0; 8], 1 << 15);
+    vec![
+        Shot::on(procedure::READDIR, dir, |handle| {
+            encoded(&Readdir3args { dir: Opaque(handle), cookie, cookieverf, count })
+        }),
+        Shot::on(procedure::READDIRPLUS, dir, |handle| {
+            let (dir, dircount, maxcount) = (Opaque(handle), count, count);
+            encoded(&Readdirplus3args { dir, cookie, cookieverf, dircount, maxcount })
+        }),
+    ]
+}
+
 /// Any call that changes something, or would.
 pub(crate) fn change(dice: &mut Dice, targets: &[Target], owners: &[u32]) -> Shot {
     let (one, other) = (dice.pick(targets), dice.pick(targets));

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use comity_backend::{Memory, MemoryOptions};
 use comity_export::{ExportId, ExportRequest, HandleKey, Source, Sources, load};
 use comity_vfs::{
     Attr, Create, Cred, Disk, FileType, Fs, Gid, Handle, Listed, Mode, Name, SetAttr, SetTime,
@@ -12,8 +11,9 @@ use comity_vfs::{
 };
 
 use super::dice::Dice;
+use super::ground::Ground;
 use super::rule::Rule;
-use crate::world::{World, set_clock, still_clock};
+use crate::world::{World, set_clock};
 
 /// By which number the export is known; it stands in every handle and attribute.
 pub(crate) const EXPORT: u32 = 0x5a17;
@@ -35,7 +35,7 @@ pub(crate) struct Caller {
 
 /// One of the two.
 pub(crate) struct Twin {
-    pub(crate) fs: Arc<Memory>,
+    pub(crate) fs: Arc<dyn Fs>,
     pub(crate) world: World,
 }
 
@@ -57,6 +57,7 @@ pub(crate) struct Twins {
     /// Objects that the caller may know of and can reach, and hidden ones.
     pub(crate) targets: Vec<Target>,
     pub(crate) hidden: usize,
+    ground: Ground,
 }
 
 pub(crate) fn root() -> Cred<Disk> {
@@ -73,11 +74,12 @@ pub(crate) fn key() -> HandleKey {
 }
 
 impl Twins {
-    pub(crate) fn new(dice: &mut Dice) -> Self {
+    pub(crate) fn new(dice: &mut Dice, ground: Ground) -> Self {
         let caller = caller(dice);
         let rule = Rule::random(dice);
         let options = options(dice, &rule);
-        let filesystems = grown(dice);
+        let filesystems = ground.filesystems(dice);
+        grown(&filesystems, dice);
         let mut twins = Self {
             twins: filesystems.map(|fs| Twin { world: World::of(plan(&fs, &options)), fs }),
             caller,
@@ -85,6 +87,7 @@ impl Twins {
             options,
             targets: Vec::new(),
             hidden: 0,
+            ground,
         };
         let (uid, gid, gids) = &twins.caller.wire;
         twins.twins.iter().for_each(|twin| twin.world.act_as(*uid, *gid, gids));
@@ -93,6 +96,10 @@ impl Twins {
         twins.prune((first, first.fs.root()), (second, second.fs.root()));
         twins.settle();
         twins
+    }
+
+    pub(crate) const fn are_on_disk(&self) -> bool {
+        matches!(self.ground, Ground::Disk(..))
     }
 
     pub(crate) fn hides(&self, attr: &Attr<Disk>) -> bool {
@@ -104,7 +111,7 @@ impl Twins {
     fn find_targets(&mut self) {
         let mut found = BTreeMap::new();
         let roots = self.twins.each_ref().map(|twin| twin.fs.root());
-        let names = Some(names(&self.twins[0].fs, &roots[0]));
+        let names = Some(names(&*self.twins[0].fs, &roots[0]));
         found.insert(0, (Target { handles: roots, path: String::new(), names }, false));
         self.walk(roots, "", true, &mut found);
         self.hidden = found.values().filter(|(_, hidden)| *hidden).count();
@@ -118,7 +125,7 @@ impl Twins {
         reachable: bool,
         found: &mut BTreeMap<u64, (Target, bool)>,
     ) {
-        for (name, attr) in entries(&self.twins[0].fs, &dirs[0]) {
+        for (name, attr) in entries(&*self.twins[0].fs, &dirs[0]) {
             let handles = [0, 1].map(|side| {
                 let (fs, dir) = (&self.twins[side].fs, &dirs[side]);
                 fs.lookup(&root(), dir, Name::new(&name).unwrap()).unwrap().node.handle
@@ -131,11 +138,11 @@ impl Twins {
             if !hidden && !reachable && attr.links > 1 && !is_directory {
                 // Its other name would not be its last one.
                 self.twins.iter().zip(&dirs).for_each(|(twin, dir)| {
-                    remove(&twin.fs, dir, Name::new(&name).unwrap());
+                    remove(&*twin.fs, dir, Name::new(&name).unwrap());
                 });
             }
             if hidden || reachable {
-                let names = is_directory.then(|| names(&self.twins[0].fs, &handles[0]));
+                let names = is_directory.then(|| names(&*self.twins[0].fs, &handles[0]));
                 found.insert(attr.fileid, (Target { handles, path, names }, hidden));
             }
         }
@@ -143,14 +150,14 @@ impl Twins {
 
     /// Takes out of the second what is hidden in the first.
     fn prune(&self, (first, dir): (&Twin, Handle), (second, other): (&Twin, Handle)) {
-        for (name, attr) in entries(&first.fs, &dir) {
+        for (name, attr) in entries(&*first.fs, &dir) {
             let name = Name::new(&name).unwrap();
             if self.hides(&attr) {
-                remove(&second.fs, &other, name);
+                remove(&*second.fs, &other, name);
             } else if attr.file_type == FileType::Directory {
                 let below =
-                    |fs: &Memory, dir: &Handle| fs.lookup(&root(), dir, name).unwrap().node.handle;
-                let (next, below) = (below(&first.fs, &dir), below(&second.fs, &other));
+                    |fs: &dyn Fs, dir: &Handle| fs.lookup(&root(), dir, name).unwrap().node.handle;
+                let (next, below) = (below(&*first.fs, &dir), below(&*second.fs, &other));
                 self.prune((first, next), (second, below));
             }
         }
@@ -170,12 +177,12 @@ impl Twins {
     }
 }
 
-fn names(fs: &Memory, dir: &Handle) -> Vec<Vec<u8>> {
+fn names(fs: &dyn Fs, dir: &Handle) -> Vec<Vec<u8>> {
     entries(fs, dir).into_iter().map(|(name, _)| name).collect()
 }
 
 /// Names and attributes of what is in a directory.
-pub(crate) fn entries(fs: &Memory, dir: &Handle) -> Vec<(Vec<u8>, Attr<Disk>)> {
+pub(crate) fn entries(fs: &dyn Fs, dir: &Handle) -> Vec<(Vec<u8>, Attr<Disk>)> {
     let mut found = Vec::new();
     fs.readdir(&root(), dir, 0, Listed::Nodes, &mut |listing| {
         found.push((listing.name.bytes().to_vec(), listing.node.unwrap().attr));
@@ -185,7 +192,7 @@ pub(crate) fn entries(fs: &Memory, dir: &Handle) -> Vec<(Vec<u8>, Attr<Disk>)> {
     found
 }
 
-fn remove(fs: &Memory, dir: &Handle, name: Name<'_>) {
+fn remove(fs: &dyn Fs, dir: &Handle, name: Name<'_>) {
     let node = fs.lookup(&root(), dir, name).unwrap().node;
     if node.attr.file_type != FileType::Directory {
         fs.remove(&root(), dir, name).unwrap();
@@ -221,25 +228,16 @@ fn options(dice: &mut Dice, rule: &Rule) -> String {
         .replace("rw,insecure", if extra == ",ro" { "insecure" } else { "rw,insecure" })
 }
 
-fn plan(fs: &Arc<Memory>, options: &str) -> comity_export::Plan {
+fn plan(fs: &Arc<dyn Fs>, options: &str) -> comity_export::Plan {
     let source = Source::Text { name: "e".into(), text: format!("/srv *({options})\n").into() };
     let netgroups = "/nonexistent".into();
     let sources = Sources { netgroups, ..Sources::new(vec![source]) };
-    let open = |_: &ExportRequest<'_>| Ok(Arc::clone(fs) as Arc<dyn Fs>);
+    let open = |_: &ExportRequest<'_>| Ok(Arc::clone(fs));
     load(&sources, &open, key(), None).unwrap_or_else(|findings| panic!("{findings:?}")).0
 }
 
-/// The same random tree twice; the same objects have the same numbers.
-fn grown(dice: &mut Dice) -> [Arc<Memory>; 2] {
-    let options = MemoryOptions {
-        root_mode: Mode::new(*dice.pick(&[0o777, 0o777, 0o1777, 0o755, 0o775])),
-        root_uid: Uid::new(UIDS + dice.below(5) as u32),
-        root_gid: Gid::new(GIDS + dice.below(5) as u32),
-        bytes_max: 1 << 26,
-        clock: still_clock,
-        ..MemoryOptions::default()
-    };
-    let filesystems = [(); 2].map(|()| Arc::new(Memory::new(options).unwrap()));
+/// The same random tree twice; the same objects in memory have the same numbers.
+fn grown(filesystems: &[Arc<dyn Fs>; 2], dice: &mut Dice) {
     let mut dirs = vec![filesystems.each_ref().map(|fs| fs.root())];
     let mut files = Vec::new();
     for number in 0..OBJECTS {
@@ -251,7 +249,7 @@ fn grown(dice: &mut Dice) -> [Arc<Memory>; 2] {
             mode: Some(Mode::new(*dice.pick(&MODES))),
             ..SetAttr::default()
         };
-        let made = [0, 1].map(|side| planted(&filesystems[side], &dir[side], &name, kind, &set));
+        let made = [0, 1].map(|side| planted(&*filesystems[side], &dir[side], &name, kind, &set));
         if kind < 3 {
             dirs.push(made)
         } else {
@@ -266,12 +264,11 @@ fn grown(dice: &mut Dice) -> [Arc<Memory>; 2] {
             }
         }
     }
-    filesystems
 }
 
 /// Makes an object of the kind with this number.
 pub(crate) fn planted(
-    fs: &Memory,
+    fs: &dyn Fs,
     dir: &Handle,
     name: &str,
     kind: usize,

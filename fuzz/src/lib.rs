@@ -1,5 +1,7 @@
 //! What the fuzz targets share: a server without sockets over the memory backend.
 
+mod session;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,8 +12,11 @@ use comity_export::{
     Visitor, load,
 };
 use comity_nfs3::{Mount, Nfs3};
-use comity_proto::{mount, nfs3};
+use comity_nfs4::{Clock, Nfs4, Versions};
+use comity_proto::nfs4::CompoundHead;
+use comity_proto::{mount, nfs3, nfs4};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
+use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::Fs;
 use comity_xdr::{Counted, Encoder, Opaque};
 
@@ -66,6 +71,7 @@ pub struct House {
     visitor: Visitor,
     handles: Vec<Vec<u8>>,
     xid: u32,
+    session: Option<session::Session>,
 }
 
 impl House {
@@ -78,14 +84,23 @@ impl House {
         let text = b"/export *(rw,insecure,no_root_squash)\n".to_vec();
         let (plan, _) = plan(Source::Text { name: "fuzz".into(), text }).expect("a plan");
         let exports = Arc::new(Exports::new(plan));
-        let programs: Vec<Arc<dyn Program<Visitor>>> =
-            vec![Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8])), Arc::new(Mount::new(exports))];
+        let four = Nfs4::new(Arc::clone(&exports), [1; 8], Versions::ALL, nobody_known());
+        let programs: Vec<Arc<dyn Program<Visitor>>> = vec![
+            Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8])),
+            Arc::new(four),
+            Arc::new(Mount::new(exports)),
+        ];
         let dispatcher = Dispatcher::new(programs);
-        let mut house =
-            Self { dispatcher, visitor: Visitor::new(PEER), handles: Vec::new(), xid: 0 };
+        let mut house = Self {
+            dispatcher,
+            visitor: Visitor::new(PEER),
+            handles: Vec::new(),
+            xid: 0,
+            session: None,
+        };
         let mut path = Encoder::new();
         path.opaque(b"/export");
-        house.call(mount::PROGRAM, mount::procedure::MNT, path.bytes());
+        house.call((mount::PROGRAM, 3), mount::procedure::MNT, path.bytes());
         assert_eq!(house.handles.len(), 1, "the export mounts");
         house
     }
@@ -96,12 +111,34 @@ impl House {
         while let [procedure, high, low, rest @ ..] = input {
             let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
             let (arguments, behind) = rest.split_at(length);
-            self.call(program, u32::from(*procedure), arguments);
+            self.call((program, 3), u32::from(*procedure), arguments);
             input = behind;
         }
     }
 
-    fn call(&mut self, program: u32, procedure: u32, arguments: &[u8]) {
+    /// Sends every COMPOUND of an input: a byte for the minor version, whose highest bit asks for a
+    /// SEQUENCE in front; a byte for the number of operations, two for their length, the operations.
+    pub fn compounds(&mut self, mut input: &[u8]) {
+        while let [minor, count, high, low, rest @ ..] = input {
+            let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
+            let (operations, behind) = rest.split_at(length);
+            let in_session = minor & 0x80 != 0;
+            let minorversion = u32::from(minor & 0x7f);
+            let count = u32::from(*count) + u32::from(in_session);
+            let mut arguments = Encoder::new();
+            let tag = Opaque(&b""[..]);
+            arguments.value(&CompoundHead { tag, minorversion, operations: count });
+            if in_session {
+                self.sequence(&mut arguments);
+            }
+            arguments.raw(operations);
+            self.call((nfs4::PROGRAM, 4), nfs4::procedure::COMPOUND, arguments.bytes());
+            input = behind;
+        }
+    }
+
+    /// Calls a version of a program; gives the whole reply.
+    fn call(&mut self, program: (u32, u32), procedure: u32, arguments: &[u8]) -> Vec<u8> {
         self.xid += 1;
         let record = self.record(program, procedure, arguments);
         let mut replies = Encoder::new();
@@ -113,9 +150,10 @@ impl House {
         }
         assert_one_reply(&record, &replies);
         self.remember(replies.bytes());
+        replies.bytes().to_vec()
     }
 
-    fn record(&self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
+    fn record(&self, (program, version): (u32, u32), procedure: u32, arguments: &[u8]) -> Vec<u8> {
         let mut body = Encoder::new();
         body.value(&AuthSys {
             stamp: 0,
@@ -129,7 +167,7 @@ impl House {
         record.value(&CallHeader {
             xid: self.xid,
             program,
-            version: 3,
+            version,
             procedure,
             credential,
             verifier: OpaqueAuth::NONE,
@@ -174,6 +212,13 @@ impl House {
             }
         }
     }
+}
+
+/// A server that knows no client yet.
+fn nobody_known() -> comity_nfs4::Memory {
+    let clock = Clock::start();
+    let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
+    comity_nfs4::Memory { engine: Arc::new(engine), clock, identity: b"fuzz".as_slice().into() }
 }
 
 impl Default for House {

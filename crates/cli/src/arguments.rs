@@ -13,7 +13,7 @@ use crate::journal;
 
 /// Serve folders to NFS clients.
 ///
-/// A file server in user space that speaks NFSv3 over TCP. It needs no kernel module, no portmapper
+/// A file server in user space that speaks NFSv3 and NFSv4 over TCP. It needs no kernel module, no portmapper
 /// and, for an ordinary user's own files, no privilege.
 #[derive(Debug, Parser)]
 #[command(
@@ -133,9 +133,24 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) no_register: bool,
 
+    /// Serve as root even if the server may not act as its callers: all of them have root's rights
+    /// then
+    #[arg(long)]
+    pub(crate) all_as_root: bool,
+
     /// Threads that serve at the same time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+
+    /// Versions of NFS to speak, of 3, 4, 4.0, 4.1, 4.2 [default: all]
+    #[arg(long, value_name = "V,...", value_delimiter = ',')]
+    pub(crate) vers: Vec<String>,
+
+    /// Seconds that a client of NFSv4 may be silent before others can have what it holds, and that
+    /// clients have to come back after a restart
+    #[arg(long, value_name = "SECONDS", default_value_t = 90,
+        value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub(crate) lease_seconds: u32,
 
     /// Seconds that calls in hand get when the server is told to stop
     #[arg(long, value_name = "SECONDS", default_value_t = 5,

@@ -22,13 +22,15 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Begins with nothing. `life` is another in every life of the server; `key` is the same in all
-    /// of them, and no other server's.
+    /// of them, and no other server's. Leases last `lease_seconds`.
     ///
     /// # Errors
     /// If there can be no thread.
-    pub(crate) fn start(life: [u8; 8], key: &[u8; 16]) -> Result<Self> {
+    pub(crate) fn start(life: [u8; 8], key: &[u8; 16], lease_seconds: u32) -> Result<Self> {
         let [a, b, c, d, ..] = life;
-        let settings = Settings::new(u32::from_be_bytes([a, b, c, d]));
+        let lease = Duration::from_secs(lease_seconds.into());
+        let usual = Settings::new(u32::from_be_bytes([a, b, c, d]));
+        let settings = Settings { lease, grace: lease, ..usual };
         let clock = Clock::start();
         let engine = Arc::new(Engine::new(clock.now(), settings, Recovered::new()));
         let (stop, stopped) = mpsc::channel();

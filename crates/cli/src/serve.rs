@@ -21,6 +21,7 @@ use crate::announcement::Announcement;
 use crate::configuration::{Configuration, Reload, log, server_settings};
 use crate::directory::Directory;
 use crate::journal::Journal;
+use crate::keeper::Keeper;
 use crate::service::Programs;
 use crate::settings::{Serve, sources};
 use crate::state::{State, control_socket};
@@ -46,8 +47,11 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     let journal = Journal::begin(serve.level.clone(), serve.json)?;
     log_panics();
     let state = State::take(&serve.state_folder)?;
-    let key = HandleKey::new(state.handle_key()?);
-    let configuration = Configuration::new(serve.sources.clone(), key).read_only(serve.read_only);
+    let key = state.handle_key()?;
+    let handles = HandleKey::new(key);
+    let configuration = Configuration::new(serve.sources.clone(), handles)
+        .read_only(serve.read_only)
+        .all_as_root(serve.all_as_root);
     let plan = match configuration.load(None) {
         Ok((plan, doubts)) => {
             log(&doubts);
@@ -57,7 +61,7 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     };
     let listeners = listening::open(&serve.listen, inherited)?;
     let reload = |exports: &Arc<Exports>| Reload::new(configuration, Arc::clone(exports), written);
-    Running::start(&serve, plan, listeners, reload)?.run(&serve, journal)
+    Running::start(&serve, (plan, key), listeners, reload)?.run(&serve, journal)
 }
 
 /// A server and what goes with it.
@@ -68,12 +72,13 @@ struct Running {
     directory: Directory,
     reload: Arc<Reload>,
     exports: Arc<Exports>,
+    keeper: Keeper,
 }
 
 impl Running {
     fn start(
         serve: &Serve,
-        plan: Plan,
+        (plan, key): (Plan, [u8; 16]),
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>) -> Reload,
     ) -> Result<Self> {
@@ -84,13 +89,18 @@ impl Running {
         comity_backend::install_blocking_hook(blocking_hook);
         let exports = Arc::new(Exports::new(plan));
         let metrics = serve.metrics.map(|_| Arc::<Metrics>::default());
-        let programs = Programs::new(&exports, write_verifier()?, metrics.as_ref());
+        let verifier = write_verifier()?;
+        let keeper = Keeper::start(verifier, &key, serve.lease_seconds)?;
+        let programs =
+            Programs::new(&exports, verifier, keeper.memory(), serve.spoken, metrics.as_ref());
+        let tally = programs.tally();
         let server = Server::start_with(programs, settings(serve), listeners)?;
         let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
             let render = move || {
                 let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
                 tallies::append(&mut text, &exports.current());
+                tally.iter().for_each(|tally| tallies::append_operations(&mut text, tally));
                 text
             };
             let started = MetricsPage::start(address, render);
@@ -99,7 +109,7 @@ impl Running {
         });
         let directory = Directory::open(serve.portmap, server.addresses())?;
         let reload = Arc::new(reload(&exports));
-        Ok(Self { signals, server, page: page.transpose()?, directory, reload, exports })
+        Ok(Self { signals, server, page: page.transpose()?, directory, reload, exports, keeper })
     }
 
     fn run(mut self, serve: &Serve, journal: Journal) -> Result<ExitCode> {
@@ -113,6 +123,7 @@ impl Running {
         if !self.server.shutdown() {
             tracing::warn!("calls in hand were not finished in time");
         }
+        self.keeper.stop();
         if let Some(page) = self.page {
             page.shutdown();
         }

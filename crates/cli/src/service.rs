@@ -5,15 +5,20 @@ use std::sync::Arc;
 
 use comity_export::{Exports, Visitor};
 use comity_nfs3::{Mount, Nfs3};
+use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_rpc::{Dispatcher, Line, Program};
 use comity_server::Service;
 use comity_server::metrics::{Measured, Metrics};
 
 use self::trouble::Troubled;
 use crate::statuses;
+use crate::versions::Spoken;
 
-/// The programs of this server: NFS version 3 and MOUNT.
-pub(crate) struct Programs(Dispatcher<Visitor>);
+/// The programs of this server: NFS versions 3 and 4, and MOUNT.
+pub(crate) struct Programs {
+    dispatcher: Dispatcher<Visitor>,
+    tally: Option<Arc<Tally>>,
+}
 
 impl Programs {
     /// Serves `exports`, and counts in `metrics` if somebody wants to know. The verifier tells
@@ -21,23 +26,42 @@ impl Programs {
     pub(crate) fn new(
         exports: &Arc<Exports>,
         verifier: [u8; 8],
+        memory: Memory,
+        spoken: Spoken,
         metrics: Option<&Arc<Metrics>>,
     ) -> Self {
-        let nfs = Nfs3::new(Arc::clone(exports), verifier);
-        let nfs = Troubled::new(nfs, Arc::clone(exports));
-        let mount = Mount::new(Arc::clone(exports));
-        let programs = vec![counted(nfs, "nfs", metrics), counted(mount, "mount", metrics)];
-        Self(Dispatcher::new(programs))
+        let mut programs = Vec::new();
+        if spoken.three {
+            let nfs = Nfs3::new(Arc::clone(exports), verifier);
+            let nfs = Troubled::new(nfs, Arc::clone(exports));
+            programs.push(counted(nfs, "nfs", statuses::name, metrics));
+            let mount = Mount::new(Arc::clone(exports));
+            programs.push(counted(mount, "mount", statuses::name, metrics));
+        }
+        let mut tally = None;
+        if spoken.speaks_four() {
+            let nfs = Nfs4::new(Arc::clone(exports), verifier, spoken.four, memory);
+            tally = Some(Arc::clone(nfs.tally()));
+            let nfs = Troubled::new(nfs, Arc::clone(exports));
+            programs.push(counted(nfs, "nfs", statuses::name4, metrics));
+        }
+        Self { dispatcher: Dispatcher::new(programs), tally }
+    }
+
+    /// How often each operation of version 4 is done, if that is spoken.
+    pub(crate) fn tally(&self) -> Option<Arc<Tally>> {
+        self.tally.clone()
     }
 }
 
 fn counted(
     program: impl Program<Visitor> + 'static,
     name: &'static str,
+    status_name: fn(u32) -> &'static str,
     metrics: Option<&Arc<Metrics>>,
 ) -> Arc<dyn Program<Visitor>> {
     match metrics {
-        Some(metrics) => Arc::new(Measured::new(program, name, statuses::name, metrics)),
+        Some(metrics) => Arc::new(Measured::new(program, name, status_name, metrics)),
         None => Arc::new(program),
     }
 }
@@ -50,6 +74,6 @@ impl Service for Programs {
     }
 
     fn dispatcher(&self) -> &Dispatcher<Visitor> {
-        &self.0
+        &self.dispatcher
     }
 }

@@ -5,11 +5,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-use comity_export::{ServerSettings, Source};
+use anyhow::{Context, Result, anyhow, ensure};
+use comity_export::{NfsVersion, ServerSettings, Source};
 use tracing_subscriber::filter::EnvFilter;
 
 use crate::findings::TYPED;
+use crate::versions::Spoken;
 use crate::{arguments, journal, state};
 
 /// The port of NFS (RFC 1813, 1.1).
@@ -32,6 +33,8 @@ pub(crate) struct Serve {
     pub(crate) sources: Vec<Source>,
     /// Nobody may change anything.
     pub(crate) read_only: bool,
+    /// Callers may all have root's rights.
+    pub(crate) all_as_root: bool,
     /// Where it listens.
     pub(crate) listen: Listen,
     /// Where metrics are served, if anywhere.
@@ -40,6 +43,10 @@ pub(crate) struct Serve {
     pub(crate) portmap: Portmap,
     /// Threads that serve at the same time, if not the usual number.
     pub(crate) threads: Option<usize>,
+    /// Which versions of NFS it speaks.
+    pub(crate) spoken: Spoken,
+    /// Seconds that a client of NFSv4 may be silent.
+    pub(crate) lease_seconds: u32,
     /// Seconds that calls in hand get at the end.
     pub(crate) drain_seconds: u32,
     /// What is kept between runs.
@@ -92,11 +99,26 @@ impl Serve {
             state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
             sources,
             read_only: typed.read_only,
+            all_as_root: typed.all_as_root,
             metrics: typed.metrics.or(written.metrics),
+            spoken: spoken(&typed.vers, written.vers.as_deref())?,
             threads: typed.threads.map(usize::from).or(written.threads),
+            lease_seconds: typed.lease_seconds,
             drain_seconds: typed.drain_seconds,
             json: typed.json.json,
         })
+    }
+}
+
+/// The command line comes before the configuration, and all are spoken if neither names any.
+fn spoken(typed: &[String], written: Option<&[NfsVersion]>) -> Result<Spoken> {
+    let written: Option<Vec<_>> = written.map(|all| all.iter().map(|one| one.name()).collect());
+    match (typed, written) {
+        ([], None) => Ok(Spoken::ALL),
+        ([], Some(named)) => {
+            Spoken::these(&named).map_err(|why| anyhow!("vers of [server]: {why}"))
+        }
+        (named, _) => Spoken::these(named).map_err(|why| anyhow!("--vers: {why}")),
     }
 }
 
@@ -155,8 +177,15 @@ pub(crate) fn sources(typed: &arguments::Serve) -> Result<Vec<Source>> {
         return Ok(files(&typed.source));
     }
     let clients = clients(&typed.allow, typed.read_only);
-    let export = |dir: &PathBuf| Ok(Source::export(TYPED, &folder(dir)?, &clients));
-    typed.dirs.iter().map(export).collect()
+    let mut folders = Vec::new();
+    for dir in &typed.dirs {
+        let folder = folder(dir)?;
+        // Named twice, by another path perhaps: one export.
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    Ok(folders.iter().map(|folder| Source::export(TYPED, folder, &clients)).collect())
 }
 
 /// The files named.
@@ -221,6 +250,12 @@ mod tests {
         assert_eq!(text(&serve.sources), "/tmp 127.0.0.0/8(rw,insecure) ::1(rw,insecure)\n");
         assert!(serve.listen.addresses.iter().all(IpAddr::is_loopback));
         assert_eq!(serve.portmap, Portmap::None);
+    }
+
+    #[test]
+    fn a_folder_named_twice_is_one_export() {
+        let typed = typed(&["/tmp", "/tmp/", "/tmp/../tmp", "/"]);
+        assert_eq!(sources(&typed).unwrap().len(), 2);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the rooms did to the calls of each domain, for the metrics page.
 
 use comity_export::{Counts, Plan};
+use comity_nfs4::{Counted, Tally};
 use comity_server::metrics::append_counters;
 
 type Row = ([(&'static str, String); 2], Counts);
@@ -23,6 +24,23 @@ pub(crate) fn append(text: &mut String, plan: &Plan) {
         let samples = rows.iter().map(|(labels, counts)| (&labels[..], number(counts)));
         append_counters(text, name, help, samples);
     }
+}
+
+/// Appends how often each operation of NFSv4 was done inside of COMPOUNDs.
+pub(crate) fn append_operations(text: &mut String, tally: &Tally) {
+    let labels = |operation: &str, outcome: &str| {
+        [("operation", operation.to_owned()), ("outcome", outcome.to_owned())]
+    };
+    let rows: Vec<_> = tally
+        .counted()
+        .into_iter()
+        .flat_map(|counted| {
+            let Counted { operation, ok, failed } = counted;
+            [(labels(operation, "ok"), ok), (labels(operation, "failed"), failed)]
+        })
+        .collect();
+    let (name, help) = ("comity_nfs4_operations_total", "Operations of NFSv4 inside of COMPOUNDs.");
+    append_counters(text, name, help, rows.iter().map(|(labels, count)| (&labels[..], *count)));
 }
 
 fn rows(plan: &Plan) -> Vec<Row> {

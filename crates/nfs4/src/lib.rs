@@ -30,6 +30,7 @@ mod stateid;
 mod status;
 mod stream;
 mod table;
+mod tally;
 mod turn;
 mod walk;
 
@@ -38,3 +39,4 @@ pub use clock::Clock;
 pub use memory::Memory;
 pub use program::{Nfs4, Versions};
 pub use status::nfsstat4;
+pub use tally::{Counted, Tally};

@@ -21,9 +21,6 @@ pub const CHANGING_REPLY_BYTES: usize = 512;
 /// same name of `comity-nfs3`.
 pub const BY_REFERENCE_FROM_BYTES: u32 = 32 << 10;
 
-/// How long a client may be silent, in seconds: as Linux servers have it.
-pub const LEASE_SECONDS: u32 = 90;
-
 /// Most bytes of one COPY, about a second's work of a disk; the client goes on behind them.
 pub const COPY_BYTES_MAX: u64 = 256 << 20;
 

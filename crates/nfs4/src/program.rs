@@ -2,12 +2,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use comity_export::{Exports, Visitor};
-use comity_proto::nfs4::{PROGRAM, VERSION, Verifier4, procedure};
+use comity_proto::nfs4::{CompoundHead, PROGRAM, VERSION, Verifier4, procedure};
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
-use comity_xdr::Encoder;
+use comity_xdr::{Decoder, Encoder};
 
 use crate::memory::Memory;
 use crate::stream;
+use crate::tally::Tally;
 
 /// Which minor versions are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,19 +31,26 @@ pub struct Nfs4 {
     verifier: Verifier4,
     versions: Versions,
     memory: Memory,
+    tally: Arc<Tally>,
 }
 
 impl Nfs4 {
     /// Serves `exports`. The `verifier` must be another in every life of the server that can have
     /// lost uncommitted data, and the same during one (RFC 8881, 18.32.3).
     #[must_use]
-    pub const fn new(
+    pub fn new(
         exports: Arc<Exports>,
         verifier: Verifier4,
         versions: Versions,
         memory: Memory,
     ) -> Self {
-        Self { exports, verifier, versions, memory }
+        Self { exports, verifier, versions, memory, tally: Arc::default() }
+    }
+
+    /// How often each operation is done.
+    #[must_use]
+    pub const fn tally(&self) -> &Arc<Tally> {
+        &self.tally
     }
 
     /// What is offered.
@@ -85,6 +93,15 @@ impl Program<Visitor> for Nfs4 {
 
     fn repeat(&self, _version: u32, _procedure: u32) -> Repeat {
         Repeat::Harmless
+    }
+
+    /// Sessions know what was asked before; in 4.0 only owners of opens and locks do.
+    fn repeat_of(&self, call: &Call<'_>) -> Repeat {
+        let head = Decoder::new(call.arguments).value::<CompoundHead<'_>>();
+        match head {
+            Ok(head) if head.minorversion == 0 => Repeat::Remember,
+            _ => Repeat::Harmless,
+        }
     }
 
     fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {

@@ -97,6 +97,7 @@ impl<'a> Compound<'a> {
             };
             self.following = head.operations - at - 1;
             let status = self.operation(head, (at, number), args, reply)?;
+            self.nfs.tally().count(number, status == Nfsstat4::Ok);
             if status != Nfsstat4::Ok {
                 return Ok(End { status, results: at + 1 });
             }

@@ -72,7 +72,7 @@ impl<V: ?Sized> Dispatcher<V> {
         };
         let Some(program) = self.program(&call, replies) else { return Ok(Answered::Now) };
         let header = &call.header;
-        let ticket = match program.repeat(header.version, header.procedure) {
+        let ticket = match program.repeat_of(&call) {
             Repeat::Harmless => None,
             Repeat::Remember => match self.replay.begin(ReplayKey::new(peer, header.xid, record)) {
                 Verdict::New(ticket) => Some(ticket),

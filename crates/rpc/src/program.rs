@@ -20,6 +20,11 @@ pub trait Program<V: ?Sized>: Send + Sync {
     /// Whether a procedure may be done twice.
     fn repeat(&self, version: u32, procedure: u32) -> Repeat;
 
+    /// Whether this call of a procedure may be done twice, where its arguments decide that.
+    fn repeat_of(&self, call: &Call<'_>) -> Repeat {
+        self.repeat(call.header.version, call.header.procedure)
+    }
+
     /// Answers a call of one of its versions: appends the results, and only those, to `reply`.
     /// What it appended is taken back unless it says [`Outcome::Done`].
     fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome;

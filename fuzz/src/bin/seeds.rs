@@ -1,5 +1,8 @@
 //! Writes the seeds: `cargo run --bin seeds` in this folder fills `corpus/`.
 
+#[path = "seeds/compounds.rs"]
+mod compounds;
+
 use std::fs;
 use std::path::Path;
 
@@ -31,6 +34,7 @@ fn main() -> std::io::Result<()> {
     texts("toml", TOML)?;
     mounts()?;
     nfs3s()?;
+    compounds::all()?;
     records()
 }
 

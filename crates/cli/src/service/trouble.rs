@@ -11,7 +11,7 @@ use comity_server::Quiet;
 use comity_xdr::Encoder;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
-/// A program of NFSv3 whose failures that are the disk's stand in the log. A failed barrier is not
+/// A program of NFS whose failures that are the disk's stand in the log. A failed barrier is not
 /// among them: the backend tells it.
 pub(super) struct Troubled<P> {
     program: P,
@@ -48,6 +48,10 @@ impl<P: Program<Visitor>> Program<Visitor> for Troubled<P> {
 
     fn repeat(&self, version: u32, procedure: u32) -> Repeat {
         self.program.repeat(version, procedure)
+    }
+
+    fn repeat_of(&self, call: &Call<'_>) -> Repeat {
+        self.program.repeat_of(call)
     }
 
     fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {

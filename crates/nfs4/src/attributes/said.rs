@@ -11,7 +11,7 @@ use super::acl::{self, Acls};
 use super::owner;
 use super::supported::{EXCLUSIVE, supported};
 use crate::compound::Compound;
-use crate::limits::{LEASE_SECONDS, TRANSFER_BYTES_MAX};
+use crate::limits::TRANSFER_BYTES_MAX;
 use crate::object::Object;
 use crate::table::Stop;
 
@@ -210,7 +210,10 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         a::FH_EXPIRE_TYPE => reply.value(&0_u32),
         a::NAMED_ATTR => reply.value(&false),
         a::UNIQUE_HANDLES | a::CANSETTIME | a::HOMOGENEOUS | a::NO_TRUNC => reply.value(&true),
-        a::LEASE_TIME => reply.value(&LEASE_SECONDS),
+        a::LEASE_TIME => {
+            let lease = subject.compound.engine().settings().lease;
+            reply.value(&(lease.as_secs() as u32));
+        }
         a::RDATTR_ERROR => reply.value(&Nfsstat4::Ok),
         a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),
         a::MAXREAD | a::MAXWRITE => reply.value(&u64::from(TRANSFER_BYTES_MAX)),

@@ -165,6 +165,12 @@ pub(crate) fn row(number: u32, minor: u32) -> Option<&'static Row> {
     Some(at.ok().and_then(|at| OPERATIONS.get(at)).unwrap_or(&UNSUPPORTED))
 }
 
+/// What the RFC calls an operation; of a number that is none of ours, that it is none.
+pub(crate) fn name(number: u32) -> &'static str {
+    let at = OPERATIONS.binary_search_by_key(&number, |row| row.number);
+    at.ok().and_then(|at| OPERATIONS.get(at)).map_or(ILLEGAL.name, |row| row.name)
+}
+
 /// An operation of all minor versions.
 const fn op(number: u32, name: &'static str, traits: Traits, perform: Perform) -> Row {
     Row { number, name, until: 2, traits, failure_words: 0, perform }

@@ -73,6 +73,10 @@ impl<V: ?Sized, P: Program<V>> Program<V> for Measured<P> {
         self.program.repeat(version, procedure)
     }
 
+    fn repeat_of(&self, call: &Call<'_>) -> Repeat {
+        self.program.repeat_of(call)
+    }
+
     fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome {
         let begun = begun();
         let row = self.row(call);

@@ -1,0 +1,67 @@
+//! Which versions of NFS are spoken.
+
+use comity_nfs4::Versions;
+
+/// What is said of a word that names none.
+const KNOWN: &str = "expected 3, 4, 4.0, 4.1 or 4.2";
+
+/// The versions of NFS that a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spoken {
+    /// Version 3, and MOUNT with it.
+    pub(crate) three: bool,
+    /// Those of version 4.
+    pub(crate) four: Versions,
+}
+
+impl Spoken {
+    /// All there are.
+    pub(crate) const ALL: Self = Self { three: true, four: Versions::ALL };
+
+    /// These and no others.
+    ///
+    /// # Errors
+    /// Which word names no version.
+    pub(crate) fn these<W: AsRef<str>>(words: &[W]) -> Result<Self, String> {
+        let mut spoken = Self { three: false, four: Versions([false; 3]) };
+        words.iter().try_for_each(|word| spoken.add(word.as_ref()))?;
+        if spoken == (Self { three: false, four: Versions([false; 3]) }) {
+            return Err(format!("no version is named: {KNOWN}"));
+        }
+        Ok(spoken)
+    }
+
+    fn add(&mut self, word: &str) -> Result<(), String> {
+        let [zero, one, two] = &mut self.four.0;
+        match word {
+            "3" => self.three = true,
+            "4" => self.four = Versions::ALL,
+            "4.0" => *zero = true,
+            "4.1" => *one = true,
+            "4.2" => *two = true,
+            _ => return Err(format!("{word:?} is no version of NFS: {KNOWN}")),
+        }
+        Ok(())
+    }
+
+    /// Whether any of version 4 is spoken.
+    pub(crate) fn speaks_four(self) -> bool {
+        self.four != Versions([false; 3])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_spoken_if_it_is_named() {
+        let spoken = Spoken::these(&["3", "4.1"]).unwrap();
+        assert_eq!(spoken, Spoken { three: true, four: Versions([false, true, false]) });
+        assert_eq!(Spoken::these(&["4"]).unwrap().four, Versions::ALL);
+        assert_eq!(Spoken::these(&["3", "4"]).unwrap(), Spoken::ALL);
+        for wrong in [&["2"][..], &["4.3"], &["3", ""], &[]] {
+            assert!(Spoken::these(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

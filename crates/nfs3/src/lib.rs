@@ -17,6 +17,7 @@ mod attributes;
 pub mod limits;
 mod listing;
 mod mount;
+mod nlm;
 mod program;
 mod recall;
 mod request;
@@ -27,6 +28,7 @@ mod time;
 mod verbs;
 
 pub use mount::Mount;
+pub use nlm::{Grant, Grants, Nlm, Settle};
 pub use program::Nfs3;
 pub use recall::Delegated;
 pub use status::nfsstat3;

@@ -1,7 +1,11 @@
 use comity_export::{Door, Node, Plan, Refusal, View, Visitor};
-use comity_rpc::{AuthStat, Call};
+use comity_rpc::{AuthStat, Call, Flavor, OpaqueAuth};
 use comity_vfs::Status;
-use comity_xdr::Decode;
+use comity_xdr::{Decode, Opaque};
+
+/// AUTH_SYS of user and group 65534 of a machine without a name, in XDR: stamp, name, uid, gid, no
+/// groups.
+const NOBODY: [u8; 20] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 0xff, 0xfe, 0, 0, 0, 0];
 
 /// One call on its way to its verb: what the verbs of both programs need.
 pub(crate) struct Request<'a> {
@@ -41,7 +45,26 @@ impl<'a> Request<'a> {
 
     /// Lets the request in.
     pub(crate) fn enter(&self, door: Door<'_>) -> Result<(View<'a>, Node), Stop> {
-        let credential = &self.call.header.credential;
+        self.enter_by(&self.call.header.credential, door)
+    }
+
+    /// Lets a request in that belongs to mounting. Who says nothing about itself then (RFC 2623,
+    /// 2.3.2) is nobody where AUTH_SYS is wanted: anybody could say that, and prove as little.
+    pub(crate) fn enter_to_mount(&self, door: Door<'_>) -> Result<(View<'a>, Node), Stop> {
+        let says_nothing = self.call.header.credential.flavor == Flavor::NONE;
+        match self.enter(door) {
+            Err(Stop::Denied(AuthStat::TooWeak)) if says_nothing => {
+                self.enter_by(&OpaqueAuth { flavor: Flavor::SYS, body: Opaque(&NOBODY) }, door)
+            }
+            entered => entered,
+        }
+    }
+
+    fn enter_by(
+        &self,
+        credential: &OpaqueAuth<'_>,
+        door: Door<'_>,
+    ) -> Result<(View<'a>, Node), Stop> {
         View::enter(self.plan, self.visitor, credential, door).map_err(|refusal| match refusal {
             Refusal::Status(status) => Stop::Status(status),
             Refusal::Denied(why) => Stop::Denied(why),

@@ -118,3 +118,7 @@ const _: () = assert!(LARGE_ARRIVED_BYTES < BATCH_BYTES && BATCH_BYTES < RECORD_
 /// Seconds a peer has to take a connection on which it wants to be called back. Whoever waits is a
 /// thread of its own; a client out of reach costs no more than a share of its lease.
 pub const DIAL_SECONDS: u64 = 5;
+
+/// Seconds for each step of a call to another host. Who is told that a lock is his asks by himself
+/// half a minute later, so more patience would gain nothing.
+pub const ERRAND_SECONDS: u64 = 5;

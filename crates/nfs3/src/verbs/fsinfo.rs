@@ -14,7 +14,7 @@ use crate::time::nfstime3;
 
 pub(super) fn fsinfo(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
     let root = request.arguments::<NfsFh3<'_>>()?;
-    let (view, node) = request.enter(Door::Handle(root.0))?;
+    let (view, node) = request.enter_to_mount(Door::Handle(root.0))?;
     let obj_attributes = attributes_now(&view, &node);
     Ok(match view.properties(&node) {
         Ok(properties) => ok(reply, &view, &told(obj_attributes, &properties)),

@@ -9,6 +9,7 @@ mod hostile;
 mod hunt;
 mod listing;
 mod mounts;
+mod nlm;
 mod recalls;
 mod reload;
 mod rendering;

@@ -12,7 +12,7 @@ use comity_export::{
 };
 use comity_nfs3::{Delegated, Mount, Nfs3};
 use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
-use comity_proto::{mount, nfs3};
+use comity_proto::{mount, nfs3, nlm};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
 use comity_vfs::layers::{Faults, Layer, Recorder};
 use comity_vfs::{Fs, Gid, Mode, Time, Uid};
@@ -154,6 +154,13 @@ impl World {
         Self { dispatcher: Dispatcher::new(vec![nfs]), ..self }
     }
 
+    /// The same server with another program.
+    pub(crate) fn with(self, program: impl Program<Visitor> + 'static) -> Self {
+        let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER);
+        let programs: Vec<Arc<dyn Program<Visitor>>> = vec![Arc::new(nfs), Arc::new(program)];
+        Self { dispatcher: Dispatcher::new(programs), ..self }
+    }
+
     /// The same server beside one of NFSv4.
     pub(crate) fn recalling(self, delegated: Delegated) -> Self {
         let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).recalling(delegated);
@@ -179,8 +186,9 @@ impl World {
         let body = self.credential.borrow();
         let credential = OpaqueAuth { flavor: self.flavor.get(), body: Opaque(&body) };
         let verifier = OpaqueAuth::NONE;
+        let version = if program == nlm::PROGRAM { nlm::VERSION } else { 3 };
         let mut record =
-            encoded(&CallHeader { xid, program, version: 3, procedure, credential, verifier });
+            encoded(&CallHeader { xid, program, version, procedure, credential, verifier });
         record.extend_from_slice(arguments);
         record
     }

@@ -1,0 +1,84 @@
+//! A lock that somebody waited for can be had: it is taken for him, and he is told.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_export::{ExportId, Exports};
+use comity_proto::nlm::{Nlm4Lock, Nlm4Res, Nlm4Stats, Nlm4Testargs};
+use comity_state::{Claiming, Client, Effect, Engine, FileKey, HostLock, LockType};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use super::owner::HostOwner;
+
+/// Takes locks for who waits for them.
+pub struct Grants {
+    engine: Arc<Engine>,
+    exports: Arc<Exports>,
+}
+
+/// A lock that has been taken for a waiter. The host is to be told by NLM_GRANTED
+/// (procedure [`comity_proto::nlm::procedure::GRANTED`]) with these arguments; then
+/// [`Grants::answered`].
+pub struct Grant {
+    /// Where the host is.
+    pub address: IpAddr,
+    /// The arguments of the call, in XDR.
+    pub arguments: Vec<u8>,
+    client: Arc<Client>,
+    owner: Box<[u8]>,
+    file: FileKey,
+    range: comity_state::ByteRange,
+    kind: LockType,
+}
+
+impl Grants {
+    /// Takes locks in `engine` of files of `exports`.
+    #[must_use]
+    pub const fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
+        Self { engine, exports }
+    }
+
+    /// Takes the lock that a host may have now, by a notice of the engine; nothing where it is about
+    /// something else, or somebody was quicker.
+    pub fn take(&self, now: Duration, effect: Effect) -> Option<Grant> {
+        let Effect::NotifyLock { client, owner, file, range, kind } = effect else { return None };
+        let address = std::str::from_utf8(client.owner()).ok()?.parse().ok()?;
+        let lock = HostLock { owner: &owner, file, range, kind };
+        self.engine.lock_host(now, &client, &lock, Claiming::Now).ok()?;
+        let arguments = self.arguments(&lock);
+        Some(Grant { address, arguments, client, owner, file, range, kind })
+    }
+
+    /// What came of the call: its results, or none if it could not be made. A lock that the host
+    /// does not want any more, or does not know of, is free again.
+    pub fn answered(&self, now: Duration, grant: &Grant, results: Option<&[u8]>) {
+        let taken = results.and_then(|results| Decoder::whole::<Nlm4Res<'_>>(results).ok());
+        if taken.is_some_and(|taken| taken.stat == Nlm4Stats::Granted) {
+            return;
+        }
+        let Grant { client, owner, file, range, kind, .. } = grant;
+        let lock = HostLock { owner, file: *file, range: *range, kind: *kind };
+        self.engine.unlock_host(now, client, &lock);
+    }
+
+    fn arguments(&self, lock: &HostLock<'_>) -> Vec<u8> {
+        let sealed = self.exports.current().seal(ExportId(lock.file.export), &lock.file.handle);
+        let HostOwner { caller_name, svid, oh } = HostOwner::named(lock.owner);
+        let last = lock.range.last;
+        let mut encoder = Encoder::new();
+        encoder.value(&Nlm4Testargs {
+            cookie: Opaque(b"comity"),
+            exclusive: lock.kind == LockType::Write,
+            alock: Nlm4Lock {
+                caller_name,
+                fh: Opaque(sealed.bytes()),
+                oh,
+                svid,
+                l_offset: lock.range.first,
+                l_len: if last == u64::MAX { 0 } else { last - lock.range.first + 1 },
+            },
+        });
+        encoder.bytes().to_vec()
+    }
+}

@@ -1,0 +1,56 @@
+//! LOCK and NM_LOCK: a range for an owner, now or later. NM_LOCK is for hosts that nobody watches;
+//! to the server they are like the others.
+
+use comity_proto::nlm::{Nlm4Lockargs, Nlm4Stats};
+use comity_state::{Claiming, LockRefusal};
+use comity_xdr::Encoder;
+
+use super::Nlm;
+use super::locked::Locked;
+use super::stats::{answer, denied, stopped};
+use crate::answer::Answer;
+use crate::request::{Request, Stop};
+
+pub(super) fn lock(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+    let args = request.arguments::<Nlm4Lockargs<'_>>()?;
+    let claiming = match (args.reclaim, args.block) {
+        (true, _) => Claiming::Reclaim,
+        (false, true) => Claiming::Wait,
+        (false, false) => Claiming::Now,
+    };
+    claim(nlm, request, reply, (&args, claiming))
+}
+
+pub(super) fn nm_lock(
+    nlm: &Nlm,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
+    let args = request.arguments::<Nlm4Lockargs<'_>>()?;
+    claim(nlm, request, reply, (&args, Claiming::Now))
+}
+
+fn claim(
+    nlm: &Nlm,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+    (args, claiming): (&Nlm4Lockargs<'_>, Claiming),
+) -> Result<Answer, Stop> {
+    let locked = match Locked::open(nlm, request, &args.alock) {
+        Ok(locked) => locked,
+        Err(stop) => return Ok(answer(reply, args.cookie, (stopped(stop)?, None))),
+    };
+    let wish = locked.lock(args.exclusive);
+    let stat = match nlm.engine.lock_host(nlm.now(), &locked.host, &wish, claiming) {
+        Ok(()) => Nlm4Stats::Granted,
+        Err(LockRefusal::Denied { .. }) if claiming == Claiming::Wait => Nlm4Stats::Blocked,
+        Err(refusal) => denied(&refusal),
+    };
+    // A host that is not remembered could not reclaim after a restart.
+    let remembered = nlm.engine.unstored().is_none_or(|mark| (nlm.settle)(mark));
+    let stat = if remembered { stat } else { Nlm4Stats::DeniedNolocks };
+    if !remembered {
+        nlm.engine.unlock_host(nlm.now(), &locked.host, &wish);
+    }
+    Ok(answer(reply, args.cookie, (stat, Some(locked.file.export))))
+}

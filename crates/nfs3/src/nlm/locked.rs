@@ -1,0 +1,73 @@
+//! What a call is about: a file that the caller may use, a range, an owner.
+
+use std::sync::Arc;
+
+use comity_export::{Door, Node, View};
+use comity_proto::nlm::Nlm4Lock;
+use comity_state::{ByteRange, Client, FileKey, HostLock, LockType};
+use comity_vfs::{Access, Status};
+
+use super::owner::HostOwner;
+use super::{Nlm, name_of};
+use crate::request::{Request, Stop};
+
+/// The subject of a call.
+pub(super) struct Locked {
+    pub(super) host: Arc<Client>,
+    pub(super) owner: Vec<u8>,
+    pub(super) file: FileKey,
+    pub(super) range: ByteRange,
+}
+
+impl Locked {
+    /// Lets the caller in to lock: it must be able to open the file.
+    pub(super) fn open(
+        nlm: &Nlm,
+        request: &Request<'_>,
+        lock: &Nlm4Lock<'_>,
+    ) -> Result<Self, Stop> {
+        let (view, node) = request.enter(Door::Handle(lock.fh.0))?;
+        may_open(&view, &node)?;
+        Self::of(nlm, request, lock)
+    }
+
+    /// Lets the caller in to free what it holds, whatever it may do with the file by now.
+    pub(super) fn of(nlm: &Nlm, request: &Request<'_>, lock: &Nlm4Lock<'_>) -> Result<Self, Stop> {
+        let (view, node) = request.enter(Door::Handle(lock.fh.0))?;
+        Ok(Self {
+            host: host(nlm, request)?,
+            owner: HostOwner::of(lock).name(),
+            file: key_of(&view, &node),
+            range: range(lock).ok_or(Status::FBig)?,
+        })
+    }
+
+    pub(super) fn lock(&self, exclusive: bool) -> HostLock<'_> {
+        let kind = if exclusive { LockType::Write } else { LockType::Read };
+        HostLock { owner: &self.owner, file: self.file, range: self.range, kind }
+    }
+}
+
+/// The host that calls.
+pub(super) fn host(nlm: &Nlm, request: &Request<'_>) -> Result<Arc<Client>, Stop> {
+    let name = name_of(request.visitor.peer().ip());
+    nlm.engine.host(nlm.now(), &name).map_err(|_| Stop::Status(Status::Delay))
+}
+
+pub(super) fn key_of(view: &View<'_>, node: &Node) -> FileKey {
+    FileKey { export: view.export_id().0, handle: *node.handle() }
+}
+
+/// Who can neither read nor write a file could not have opened it.
+pub(super) fn may_open(view: &View<'_>, node: &Node) -> Result<(), Status> {
+    let wanted = Access::READ | Access::MODIFY;
+    let (granted, _) = view.access(node, wanted)?;
+    let some = granted.contains(Access::READ) || granted.contains(Access::MODIFY);
+    if some { Ok(()) } else { Err(Status::Acces) }
+}
+
+/// The bytes of a lock; a length of 0 is up to the end.
+fn range(lock: &Nlm4Lock<'_>) -> Option<ByteRange> {
+    let length = if lock.l_len == 0 { u64::MAX } else { lock.l_len };
+    ByteRange::new(lock.l_offset, length)
+}

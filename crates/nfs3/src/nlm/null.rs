@@ -1,0 +1,13 @@
+//! NULL: does nothing, for anybody.
+
+use comity_rpc::Done;
+use comity_xdr::Encoder;
+
+use super::Nlm;
+use crate::answer::Answer;
+use crate::request::{Request, Stop};
+
+pub(super) fn null(_: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
+    request.arguments::<()>()?;
+    Ok(Answer::new(Done::default()))
+}

@@ -1,0 +1,43 @@
+//! What a lock-owner is known by: all by which a host tells its own apart.
+
+use comity_proto::nlm::{CallerName, Netobj, Nlm4Lock};
+use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
+
+/// The owner of a lock, as the host names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub(super) struct HostOwner<'a> {
+    pub(super) caller_name: CallerName<'a>,
+    pub(super) svid: i32,
+    pub(super) oh: Netobj<'a>,
+}
+
+impl<'a> HostOwner<'a> {
+    pub(super) const fn of(lock: &Nlm4Lock<'a>) -> Self {
+        Self { caller_name: lock.caller_name, svid: lock.svid, oh: lock.oh }
+    }
+
+    /// The name under which the engine knows it.
+    pub(super) fn name(&self) -> Vec<u8> {
+        let mut encoder = Encoder::new();
+        encoder.value(self);
+        encoder.bytes().to_vec()
+    }
+
+    /// The owner of such a name; another protocol's names are none of a process here.
+    pub(super) fn named(name: &'a [u8]) -> Self {
+        let other = Self { caller_name: Opaque(b""), svid: 0, oh: Opaque(b"") };
+        Decoder::whole(name).unwrap_or(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_is_told_from_its_name() {
+        let owner = HostOwner { caller_name: Opaque(b"host"), svid: -7, oh: Opaque(b"7@host") };
+        assert_eq!(HostOwner::named(&owner.name()), owner);
+        assert_eq!(HostOwner::named(b"an owner of NFSv4").svid, 0);
+    }
+}

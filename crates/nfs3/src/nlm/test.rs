@@ -1,0 +1,34 @@
+//! TEST: who would stand against a lock.
+
+use comity_proto::nlm::{Nlm4Holder, Nlm4Stats, Nlm4Testargs};
+use comity_state::{LockRefusal, LockType};
+use comity_xdr::{Encoder, Opaque};
+
+use super::Nlm;
+use super::locked::Locked;
+use super::owner::HostOwner;
+use super::stats::{answer, denied, stopped};
+use crate::answer::Answer;
+use crate::request::{Request, Stop};
+
+pub(super) fn test(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+    let Nlm4Testargs { cookie, exclusive, alock } = request.arguments()?;
+    let locked = match Locked::open(nlm, request, &alock) {
+        Ok(locked) => locked,
+        Err(stop) => return Ok(answer(reply, cookie, (stopped(stop)?, None))),
+    };
+    let export = Some(locked.file.export);
+    let tested = nlm.engine.test_host(nlm.now(), &locked.host, &locked.lock(exclusive));
+    let Err(refusal) = tested else {
+        return Ok(answer(reply, cookie, (Nlm4Stats::Granted, export)));
+    };
+    let answered = answer(reply, cookie, (denied(&refusal), export));
+    if let LockRefusal::Denied { range, kind, owner, .. } = &refusal {
+        let HostOwner { svid, oh, .. } = HostOwner::named(owner);
+        let l_len = if range.last == u64::MAX { 0 } else { range.last - range.first + 1 };
+        let (exclusive, l_offset) = (*kind == LockType::Write, range.first);
+        let oh = if oh.0.is_empty() { Opaque(owner.get(..64).unwrap_or(owner)) } else { oh };
+        reply.value(&Nlm4Holder { exclusive, svid, oh, l_offset, l_len });
+    }
+    Ok(answered)
+}

@@ -1,0 +1,192 @@
+//! The lock manager as a client sees it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use comity_nfs3::{Grants, Nlm};
+use comity_proto::nfs3::{Create3args, Createhow3, Diropargs3, Sattr3, procedure as nfs3};
+use comity_proto::nlm::{
+    Nlm4Cancargs, Nlm4Holder, Nlm4Lock, Nlm4Lockargs, Nlm4Notify, Nlm4Res, Nlm4Share,
+    Nlm4Shareargs, Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
+};
+use comity_state::{Engine, Mark, Record, Recovered, Settings};
+use comity_xdr::{Decoder, Encode, Opaque};
+
+use crate::world::{Ground, World, decoded, encoded};
+
+const NOW: Duration = Duration::from_secs(1);
+const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
+
+struct Site {
+    engine: Arc<Engine>,
+    world: World,
+    file: Vec<u8>,
+    settled: Arc<AtomicUsize>,
+}
+
+fn site(settles: bool) -> Site {
+    let settings = Settings { durable: true, ..Settings::new(7) };
+    let engine = Arc::new(Engine::new(NOW, settings, Recovered::new()));
+    let world = World::new(Ground::default());
+    let place = Diropargs3 { dir: Opaque(&world.root), name: Opaque(b"a") };
+    let mode = Sattr3 { mode: Some(0o640), ..Sattr3::default() };
+    world.call(nfs3::CREATE, &Create3args { place, how: Createhow3::Guarded(mode) });
+    let file = world.handle("a");
+    let settled = Arc::new(AtomicUsize::new(0));
+    let (count, storing) = (Arc::clone(&settled), Arc::clone(&engine));
+    let settle = move |mark: Mark| {
+        count.fetch_add(1, Ordering::Relaxed);
+        if settles {
+            storing.stored(mark);
+        }
+        settles
+    };
+    let nlm = Nlm::new(Arc::clone(&world.exports), Arc::clone(&engine), || NOW, Arc::new(settle));
+    Site { world: world.with(nlm), engine, file, settled }
+}
+
+impl Site {
+    fn ask(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
+        self.world.send(&self.world.record(PROGRAM, procedure, &encoded(arguments))).body
+    }
+
+    fn stat(&self, procedure: u32, arguments: &impl Encode) -> Nlm4Stats {
+        let body = self.ask(procedure, arguments);
+        let res = decoded::<Nlm4Res<'_>>(&body);
+        assert_eq!(res.cookie, COOKIE);
+        res.stat
+    }
+
+    fn alock(&self, svid: i32, l_offset: u64, l_len: u64) -> Nlm4Lock<'_> {
+        let (caller_name, oh) = (Opaque(&b"client"[..]), Opaque(&b"owner"[..]));
+        Nlm4Lock { caller_name, fh: Opaque(&self.file), oh, svid, l_offset, l_len }
+    }
+
+    fn lock(&self, svid: i32, (l_offset, l_len): (u64, u64), block: bool) -> Nlm4Stats {
+        let alock = self.alock(svid, l_offset, l_len);
+        let (cookie, exclusive, reclaim) = (COOKIE, true, false);
+        let args = Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state: 1 };
+        self.stat(procedure::LOCK, &args)
+    }
+
+    fn unlock(&self, svid: i32, l_offset: u64, l_len: u64) -> Nlm4Stats {
+        let alock = self.alock(svid, l_offset, l_len);
+        self.stat(procedure::UNLOCK, &Nlm4Unlockargs { cookie: COOKIE, alock })
+    }
+}
+
+#[test]
+fn a_lock_excludes_others_until_it_is_freed() {
+    let site = site(true);
+    assert_eq!(site.lock(1, (10, 10), false), Nlm4Stats::Granted);
+    assert_eq!(site.lock(2, (19, 1), false), Nlm4Stats::Denied);
+    assert_eq!(site.lock(2, (20, 0), false), Nlm4Stats::Granted);
+    assert_eq!(site.unlock(1, 0, 0), Nlm4Stats::Granted);
+    assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Granted);
+}
+
+#[test]
+fn a_test_tells_who_holds_what() {
+    let site = site(true);
+    assert_eq!(site.lock(1, (10, 0), false), Nlm4Stats::Granted);
+    let args = Nlm4Testargs { cookie: COOKIE, exclusive: false, alock: site.alock(2, 0, 11) };
+    let body = site.ask(procedure::TEST, &args);
+    let mut decoder = Decoder::new(&body);
+    let res: Nlm4Res<'_> = decoder.value().unwrap();
+    assert_eq!(res.stat, Nlm4Stats::Denied);
+    let holder: Nlm4Holder<'_> = decoder.value().unwrap();
+    let oh = Opaque(&b"owner"[..]);
+    assert_eq!(holder, Nlm4Holder { exclusive: true, svid: 1, oh, l_offset: 10, l_len: 0 });
+    assert!(decoder.rest().is_empty());
+    let own = Nlm4Testargs { alock: site.alock(1, 0, 11), ..args };
+    assert_eq!(site.stat(procedure::TEST, &own), Nlm4Stats::Granted);
+}
+
+#[test]
+fn who_waits_is_given_the_lock_and_may_decline_it() {
+    let site = site(true);
+    let grants = Grants::new(Arc::clone(&site.engine), Arc::clone(&site.world.exports));
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+    assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Blocked);
+    site.unlock(1, 0, 0);
+    let grant = grants.take(NOW, site.engine.poll_effect().unwrap()).unwrap();
+    assert_eq!(grant.address.to_string(), "127.0.0.1");
+    let args = decoded::<Nlm4Testargs<'_>>(&grant.arguments);
+    assert_eq!(args.alock, site.alock(2, 5, 1));
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied, "it is held for who was told");
+    let res = |stat| encoded(&Nlm4Res { cookie: COOKIE, stat });
+    grants.answered(NOW, &grant, Some(&res(Nlm4Stats::Granted)));
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
+    grants.answered(NOW, &grant, Some(&res(Nlm4Stats::Denied)));
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted, "what is declined is free");
+}
+
+#[test]
+fn who_cancels_is_not_told() {
+    let site = site(true);
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+    assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Blocked);
+    let (cookie, block, exclusive, alock) = (COOKIE, true, true, site.alock(2, 5, 1));
+    let args = Nlm4Cancargs { cookie, block, exclusive, alock };
+    assert_eq!(site.stat(procedure::CANCEL, &args), Nlm4Stats::Granted);
+    site.unlock(1, 0, 0);
+    assert!(site.engine.poll_effect().is_none());
+}
+
+#[test]
+fn a_host_that_starts_anew_holds_nothing() {
+    let site = site(true);
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+    site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"anybody"), state: 3 });
+    assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Granted);
+}
+
+/// Nothing is granted to a host that could not reclaim it after a restart.
+#[test]
+fn a_host_is_remembered_before_it_is_granted_anything() {
+    let kept = site(true);
+    assert_eq!(kept.lock(1, (0, 0), false), Nlm4Stats::Granted);
+    assert_eq!(kept.lock(1, (0, 5), false), Nlm4Stats::Granted);
+    assert_eq!(kept.settled.load(Ordering::Relaxed), 1, "once for each host");
+    let lost = site(false);
+    assert_eq!(lost.lock(1, (0, 0), false), Nlm4Stats::DeniedNolocks);
+    let mut records = Vec::new();
+    lost.engine.poll_records(&mut records);
+    assert!(matches!(&records[..], [Record::Client(host)] if &*host.id == b"127.0.0.1"));
+}
+
+#[test]
+fn who_may_not_use_a_file_may_not_lock_it() {
+    let site = site(true);
+    site.world.act_as(77, 77, &[]);
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Denied);
+    site.world.act_as(0, 0, &[]);
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+    let stale = Nlm4Lock { fh: Opaque(&[1; 20]), ..site.alock(1, 0, 0) };
+    let args = Nlm4Unlockargs { cookie: COOKIE, alock: stale };
+    assert_eq!(site.stat(procedure::UNLOCK, &args), Nlm4Stats::StaleFh);
+}
+
+#[test]
+fn a_range_beyond_the_end_of_all_files_is_none() {
+    let site = site(true);
+    assert_eq!(site.lock(1, (u64::MAX, 2), false), Nlm4Stats::Fbig);
+}
+
+#[test]
+fn shares_deny_what_they_deny() {
+    let site = site(true);
+    let share = |oh, access, mode| {
+        let (caller_name, fh, oh) = (Opaque(&b"client"[..]), Opaque(&site.file[..]), Opaque(oh));
+        let share = Nlm4Share { caller_name, fh, oh, mode, access };
+        Nlm4Shareargs { cookie: COOKIE, share, reclaim: false }
+    };
+    let ask = |procedure, args: Nlm4Shareargs<'_>| {
+        decoded::<Nlm4Shareres<'_>>(&site.ask(procedure, &args)).stat
+    };
+    assert_eq!(ask(procedure::SHARE, share(b"one", 1, 2)), Nlm4Stats::Granted);
+    assert_eq!(ask(procedure::SHARE, share(b"two", 2, 0)), Nlm4Stats::Denied);
+    assert_eq!(ask(procedure::UNSHARE, share(b"one", 1, 2)), Nlm4Stats::Granted);
+    assert_eq!(ask(procedure::SHARE, share(b"two", 2, 0)), Nlm4Stats::Granted);
+}

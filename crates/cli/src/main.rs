@@ -26,6 +26,7 @@ mod statuses;
 mod steward;
 mod tallies;
 mod usage;
+mod versions;
 
 use std::process::ExitCode;
 

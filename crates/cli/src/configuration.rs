@@ -20,9 +20,16 @@ pub(crate) struct Configuration {
     read_only: bool,
     /// Shared by all exports.
     descriptors: Descriptors,
+    /// Whether callers may all have root's rights.
+    all_as_root: bool,
     /// Whether a backend was opened that cannot act as each caller.
     is_one_user: AtomicBool,
 }
+
+/// Why root does not serve without the capabilities it needs.
+const ALL_AS_ROOT: &str = "the server runs as root but may not act as its callers, so everybody \
+    would have root's rights; give it CAP_SETUID, CAP_SETGID and CAP_DAC_OVERRIDE, run it as an \
+    ordinary user, or say --all-as-root";
 
 /// A plan, and what is doubtful about it; or all that was found, some of it wrong.
 pub(crate) type Loaded = Result<(Plan, Vec<Finding>), Vec<Finding>>;
@@ -35,6 +42,7 @@ impl Configuration {
             key,
             read_only: false,
             descriptors: Descriptors::of_process(),
+            all_as_root: false,
             is_one_user: AtomicBool::new(false),
         }
     }
@@ -42,6 +50,11 @@ impl Configuration {
     /// The same with nobody changing anything, whatever it says.
     pub(crate) fn read_only(self, read_only: bool) -> Self {
         Self { read_only, ..self }
+    }
+
+    /// The same with root's rights for all callers, if the process may not act as they.
+    pub(crate) fn all_as_root(self, all_as_root: bool) -> Self {
+        Self { all_as_root, ..self }
     }
 
     /// One of these sources for a look only: no handle ever leaves the process.
@@ -70,7 +83,11 @@ impl Configuration {
         };
         let opened = Passthrough::open(request.path, options);
         let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;
-        self.is_one_user.fetch_or(!opened.capabilities().caller_identities, Ordering::Relaxed);
+        let is_one_user = !opened.capabilities().caller_identities;
+        if is_one_user && rustix::process::geteuid().is_root() && !self.all_as_root {
+            return Err(ALL_AS_ROOT.to_owned());
+        }
+        self.is_one_user.fetch_or(is_one_user, Ordering::Relaxed);
         Ok(Arc::new(opened))
     }
 }

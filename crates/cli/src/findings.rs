@@ -7,8 +7,7 @@ use anyhow::Result;
 use comity_export::{Finding, Severity, Source};
 use serde_json::{Value, json};
 
-use crate::configuration::{Configuration, server_settings};
-use crate::journal;
+use crate::configuration::Configuration;
 
 /// What findings call the exports that were typed rather than written.
 pub(crate) const TYPED: &str = "command line";
@@ -18,7 +17,7 @@ pub(crate) const TYPED: &str = "command line";
 /// # Errors
 /// None of its own: what is wrong is in the report and in the exit code.
 pub(crate) fn check(sources: Vec<Source>, json: bool) -> Result<ExitCode> {
-    let mut found = levels(&sources);
+    let mut found = Vec::new();
     let exports = match Configuration::to_look_at(sources).load(None) {
         Ok((plan, doubts)) => {
             found.extend(doubts);
@@ -81,17 +80,3 @@ fn summary(exports: Option<usize>, errors: usize, warnings: usize) -> String {
     }
 }
 
-/// The one thing in a configuration that only this program can judge.
-fn levels(sources: &[Source]) -> Vec<Finding> {
-    let Ok(settings) = server_settings(sources) else { return Vec::new() };
-    let Some(Err(error)) = settings.log_level.as_deref().map(journal::level) else {
-        return Vec::new();
-    };
-    let named = |source: &Source| match source {
-        Source::Config(path) => Some(path.display().to_string()),
-        _ => None,
-    };
-    let file = sources.iter().find_map(named).unwrap_or_default();
-    let text = format!("log_level: {error}");
-    vec![Finding { place: comity_export::Place::file(&file), severity: Severity::Error, text }]
-}

@@ -57,7 +57,10 @@ fn toml_is_checked_too_and_its_log_level() {
     for (text, code, expected) in [
         (table(""), 0, "1 export, 0 errors"),
         (table("[server]\nprot = 1\n"), 1, "unknown field `prot`"),
-        (table("[server]\nlog_level = \"loud\"\n"), 1, "log_level: \"loud\" is no log level"),
+        (table("[server]\nlog_level = \"loud\"\n"), 1, ":5:13: \"loud\" is no log level"),
+        (table("[server]\nlog_level = \"info,comity_server=debug\"\n"), 0, "0 errors"),
+        (table("[server]\nthreads = 0\n"), 1, ":5:11: 0 threads: expected 1 to 1024"),
+        (table("[server]\nthreads = 9999\n"), 1, ":5:11: 9999 threads"),
         ("= nothing".to_owned(), 1, ":1:1: "),
     ] {
         let config = place.write("comity.toml", &text);

@@ -49,6 +49,15 @@ fn a_folder_alone_is_served_to_this_machine_only() {
 }
 
 #[test]
+fn a_folder_named_twice_is_one_export() {
+    let place = Place::new();
+    let again = place.data().join(".");
+    let server = Running::start(place.serve_data().arg(again));
+    assert_eq!(server.said["exports"].as_array().map(Vec::len), Some(1), "{}", server.said);
+    assert!(server.stop().success());
+}
+
+#[test]
 fn without_listen_only_loopback_is_listened_at_unless_somebody_is_allowed() {
     let place = Place::new();
     let addresses = |allow: &[&str]| {
@@ -207,6 +216,26 @@ fn an_ordinary_user_serves_with_its_own_rights() {
     somebody.create(&root, "new", [1; 8]).unwrap();
     let made = fs::metadata(data.join("new")).unwrap();
     assert_eq!((made.uid(), made.gid()), (NOBODY, NOBODY));
+    assert!(server.stop().success());
+}
+
+#[test]
+fn root_that_may_not_act_as_its_callers_is_told_so() {
+    let place = Place::new();
+    let without = |mut command: std::process::Command| {
+        let mut limited = std::process::Command::new("setpriv");
+        limited.args(["--bounding-set=-setuid", "--inh-caps=-setuid"]);
+        limited.arg(command.arg(place.data()).get_program()).args(command.get_args());
+        limited
+    };
+    let is_there = std::process::Command::new("setpriv").arg("--version").output().is_ok();
+    if !is_root() || !is_there {
+        eprintln!("skipped: only root can give up capabilities, by setpriv");
+        return;
+    }
+    refused(&mut without(place.serve(&[])), "everybody would have root's rights", "CAP_SETUID");
+    let server = Running::start(&mut without(place.serve(&["--all-as-root"])));
+    assert_eq!(server.said["callers"], "the server's user");
     assert!(server.stop().success());
 }
 

@@ -57,3 +57,6 @@ pub const PASSES_MAX: usize = 32;
 /// After how many look-ups without an answer the other hosts of a configuration are not asked for:
 /// a dead name server takes its time for each.
 pub const LOOKUPS_FAILED_MAX: usize = 3;
+
+/// Threads that may be asked for: more than machines have processors.
+pub const THREADS_MAX: usize = 1024;

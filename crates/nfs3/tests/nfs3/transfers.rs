@@ -71,7 +71,7 @@ fn a_write_above_what_fsinfo_said_is_no_call() {
 }
 
 #[test]
-fn only_null_takes_a_caller_without_a_credential() {
+fn without_a_credential_one_can_mount_and_do_nothing_else() {
     const TOO_WEAK: u32 = 5;
     let (world, file) = with_a_file(Ground::default());
     world.act_as_nobody();
@@ -79,9 +79,11 @@ fn only_null_takes_a_caller_without_a_credential() {
         world.send(&world.record(PROGRAM, procedure, arguments)).verdict
     };
     assert_eq!(verdict(procedure::NULL, &[]), (0, 0));
-    for procedure in [procedure::GETATTR, procedure::FSINFO] {
-        assert_eq!(verdict(procedure, &encoded(&Opaque::<64>(&file))), (1, TOO_WEAK));
-    }
+    let handle = encoded(&Opaque::<64>(&file));
+    assert_eq!(verdict(procedure::FSINFO, &handle), (0, 0));
+    assert_eq!(verdict(procedure::GETATTR, &handle), (1, TOO_WEAK));
+    assert_eq!(world.mount("/srv/pub"), world.root);
+    assert_eq!(verdict(procedure::GETATTR, &handle), (1, TOO_WEAK), "after mounting too");
 }
 
 #[test]

@@ -7,16 +7,20 @@ mod watch;
 use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_export::{ExportRequest, Source, Sources, load};
+use comity_export::{ExportRequest, Plan, Source, Sources, load};
+use comity_proto::nfs3::{
+    Create3args, Createhow3, Diropargs3, Nfsstat3, Sattr3, Setattr3args, procedure,
+};
 use comity_vfs::{Fs, Gid, Handle, Mode, SetAttr, Uid};
+use comity_xdr::Opaque;
 
 use self::maps::{CLIENT, IDS, Map, Maps, SERVER};
 use self::watch::Watched;
 use crate::hunt::dice::Dice;
 use crate::hunt::level::level;
 use crate::hunt::shot::{Shot, change, listings, questions};
-use crate::hunt::twins::{EXPORT, Target, key, planted};
-use crate::world::{World, set_clock, still_clock};
+use crate::hunt::twins::{EXPORT, Target, key, planted, sealed};
+use crate::world::{World, decoded, set_clock, still_clock};
 
 const SEEDS: u64 = 80;
 const CALLERS: usize = 4;
@@ -59,13 +63,8 @@ impl Site {
         };
         let fs = Arc::new(Memory::new(options).unwrap());
         let targets = grown(&fs, dice);
-        let text = format!("/srv *(rw,insecure,fsid={EXPORT},{maps})\n").into();
-        let source = Source::Text { name: "e".into(), text };
-        let netgroups = "/nonexistent".into();
-        let sources = Sources { netgroups, ..Sources::new(vec![source]) };
-        let watched: Arc<dyn Fs> = Arc::new(Watched { fs, maps: maps.clone() });
-        let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&watched));
-        let (plan, _) = load(&sources, &open, key(), None).ok()?;
+        let text = format!("/srv *(rw,insecure,fsid={EXPORT},{maps})\n");
+        let plan = planned(Arc::new(Watched { fs, maps: maps.clone() }), text)?;
         Some(Self { world: World::of(plan), maps, targets })
     }
 
@@ -114,8 +113,41 @@ impl Site {
     }
 }
 
+/// The plan of an exports file, if it is one that is taken.
+fn planned(fs: Arc<dyn Fs>, text: String) -> Option<Plan> {
+    let source = Source::Text { name: "e".into(), text: text.into() };
+    let netgroups = "/nonexistent".into();
+    let sources = Sources { netgroups, ..Sources::new(vec![source]) };
+    let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&fs));
+    load(&sources, &open, key(), None).ok().map(|(plan, _)| plan)
+}
+
 fn is_server_id(number: u32) -> bool {
     (SERVER..SERVER + 2 * IDS).contains(&number)
+}
+
+/// What nobody in the domain is called cannot be made an owner, however it is tried.
+#[test]
+fn an_owner_outside_the_domain_is_perm_and_nobody_elses() {
+    let fs = Arc::new(Memory::new(MemoryOptions::default()).unwrap());
+    let set = SetAttr { uid: Some(Uid::new(51_005)), ..SetAttr::default() };
+    let (file, root) = (sealed(&planted(&*fs, &fs.root(), "f", 5, &set)), sealed(&fs.root()));
+    let maps = "no_root_squash,range_map_uid=0:0,range_map_uid=1000-1999:51000-51999";
+    let text = format!("/srv *(rw,insecure,fsid={EXPORT},{maps})\n");
+    let world = World::of(planned(fs, text).unwrap());
+    let wanted = |uid| Sattr3 { uid: Some(uid), ..Sattr3::default() };
+    let status = |body: Vec<u8>| decoded::<Nfsstat3>(&body[..4]);
+    for uid in [2000, 51_006, 65_534] {
+        let new_attributes = wanted(uid);
+        let set = Setattr3args { object: Opaque(&file), new_attributes, guard: None };
+        assert_eq!(status(world.call(procedure::SETATTR, &set)), Nfsstat3::Perm, "{uid}");
+        let place = Diropargs3 { dir: Opaque(&root), name: Opaque(b"new") };
+        let create = Create3args { place, how: Createhow3::Guarded(wanted(uid)) };
+        assert_eq!(status(world.call(procedure::CREATE, &create)), Nfsstat3::Perm, "{uid}");
+    }
+    let new_attributes = wanted(1006);
+    let set = Setattr3args { object: Opaque(&file), new_attributes, guard: None };
+    assert_eq!(status(world.call(procedure::SETATTR, &set)), Nfsstat3::Ok);
 }
 
 /// Mostly a number of a client, sometimes one that is somebody's on the server.

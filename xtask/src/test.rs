@@ -4,7 +4,9 @@
 //! `target/xtask/STEP.log`; here it gets one line, and the end of its log if it failed.
 
 mod command;
+mod deny;
 mod fuzz;
+mod licence;
 mod packages;
 mod steps;
 

@@ -10,7 +10,7 @@ use crate::tools::program;
 use crate::{kernel, tidy};
 
 use super::command::{judge, run};
-use super::{Verdict, fuzz, packages};
+use super::{Verdict, deny, fuzz, packages};
 
 /// One step.
 pub(super) struct Step {
@@ -52,7 +52,7 @@ pub(super) const STEPS: &[Step] = &[
         command.args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"]);
         judge(root, name, after_flags(command, "RUSTDOCFLAGS", "-D warnings"), PATIENCE)
     }),
-    step("deny", "licences, bans and sources of the dependencies", deny),
+    step("deny", "licences, bans and sources of the dependencies", deny_step),
     slow("kernel", "tests with a Linux kernel NFS client", kernel_tests),
     slow("fuzz", "60 seconds of each fuzz target", fuzz::step),
     slow("instructions", "instruction counts of the hot paths, against the file", instructions),
@@ -119,10 +119,10 @@ fn counts(text: &str) -> Verdict {
     verdict
 }
 
-fn deny(root: &Path, name: &str) -> Result<Verdict> {
+fn deny_step(root: &Path, name: &str) -> Result<Verdict> {
     let installed = Command::new(program()).args(["deny", "--version"]).output();
     if !installed.is_ok_and(|done| done.status.success()) {
-        return Ok(Verdict::skipped("cargo-deny is not installed"));
+        return deny::check(root);
     }
     cargo(root, name, &["deny", "--offline", "check", "licenses", "bans", "sources"])
 }

@@ -117,7 +117,8 @@ impl House {
     }
 
     /// Sends every COMPOUND of an input: a byte for the minor version, whose highest bit asks for a
-    /// SEQUENCE in front; a byte for the number of operations, two for their length, the operations.
+    /// SEQUENCE in front; a byte for the number of operations, two for their length, the
+    /// operations.
     pub fn compounds(&mut self, mut input: &[u8]) {
         while let [minor, count, high, low, rest @ ..] = input {
             let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());

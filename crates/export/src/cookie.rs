@@ -1,6 +1,7 @@
-//! Cookies of directories on the wire, for both versions of the protocol. A backend's are any numbers
-//! but 0, on ext4 hashes of 63 bits; `.` and `..`, which backends do not show, need two that are none
-//! of theirs. NFSv4 does not list those two, and keeps the cookies 1 and 2 for itself.
+//! Cookies of directories on the wire, for both versions of the protocol. A backend's are any
+//! numbers but 0, on ext4 hashes of 63 bits; `.` and `..`, which backends do not show, need two
+//! that are none of theirs. NFSv4 does not list those two, and keeps the cookies 1 and 2 for
+//! itself.
 
 /// Behind `.` and behind `..`; a backend's cookies begin above.
 const DOT: u64 = 1;

@@ -169,8 +169,8 @@ impl<'a> Pseudo<'a> {
         }
     }
 
-    /// The export that stands in a directory of another under a name, if there is one there that the
-    /// caller may use.
+    /// The export that stands in a directory of another under a name, if there is one there that
+    /// the caller may use.
     ///
     /// # Errors
     /// [`Status::Delay`].

@@ -6,7 +6,6 @@ mod said;
 mod settings;
 mod supported;
 
-pub(crate) use acl::Acls;
 pub(crate) use said::{Subject, What, change_info, fattr4};
 pub(crate) use settings::Settings;
 pub(crate) use supported::{EXCLUSIVE, READABLE_NOT, supported};

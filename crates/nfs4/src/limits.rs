@@ -2,19 +2,19 @@
 
 use comity_proto::nfs4::DATA_BYTES_MAX;
 
-/// Most operations of one COMPOUND. The Linux client sends nine at most; a path is walked by one for
-/// each component by some clients. Beyond this one call would keep a worker for long.
+/// Most operations of one COMPOUND. The Linux client sends nine at most; a path is walked by one
+/// for each component by some clients. Beyond this one call would keep a worker for long.
 pub const OPERATIONS_MAX: u32 = 128;
 
 /// Most bytes of one READ or WRITE: what the Linux client asks for at most.
 pub const TRANSFER_BYTES_MAX: u32 = DATA_BYTES_MAX;
 
-/// Most bytes of the reply to a COMPOUND in 4.0; a session may agree on less. One READ of the largest
-/// size and what else there is in a COMPOUND.
+/// Most bytes of the reply to a COMPOUND in 4.0; a session may agree on less. One READ of the
+/// largest size and what else there is in a COMPOUND.
 pub const REPLY_BYTES_MAX: usize = TRANSFER_BYTES_MAX as usize + (64 << 10);
 
-/// Bytes that must be left in a reply before an operation that changes something is begun: no result
-/// of one is longer. Then none is done whose result cannot be told.
+/// Bytes that must be left in a reply before an operation that changes something is begun: no
+/// result of one is longer. Then none is done whose result cannot be told.
 pub const CHANGING_REPLY_BYTES: usize = 512;
 
 /// From how many bytes on a READ may answer with a stretch of the file itself; see the limit of the

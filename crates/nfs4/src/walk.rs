@@ -10,8 +10,9 @@ use crate::table::Stop;
 
 /// Ways from one object to another, and which kinds of them an operation takes.
 impl<'a> Compound<'a> {
-    /// What a name leads to from the current directory. One that is not found at the top of an export
-    /// with `fsid=0` is looked for above the exports: so a path is good that is also version 3's.
+    /// What a name leads to from the current directory. One that is not found at the top of an
+    /// export with `fsid=0` is looked for above the exports: so a path is good that is also version
+    /// 3's.
     pub(crate) fn find(&self, name: &[u8]) -> Result<Finding<'a>, Stop> {
         let pseudo = self.pseudo();
         match self.object()? {
@@ -51,13 +52,29 @@ impl<'a> Compound<'a> {
         }
     }
 
+    /// Recalls what other clients were delegated of the object of a name, before that changes.
+    ///
+    /// # Errors
+    /// GRACE: those who had it may not have come back. DELAY: it is being recalled.
+    pub(crate) fn free_name(&self, view: &View<'_>, dir: &Node, name: &[u8]) -> Result<(), Stop> {
+        self.outside_grace()?;
+        if !self.engine().has_delegations() {
+            return Ok(());
+        }
+        match view.lookup(dir, name) {
+            Ok((seen, _)) => self.recall(view, &seen.node),
+            // What is wrong with the name is said by what was asked to be done with it.
+            Err(_) => Ok(()),
+        }
+    }
+
     /// The top of an export.
     pub(crate) fn enter_export(&self, export: &Export) -> Result<Object<'a>, Stop> {
         self.enter(Door::Path(export.path().as_os_str().as_bytes()))
     }
 
-    /// Nothing, if the object is a regular file; what is said of it else (RFC 7530, 13.1.8; RFC 8881,
-    /// 15.1.2).
+    /// Nothing, if the object is a regular file; what is said of it else (RFC 7530, 13.1.8; RFC
+    /// 8881, 15.1.2).
     pub(crate) const fn must_be_file(&self, file_type: FileType) -> Result<(), Nfsstat4> {
         match file_type {
             FileType::Regular => Ok(()),

@@ -19,8 +19,8 @@ impl View<'_> {
         node.0 == self.fs().root()
     }
 
-    /// What stands on an object that was found under `name`: an export, if the caller may use it, or
-    /// nothing.
+    /// What stands on an object that was found under `name`: an export, if the caller may use it,
+    /// or nothing.
     ///
     /// # Errors
     /// [`comity_vfs::Status::Delay`] while it cannot be told what the caller may use.

@@ -1,5 +1,6 @@
-//! ACLs of NFSv4 from and to POSIX ACLs (RFC 8881, 6; draft-ietf-nfsv4-acl-mapping-05): what a POSIX
-//! ACL says is said so that reading it back gives the same; what no POSIX ACL can say is refused.
+//! ACLs of NFSv4 from and to POSIX ACLs (RFC 8881, 6; draft-ietf-nfsv4-acl-mapping-05): what a
+//! POSIX ACL says is said so that reading it back gives the same; what no POSIX ACL can say is
+//! refused.
 
 use comity_proto::nfs4::{Acl4, Nfsace4, Nfsstat4, ace};
 use comity_vfs::{Acl, AclEntry, AclTag, Gid, Uid, Wire};
@@ -227,8 +228,8 @@ impl Reading {
         Ok(())
     }
 
-    /// What is decided about all, among them about `group`: by an entry for everybody, or by one that
-    /// denies a group something, since anybody may be in it.
+    /// What is decided about all, among them about `group`: by an entry for everybody, or by one
+    /// that denies a group something, since anybody may be in it.
     fn spread(&mut self, acetype: u32, mask: u32, everybody: bool) {
         if acetype == ace::ALLOWED && !everybody {
             return;

@@ -30,8 +30,8 @@ impl Settings {
     /// Reads attributes for an object that is a directory or not.
     ///
     /// # Errors
-    /// [`Nfsstat4::AttrNotSupp`] for one that is not known, [`Nfsstat4::Inval`] for one that cannot be
-    /// set, [`Nfsstat4::BadXdr`] for values that are none or too many.
+    /// [`Nfsstat4::AttrNotSupp`] for one that is not known, [`Nfsstat4::Inval`] for one that cannot
+    /// be set, [`Nfsstat4::BadXdr`] for values that are none or too many.
     pub(crate) fn read(said: &Fattr4<'_>, is_dir: bool, minor: u32) -> Result<Self, Stop> {
         if !said.attrmask.is_within(&supported(minor)) {
             return Err(Nfsstat4::AttrNotSupp.into());

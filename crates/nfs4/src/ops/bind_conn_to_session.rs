@@ -22,6 +22,7 @@ pub(super) fn bind_conn_to_session(
     };
     let (session, connection) = (SessionId(args.sessid), compound.connection());
     let bound = compound.engine().bind_connection(compound.now(), &session, (connection, wanted));
+    compound.offer_line();
     let dir = match bound.map_err(refused)? {
         Direction::Fore => channel_dir::FORE,
         Direction::Back => channel_dir::BACK,

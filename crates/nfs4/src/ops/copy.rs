@@ -1,5 +1,5 @@
-//! COPY (RFC 7862, 15.2): copies on the server, at once. A copy that is long is done in part, and the
-//! client goes on behind what was done.
+//! COPY (RFC 7862, 15.2): copies on the server, at once. A copy that is long is done in part, and
+//! the client goes on behind what was done.
 
 use comity_proto::nfs4::{
     Copy4args, Copy4resok, CopyRequirements4, Nfsstat4, StableHow4, WriteResponse4,

@@ -35,6 +35,9 @@ pub(super) fn create_session(
         security: security(&args.sec_parms.0),
     };
     let made = compound.engine().create_session(compound.now(), &wanted).map_err(refused)?;
+    if made.back.is_some() {
+        compound.offer_line();
+    }
     let flags = if made.back.is_some() { flag::CONN_BACK_CHAN } else { 0 };
     reply.value(&CreateSession4resok {
         sessionid: made.session.0,

@@ -14,7 +14,6 @@ use crate::table::Stop;
 /// Flags that a client may send.
 const KNOWN: u32 = exchgid::SUPP_MOVED_REFER
     | exchgid::SUPP_MOVED_MIGR
-    | exchgid::SUPP_FENCE_OPS
     | exchgid::BIND_PRINC_STATEID
     | exchgid::USE_NON_PNFS
     | exchgid::USE_PNFS_MDS
@@ -27,7 +26,9 @@ pub(super) fn exchange_id(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<ExchangeId4args<'_>>()?;
-    if args.flags & !KNOWN != 0 {
+    // 4.2 has one more (RFC 7862, 14.1.3).
+    let known = if compound.minor > 1 { KNOWN | exchgid::SUPP_FENCE_OPS } else { KNOWN };
+    if args.flags & !known != 0 {
         return Err(Nfsstat4::Inval.into());
     }
     match args.state_protect {
@@ -43,7 +44,7 @@ pub(super) fn exchange_id(
     };
     let known = compound.engine().exchange_id(compound.now(), wanted).map_err(refused)?;
     let confirmed = if known.confirmed { exchgid::CONFIRMED_R } else { 0 };
-    let identity = Opaque(&*compound.nfs.memory().identity);
+    let identity = Opaque(&compound.nfs.memory().identity);
     reply.value(&ExchangeId4resok {
         clientid: known.clientid.0,
         sequenceid: known.sequenceid,

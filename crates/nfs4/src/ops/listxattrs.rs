@@ -1,5 +1,5 @@
-//! LISTXATTRS (RFC 8276, 8.4.3): the names of the user's extended attributes, page by page. A cookie
-//! counts the names before it, sorted.
+//! LISTXATTRS (RFC 8276, 8.4.3): the names of the user's extended attributes, page by page. A
+//! cookie counts the names before it, sorted.
 
 use comity_proto::nfs4::{Listxattrs4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder, padding};
@@ -23,14 +23,14 @@ pub(super) fn listxattrs(
     let rest = names.get(start..).ok_or(Nfsstat4::BadCookie)?;
     let most = compound.room(reply).min(maxcount as usize);
     let mut left = most.checked_sub(FRAME_BYTES).ok_or(Nfsstat4::TooSmall)?;
-    let fits = |name: &&Box<[u8]>| match left.checked_sub(4 + name.len() + padding(name.len())) {
+    let fits = |name: &&[u8]| match left.checked_sub(4 + name.len() + padding(name.len())) {
         Some(rest) => {
             left = rest;
             true
         }
         None => false,
     };
-    let shown = rest.iter().take_while(fits).count();
+    let shown = rest.iter().map(|name| &**name).take_while(fits).count();
     if shown == 0 && !rest.is_empty() {
         return Err(Nfsstat4::TooSmall.into());
     }

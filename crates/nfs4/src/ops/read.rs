@@ -1,5 +1,5 @@
-//! READ (RFC 8881, 18.22): bytes of a file, straight from the backend into the reply, or as a stretch
-//! of the file for the shell to send.
+//! READ (RFC 8881, 18.22): bytes of a file, straight from the backend into the reply, or as a
+//! stretch of the file for the shell to send.
 
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Read4args, operation};
@@ -49,8 +49,8 @@ pub(super) fn most(compound: &Compound<'_>, reply: &Encoder) -> u32 {
     TRANSFER_BYTES_MAX.min(u32::try_from(room).unwrap_or(u32::MAX) & !3)
 }
 
-/// A stretch of a file cannot be kept until a barrier is done, nor for a client that asks again: what
-/// follows must be nothing, or a GETATTR and then nothing.
+/// A stretch of a file cannot be kept until a barrier is done, nor for a client that asks again:
+/// what follows must be nothing, or a GETATTR and then nothing.
 fn by_reference_from(compound: &Compound<'_>, args: &Decoder<'_>) -> u32 {
     let next = args.clone().value::<u32>();
     let is_alone = match compound.following {

@@ -17,6 +17,7 @@ pub(super) fn remove(
     let target: Component4<'_> = args.value()?;
     let (view, dir) = compound.real(Nfsstat4::RoFs)?;
     let name = component(target.0)?;
+    compound.free_name(view, dir, name)?;
     let change = match view.remove(dir, name) {
         Err(Status::IsDir) => view.rmdir(dir, name),
         removed => removed,

@@ -16,15 +16,21 @@ pub(super) fn setattr(
 ) -> Result<(), Stop> {
     let args: Setattr4args<'_> = args.value()?;
     let (view, node) = compound.real(Nfsstat4::RoFs)?;
-    let is_dir = view.getattr(node)?.file_type == FileType::Directory;
-    let settings = Settings::read(&args.obj_attributes, is_dir, compound.minor)?;
+    let file_type = view.getattr(node)?.file_type;
+    let is_dir = file_type == FileType::Directory;
+    let mut settings = Settings::read(&args.obj_attributes, is_dir, compound.minor)?;
     if settings.is_for_new() {
         return Err(Nfsstat4::Inval.into());
     }
+    if file_type == FileType::Symlink {
+        // A link has none of its own: as Linux servers do, it is taken and not kept.
+        settings.set.mode = None;
+    }
     if settings.set.size.is_some() {
-        compound.must_be_file(view.getattr(node)?.file_type)?;
+        compound.must_be_file(file_type)?;
         may_write(compound, &args.stateid)?;
     }
+    compound.recall(view, node)?;
     settings.set_acls(view, node, is_dir)?;
     if !settings.set.is_empty() {
         view.setattr(node, &settings.set, None)?;

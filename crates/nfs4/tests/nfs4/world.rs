@@ -108,7 +108,8 @@ impl World {
 fn remembered() -> comity_nfs4::Memory {
     let clock = Clock::start();
     let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
-    comity_nfs4::Memory { engine: Arc::new(engine), clock, identity: b"server".as_slice().into() }
+    let (engine, identity) = (Arc::new(engine), b"server".as_slice().into());
+    comity_nfs4::Memory { engine, clock, identity, callbacks: None, settle: None }
 }
 
 fn memory() -> Arc<dyn Fs> {

@@ -1,4 +1,5 @@
-//! Attributes: their numbers and their values (RFC 7530, 5; RFC 8881, 5; RFC 7862, 12; RFC 8276, 8.3).
+//! Attributes: their numbers and their values (RFC 7530, 5; RFC 8881, 5; RFC 7862, 12; RFC 8276,
+//! 8.3).
 #![allow(missing_docs)]
 
 use comity_xdr::{Counted, Decode, Encode, Opaque};

@@ -5,8 +5,8 @@ const WORDS: usize = 3;
 /// Most words of a bitmap that are read at all: some clients pad, nobody needs more.
 const WORDS_MAX: u32 = 64;
 
-/// A set of small numbers, of attributes above all: `bitmap4` (RFC 7530, 3.3.7). Numbers from 96 on,
-/// which nothing has yet, are remembered only as "some".
+/// A set of small numbers, of attributes above all: `bitmap4` (RFC 7530, 3.3.7). Numbers from 96
+/// on, which nothing has yet, are remembered only as "some".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bitmap4 {
     words: [u32; WORDS],

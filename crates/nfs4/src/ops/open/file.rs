@@ -7,7 +7,7 @@ use comity_proto::nfs4::{
 use comity_state::{FileKey, Share};
 use comity_vfs::{Access, Attr, Change, Create, FileType, SetAttr, Status, Wire};
 
-use crate::attributes::{Settings, change_info};
+use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
 use crate::memory::key_of;
 use crate::name::component;
@@ -125,6 +125,9 @@ fn made<'a>(
         Createhow4::Exclusive41(both) => {
             if compound.minor == 0 {
                 return Err(Nfsstat4::BadXdr.into());
+            }
+            if !both.attrs.attrmask.is_within(&EXCLUSIVE) {
+                return Err(Nfsstat4::Inval.into());
             }
             let settings = settings(compound, (&view, dir), &both.attrs)?;
             let made = view.create(dir, name, &Create::Exclusive(both.verf))?;

@@ -128,7 +128,9 @@ impl Grace {
             Desk::Setclientid | Desk::Nlm => !expected.returned,
             Desk::ExchangeId => !expected.complete,
         });
-        lost.map(|(client, _)| client).for_each(lose);
+        let mut lost: Vec<_> = lost.map(|(client, _)| client).collect();
+        lost.sort_unstable();
+        lost.into_iter().for_each(lose);
         self.on.store(false, Ordering::Release);
     }
 }

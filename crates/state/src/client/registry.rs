@@ -40,8 +40,12 @@ impl Clients {
         if id.boot() == self.boot { self.by_number.get(&id.number()) } else { None }
     }
 
+    /// All of them, in the order in which they came: what is done to them in turn is done in the same
+    /// order each time.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
-        self.by_number.all()
+        let mut all = self.by_number.all();
+        all.sort_unstable_by_key(|client| client.id);
+        all
     }
 
     pub(crate) fn len(&self) -> usize {

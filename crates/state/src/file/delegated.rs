@@ -99,7 +99,7 @@ impl Delegations {
 
     pub(crate) fn has_deadline(&self) -> bool {
         let recalled = |delegated: &Delegated| delegated.recall.is_some();
-        !self.rest.is_empty() && self.held.is_empty() || self.held.values().any(recalled)
+        !self.rest.is_empty() || self.held.values().any(recalled)
     }
 
     /// Forgets recalls of long ago.

@@ -46,11 +46,11 @@ pub struct CreatedSession {
     pub back_attrs: ChannelAttrs,
 }
 
-/// The slot of a client's CREATE_SESSIONs: the last of them and its answer.
+/// The slot of a client's CREATE_SESSIONs: the last that was granted, and its answer.
 #[derive(Debug, Default)]
 pub(crate) struct Creation {
     sequenceid: u32,
-    answer: Option<Result<CreatedSession>>,
+    answer: Option<CreatedSession>,
 }
 
 impl Creation {
@@ -60,7 +60,7 @@ impl Creation {
     }
 
     /// The answer of the last one, if this is it again.
-    fn replay(&self, sequenceid: u32) -> Result<Option<Result<CreatedSession>>> {
+    fn replay(&self, sequenceid: u32) -> Result<Option<CreatedSession>> {
         match self.answer {
             Some(answer) if sequenceid == self.sequenceid => Ok(Some(answer)),
             _ if sequenceid == self.expected() => Ok(None),
@@ -83,24 +83,23 @@ impl Engine {
             return Err(Error::StaleClientid);
         }
         let mut state = client.live().map_err(|_| Error::StaleClientid)?;
-        if let Some(answer) = state.creation.replay(args.sequenceid)? {
-            return answer;
+        if let Some(made) = state.creation.replay(args.sequenceid)? {
+            return Ok(made);
         }
         if state.standing == crate::client::Standing::Unconfirmed
             && client.principal != args.principal
         {
             return Err(Error::ClidInuse);
         }
-        let answer = self.build(&client, &mut state, args);
-        state.creation = Creation { sequenceid: args.sequenceid, answer: Some(answer) };
+        // What is refused changes nothing, the sequence neither.
+        let made = self.build(&client, &mut state, args)?;
+        state.creation = Creation { sequenceid: args.sequenceid, answer: Some(made) };
         drop(state);
         client.renew(now);
-        if answer.is_ok()
-            && let Some(old) = self.confirm(&mut names, &client)
-        {
+        if let Some(old) = self.confirm(&mut names, &client) {
             self.discard(now, &mut names, &old);
         }
-        answer
+        Ok(made)
     }
 
     fn build(

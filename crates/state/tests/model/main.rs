@@ -24,6 +24,21 @@ proptest! {
     }
 }
 
+/// A file where a delegation was recalled and another given stayed behind when all were gone.
+#[test]
+fn a_file_is_forgotten_though_a_delegation_was_recalled_there() {
+    let mut both = Both::new();
+    for step in [
+        Step::Open { client: 0, file: 0, access: 2, deny: 0 },
+        Step::Close { client: 0, file: 0 },
+        Step::Open { client: 1, file: 0, access: 1, deny: 0 },
+        Step::Silence { client: 0, seconds: 1 },
+    ] {
+        both.perform(&step);
+    }
+    both.end();
+}
+
 /// The first edge of RFC 8881, 8.4.2.1.
 #[test]
 fn a_client_that_lost_its_lease_before_the_restart_reclaims_nothing() {

@@ -81,9 +81,8 @@ impl Both {
 
     /// Whether the client could reclaim something if the server were killed now.
     pub(super) fn may_reclaim(&self, client: usize) -> bool {
-        let named = |record: Record| {
-            matches!(record, Record::Client(known) if *known.id == [client as u8])
-        };
+        let named =
+            |record: Record| matches!(record, Record::Client(known) if *known.id == [client as u8]);
         self.store.records().any(named)
     }
 
@@ -102,10 +101,8 @@ impl Both {
 
     /// A client introduces itself, with a session and all that goes with it.
     fn arrive(&mut self, client: usize) {
-        let owner = ClientOwner {
-            verifier: Verifier([self.lives[client]; 8]),
-            id: [client as u8].into(),
-        };
+        let owner =
+            ClientOwner { verifier: Verifier([self.lives[client]; 8]), id: [client as u8].into() };
         let args = ExchangeId { owner, principal: principal(), update: false };
         let known = self.engine.exchange_id(self.now, args).unwrap();
         let session = CreateSession {

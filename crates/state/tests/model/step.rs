@@ -7,16 +7,43 @@ pub(super) const CELLS: u64 = 8;
 /// Something that happens.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Open { client: usize, file: usize, access: u32, deny: u32 },
-    Close { client: usize, file: usize },
-    Lock { client: usize, file: usize, first: u64, last: u64, write: bool },
-    Unlock { client: usize, file: usize, first: u64, last: u64 },
+    Open {
+        client: usize,
+        file: usize,
+        access: u32,
+        deny: u32,
+    },
+    Close {
+        client: usize,
+        file: usize,
+    },
+    Lock {
+        client: usize,
+        file: usize,
+        first: u64,
+        last: u64,
+        write: bool,
+    },
+    Unlock {
+        client: usize,
+        file: usize,
+        first: u64,
+        last: u64,
+    },
     /// It gives back what it was delegated of a file.
-    Return { client: usize, file: usize },
+    Return {
+        client: usize,
+        file: usize,
+    },
     /// All the others renew their leases, this one does not.
-    Silence { client: usize, seconds: u64 },
+    Silence {
+        client: usize,
+        seconds: u64,
+    },
     /// It begins anew: what it had is gone.
-    Reboot { client: usize },
+    Reboot {
+        client: usize,
+    },
     /// The server is killed; clients come back and reclaim, but for those that are not named.
     Restart,
 }

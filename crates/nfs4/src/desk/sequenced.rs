@@ -2,10 +2,12 @@ use comity_proto::nfs4::{CompoundHead, Nfsstat4, operation};
 
 use crate::table::{Row, Traits};
 
-/// SEQUENCE is the first operation and no other; a few may be the first without it, and are then the
-/// only one (RFC 8881, 2.10.2, 18.46.3).
+/// SEQUENCE is the first operation and no other; a few may be the first without it, and are then
+/// the only one (RFC 8881, 2.10.2, 18.46.3).
 pub(super) fn admit(head: &CompoundHead<'_>, at: u32, row: &Row) -> Result<(), Nfsstat4> {
     match (at, row.number) {
+        // It says so itself, wherever it stands.
+        (_, operation::ILLEGAL) => Ok(()),
         (0, operation::SEQUENCE) => Ok(()),
         (_, operation::SEQUENCE) => Err(Nfsstat4::SequencePos),
         (0, _) if !row.traits.has(Traits::SESSIONLESS) => Err(Nfsstat4::OpNotInSession),

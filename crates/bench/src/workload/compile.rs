@@ -79,6 +79,9 @@ fn foreign(context: &mut Context<'_>, place: &Path, command: &str) -> Result<()>
     Ok(())
 }
 
+/// A phase of a build.
+type Phase = fn(&Build, &Context<'_>) -> Result<()>;
+
 /// A build of the generated tree.
 struct Build {
     place: PathBuf,
@@ -116,15 +119,12 @@ impl Build {
     fn perform(&self, context: &mut Context<'_>) -> Result<()> {
         self.unpack(context)?;
         context.reset_caches()?;
-        let phases: [(&str, &dyn Fn(&Context<'_>) -> Result<()>); 3] = [
-            ("configure", &|context| self.configure(context)),
-            ("compile", &|context| self.compile(context)),
-            ("link", &|_| self.link()),
-        ];
+        let phases: [(&str, Phase); 3] =
+            [("configure", Self::configure), ("compile", Self::compile), ("link", Self::link)];
         let mut total = 0.0;
         for (number, (metric, phase)) in phases.iter().enumerate() {
             let start = Instant::now();
-            phase(context)?;
+            phase(self, context)?;
             let seconds = start.elapsed().as_secs_f64();
             context.sample(metric, &[], seconds, Unit::Seconds);
             context.advance((number + 1) as f64 / phases.len() as f64);
@@ -212,7 +212,7 @@ impl Build {
         }
     }
 
-    fn link(&self) -> Result<()> {
+    fn link(&self, _: &Context<'_>) -> Result<()> {
         let library = self.place.join("libtree.a");
         let objects = (0..self.tree.files).map(|number| self.source(number).with_extension("o"));
         tool::run(Command::new(tool::archiver()?).arg("rcs").arg(&library).args(objects))?;

@@ -152,9 +152,12 @@ fn all() -> Command {
             .value_delimiter(',')
             .value_parser(names)
     };
-    let command = Command::new(ALL).about("Every workload, with the parameters of a preset");
-    let command = command.arg(name("only", "These workloads"));
-    Options::augment_args(command.arg(name("without", "All but these").conflicts_with("only")))
+    // The options come first: with them comes what their type is about, which is not for users.
+    Options::augment_args(Command::new(ALL))
+        .about("Every workload, with the parameters of a preset")
+        .long_about(None)
+        .arg(name("only", "These workloads"))
+        .arg(name("without", "All but these").conflicts_with("only"))
 }
 
 fn subcommand(workload: &dyn Workload) -> Command {
@@ -166,7 +169,7 @@ fn subcommand(workload: &dyn Workload) -> Command {
     for parameter in workload.parameters() {
         command = command.arg(argument(parameter));
     }
-    Options::augment_args(command)
+    command
 }
 
 fn argument(parameter: &'static Parameter) -> Arg {

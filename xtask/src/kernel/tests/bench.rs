@@ -1,0 +1,48 @@
+//! The measuring suite on a kernel client's mount.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::kernel::ground::Ground;
+
+use super::Test;
+
+pub(super) const TEST: Test = Test {
+    name: "bench",
+    about: "comity bench on the mount, its caches emptied by mounting anew, RPCs counted",
+    script: include_str!("bench.sh"),
+    verify,
+    ..Test::EMPTY
+};
+
+/// Workloads, and what each cannot have done without.
+const WORKLOADS: &[(&str, &[&str])] = &[
+    ("nfsstone", &["LOOKUP", "READ", "READLINK", "WRITE", "CREATE"]),
+    ("lsr", &["CREATE", "SETATTR", "READDIRPLUS"]),
+    ("postmark", &["CREATE", "WRITE", "REMOVE"]),
+    ("andrew", &["MKDIR", "CREATE", "WRITE"]),
+];
+
+/// The result is whole and tells what the kernel sent; nothing is left in the export.
+fn verify(ground: &Ground) -> Result<()> {
+    let result: Value = serde_json::from_str(&ground.written("result/result.json")?)?;
+    ensure!(result["complete"] == true, "the run is not complete: {}", result["failure"]);
+    let filesystem = &result["targets"][0]["mount"]["filesystem"];
+    ensure!(filesystem == "nfs", "the target is no NFS mount: {filesystem}");
+    for (name, kinds) in WORKLOADS {
+        let workloads = result["workloads"].as_array().context("no workloads")?;
+        let found = workloads.iter().find(|workload| workload["name"] == *name);
+        let round = &found.with_context(|| format!("{name} is missing"))?["rounds"][0];
+        let samples = round["samples"].as_array().map_or(0, Vec::len);
+        ensure!(samples > 0, "{name} has no samples");
+        for kind in *kinds {
+            let sent = round["calls"][kind].as_u64().unwrap_or(0);
+            ensure!(sent > 0, "{name}: no {kind} was counted: {}", round["calls"]);
+        }
+    }
+    let left = fs::read_dir(ground.export())?.count();
+    ensure!(left == 0, "{left} entries are left in the export");
+    Ok(())
+}

@@ -18,10 +18,17 @@ fn block_on<T>(client: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(common::PATIENCE, client).await.unwrap() })
 }
 
+/// Versions that the client speaks, too.
+const VERSIONS: [&str; 4] = ["3", "4.0", "4.1", "4.2"];
+
 async fn mount(server: &Running, path: &Path) -> Box<dyn Mount> {
+    mount_over(server, path, "3").await
+}
+
+async fn mount_over(server: &Running, path: &Path, version: &str) -> Box<dyn Mount> {
     let port = server.port;
     let url = format!(
-        "nfs://127.0.0.1{}?version=3&nfsport={port}&mountport={port}&noresvport=true\
+        "nfs://127.0.0.1{}?version={version}&nfsport={port}&mountport={port}&noresvport=true\
          &uid={NOBODY}&gid={NOBODY}",
         path.display()
     );
@@ -54,10 +61,14 @@ async fn names(mount: &dyn Mount, dir: &str) -> BTreeSet<String> {
 
 #[test]
 fn files_and_folders_are_made_listed_renamed_and_removed() {
+    VERSIONS.iter().for_each(|version| names_change_over(version));
+}
+
+fn names_change_over(version: &str) {
     let place = place();
     let server = Running::start(&mut place.serve_data());
     block_on(async {
-        let mount = mount(&server, &place.data()).await;
+        let mount = mount_over(&server, &place.data(), version).await;
         mount.mkdir_path("dir", 0o755).await.unwrap();
         for name in 0..500 {
             mount.create_path(&format!("dir/file-{name}"), Some(0o644)).await.unwrap();
@@ -72,7 +83,7 @@ fn files_and_folders_are_made_listed_renamed_and_removed() {
         let there = fs::read_dir(place.data().join("dir")).unwrap();
         let there: BTreeSet<String> =
             there.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        assert_eq!(found.len(), 501);
+        assert_eq!(found.len(), 501, "over {version}");
         assert_eq!(found, there);
         assert!(mount.rmdir_path("dir").await.is_err(), "it is not empty");
         assert!(mount.lookup_path("dir/file-3").await.is_err(), "it was renamed");
@@ -83,11 +94,15 @@ fn files_and_folders_are_made_listed_renamed_and_removed() {
 
 #[test]
 fn a_big_file_comes_back_as_it_was_written() {
+    VERSIONS.iter().for_each(|version| a_big_file_over(version));
+}
+
+fn a_big_file_over(version: &str) {
     let place = place();
     let server = Running::start(&mut place.serve_data());
     let data: Vec<u8> = (0..20_000_003_u32).map(|at| (at % 251) as u8).collect();
     block_on(async {
-        let mount = mount(&server, &place.data()).await;
+        let mount = mount_over(&server, &place.data(), version).await;
         let made = mount.create_path("big", Some(0o644)).await.unwrap();
         let written = nfs_rs::write_all(&*mount, made.fh.clone(), 0, data.clone().into()).await;
         assert_eq!(written.unwrap(), data.len() as u64);

@@ -17,6 +17,7 @@ use crate::finding::Findings;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
 use crate::names::Names;
 use crate::offer::{Declaration, Fsid, Offer, Settings};
+use crate::pseudo::PSEUDO;
 use crate::{
     Client, Export, ExportId, Finding, HandleKey, Netgroups, Place, Plan, Resolver, Sources,
     Unresolved,
@@ -191,6 +192,10 @@ fn numbers(exports: &[Merged], findings: &mut Findings) -> Vec<ExportId> {
     let mut ids = Vec::with_capacity(exports.len());
     for Merged { declaration, settings } in exports {
         let id = number(settings, &declaration.path);
+        if id == PSEUDO {
+            let what = format!("the export number {} is the server's own: set another fsid=", id.0);
+            findings.error(&declaration.place, what);
+        }
         if let Some(other) = taken.insert(id, declaration) {
             let (path, place) = (other.path.display(), &other.place);
             let what = format!("same export number as {path} ({place}): set another fsid=");

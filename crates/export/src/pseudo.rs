@@ -12,6 +12,7 @@ use comity_vfs::{
 };
 use siphasher::sip::SipHasher24;
 
+use crate::seal::claimed;
 use crate::{Export, ExportId, Fsid, Plan, SealedHandle, Visitor};
 
 /// The number under which handles of the tree are sealed; no export has it.
@@ -135,10 +136,10 @@ impl<'a> Pseudo<'a> {
     /// [`Status::BadHandle`] if it was not sealed here; [`Status::Stale`] if the directory leads to
     /// nothing any more that the caller may use.
     pub fn open(&self, sealed: &[u8]) -> Result<Option<PseudoNode<'a>>> {
-        let (id, handle) = self.plan.key().open(sealed)?;
-        if id != PSEUDO {
+        if claimed(sealed) != Some(PSEUDO) {
             return Ok(None);
         }
+        let (_, handle) = self.plan.key().open(sealed)?;
         let is_meant = |path: &&Path| handle.bytes() == number(path).to_be_bytes();
         if is_meant(&Path::new("/")) {
             return Ok(Some(self.top()));

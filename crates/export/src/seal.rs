@@ -43,6 +43,12 @@ impl SealedHandle {
     }
 }
 
+/// Which export a handle off the wire claims to be of; only opening it tells whether that is true.
+pub(crate) fn claimed(sealed: &[u8]) -> Option<ExportId> {
+    let (_, rest) = sealed.split_first()?;
+    rest.first_chunk().map(|id| ExportId(u32::from_be_bytes(*id)))
+}
+
 impl HandleKey {
     /// Takes 16 secret random bytes.
     #[must_use]

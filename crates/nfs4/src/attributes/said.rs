@@ -27,7 +27,6 @@ const OF_EXPORTS: Bitmap4 = Bitmap4::of(&[
     a::SPACE_AVAIL,
     a::SPACE_FREE,
     a::SPACE_TOTAL,
-    a::CLONE_BLKSIZE,
 ]);
 
 const SPACE: Bitmap4 = Bitmap4::of(&[
@@ -218,8 +217,6 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),
         a::MAXREAD | a::MAXWRITE => reply.value(&u64::from(TRANSFER_BYTES_MAX)),
         a::FS_CHARSET_CAP => reply.value(&CONTAINS_NON_UTF8),
-        // Ranges that are cloned must lie on multiples of a page of the file system's.
-        a::CLONE_BLKSIZE => reply.value(&4096_u32),
         a::CHANGE_ATTR_TYPE => reply.value(&ChangeAttrType4::TimeMetadata),
         a::XATTR_SUPPORT => reply.value(&matches!(subject.what, What::In(..))),
         _ => return Err(Nfsstat4::ServerFault.into()),

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
 mod attributes;
+mod barriers;
+mod hostile;
 mod rendering;
+mod roots;
 mod script;
 mod session;
 mod transcripts;

@@ -32,6 +32,16 @@ impl<'w> Script<'w> {
         Self { world, minor: 0, kept: kept.into(), session: None }
     }
 
+    /// A handle that was shown.
+    pub(crate) fn kept(&self, name: &str) -> Vec<u8> {
+        self.kept[name].clone()
+    }
+
+    /// Keeps a handle as if it had been shown.
+    pub(crate) fn keep(&mut self, name: &str, handle: Vec<u8>) {
+        self.kept.insert(name.to_owned(), handle);
+    }
+
     /// Does what a line says; what is answered, a line for each result.
     pub(crate) fn line(&mut self, line: &str) -> Vec<String> {
         if let Some(minor) = line.strip_prefix("MINOR ") {

@@ -79,6 +79,11 @@ impl World {
         self.flavor.set(Flavor::SYS);
     }
 
+    pub(crate) fn act_as_nobody(&self) {
+        self.credential.borrow_mut().clear();
+        self.flavor.set(Flavor::NONE);
+    }
+
     /// Sends a COMPOUND's arguments; its results, and whether they waited for a barrier.
     pub(crate) fn compound(&self, arguments: &[u8]) -> (Vec<u8>, bool) {
         let (program, version, procedure) = (nfs4::PROGRAM, nfs4::VERSION, 1);
@@ -112,7 +117,7 @@ fn remembered() -> comity_nfs4::Memory {
     comity_nfs4::Memory { engine, clock, identity, callbacks: None, settle: None }
 }
 
-fn memory() -> Arc<dyn Fs> {
+pub(crate) fn memory() -> Arc<dyn Fs> {
     let options = MemoryOptions {
         root_mode: Mode::new(0o755),
         root_uid: Uid::new(0),
@@ -124,7 +129,7 @@ fn memory() -> Arc<dyn Fs> {
     Arc::new(Memory::new(options).unwrap())
 }
 
-fn furnish(fs: &dyn Fs) {
+pub(crate) fn furnish(fs: &dyn Fs) {
     let (root, server) = (fs.root(), Cred::new(Uid::new(0), Gid::new(0)));
     let mode = |mode| SetAttr { mode: Some(Mode::new(mode)), ..SetAttr::default() };
     let dir = |at: &Handle, name: &[u8]| {

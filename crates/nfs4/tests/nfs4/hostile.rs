@@ -1,0 +1,59 @@
+//! Bytes of a peer who means ill: whatever comes, there is an answer and no panic.
+
+use std::cell::RefCell;
+
+use comity_proto::nfs4::{CompoundHead, operation as op};
+use comity_xdr::{Encoder, Opaque};
+use proptest::prelude::*;
+
+use crate::session::Session;
+use crate::world::World;
+
+/// Words that mean something to a decoder more often than chance would have it.
+fn words() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![Just(0), Just(1), Just(2), 0..16_u32, Just(u32::MAX), any::<u32>()];
+    let words = proptest::collection::vec(word, 0..24);
+    words.prop_map(|words| words.into_iter().flat_map(u32::to_be_bytes).collect())
+}
+
+thread_local! {
+    static PEER: RefCell<(World, Session)> = RefCell::new({
+        let world = World::new();
+        let session = Session::open(&world, 2);
+        (world, session)
+    });
+}
+
+/// PUTROOTFH and LOOKUP to a file, so that the operations are reached.
+fn at_a_file(call: &mut Encoder) {
+    call.value(&op::PUTROOTFH);
+    for name in [&b"srv"[..], b"pub", b"file"] {
+        call.value(&op::LOOKUP);
+        call.opaque(name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn any_words_as_arguments_of_any_operation(
+        minorversion in 0..4_u32,
+        number in prop_oneof![0..80_u32, any::<u32>()],
+        (rest, more) in (words(), 0..3_u32),
+    ) {
+        PEER.with_borrow_mut(|(world, session)| {
+            let mut call = Encoder::new();
+            let in_session = u32::from(minorversion == 1 || minorversion == 2);
+            let operations = in_session + 5 + more;
+            call.value(&CompoundHead { tag: Opaque(b""), minorversion, operations });
+            if in_session == 1 {
+                session.sequence(&mut call);
+            }
+            at_a_file(&mut call);
+            call.value(&number);
+            call.raw(&rest);
+            assert!(!world.compound(call.bytes()).0.is_empty());
+        });
+    }
+}

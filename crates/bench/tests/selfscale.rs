@@ -143,9 +143,16 @@ fn where_shapes_depend_on_each_other_there_is_a_warning_that_names_the_pair() {
 }
 
 #[test]
-fn noise_alone_gives_no_warning() {
-    let check = found(independent, 0.15, 30).check.unwrap();
-    assert!(check.is_trusted(), "{:?}", check.warnings);
+fn noise_is_called_noise_and_makes_no_plateaus() {
+    let patience = Patience { batches_max: 8, ..PATIENCE };
+    let mut wild = Synthetic::new(|_| 5e6, 0.4);
+    let found = run(&mut wild, &space(), patience, (20, 77)).unwrap();
+    let warning = found.check.unwrap().warnings.join(" ");
+    assert!(warning.contains("too noisy to predict from"), "{warning}");
+    assert!(!warning.contains("independent"), "{warning}");
+    assert_eq!(found.model.families().len(), 1, "noise has steps");
+    let mild = self::found(independent, 0.1, 30);
+    assert!(mild.check.unwrap().is_trusted() && mild.model.families().len() == 3);
 }
 
 #[test]

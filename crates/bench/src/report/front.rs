@@ -18,6 +18,9 @@ const RULES: &str = "Times better: above 1 is better, whether a time or a rate w
     Ratios are of rounds that were run one after the other, and are coloured only where their \
     95 % interval leaves out 1.";
 
+/// More programs that want a processor than this part of the processors: others are at work.
+const BUSY_ABOVE: f64 = 0.5;
+
 /// A workload's lines, for the front.
 pub(super) type Digested<'a> = (&'a str, &'a [Line]);
 
@@ -31,6 +34,7 @@ pub(super) fn front(
     let targets: Vec<String> = outcome.targets.iter().map(|target| target.name.clone()).collect();
     head(page, outcome);
     ending(page, outcome);
+    busy(page, outcome);
     page.section("Summary", "Summary");
     let findings: Vec<String> = findings(digested, &targets).into_iter().chain(more).collect();
     page.list("findings", &findings);
@@ -91,6 +95,20 @@ fn ending(page: &mut Page, outcome: &Outcome) {
         let text = "The run was ended before all was measured. comity bench run --resume goes on.";
         page.paragraph("banner", text);
     }
+}
+
+/// Says so where others were at work on the machine: figures are then lower, and vary.
+fn busy(page: &mut Page, outcome: &Outcome) {
+    let machine = &outcome.environment;
+    let load = machine.load.split_whitespace().next().and_then(|load| load.parse::<f64>().ok());
+    let Some(load) = load.filter(|load| *load > BUSY_ABOVE * machine.cpus as f64) else { return };
+    let text = format!(
+        "The machine was busy with something else: {load} programs wanted its {} processors when \
+         the run began. Absolute figures are worse than they would be alone; targets took turns, \
+         so their ratios hold better.",
+        machine.cpus
+    );
+    page.paragraph("banner", &text);
 }
 
 /// One sentence a workload.

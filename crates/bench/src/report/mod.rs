@@ -127,7 +127,7 @@ fn tell(page: &mut Page, outcome: &Outcome, chapter: &Chapter<'_>) -> Result<()>
     let targets: Vec<String> = outcome.targets.iter().map(|target| target.name.clone()).collect();
     page.section(&record.name, &record.name);
     if let Some(known) = chapter.known {
-        page.paragraph("about", &format!("{}.", known.about()));
+        page.paragraph("about", &sentence(known.about()));
         page.raw("<details><summary>Where it comes from, and how it was run</summary>");
         page.paragraph("", known.origin());
         page.paragraph("flags", &record.parameters.to_string());
@@ -148,6 +148,12 @@ fn tell(page: &mut Page, outcome: &Outcome, chapter: &Chapter<'_>) -> Result<()>
     }
     page.end_section();
     Ok(())
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    format!("{}{}.", first.map_or(String::new(), String::from), letters.as_str())
 }
 
 /// What rounds have to say, each once.

@@ -1,11 +1,15 @@
 //! Whether the model holds: workloads that are predicted and measured too.
 
-use super::{Axis, Measured, Model, Point, Prediction};
+use super::{Axis, Family, Measured, Model, Point, Prediction};
 use crate::statistics::{mean, quantile};
 
-/// A prediction is off if it misses by more than this part, and by more than the measurement's own
-/// interval explains.
+/// A prediction is off if it misses by more than this part, beside what the intervals of the check
+/// and of the graphs explain.
 const OFF_ABOVE: f64 = 0.15;
+
+/// With graphs that are known no better than this (half the 95 % interval of a prediction, as a
+/// part), nothing can be said about their shapes.
+const NOISE_MAX: f64 = 0.5;
 
 /// With more than this part of the predictions off, the shapes are not independent.
 const OFF_PART_MAX: f64 = 0.25;
@@ -49,10 +53,9 @@ impl Check {
         (self.prediction.throughput / self.measured.throughput() - 1.0).abs()
     }
 
-    fn is_off(&self) -> bool {
-        let batches = &self.measured.batches;
-        let interval = crate::statistics::mean_interval(batches, crate::statistics::CONFIDENCE);
-        self.error() > OFF_ABOVE + interval.map_or(0.0, |interval| interval.spread())
+    fn is_off(&self, model: &Model) -> bool {
+        let noise = self.measured.spread().hypot(model.families()[self.prediction.family].spread());
+        self.rest().abs() > OFF_ABOVE + noise
     }
 
     /// The logarithm of what the product of the shapes leaves unexplained.
@@ -103,7 +106,16 @@ fn warnings(model: &Model, checks: &[Check]) -> Vec<String> {
         );
         return vec![few];
     }
-    let off = on.iter().filter(|check| check.is_off()).count();
+    let noise = model.families().iter().map(Family::spread).fold(0.0, f64::max);
+    if noise > NOISE_MAX {
+        return vec![format!(
+            "too noisy to predict from: the graphs' own intervals make a prediction uncertain by \
+             {:.0} %. Measure on a machine that does nothing else, or with longer batches \
+             (--batch-seconds, --batches-max).",
+            noise * 100.0
+        )];
+    }
+    let off = on.iter().filter(|check| check.is_off(model)).count();
     if off as f64 <= OFF_PART_MAX * on.len() as f64 {
         return Vec::new();
     }

@@ -1,6 +1,7 @@
 //! Throughput over one parameter, the others held.
 
 use super::{Axis, Measured, Point};
+use crate::statistics::median;
 
 /// Where throughput reaches this part of its maximum lies the focal value (Chen and Patterson).
 pub(super) const FOCAL_PART: f64 = 0.75;
@@ -10,6 +11,7 @@ pub(super) const FOCAL_PART: f64 = 0.75;
 pub struct Curve {
     axis: Axis,
     points: Vec<(f64, f64)>,
+    spread: f64,
 }
 
 impl Curve {
@@ -19,15 +21,23 @@ impl Curve {
         points.retain(|(_, throughput)| *throughput > 0.0);
         points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         points.dedup_by(|a, b| a.0 == b.0);
-        Self { axis, points }
+        Self { axis, points, spread: 0.0 }
     }
 
     /// The graph through every measured point that differs from `around` on an axis alone.
     #[must_use]
     pub fn through(around: &Point, axis: Axis, measured: &[(Point, Measured)]) -> Self {
-        let beside = measured.iter().filter(|(point, _)| point.is_beside(around, axis));
-        let points = beside.map(|(point, found)| (point.get(axis), found.throughput()));
-        Self::new(axis, points.collect())
+        let beside = || measured.iter().filter(|(point, _)| point.is_beside(around, axis));
+        let points = beside().map(|(point, found)| (point.get(axis), found.throughput()));
+        let spreads: Vec<f64> = beside().map(|(_, found)| found.spread()).collect();
+        let spread = median(&spreads).unwrap_or(0.0);
+        Self { spread, ..Self::new(axis, points.collect()) }
+    }
+
+    /// How well its points are known: half their 95 % interval as a part, the median of all.
+    #[must_use]
+    pub const fn spread(&self) -> f64 {
+        self.spread
     }
 
     /// What it is drawn over.

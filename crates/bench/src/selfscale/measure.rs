@@ -70,6 +70,12 @@ impl Measured {
         mean(&self.batches).unwrap_or(0.0)
     }
 
+    /// Half the 95 % interval of their mean, as a part of it; 0 of fewer than two.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        mean_interval(&self.batches, CONFIDENCE).map_or(0.0, |interval| interval.spread())
+    }
+
     /// How well it is known: steady within 5 %, or the cap was reached first.
     #[must_use]
     pub fn verdict(&self) -> Verdict {

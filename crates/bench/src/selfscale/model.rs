@@ -47,6 +47,17 @@ impl Family {
         Some(Self { plateau, focal, throughput: here.throughput(), curves })
     }
 
+    /// How well a prediction can be known from graphs that are known no better than they are: half
+    /// its 95 % interval, as a part. It is a product of a value of each graph, over the focal one
+    /// to the fourth.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        let squares: f64 = self.curves.iter().map(|curve| curve.spread().powi(2)).sum();
+        let mean = squares / self.curves.len() as f64;
+        let others = (self.curves.len() - 1) as f64;
+        (squares + others * others * mean).sqrt()
+    }
+
     /// The graph over a parameter.
     #[must_use]
     pub fn curve(&self, axis: Axis) -> &Curve {

@@ -40,7 +40,8 @@ pub struct Plateau {
 /// The subject's.
 pub fn scale(bench: &mut Bench<'_>, space: &Space, around: &Point) -> Result<Vec<Plateau>> {
     let axis = Axis::UniqueBytes;
-    let coarse = bench.curve(around, axis, &space.fine_grid(axis))?;
+    bench.curve(around, axis, &space.fine_grid(axis))?;
+    let coarse = Curve::through(around, axis, bench.measured());
     for step in plateaus(&coarse).windows(2) {
         narrow(bench, around, (step[0], step[1]))?;
     }
@@ -66,7 +67,9 @@ fn narrow(bench: &mut Bench<'_>, around: &Point, (left, right): (Plateau, Platea
 /// The plateaus of a graph, by a fit of change points to the logarithms of throughput.
 pub(super) fn plateaus(curve: &Curve) -> Vec<Plateau> {
     let logarithms: Vec<f64> = curve.points().iter().map(|(_, value)| value.ln()).collect();
-    let found = segments(&logarithms, POINTS_MIN, LEVEL_NOISE);
+    // What its own noise explains is no step: half a 95 % interval is two deviations.
+    let noise = LEVEL_NOISE.max(curve.spread() / 2.0);
+    let found = segments(&logarithms, POINTS_MIN, noise);
     found.into_iter().filter_map(|segment| plateau(&curve.points()[segment.range])).collect()
 }
 

@@ -75,7 +75,7 @@ impl Store {
         let place = self.directory.join(RESULT_FILE);
         let failed = || format!("cannot write {}", place.display());
         let new = self.directory.join(".result.json.new");
-        let mut text = serde_json::to_vec_pretty(outcome)?;
+        let mut text = serde_json::to_vec(outcome)?;
         text.push(b'\n');
         let mut file = File::create(&new).with_context(failed)?;
         file.write_all(&text).and_then(|()| file.sync_all()).with_context(failed)?;

@@ -28,6 +28,7 @@ fn the_page_says_what_was_found_what_is_noisy_and_what_history_says() {
     assert!(page.contains("noisy, \u{b1}"), "noise is not said");
     assert!(page.contains("900 /s (a P-III of 2002)"), "no history");
     assert!(page.contains("history: Figure 3"), "history is not marked");
+    assert!(page.contains("7.5 programs wanted its 2 processors"), "load is not said");
     assert!(page.contains("Focal vectors"), "no self-scaling");
     assert!(page.contains("RPCs sent in a round"), "no RPC counts");
 }

@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use comity_export::{Client, Operation};
 
 use crate::journal;
+use crate::versions::Spoken;
 
 /// Serve folders to NFS clients.
 ///
@@ -143,7 +144,7 @@ pub(crate) struct Serve {
     pub(crate) threads: Option<u16>,
 
     /// Versions of NFS to speak, of 3, 4, 4.0, 4.1, 4.2 [default: all]
-    #[arg(long, value_name = "V,...", value_delimiter = ',')]
+    #[arg(long, value_name = "V,...", value_delimiter = ',', value_parser = version)]
     pub(crate) vers: Vec<String>,
 
     /// Seconds that a client of NFSv4 may be silent before others can have what it holds, and that
@@ -322,6 +323,11 @@ fn one_of(arguments: &'static [&'static str]) -> ArgGroup {
 
 fn level(text: &str) -> anyhow::Result<String> {
     journal::level(text)?;
+    Ok(text.to_owned())
+}
+
+fn version(text: &str) -> Result<String, String> {
+    Spoken::these(&[text])?;
     Ok(text.to_owned())
 }
 

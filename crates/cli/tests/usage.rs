@@ -32,6 +32,8 @@ fn serve_names_what_it_does_not_take() {
     refused(&["serve", "/tmp", "--metrics", "9100"], "--metrics");
     refused(&["serve", "/tmp", "--threads", "0"], "--threads");
     refused(&["serve", "/tmp", "--threads", "1025"], "--threads");
+    refused(&["serve", "/tmp", "--vers", "5"], "--vers");
+    refused(&["serve", "/tmp", "--vers", "3,4.3"], "--vers");
     refused(&["serve", "/tmp", "--drain-seconds", "3601"], "--drain-seconds");
     refused(&["serve", "/tmp", "--log", "loud"], "--log");
     refused(&["serve", "/tmp", "--allow", "a b"], "--allow");

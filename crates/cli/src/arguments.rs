@@ -14,8 +14,8 @@ use crate::versions::Spoken;
 
 /// Serve folders to NFS clients.
 ///
-/// A file server in user space that speaks NFSv3 and NFSv4 over TCP. It needs no kernel module, no portmapper
-/// and, for an ordinary user's own files, no privilege.
+/// A file server in user space that speaks NFSv3 and NFSv4 over TCP. It needs no kernel module, no
+/// portmapper and, for an ordinary user's own files, no privilege.
 #[derive(Debug, Parser)]
 #[command(
     name = "comity",
@@ -77,8 +77,8 @@ pub(crate) enum Command {
     Log(Log),
     /// Measure file systems and NFS servers
     ///
-    /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with every
-    /// sample kept and every byte checked.
+    /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with
+    /// every sample kept and every byte checked.
     #[command(subcommand)]
     Bench(comity_bench::suite::command::Command),
     /// Print a completion script for a shell

@@ -6,6 +6,7 @@ pub(crate) mod dice;
 mod gist;
 mod ground;
 pub(crate) mod level;
+mod log;
 mod rule;
 pub(crate) mod shot;
 pub(crate) mod twins;
@@ -17,8 +18,9 @@ use self::dice::Dice;
 use self::gist::gist;
 use self::ground::Ground;
 use self::level::level;
+use self::log::Log;
 use self::shot::{Place, Shot, change, listings, questions, whole_listings};
-use self::twins::{Twins, entries, root};
+use self::twins::{OBJECTS, Twins, entries, root};
 use crate::world::set_clock;
 
 const SEEDS: u64 = 200;
@@ -33,7 +35,19 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
         eprintln!("skipped: needs root");
         return;
     }
-    hunt(SEEDS_ON_DISK, Ground::disk);
+    let log = Log::default();
+    let to_log = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::INFO)
+        .with_writer(log.clone())
+        .finish();
+    tracing::subscriber::with_default(to_log, || {
+        tracing::info!("the hunt begins");
+        hunt(SEEDS_ON_DISK, Ground::disk);
+    });
+    let log = log.text();
+    assert!(log.contains("the hunt begins"));
+    let named = (0..OBJECTS).flat_map(|n| [format!("n{n:02}"), format!("l{n:02}")]);
+    named.for_each(|name| assert!(!log.contains(&name), "{name} stands in the log: {log}"));
 }
 
 #[test]

@@ -20,7 +20,8 @@ pub(crate) const EXPORT: u32 = 0x5a17;
 pub(crate) const UIDS: u32 = 500;
 pub(crate) const GIDS: u32 = 600;
 const ANONYMOUS: u32 = 65_534;
-const OBJECTS: usize = 14;
+/// As many names there are at most: `n00`, `l00` and so on.
+pub(crate) const OBJECTS: usize = 14;
 const MODES: [u32; 14] = [
     0o777, 0o755, 0o750, 0o700, 0o770, 0o644, 0o640, 0o600, 0o000, 0o1777, 0o2775, 0o666, 0o711,
     0o733,

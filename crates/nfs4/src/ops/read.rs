@@ -14,7 +14,8 @@ use crate::table::Stop;
 /// What stands before the data: whether the file ends with it, and its length.
 const HEAD_BYTES: usize = 4 + 4;
 
-/// Bytes that are left for the operations behind a READ.
+/// Bytes that are left for the operations behind a READ, if there are any. Sessions are made so that
+/// a READ of the largest size just fits.
 const REST_BYTES: usize = 1024;
 
 pub(super) fn read(
@@ -45,7 +46,8 @@ pub(super) fn read(
 
 /// Most bytes that this reply can take.
 pub(super) fn most(compound: &Compound<'_>, reply: &Encoder) -> u32 {
-    let room = compound.room(reply).saturating_sub(HEAD_BYTES + REST_BYTES);
+    let rest = if compound.following == 0 { 0 } else { REST_BYTES };
+    let room = compound.room(reply).saturating_sub(HEAD_BYTES + rest);
     TRANSFER_BYTES_MAX.min(u32::try_from(room).unwrap_or(u32::MAX) & !3)
 }
 

@@ -24,8 +24,8 @@ pub(super) fn read_plus(
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     let attr = view.getattr(node)?;
     compound.must_be_file(attr.file_type)?;
-    let pieces = HEAD_BYTES * CONTENTS_MAX as usize;
-    let most = most(compound, reply).saturating_sub(pieces as u32);
+    let pieces = if attr.used >= attr.size { 1 } else { CONTENTS_MAX };
+    let most = most(compound, reply).saturating_sub(HEAD_BYTES as u32 * pieces);
     let head = reply.reserve(8);
     let end = offset.saturating_add(count.min(most).into()).min(attr.size);
     let mut reading = Reading { view, node, reply, attr, at: offset, end, pieces: 0 };

@@ -1,7 +1,7 @@
 //! What the rooms did to the calls of each domain at an export: counted where a call is refused or
 //! squashed or something is hidden from it, and nowhere else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -92,7 +92,7 @@ impl Tallies {
             .map(|tally| ((tally.is_domain, tally.name.clone()), Arc::clone(tally)))
             .collect();
         let (mut by_client, mut all): (Vec<_>, Vec<Arc<Tally>>) = (Vec::new(), Vec::new());
-        let mut listed = std::collections::HashSet::new();
+        let mut listed = HashSet::new();
         for (client, origin) in clients {
             let domain = origin.and_then(|origin| origin.domain.as_deref());
             let name: Box<str> = domain.map_or_else(|| client.to_string(), str::to_owned).into();
@@ -119,5 +119,40 @@ impl Tallies {
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tally>> {
         self.all.iter().chain([&self.strangers])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Place;
+
+    fn origin(domain: Option<&str>) -> Origin {
+        let domain = domain.map(Arc::from);
+        Origin { domain, ..Origin::new(Place::file("e")) }
+    }
+
+    fn named(tallies: &Tallies) -> Vec<(String, bool, u64)> {
+        let row = |tally: &Arc<Tally>| {
+            (tally.name().to_owned(), tally.is_domain(), tally.counts().refused)
+        };
+        tallies.all().map(row).collect()
+    }
+
+    #[test]
+    fn clients_of_a_domain_count_together_and_go_on_over_a_reload() {
+        let (domain, none) = (origin(Some("*")), origin(None));
+        let [one, other] = ["::1", "::2"].map(|text| Client::parse(text).unwrap());
+        let everybody = Client::Everybody;
+        let clients = [(&one, &domain), (&other, &domain), (&everybody, &none)];
+        let tallies = Tallies::new(clients.into_iter().map(|(c, o)| (c, Some(o))), None);
+        tallies.by_client().iter().for_each(|tally| tally.refuse());
+        tallies.strangers().refuse();
+        let row = |name: &str, is_domain, refused| (name.to_owned(), is_domain, refused);
+        let counted = [row("*", true, 2), row("*", false, 1), row("", false, 1)];
+        assert_eq!(named(&tallies), counted, "a client may be spelled like a domain");
+        let after = [(&other, Some(&domain))];
+        let after = Tallies::new(after.into_iter(), Some(&tallies));
+        assert_eq!(named(&after), [row("*", true, 2), row("", false, 1)]);
     }
 }

@@ -33,8 +33,8 @@ pub const LATES_MAX: usize = 64;
 /// little from more, and a few connections must not take all threads.
 pub const CALLS_AWAY_MAX: u32 = 16;
 
-/// Pause between looks whether there is memory for replies that are owed to a connection: peers that
-/// read make room in that time.
+/// Pause between looks whether there is memory for replies that are owed to a connection: peers
+/// that read make room in that time.
 pub const OWED_PAUSE: Duration = Duration::from_millis(5);
 
 /// Such looks before the connection is given up: two seconds.
@@ -97,8 +97,8 @@ pub const MEASURED_PROCEDURES_MAX: u32 = 32;
 /// Connections at most to the metrics page; one is asked by a few.
 pub const METRICS_CONNECTIONS_MAX: usize = 64;
 
-/// Seconds that a connection to the metrics page lasts, whatever is asked: who asks every quarter of
-/// a minute uses it for a few.
+/// Seconds that a connection to the metrics page lasts, whatever is asked: who asks every quarter
+/// of a minute uses it for a few.
 pub const METRICS_CONNECTION_SECONDS: u64 = 60;
 
 /// Exports whose successes are counted without a lock; servers with more are rare.

@@ -1,5 +1,5 @@
-//! Licences, bans and sources of the dependencies: by cargo-deny where it is installed, else by what
-//! cargo itself says of them. To build cargo-deny takes longer than to build the project.
+//! Licences, bans and sources of the dependencies, by what cargo itself says of them, for where
+//! cargo-deny is not installed: to build that takes longer than to build the project.
 
 use std::path::Path;
 use std::process::Command;

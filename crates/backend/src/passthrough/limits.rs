@@ -87,5 +87,6 @@ pub(super) const SEARCH_SHARE: u32 = 10;
 /// How often at most the table of mounts is looked at.
 pub(super) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Length from which cutting or removing a file may take long: freeing its blocks reads their index.
+/// Length from which cutting or removing a file may take long: freeing its blocks reads their
+/// index.
 pub(super) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;

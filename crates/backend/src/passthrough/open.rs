@@ -19,8 +19,8 @@ pub struct PassthroughOptions {
     /// Whether file systems mounted below the root are shown too (`crossmnt` of exports(5)); else
     /// the directories that they cover are.
     pub cross_mounts: bool,
-    /// The descriptors that may be kept open; by default all that the process may have, for this one
-    /// file system.
+    /// The descriptors that may be kept open; by default all that the process may have, for this
+    /// one file system.
     pub descriptors: Option<Descriptors>,
 }
 

@@ -18,8 +18,8 @@ impl View<'_> {
         Attr { mtime: changed(attr.mtime), ctime: changed(attr.ctime), ..attr }
     }
 
-    /// The ctime that a guard means which holds what the caller was shown: of a directory that looks
-    /// changed only the seconds were true, and they are all that can be held against it.
+    /// The ctime that a guard means which holds what the caller was shown: of a directory that
+    /// looks changed only the seconds were true, and they are all that can be held against it.
     pub(super) fn guarded(&self, node: &Node, guard: Option<Time>) -> Result<Option<Time>> {
         let Some(shown) = guard.filter(|_| self.rules().no_client_cache) else { return Ok(guard) };
         let attr = self.fs().getattr(&node.0)?;

@@ -29,9 +29,9 @@ use crate::tray::{InHand, Lent, Tray};
 
 const LIMITS: RecordLimits = RecordLimits { bytes_max: RECORD_BYTES_MAX };
 
-/// What was kept from turns before, less than two batches, and a new batch fit in a worker's
+/// What was kept from turns before, less than three batches, and a new batch fit in a worker's
 /// buffer.
-const _: () = assert!(LARGE_BYTES >= 3 * BATCH_BYTES);
+const _: () = assert!(LARGE_BYTES >= 4 * BATCH_BYTES);
 
 /// The slow half of a call, and under which number it is to be answered.
 pub(crate) struct Pending<'a> {

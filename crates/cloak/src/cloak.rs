@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use comity_ranges::{Builder, Range, Ranges};
+use comity_ranges::{Builder, Ranges, Recent};
 use comity_vfs::{Cred, Disk, Gid, Mode, Side, Uid};
 
 use crate::{Entry, Mask, Owned};
@@ -13,15 +13,12 @@ const OTHER: u32 = 0;
 /// clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cloak {
-    users: Ranges<Numbered>,
-    groups: Ranges<Numbered>,
+    /// Which entry covers an owner first, and a group, by number.
+    users: Ranges<u32>,
+    groups: Ranges<u32>,
     entries: Arc<[Entry]>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Numbered {
-    entry: u32,
-    mask: Mask,
+    /// The entries of owners who were met lately.
+    recent: Recent,
 }
 
 /// Whether a caller may know of a file, and why.
@@ -59,12 +56,13 @@ impl Cloak {
                 Owned::ByUser => &mut users,
                 Owned::ByGroup => &mut groups,
             };
-            if table.add(entry.ids, Numbered { entry: number, mask: entry.mask }).is_empty() {
+            if table.add(entry.ids, number).is_empty() {
                 shadowed.push(number);
             }
         }
         let entries = entries.into();
-        (Self { users: users.build(), groups: groups.build(), entries }, shadowed)
+        let (users, groups, recent) = (users.build(), groups.build(), Recent::default());
+        (Self { users, groups, entries, recent }, shadowed)
     }
 
     /// Its entries by number, those that are never met among them.
@@ -77,6 +75,25 @@ impl Cloak {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.users.is_empty() && self.groups.is_empty()
+    }
+
+    /// Whether `caller`, in ids on disk, may know of a file with this owner, group and mode: what
+    /// [`Cloak::verdict`] says, without a reason.
+    #[must_use]
+    #[inline]
+    pub fn shows(
+        &self,
+        caller: &Cred<Disk>,
+        owner: Uid<Disk>,
+        group: Gid<Disk>,
+        mode: Mode,
+    ) -> bool {
+        // Nothing of its own is hidden from a caller.
+        if caller.uid == owner || caller.is_root() {
+            return true;
+        }
+        let Some((_, mask)) = self.first(owner, group) else { return true };
+        mask.shows(mode.bits(), class(caller, group))
     }
 
     /// Whether `caller`, in ids on disk, may know of a file with this owner, group and mode.
@@ -92,35 +109,43 @@ impl Cloak {
         if caller.is_root() {
             return Verdict::Root;
         }
-        let Some(first) = self.first(owner, group) else { return Verdict::Uncovered };
+        let Some((entry, mask)) = self.first(owner, group) else { return Verdict::Uncovered };
         if caller.uid == owner {
             return Verdict::Owner;
         }
-        let class = if caller.is_member(group) { GROUP } else { OTHER };
-        if first.mask.shows(mode.bits(), class) {
-            Verdict::Shown(first.entry)
+        if mask.shows(mode.bits(), class(caller, group)) {
+            Verdict::Shown(entry)
         } else {
-            Verdict::Hidden(first.entry)
+            Verdict::Hidden(entry)
         }
     }
 
-    /// The first entry, of users and groups together, that covers a file.
+    /// The first entry, of users and groups together, that covers a file: its number and mask.
     #[inline]
-    fn first<S: Side>(&self, owner: Uid<S>, group: Gid<S>) -> Option<Numbered> {
-        let value = |found: Option<(Range, Numbered)>| found.map(|(_, numbered)| numbered);
-        let by_user = value(self.users.find(owner.number()));
-        let by_group = value(self.groups.find(group.number()));
-        match (by_user, by_group) {
-            (Some(user), Some(group)) => Some(if user.entry < group.entry { user } else { group }),
-            (one, other) => one.or(other),
-        }
+    fn first<S: Side>(&self, owner: Uid<S>, group: Gid<S>) -> Option<(u32, Mask)> {
+        let owner = owner.number();
+        let by_user = self.recent.get_or(owner, || self.users.value(owner).copied());
+        let first = match self.groups.is_empty() {
+            true => by_user,
+            false => {
+                [by_user, self.groups.value(group.number()).copied()].into_iter().flatten().min()
+            }
+        }?;
+        self.entries.get(first as usize).map(|entry| (first, entry.mask))
     }
+}
+
+/// By how much the digit of a mode that counts for a caller is shifted.
+#[inline]
+fn class(caller: &Cred<Disk>, group: Gid<Disk>) -> u32 {
+    if caller.is_member(group) { GROUP } else { OTHER }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Sign;
+    use comity_ranges::Range;
     use proptest::prelude::*;
 
     fn entry(owned: Owned, first: u32, last: u32, mask: &str) -> Entry {
@@ -226,6 +251,10 @@ mod tests {
                 }
             };
             prop_assert_eq!(visible(&entries, &caller, owner, group, mode), expected);
+            let shown = Cloak::new(&entries).0.shows(
+                &caller, Uid::new(owner), Gid::new(group), Mode::new(mode),
+            );
+            prop_assert_eq!(shown, expected);
         }
     }
 }

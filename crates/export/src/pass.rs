@@ -17,6 +17,7 @@ pub(crate) struct Pass {
     client: IpAddr,
     caller: Caller,
     tally: Arc<Tally>,
+    fsid: u64,
 }
 
 impl Pass {
@@ -36,8 +37,10 @@ impl Pass {
             Credential::None => rules.ids.nobody(),
             Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
         };
+        let id = u64::from(export.id().0);
+        let fsid = export.fsid() ^ (id << 32 | id);
         let (export, rules) = (Arc::clone(export), Arc::clone(rules));
-        Ok(Self { export, rules, client, caller, tally: Arc::clone(tally) })
+        Ok(Self { export, rules, client, caller, tally: Arc::clone(tally), fsid })
     }
 
     pub(crate) const fn export(&self) -> &Arc<Export> {
@@ -51,6 +54,11 @@ impl Pass {
     /// Where the caller's calls come from.
     pub(crate) const fn client(&self) -> IpAddr {
         self.client
+    }
+
+    /// What turns the numbers of file systems into those the caller sees.
+    pub(crate) const fn fsid(&self) -> u64 {
+        self.fsid
     }
 
     pub(crate) const fn caller(&self) -> &Caller {

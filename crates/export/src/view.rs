@@ -95,6 +95,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Refusal`]: a handle that is none of ours or of an export that is no more, a client the
     /// export is not offered to, a port or credential that the export's rules do not take.
+    #[inline]
     pub fn enter(
         plan: &'a Plan,
         visitor: &Visitor,
@@ -176,11 +177,15 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
+    #[inline(always)]
     pub fn getattr(&self, node: &Node) -> Result<Attr<Wire>> {
-        match self.admitted.get() {
-            Some(admitted) if admitted.handle == node.0 => Ok(self.attr_out(admitted.attr)),
-            _ => Ok(self.attr_out(self.fs().getattr(&node.0)?)),
+        if self.is_cloaked()
+            && let Some(admitted) = self.admitted.get()
+            && admitted.handle == node.0
+        {
+            return Ok(self.attr_out(admitted.attr));
         }
+        Ok(self.attr_out(self.fs().getattr(&node.0)?))
     }
 
     /// See [`Fs::setattr`].
@@ -503,6 +508,7 @@ impl<'a> View<'a> {
         Ok(Node(handle))
     }
 
+    #[inline]
     fn seen(&self, node: comity_vfs::Node<Disk>) -> Seen {
         Seen { node: Node(node.handle), attr: self.attr_out(node.attr) }
     }
@@ -515,10 +521,10 @@ impl<'a> View<'a> {
     /// Two exports of one file system are two file systems to a client, or it would share caches
     /// between them although their rules differ. The file system of an export's root is called by
     /// the export's number alone, which stays the same when devices are numbered anew.
+    #[inline(always)]
     fn attr_out(&self, attr: Attr<Disk>) -> Attr<Wire> {
-        let id = u64::from(self.export_id().0);
-        let fsid = attr.fsid ^ self.pass.export().fsid() ^ (id << 32 | id);
-        let seen = Attr { fsid, ..self.rules().ids.attr_out(self.pass.caller(), attr) };
+        let attr = Attr { fsid: attr.fsid ^ self.pass.fsid(), ..attr };
+        let seen = self.rules().ids.attr_out(self.pass.caller(), attr);
         if self.looks_changed(&seen) { self.at_another_moment(seen) } else { seen }
     }
 }

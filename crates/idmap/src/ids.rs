@@ -1,7 +1,7 @@
 use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wire};
 
 use crate::squash::NO_ID;
-use crate::{Fate, IdMap, Inverse, MapDefault, Owners, Squash, Step};
+use crate::{Fate, IdMap, MapDefault, Owners, Squash, Step};
 
 /// How the ids of one domain stand for those on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +99,7 @@ impl Ids {
 
     /// Attributes as they are shown to a caller.
     #[must_use]
+    #[inline]
     pub fn attr_out(&self, caller: &Caller, attr: Attr<Disk>) -> Attr<Wire> {
         attr.with_ids(self.user_out(caller, attr.uid), self.group_out(caller, attr.gid))
     }
@@ -154,8 +155,11 @@ impl Ids {
     #[must_use]
     #[inline]
     pub fn user_out(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
+        if !self.users_mapped() {
+            return Uid::new(uid.number());
+        }
         match caller.wire {
-            Some((own, _)) if self.users_mapped() && caller.disk.uid == uid => own,
+            Some((own, _)) if caller.disk.uid == uid => own,
             _ => Uid::new(self.out(&self.users, uid.number(), self.anonymous.uid.number())),
         }
     }
@@ -164,8 +168,11 @@ impl Ids {
     #[must_use]
     #[inline]
     pub fn group_out(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
+        if !self.groups_mapped() {
+            return Gid::new(gid.number());
+        }
         match caller.wire {
-            Some((_, own)) if self.groups_mapped() && caller.disk.gid == gid => own,
+            Some((_, own)) if caller.disk.gid == gid => own,
             _ => Gid::new(self.out(&self.groups, gid.number(), self.anonymous.gid.number())),
         }
     }
@@ -247,14 +254,12 @@ impl Ids {
         }
     }
 
+    #[inline]
     fn out(&self, map: &IdMap, disk: u32, anonymous: u32) -> u32 {
-        if map.is_empty() {
-            return disk;
-        }
-        match map.to_wire(disk) {
-            Inverse::Shown { wire, .. } => wire,
-            Inverse::Unreached if self.default == MapDefault::Pass => disk,
-            Inverse::Unreached => anonymous,
+        match map.shown(disk) {
+            Some(wire) => wire,
+            None if self.default == MapDefault::Pass => disk,
+            None => anonymous,
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use comity_ranges::{Builder, Range, Ranges};
+use comity_ranges::{Builder, Range, Ranges, Recent};
 
 /// Client ids that are server ids: one to one if both ranges are as long, all to one if `disk` is a
 /// single id.
@@ -71,6 +71,7 @@ pub struct IdMap {
     forward: Ranges<Forward>,
     inverse: Ranges<Backward>,
     rules: Arc<[Rule]>,
+    recent: Recent,
 }
 
 /// What a map says about a client's id, with the number of the rule that says it.
@@ -145,8 +146,8 @@ impl IdMapBuilder {
     /// The finished map.
     #[must_use]
     pub fn build(self) -> IdMap {
-        let rules = self.rules.into();
-        IdMap { forward: self.forward.build(), inverse: self.inverse.build(), rules }
+        let (forward, inverse) = (self.forward.build(), self.inverse.build());
+        IdMap { forward, inverse, rules: self.rules.into(), recent: Recent::default() }
     }
 }
 
@@ -170,7 +171,7 @@ impl IdMap {
     /// Whether there is no rule.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.forward.is_empty()
+        self.rules.is_empty()
     }
 
     /// What a client's id is on the server.
@@ -197,6 +198,16 @@ impl IdMap {
                 Inverse::Shown { wire: wire_first + offset, rule }
             }
         }
+    }
+
+    /// The same without the rule: a few thousand that were asked for lately are remembered.
+    #[must_use]
+    #[inline]
+    pub fn shown(&self, disk: u32) -> Option<u32> {
+        self.recent.get_or(disk, || match self.to_wire(disk) {
+            Inverse::Shown { wire, .. } => Some(wire),
+            Inverse::Unreached => None,
+        })
     }
 
     /// The server ids that client ids become.
@@ -312,6 +323,7 @@ mod tests {
             for wire in 0..1100 {
                 if let Step::Mapped { disk, rule } = map.to_disk(wire) {
                     prop_assert_eq!(map.to_wire(disk), Inverse::Shown { wire, rule });
+                prop_assert_eq!(map.shown(disk), Some(wire));
                 }
             }
         }

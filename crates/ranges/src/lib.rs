@@ -10,9 +10,13 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod recent;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+pub use recent::Recent;
 
 /// Numbers from `first` to `last`, both among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -188,20 +192,36 @@ impl<T: Copy> Ranges<T> {
     #[must_use]
     #[inline]
     pub fn find(&self, number: u32) -> Option<(Range, T)> {
+        self.part(number).map(|part| (part.range, part.value))
+    }
+
+    /// The value of the range that decides about a number.
+    #[must_use]
+    #[inline]
+    pub fn value(&self, number: u32) -> Option<&T> {
+        self.part(number).map(|part| &part.value)
+    }
+
+    #[inline]
+    fn part(&self, number: u32) -> Option<&Part<T>> {
         let stretch = (number.checked_sub(self.base)? >> self.shift) as usize;
         let &[from, to] = self.index.get(stretch..stretch + 2)? else { return None };
+        let first = self.parts.get(from as usize)?;
         // A part that ends behind the stretch may still begin in it: hence one more.
-        let parts = self.parts.get(from as usize..)?;
         let part = match to - from {
-            0 => parts.first()?,
-            1 if parts.first()?.range.last >= number => parts.first()?,
-            1 => parts.get(1)?,
-            more => {
-                let near = parts.get(..=more as usize).unwrap_or(parts);
-                near.get(near.partition_point(|part| part.range.last < number))?
-            }
+            _ if first.range.last >= number => first,
+            0 => return None,
+            1 => self.parts.get(from as usize + 1)?,
+            more => self.search(from as usize, more as usize, number)?,
         };
-        part.range.covers(number).then_some((part.range, part.value))
+        part.range.covers(number).then_some(part)
+    }
+
+    /// The first part that ends at a number or behind it, of so many.
+    fn search(&self, from: usize, more: usize, number: u32) -> Option<&Part<T>> {
+        let parts = self.parts.get(from..)?;
+        let near = parts.get(..=more).unwrap_or(parts);
+        near.get(near.partition_point(|part| part.range.last < number))
     }
 
     /// All ranges, in order.
@@ -249,6 +269,7 @@ mod tests {
             for number in edges.chain(other).chain([0, u32::MAX]) {
                 let expected = ranges.iter().position(|range| range.covers(number));
                 prop_assert_eq!(table.find(number).map(|(_, value)| value), expected);
+                prop_assert_eq!(table.value(number).copied(), expected);
             }
         }
 

@@ -101,6 +101,7 @@ pub struct Attr<S: Side> {
 impl<S: Side> Attr<S> {
     /// The same attributes with other ids: the only way to the other side.
     #[must_use]
+    #[inline]
     pub fn with_ids<T: Side>(self, uid: Uid<T>, gid: Gid<T>) -> Attr<T> {
         let Self { file_type, mode, links, size, used, device, fsid, fileid, .. } = self;
         let Self { atime, mtime, ctime, .. } = self;

@@ -28,12 +28,14 @@ impl<S: Side> Cred<S> {
 
     /// Whether `gid` is the primary or a supplementary group.
     #[must_use]
+    #[inline]
     pub fn is_member(&self, gid: Gid<S>) -> bool {
         self.gid == gid || self.groups.contains(&gid)
     }
 
     /// Whether this is the superuser of its side.
     #[must_use]
+    #[inline]
     pub fn is_root(&self) -> bool {
         self.uid.number() == 0
     }

@@ -6,13 +6,15 @@ use comity_vfs::{Access, Attr, Disk, Handle, Name, Result, Status};
 use super::{Node, Seen, View};
 
 impl View<'_> {
+    #[inline]
     pub(super) fn is_cloaked(&self) -> bool {
         !self.rules().cloak.is_empty()
     }
 
     /// Whether the caller may know of an object with these attributes.
+    #[inline]
     pub(super) fn shows(&self, attr: &Attr<Disk>) -> bool {
-        self.verdict(attr).is_visible()
+        self.rules().cloak.shows(self.cred(), attr.uid, attr.gid, attr.mode)
     }
 
     pub(super) fn verdict(&self, attr: &Attr<Disk>) -> Verdict {
@@ -20,6 +22,7 @@ impl View<'_> {
     }
 
     /// An object whose handle came off the wire. A hidden one does not exist: its handle is stale.
+    #[inline]
     pub(super) fn let_in(&self, handle: Handle) -> Result<Node> {
         if self.is_cloaked() && handle != self.fs().root() {
             let attr = self.fs().getattr(&handle)?;

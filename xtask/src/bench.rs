@@ -32,6 +32,9 @@ pub(crate) struct Options {
     /// Count instructions instead, and compare with docs/instructions.toml.
     #[arg(long, conflicts_with = "syscalls")]
     instructions: bool,
+    /// Measure what range maps and cloaks cost instead; with --quick only what has a goal.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions"])]
+    identity: bool,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
     update: bool,
@@ -43,7 +46,7 @@ pub(crate) struct Options {
 /// Something cannot be built or run.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     let mut build = vec!["build", "--release", "--locked", "--package", "comity-bench", "--bins"];
-    if options.instructions {
+    if options.instructions || options.identity {
         build.extend(["--example", "instructions"]);
     } else {
         build.extend(["--package", "comity-cli"]);
@@ -64,10 +67,12 @@ fn arguments(options: &Options) -> Vec<String> {
     };
     add(options.instructions, "instructions");
     add(options.syscalls, "syscalls");
+    add(options.identity, "identity");
     add(options.update, "--update");
-    if !options.instructions && !options.syscalls {
-        add(true, "table");
-        add(options.quick, "--quick");
+    let table = !options.instructions && !options.syscalls && !options.identity;
+    add(table, "table");
+    add(options.quick && (table || options.identity), "--quick");
+    if table {
         add(true, &format!("--against={}", options.against));
         add(options.rows.is_some(), &format!("--rows={}", options.rows.as_deref().unwrap_or("")));
         let json = options.json.as_ref().map(|path| path.display().to_string());

@@ -14,7 +14,7 @@ use crate::nfs::{Caller, Prober};
 use crate::operation::Operation;
 use crate::process::{self, CpuTime};
 use crate::raw::{self, Pages};
-use crate::{instructions, syscalls, table};
+use crate::{identity, instructions, syscalls, table};
 
 #[derive(Parser)]
 #[command(name = "comity-bench")]
@@ -31,6 +31,8 @@ enum Tool {
     Syscalls(syscalls::Options),
     /// Count the instructions of single calls.
     Instructions(instructions::Options),
+    /// Measure what range maps and cloaks cost.
+    Identity(identity::Options),
     /// Make the tree of files that is measured.
     Layout {
         /// An empty directory.
@@ -96,6 +98,7 @@ fn run(tool: Tool) -> Result<ExitCode> {
         Tool::Instructions(options) => {
             return Ok(judge(options.check, instructions::run(&options)?));
         }
+        Tool::Identity(options) => return Ok(judge(options.check, identity::run(&options)?)),
         Tool::Layout { directory } => Layout::build(&directory).map(|_| ())?,
         Tool::RawServer { directory, port } => {
             let listener = TcpListener::bind(("127.0.0.1", port)).context("bind")?;

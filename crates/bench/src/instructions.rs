@@ -89,12 +89,21 @@ fn count(program: &Path, operation: &str) -> Result<u64> {
 
 /// Instructions of a whole run with so many calls.
 fn total(program: &Path, operation: &str, calls: u64) -> Result<u64> {
+    callgrind(program, &[], &[operation, &calls.to_string()]).context(operation.to_owned())
+}
+
+/// Instructions of a run of a program, as callgrind counts them with these options.
+///
+/// # Errors
+/// Valgrind or the program is missing or fails, or nothing was counted.
+pub(crate) fn callgrind(program: &Path, options: &[&str], words: &[&str]) -> Result<u64> {
     let out = tempfile::NamedTempFile::new()?;
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--quiet"])
         .arg(format!("--callgrind-out-file={}", out.path().display()))
+        .args(options)
         .arg(program)
-        .args([operation, &calls.to_string()])
+        .args(words)
         // A bare environment: its size moves the stack, and with it what is aligned how.
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -102,11 +111,11 @@ fn total(program: &Path, operation: &str, calls: u64) -> Result<u64> {
         .output()
         .context("valgrind cannot be run (apt-get install valgrind)")?;
     let said = String::from_utf8_lossy(&run.stderr);
-    ensure!(run.status.success(), "{operation} under valgrind: {}: {said}", run.status);
+    ensure!(run.status.success(), "under valgrind: {}: {said}", run.status);
     let text = fs::read_to_string(out.path())?;
     let line = text.lines().rev().find_map(|line| line.strip_prefix("totals:"));
     let number = line.and_then(|rest| rest.trim().parse().ok());
-    number.context("callgrind wrote no total")
+    number.filter(|&number| number > 0).context("callgrind wrote no total")
 }
 
 fn read(file: &Path) -> Result<Agreed> {

@@ -11,6 +11,7 @@ pub mod command;
 pub mod compare;
 mod connection;
 pub mod dice;
+pub mod identity;
 pub mod instructions;
 pub mod layout;
 pub mod limits;

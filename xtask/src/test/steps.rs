@@ -55,7 +55,7 @@ pub(super) const STEPS: &[Step] = &[
     step("deny", "licences, bans and sources of the dependencies", deny_step),
     slow("kernel", "tests with a Linux kernel NFS client", kernel_tests),
     slow("fuzz", "60 seconds of each fuzz target", fuzz::step),
-    slow("instructions", "instruction counts of the hot paths, against the file", instructions),
+    slow("instructions", "what hot paths, maps and cloaks cost, in instructions", instructions),
 ];
 
 const fn step(
@@ -137,8 +137,12 @@ fn instructions(root: &Path, name: &str) -> Result<Verdict> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Ok(Verdict::skipped("valgrind is not installed"));
     }
-    let what = ["run", "--quiet", "--package", "xtask", "--", "bench", "--instructions", "--check"];
-    cargo(root, name, &what)
+    let bench = ["run", "--quiet", "--package", "xtask", "--", "bench", "--check"];
+    let mut verdict = cargo(root, name, &[&bench[..], &["--instructions"]].concat())?;
+    // Ratios of configurations, which no file has to be kept for.
+    let name = format!("{name}-identity");
+    verdict.add(cargo(root, &name, &[&bench[..], &["--identity", "--quick"]].concat())?);
+    Ok(verdict)
 }
 
 #[cfg(test)]

@@ -1,0 +1,79 @@
+//! One call, made again and again.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail, ensure};
+use comity_backend::{Passthrough, PassthroughOptions};
+use comity_bench::layout::Layout;
+use comity_export::{Exports, HandleKey, Source, Sources, load};
+use comity_nfs3::{Mount, Nfs3};
+use comity_proto::mount::{self, MountOk, Mountstat3};
+use comity_proto::nfs3::{self, Diropargs3, Lookup3res, Read3args, Result3};
+use comity_vfs::Fs;
+use comity_xdr::{Decoder, Opaque};
+
+use crate::calls::{nfs, record};
+use crate::stack::Stack;
+
+/// Makes so many calls of an operation.
+pub(crate) fn run(operation: &str, calls: u64) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let layout = Layout::build(folder.path())?;
+    let mut stack = serving(&layout)?;
+    let mut record = prepare(&mut stack, &layout, operation)?;
+    (0..calls).try_for_each(|_| stack.answer(&mut record))
+}
+
+fn serving(layout: &Layout) -> Result<Stack> {
+    let source = Source::export("bench", layout.root(), "127.0.0.1(rw,insecure,no_root_squash)");
+    let open = |request: &comity_export::ExportRequest<'_>| {
+        let fs = Passthrough::open(request.path, PassthroughOptions::default());
+        fs.map(|fs| Arc::new(fs) as Arc<dyn Fs>).map_err(|error| error.to_string())
+    };
+    let loaded = load(&Sources::new(vec![source]), &open, HandleKey::new([7; 16]), None);
+    let Ok((plan, _)) = loaded else { bail!("no plan") };
+    let exports = Arc::new(Exports::new(plan));
+    let mount = Arc::new(Mount::new(Arc::clone(&exports)));
+    Ok(Stack::new(vec![Arc::new(Nfs3::new(exports, [1; 8])), mount]))
+}
+
+/// The record of a call of this operation; it has been made once.
+fn prepare(stack: &mut Stack, layout: &Layout, operation: &str) -> Result<Vec<u8>> {
+    let root = mount(stack, layout)?;
+    let place =
+        |dir, name: &'static str| Diropargs3 { dir: Opaque(dir), name: Opaque(name.as_bytes()) };
+    let small = lookup(stack, &place(&root, Layout::SMALL))?;
+    let data = lookup(stack, &place(&root, Layout::DATA))?;
+    let mut record = match operation {
+        "getattr" => {
+            let file = lookup(stack, &place(&small, "f000007"))?;
+            nfs(nfs3::procedure::GETATTR, &Opaque::<64>(&file))
+        }
+        "lookup" => nfs(nfs3::procedure::LOOKUP, &place(&small, "f000007")),
+        "read-4k" => {
+            let file = lookup(stack, &place(&data, "read"))?;
+            let arguments = Read3args { file: Opaque(&file), offset: 4096, count: 4096 };
+            nfs(nfs3::procedure::READ, &arguments)
+        }
+        other => bail!("no operation `{other}`"),
+    };
+    stack.results(&mut record)?;
+    Ok(record)
+}
+
+fn mount(stack: &mut Stack, layout: &Layout) -> Result<Vec<u8>> {
+    let path = layout.root().as_os_str().as_encoded_bytes();
+    let program = (mount::PROGRAM, mount::VERSION, mount::procedure::MNT);
+    let reply = stack.results(&mut record(program, &Opaque::<1024>(path)))?;
+    let mut results = Decoder::new(&reply);
+    ensure!(results.value::<Mountstat3>()? == Mountstat3::Ok, "MNT fails");
+    Ok(results.value::<MountOk<'_>>()?.handle.0.to_vec())
+}
+
+fn lookup(stack: &mut Stack, place: &Diropargs3<'_>) -> Result<Vec<u8>> {
+    let reply = stack.results(&mut nfs(nfs3::procedure::LOOKUP, place))?;
+    match Decoder::whole::<Lookup3res<'_>>(&reply)? {
+        Result3::Ok(found) => Ok(found.object.0.to_vec()),
+        Result3::Fail(status, _) => bail!("LOOKUP is answered {status:?}"),
+    }
+}

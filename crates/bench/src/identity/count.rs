@@ -1,0 +1,71 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result};
+
+use super::case::{Case, Configuration, Files, Part};
+use super::goal::percent_more;
+use crate::instructions::callgrind;
+
+/// The function whose instructions count.
+const COUNTED: &str = "--toggle-collect=*identity*counted*";
+
+/// Instructions by what was done.
+pub(super) type Counts = BTreeMap<(Case, Part), u64>;
+
+/// Counts the instructions of each; as many at a time as there are processors.
+pub(super) fn all(program: &Path, tree: &Path, cases: &[(Case, Part)]) -> Result<Counts> {
+    let queue = Mutex::new(cases.iter());
+    let next = || queue.lock().ok().and_then(|mut queue| queue.next());
+    let work = || -> Result<Vec<_>> {
+        let mut done = Vec::new();
+        while let Some(&(case, part)) = next() {
+            let tree = tree.to_string_lossy();
+            let words = ["identity", "count", &tree, &case.to_string(), &part.to_string()];
+            let count = callgrind(program, &[COUNTED], &words);
+            done.push(((case, part), count.with_context(|| case.to_string())?));
+        }
+        Ok(done)
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
+        let mut counts = Counts::new();
+        for worker in workers {
+            counts.extend(worker.join().map_err(|_| anyhow::anyhow!("panic"))??);
+        }
+        Ok(counts)
+    })
+}
+
+/// Prints all configurations, walk and listing alone, against MNU with the same files.
+pub(super) fn table(counts: &Counts) {
+    println!("\ninstructions a file: GETATTR and READDIRPLUS, and READDIRPLUS alone");
+    println!("          entries  files       walk            listing");
+    for (case, part) in counts.keys().filter(|(_, part)| *part == Part::Walk) {
+        let base = Case::new(Configuration::Mnu, 1000, case.files);
+        let told = [*part, Part::List].map(|part| {
+            let count = |case| counts.get(&(case, part)).copied().unwrap_or_default();
+            let (own, base) = (count(*case), count(base));
+            format!("{:6.1} {:+6.2} %", own as f64 / case.seen() as f64, percent_more(own, base))
+        });
+        let Case { configuration, entries, files } = case;
+        println!("{configuration:9}{entries:8}  {files:6}  {}  {}", told[0], told[1]);
+    }
+}
+
+/// Prints what hidden files cost, and that it grows with their number and no faster.
+pub(super) fn line(counts: &Counts) {
+    println!("\ninstructions of listing a directory in which nothing is seen");
+    let empty = counts.iter().find(|((case, _), _)| case.files == Files::Empty);
+    let empty = empty.map_or(0, |(_, count)| *count);
+    println!("VAN, empty {empty:>23}");
+    for ((case, _), count) in counts {
+        if let Files::Hidden(files) = case.files {
+            let each = (count - empty) as f64 / files as f64;
+            let times = *count as f64 / empty as f64;
+            println!("CLK, {files:>6} hidden {count:>15}   {each:6.1} a file, {times:.1} x empty");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+use std::collections::BTreeMap;
+
+use super::case::{Case, Configuration, Files, Part};
+
+/// What a configuration may cost beside another, in instructions of a walk.
+struct Goal {
+    what: &'static str,
+    case: Case,
+    base: Case,
+    /// Less than so much more is wanted, in percent.
+    percent_wanted: f64,
+    /// No more is let pass: what was reached, and a little.
+    percent_max: f64,
+    /// What the paper has, in percent of time.
+    paper: f64,
+}
+
+use Configuration::{Clk, Mnu, Rmap, RmapClk, Van};
+use Files::{Mixed, Own};
+
+const GOALS: &[Goal] = &[
+    goal("code present, not used", (Mnu, 1000, Mixed), (Van, 1000, Mixed), (1.0, 15.0, 17.6)),
+    goal("1,000 entries mapped", (Rmap, 1000, Mixed), (Mnu, 1000, Mixed), (2.0, 5.0, 18.1)),
+    goal("100,000 entries mapped", (Rmap, 100_000, Mixed), (Mnu, 1000, Mixed), (2.0, 6.0, 18.1)),
+    goal("from 10 to 1,000 entries", (Rmap, 1000, Mixed), (Rmap, 10, Mixed), (1.0, 1.0, 13.6)),
+    goal("cloak +000, all visible", (Clk, 1000, Own), (Mnu, 1000, Own), (5.0, 5.0, 30.3)),
+    goal("cloak, others' files seen", (Clk, 1000, Mixed), (Mnu, 1000, Mixed), (5.0, 10.0, 30.3)),
+    goal("both, the caller's own", (RmapClk, 1000, Own), (Van, 1000, Own), (7.0, 21.0, 72.3)),
+    goal("both, others' files seen", (RmapClk, 1000, Mixed), (Van, 1000, Mixed), (7.0, 30.0, 72.3)),
+];
+
+type Short = (Configuration, u32, Files);
+
+const fn goal(
+    what: &'static str,
+    (configuration, entries, files): Short,
+    base: Short,
+    (percent_wanted, percent_max, paper): (f64, f64, f64),
+) -> Goal {
+    let case = Case::new(configuration, entries, files);
+    let base = Case::new(base.0, base.1, base.2);
+    Goal { what, case, base, percent_wanted, percent_max, paper }
+}
+
+/// What has to be counted to judge.
+pub(super) fn cases() -> Vec<(Case, Part)> {
+    let mut cases: Vec<_> = GOALS.iter().flat_map(|goal| [goal.case, goal.base]).collect();
+    cases.sort_unstable();
+    cases.dedup();
+    cases.into_iter().map(|case| (case, Part::Walk)).collect()
+}
+
+/// Prints how far each goal is reached; says whether none is further off than it was.
+pub(super) fn judge(counts: &BTreeMap<(Case, Part), u64>) -> bool {
+    println!("instructions of an ls -lR of 1,000 files     against   more      wanted   2002");
+    let count = |case: &Case| counts.get(&(*case, Part::Walk)).copied().unwrap_or_default();
+    GOALS.iter().fold(true, |all, goal| {
+        let percent = percent_more(count(&goal.case), count(&goal.base));
+        let is_held = percent < goal.percent_max;
+        let judgement = match percent {
+            _ if !is_held => format!("MORE than the {} % that were reached", goal.percent_max),
+            met if met < goal.percent_wanted => "met".to_owned(),
+            _ => format!("missed; held at {} %", goal.percent_max),
+        };
+        println!(
+            "{:8}{:27} {:>10}   {percent:+6.2} %   <{} %   {:4.1} %   {judgement}",
+            goal.case.configuration,
+            goal.what,
+            format!("{} {}", goal.base.configuration, goal.base.entries),
+            goal.percent_wanted,
+            goal.paper,
+        );
+        all && is_held
+    })
+}
+
+/// How much more one is than the other, in percent.
+pub(super) fn percent_more(one: u64, other: u64) -> f64 {
+    (one as f64 - other as f64) * 100.0 / other as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_costs_more_than_it_did_is_told() {
+        let even: BTreeMap<_, _> = cases().into_iter().map(|case| (case, 1_000_000)).collect();
+        assert!(judge(&even));
+        for (at, (case, part)) in cases().into_iter().enumerate() {
+            let mut counts = even.clone();
+            counts.insert((case, part), 1_310_000);
+            let is_base = GOALS.iter().all(|goal| goal.case != case);
+            assert_eq!(judge(&counts), is_base, "case {at}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_counted_reaches_no_goal() {
+        assert!(!judge(&BTreeMap::new()));
+    }
+}

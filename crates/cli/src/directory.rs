@@ -14,9 +14,8 @@ use crate::settings::Portmap;
 /// The port of portmappers (RFC 1833, 3).
 const PORT: u16 = 111;
 
-/// NFS and MOUNT, each in version 3.
-const PROGRAMS: [u32; 2] = [100_003, 100_005];
-const VERSION: u32 = 3;
+/// NFS, MOUNT, and NLM, by number and version.
+const PROGRAMS: [(u32, u32); 3] = [(100_003, 3), (100_005, 3), (100_021, 4)];
 
 /// Who answers clients that ask for our ports.
 pub(crate) enum Directory {
@@ -95,7 +94,9 @@ fn explained(error: PortmapError) -> anyhow::Error {
 fn offered(addresses: &[SocketAddr]) -> Vec<Offered> {
     let places = addresses.iter().flat_map(|&address| both_versions(address));
     places
-        .flat_map(|address| PROGRAMS.map(|program| Offered { program, version: VERSION, address }))
+        .flat_map(|address| {
+            PROGRAMS.map(|(program, version)| Offered { program, version, address })
+        })
         .collect()
 }
 
@@ -104,14 +105,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_programs_are_offered_over_both_versions_of_ip() {
+    fn all_programs_are_offered_over_both_versions_of_ip() {
         let offered = offered(&["[::]:2049".parse().unwrap()]);
         let places: Vec<_> = offered.iter().map(|o| (o.program, o.address.to_string())).collect();
         let expected = [
             (100_003, "[::]:2049"),
             (100_005, "[::]:2049"),
+            (100_021, "[::]:2049"),
             (100_003, "0.0.0.0:2049"),
             (100_005, "0.0.0.0:2049"),
+            (100_021, "0.0.0.0:2049"),
         ];
         assert_eq!(places, expected.map(|(program, place)| (program, place.to_owned())));
     }

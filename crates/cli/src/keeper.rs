@@ -1,49 +1,81 @@
-//! What is remembered of clients of NFSv4, and the thread by which time passes for it.
+//! What is remembered of clients, and the thread by which time passes for it.
 
-use std::sync::Arc;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use comity_nfs4::{Clock, Memory};
-use comity_state::{Engine, Recovered, Settings};
+use comity_export::Exports;
+use comity_nfs3::Grants;
+use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Settle};
+use comity_proto::nlm;
+use comity_rpc::Line;
+use comity_server::{Errand, Quiet, blocking};
+use comity_state::{Effect, Engine, Mark, Settings};
+use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
 /// How often time passes: leases, recalls and waits end by the second.
 const TICK: Duration = Duration::from_secs(1);
 
+/// The file of what must outlive the server, in its state folder.
+const CLIENTS: &str = "clients";
+
+type Dialer = dyn Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync;
+
 /// The memory, and who looks after it.
 pub(crate) struct Keeper {
     memory: Memory,
-    stop: Sender<()>,
-    thread: JoinHandle<()>,
+    callbacks: Arc<Callbacks>,
+    dialer: Arc<OnceLock<Box<Dialer>>>,
+    watch: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// What a memory begins with.
+pub(crate) struct Beginning<'a> {
+    /// Another in every life of the server.
+    pub(crate) life: [u8; 8],
+    /// The same in all of them, and no other server's.
+    pub(crate) key: &'a [u8; 16],
+    /// How long leases last.
+    pub(crate) lease_seconds: u32,
+    /// Where what must outlive the server is.
+    pub(crate) state_folder: &'a Path,
+    /// What is offered.
+    pub(crate) exports: &'a Arc<Exports>,
 }
 
 impl Keeper {
-    /// Begins with nothing. `life` is another in every life of the server; `key` is the same in all
-    /// of them, and no other server's. Leases last `lease_seconds`.
+    /// Begins with what an earlier life of the server left.
     ///
     /// # Errors
-    /// If there can be no thread.
-    pub(crate) fn start(life: [u8; 8], key: &[u8; 16], lease_seconds: u32) -> Result<Self> {
-        let [a, b, c, d, ..] = life;
-        let lease = Duration::from_secs(lease_seconds.into());
+    /// If that cannot be read: says what to do about it.
+    pub(crate) fn new(beginning: &Beginning<'_>) -> Result<Self> {
+        let [a, b, c, d, ..] = beginning.life;
+        let lease = Duration::from_secs(beginning.lease_seconds.into());
         let usual = Settings::new(u32::from_be_bytes([a, b, c, d]));
-        let settings = Settings { lease, grace: lease, ..usual };
+        let settings = Settings { lease, grace: lease, durable: true, ..usual };
+        let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
         let clock = Clock::start();
-        let engine = Arc::new(Engine::new(clock.now(), settings, Recovered::new()));
-        let (stop, stopped) = mpsc::channel();
-        let watched = Arc::clone(&engine);
-        let keep = move || {
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                watched.tick(clock.now());
-            }
+        let engine = Arc::new(Engine::new(clock.now(), settings, store.recovered()?));
+        if engine.is_in_grace() {
+            let seconds = beginning.lease_seconds;
+            tracing::info!(seconds, "clients of before may reclaim what they had; others wait");
+        }
+        let dialer = Arc::new(OnceLock::new());
+        let callbacks = callbacks(&engine, clock, beginning.exports, &dialer);
+        let memory = Memory {
+            engine: Arc::clone(&engine),
+            clock,
+            identity: identity(beginning.key),
+            callbacks: Some(Arc::clone(&callbacks)),
+            settle: Some(settle(&engine, store)),
         };
-        let thread = thread::Builder::new().name("keeper".into()).spawn(keep);
-        let thread = thread.context("cannot start the thread that watches over leases")?;
-        let memory = Memory { engine, clock, identity: identity(key) };
-        Ok(Self { memory, stop, thread })
+        Ok(Self { memory, callbacks, dialer, watch: None })
     }
 
     /// What is remembered.
@@ -51,11 +83,105 @@ impl Keeper {
         self.memory.clone()
     }
 
+    /// Lets time pass, now that clients can be reached by `dialer`.
+    ///
+    /// # Errors
+    /// If there can be no thread.
+    pub(crate) fn begin(
+        &mut self,
+        dialer: impl Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync + 'static,
+    ) -> Result<()> {
+        // It is set once, here.
+        let _ = self.dialer.set(Box::new(dialer));
+        let (stop, stopped) = mpsc::channel();
+        let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
+        let keep = move || {
+            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                pass(&memory, &callbacks);
+            }
+        };
+        let thread = thread::Builder::new().name("keeper".into()).spawn(keep);
+        let thread = thread.context("cannot start the thread that watches over leases")?;
+        self.watch = Some((stop, thread));
+        Ok(())
+    }
+
     /// Time stands still.
     pub(crate) fn stop(self) {
-        drop(self.stop);
-        // It panics nowhere, and if it did the log has it.
-        let _ = self.thread.join();
+        if let Some((stop, thread)) = self.watch {
+            drop(stop);
+            // It panics nowhere, and if it did the log has it.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A second passes.
+fn pass(memory: &Memory, callbacks: &Arc<Callbacks>) {
+    let now = memory.clock.now();
+    memory.engine.tick(now);
+    callbacks.tick(now);
+    if let (Some(mark), Some(settle)) = (memory.engine.unstored(), &memory.settle) {
+        settle(mark);
+    }
+}
+
+/// Puts what the engine has recorded on stable storage.
+fn settle(engine: &Arc<Engine>, store: Arc<Store>) -> Arc<Settle> {
+    let engine = Arc::clone(engine);
+    Arc::new(move |mark: Mark| match blocking(|| store.settle(&engine, mark)) {
+        Ok(()) => true,
+        Err(error) => {
+            static LOG: Quiet = Quiet::new();
+            LOG.say(|suppressed| tracing::error!(suppressed, "{error}; no client is let in"));
+            false
+        }
+    })
+}
+
+fn callbacks(
+    engine: &Arc<Engine>,
+    clock: Clock,
+    exports: &Arc<Exports>,
+    dialer: &Arc<OnceLock<Box<Dialer>>>,
+) -> Arc<Callbacks> {
+    let dialer = Arc::clone(dialer);
+    let dial = move |address: SocketAddr, done: Dialed| {
+        let dialer = Arc::clone(&dialer);
+        aside(move || {
+            let early = || Err(io::Error::other("the server has not begun"));
+            done(dialer.get().map_or_else(early, |dial| dial(address)));
+        });
+    };
+    let grants = Arc::new(Grants::new(Arc::clone(engine), Arc::clone(exports)));
+    let grant = move |effect: Effect| {
+        let grants = Arc::clone(&grants);
+        aside(move || tell(&grants, clock, effect));
+    };
+    let (engine, exports) = (Arc::clone(engine), Arc::clone(exports));
+    Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(grant)))
+}
+
+/// Takes a lock for a host of NFSv3 that waits for it, and tells it.
+fn tell(grants: &Grants, clock: Clock, effect: Effect) {
+    let Some(grant) = grants.take(clock.now(), effect) else { return };
+    let errand = Errand {
+        program: nlm::PROGRAM,
+        version: nlm::VERSION,
+        procedure: nlm::procedure::GRANTED,
+        arguments: &grant.arguments,
+    };
+    let results = errand.run(grant.address).inspect_err(|error| {
+        tracing::info!(host = %grant.address, %error, "a host cannot be told of its lock");
+    });
+    grants.answered(clock.now(), &grant, results.ok().as_deref());
+}
+
+/// Does something that waits for a host, where nobody else waits. Each ends within seconds, and
+/// there are no more than clients and hosts.
+fn aside(what: impl FnOnce() + Send + 'static) {
+    if let Err(error) = thread::Builder::new().name("errand".into()).spawn(what) {
+        tracing::warn!(%error, "a client cannot be called: no thread");
     }
 }
 

@@ -21,7 +21,7 @@ use crate::announcement::Announcement;
 use crate::configuration::{Configuration, Reload, log, server_settings};
 use crate::directory::Directory;
 use crate::journal::Journal;
-use crate::keeper::Keeper;
+use crate::keeper::{Beginning, Keeper};
 use crate::service::Programs;
 use crate::settings::{Serve, sources};
 use crate::state::{State, control_socket};
@@ -90,11 +90,18 @@ impl Running {
         let exports = Arc::new(Exports::new(plan));
         let metrics = serve.metrics.map(|_| Arc::<Metrics>::default());
         let verifier = write_verifier()?;
-        let keeper = Keeper::start(verifier, &key, serve.lease_seconds)?;
+        let mut keeper = Keeper::new(&Beginning {
+            life: verifier,
+            key: &key,
+            lease_seconds: serve.lease_seconds,
+            state_folder: &serve.state_folder,
+            exports: &exports,
+        })?;
         let programs =
             Programs::new(&exports, verifier, keeper.memory(), serve.spoken, metrics.as_ref());
         let tally = programs.tally();
         let server = Server::start_with(programs, settings(serve), listeners)?;
+        keeper.begin(server.dialer())?;
         let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
             let render = move || {

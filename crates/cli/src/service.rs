@@ -1,15 +1,17 @@
+mod attentive;
 mod trouble;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use comity_export::{Exports, Visitor};
-use comity_nfs3::{Mount, Nfs3};
+use comity_nfs3::{Delegated, Mount, Nfs3, Nlm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_rpc::{Dispatcher, Line, Program};
 use comity_server::Service;
 use comity_server::metrics::{Measured, Metrics};
 
+use self::attentive::Attentive;
 use self::trouble::Troubled;
 use crate::statuses;
 use crate::versions::Spoken;
@@ -17,6 +19,7 @@ use crate::versions::Spoken;
 /// The programs of this server: NFS versions 3 and 4, and MOUNT.
 pub(crate) struct Programs {
     dispatcher: Dispatcher<Visitor>,
+    memory: Memory,
     tally: Option<Arc<Tally>>,
 }
 
@@ -32,26 +35,42 @@ impl Programs {
     ) -> Self {
         let mut programs = Vec::new();
         if spoken.three {
-            let nfs = Nfs3::new(Arc::clone(exports), verifier);
+            let nfs = Nfs3::new(Arc::clone(exports), verifier).recalling(delegated(&memory));
             let nfs = Troubled::new(nfs, Arc::clone(exports));
+            let nfs = Attentive::new(nfs, memory.clone());
             programs.push(counted(nfs, "nfs", statuses::name, metrics));
             let mount = Mount::new(Arc::clone(exports));
             programs.push(counted(mount, "mount", statuses::name, metrics));
+            let nlm = Attentive::new(lock_manager(exports, &memory), memory.clone());
+            programs.push(counted(nlm, "nlm", statuses::name_nlm, metrics));
         }
         let mut tally = None;
         if spoken.speaks_four() {
-            let nfs = Nfs4::new(Arc::clone(exports), verifier, spoken.four, memory);
+            let nfs = Nfs4::new(Arc::clone(exports), verifier, spoken.four, memory.clone());
             tally = Some(Arc::clone(nfs.tally()));
             let nfs = Troubled::new(nfs, Arc::clone(exports));
+            let nfs = Attentive::new(nfs, memory.clone());
             programs.push(counted(nfs, "nfs", statuses::name4, metrics));
         }
-        Self { dispatcher: Dispatcher::new(programs), tally }
+        Self { dispatcher: Dispatcher::new(programs), memory, tally }
     }
 
     /// How often each operation of version 4 is done, if that is spoken.
     pub(crate) fn tally(&self) -> Option<Arc<Tally>> {
         self.tally.clone()
     }
+}
+
+fn delegated(memory: &Memory) -> Delegated {
+    let clock = memory.clock;
+    Delegated::new(Arc::clone(&memory.engine), move || clock.now())
+}
+
+fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {
+    let clock = memory.clock;
+    let settle = memory.settle.clone().unwrap_or_else(|| Arc::new(|_| true));
+    let engine = Arc::clone(&memory.engine);
+    Nlm::new(Arc::clone(exports), engine, move || clock.now(), settle)
 }
 
 fn counted(
@@ -75,5 +94,12 @@ impl Service for Programs {
 
     fn dispatcher(&self) -> &Dispatcher<Visitor> {
         &self.dispatcher
+    }
+
+    fn heard(&self, visitor: &Visitor, record: &[u8]) -> bool {
+        let line = visitor.line().map(|line| line.id());
+        let heard = self.memory.callbacks.as_ref().zip(line);
+        heard
+            .is_some_and(|(callbacks, line)| callbacks.heard(self.memory.clock.now(), line, record))
     }
 }

@@ -32,6 +32,20 @@ const STATUSES: &[(u32, &str)] = &[
     (10008, "JUKEBOX"),
 ];
 
+/// Statuses of NLM version 4 (RFC 1813, 6.1.2) without their prefix.
+const STATUSES_NLM: &[(u32, &str)] = &[
+    (0, "OK"),
+    (1, "DENIED"),
+    (2, "DENIED_NOLOCKS"),
+    (3, "BLOCKED"),
+    (4, "DENIED_GRACE_PERIOD"),
+    (5, "DEADLCK"),
+    (6, "ROFS"),
+    (7, "STALE_FH"),
+    (8, "FBIG"),
+    (9, "FAILED"),
+];
+
 /// Statuses of NFSv4 (RFC 8881, 15.1; RFC 7862, 11.1; RFC 8276, 8.5) without their prefix.
 const STATUSES4: &[(u32, &str)] = &[
     (0, "OK"),
@@ -152,6 +166,11 @@ const STATUSES4: &[(u32, &str)] = &[
 /// How metrics spell a status of NFSv3 and MOUNT.
 pub(crate) fn name(status: u32) -> &'static str {
     spelled(STATUSES, status)
+}
+
+/// How metrics spell a status of NLM.
+pub(crate) fn name_nlm(status: u32) -> &'static str {
+    spelled(STATUSES_NLM, status)
 }
 
 /// How metrics spell a status of NFSv4.

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
-/// The time as the engine of state counts it: since a moment before anything was remembered. All who
-/// speak with one engine need copies of one clock.
+/// The time as the engine of state counts it: since a moment before anything was remembered. All
+/// who speak with one engine need copies of one clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock(Instant);
 

@@ -9,17 +9,19 @@ use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::AuthSys;
 use comity_state::{
-    Client, ClientOwner, ConnectionId, Engine, Error, FileKey, Principal, Sender, Share, Special,
-    Stateid, Verifier,
+    Client, ClientOwner, ConnectionId, Engine, Error, FileKey, Mark, Principal, Sender, Share,
+    Special, Stateid, Verifier,
 };
 use comity_xdr::Decoder;
 use siphasher::sip::SipHasher13;
 
+use crate::callback::Callbacks;
 use crate::clock::Clock;
 use crate::compound::Compound;
 use crate::desk::Desk;
 use crate::limits::DIGEST_BYTES;
 use crate::object::Object;
+use crate::promise::Wait;
 use crate::table::Stop;
 
 /// What the program remembers of its clients, and who it is to them.
@@ -29,9 +31,24 @@ pub struct Memory {
     pub engine: Arc<Engine>,
     /// The time the engine goes by.
     pub clock: Clock,
-    /// The server's name: the same in all its lives, and no other server's. Clients take two servers
-    /// of one name for one (RFC 8881, 2.10.5).
+    /// The server's name: the same in all its lives, and no other server's. Clients take two
+    /// servers of one name for one (RFC 8881, 2.10.5).
     pub identity: Box<[u8]>,
+    /// Who calls clients back; without it nothing is delegated.
+    pub callbacks: Option<Arc<Callbacks>>,
+    /// Puts what the engine has recorded on stable storage, if that is to survive the server.
+    pub settle: Option<Arc<Settle>>,
+}
+
+/// Waits until what the engine has recorded is on stable storage; `false` if that failed.
+pub type Settle = dyn Fn(Mark) -> bool + Send + Sync;
+
+impl Memory {
+    /// What must be stored before anything is said that depends on it. Nearly always nothing.
+    pub(crate) fn unstored(&self) -> Option<Wait> {
+        let settle = self.settle.as_ref()?;
+        self.engine.unstored().map(|mark| Wait::Record(Arc::clone(settle), mark))
+    }
 }
 
 impl Compound<'_> {
@@ -74,6 +91,13 @@ impl Compound<'_> {
         ConnectionId(self.visitor.line().map_or(0, |line| line.id()))
     }
 
+    /// The client may be called back over the connection the COMPOUND came on.
+    pub(crate) fn offer_line(&self) {
+        if let (Some(callbacks), Some(line)) = (&self.nfs.memory().callbacks, self.visitor.line()) {
+            callbacks.add_line(line);
+        }
+    }
+
     /// Who calls, as far as it matters to whom state belongs: by which flavor, as which user.
     pub(crate) fn principal(&self) -> Principal {
         let body = self.credential.body.0;
@@ -85,8 +109,8 @@ impl Compound<'_> {
         Principal(words.iter().flat_map(|word| word.to_be_bytes()).collect())
     }
 
-    /// What the request is known by if it comes again: who asks, how long it is and how it begins. A
-    /// hash of all of a large WRITE would cost as much as the WRITE.
+    /// What the request is known by if it comes again: who asks, how long it is and how it begins.
+    /// A hash of all of a large WRITE would cost as much as the WRITE.
     pub(crate) fn digest(&self) -> u64 {
         let mut hasher = SipHasher13::new();
         hasher.write(&self.principal().0);
@@ -148,7 +172,7 @@ impl Compound<'_> {
     pub(crate) fn recall(&self, view: &View<'_>, node: &Node) -> Result<(), Stop> {
         let (mine, share) = (self.client().map(|client| &**client), Share::access(Share::BOTH));
         let key = key_of(view, node);
-        Ok(self.engine().break_delegations(self.now(), mine, &key, share).map_err(refused)?)
+        self.engine().break_delegations(self.now(), mine, &key, share).map_err(refused)
     }
 
     /// Names may not change while those who had files open may not have come back.

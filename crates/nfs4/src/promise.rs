@@ -1,15 +1,35 @@
+use std::sync::Arc;
+
 use comity_export::Barrier;
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::{Deferred, Done};
-use comity_state::Ticket;
+use comity_state::{Mark, Ticket};
 use comity_vfs::Status;
 use comity_xdr::Encoder;
 
+use crate::memory::Settle;
 use crate::status::nfsstat4;
+
+/// What must be waited for before a result may be said.
+pub(crate) enum Wait {
+    /// Files.
+    Barrier(Barrier),
+    /// What is remembered of clients.
+    Record(Arc<Settle>, Mark),
+}
+
+impl Wait {
+    fn wait(&self) -> comity_vfs::Result<()> {
+        match self {
+            Self::Barrier(barrier) => barrier.wait(),
+            Self::Record(settle, mark) => settle(*mark).then_some(()).ok_or(Status::Io),
+        }
+    }
+}
 
 /// What must be waited for before a result may be said, and what is said if it fails.
 pub(crate) struct Pledge {
-    pub(crate) barrier: Barrier,
+    pub(crate) wait: Wait,
     /// How many results stand in the reply, this one among them.
     pub(crate) results: u32,
     /// Where the status of this result is, in bytes behind the reply's beginning.
@@ -44,7 +64,7 @@ impl Deferred for Promise {
 impl Promise {
     fn keep(&self, reply: &mut Encoder) -> Done {
         for pledge in &self.pledges {
-            if let Err(failure) = pledge.barrier.wait() {
+            if let Err(failure) = pledge.wait.wait() {
                 return self.broken(pledge, broken(failure), reply);
             }
         }

@@ -1,5 +1,5 @@
-//! COMPOUND: operations are read, done and answered one after the other; the first that fails is the
-//! last (RFC 8881, 16.2).
+//! COMPOUND: operations are read, done and answered one after the other; the first that fails is
+//! the last (RFC 8881, 16.2).
 
 use comity_export::Visitor;
 use comity_proto::nfs4::{CompoundHead, Nfsstat4, Stateid4, operation};
@@ -12,7 +12,7 @@ use crate::limits::{CHANGING_REPLY_BYTES, OPERATIONS_MAX};
 use crate::object::Object;
 use crate::ops::row;
 use crate::program::Nfs4;
-use crate::promise::{Pledge, Promise};
+use crate::promise::{Pledge, Promise, Wait};
 use crate::table::{Row, Stop, Traits};
 
 /// Answers a COMPOUND.
@@ -142,8 +142,9 @@ impl<'a> Compound<'a> {
             return Ok(status);
         }
         let (results, failure_words) = (at + 1, row.failure_words);
-        let pledge = |barrier| Pledge { barrier, results, status_at, failure_words };
-        self.pledges.extend(self.barriers.drain(..).map(pledge));
+        let pledge = |wait| Pledge { wait, results, status_at, failure_words };
+        self.pledges.extend(self.barriers.drain(..).map(Wait::Barrier).map(pledge));
+        self.pledges.extend(self.nfs.memory().unstored().map(pledge));
         Ok(said)
     }
 

@@ -1,4 +1,5 @@
-//! Universal addresses (RFC 5665, 5.2.3): host and port as text, `192.0.2.1.8.1`, `2001:db8::1.8.1`.
+//! Universal addresses (RFC 5665, 5.2.3): host and port as text, `192.0.2.1.8.1`,
+//! `2001:db8::1.8.1`.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -61,7 +61,7 @@ fn header(encoder: &mut Encoder, address: &Address<'_>, procedure: u32) {
 
 fn credential(security: &CallbackSecurity, body: &mut Encoder) -> Flavor {
     let CallbackSecurity::Sys { machine, uid, gid, gids } = security else { return Flavor::NONE };
-    let (machine_name, gids) = (Opaque(&**machine), Counted(gids.to_vec()));
+    let (machine_name, gids) = (Opaque(machine), Counted(gids.to_vec()));
     body.value(&AuthSys { stamp: 0, machine_name, uid: *uid, gid: *gid, gids });
     Flavor::SYS
 }

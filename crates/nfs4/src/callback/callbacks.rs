@@ -21,11 +21,15 @@ pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Line>>) + Send>;
 /// Connects to an address and tells what became of it, without waiting for that itself.
 pub type Dial = dyn Fn(SocketAddr, Dialed) + Send + Sync;
 
+/// Takes what the engine wants said to hosts of NFSv3.
+pub type Others = dyn Fn(Effect) + Send + Sync;
+
 /// The calls that the server makes to clients.
 pub struct Callbacks {
     engine: Arc<Engine>,
     exports: Arc<Exports>,
     dial: Box<Dial>,
+    others: Box<Others>,
     book: Mutex<Book>,
 }
 
@@ -47,10 +51,16 @@ struct Said {
 }
 
 impl Callbacks {
-    /// Says what `engine` wants said; `dial` reaches clients of minor version 0.
+    /// Says what `engine` wants said; `dial` reaches clients of minor version 0, `others` is handed
+    /// what is not for clients of NFSv4.
     #[must_use]
-    pub fn new(engine: Arc<Engine>, exports: Arc<Exports>, dial: Box<Dial>) -> Self {
-        Self { engine, exports, dial, book: Mutex::default() }
+    pub fn new(
+        engine: Arc<Engine>,
+        exports: Arc<Exports>,
+        dial: Box<Dial>,
+        others: Box<Others>,
+    ) -> Self {
+        Self { engine, exports, dial, others, book: Mutex::default() }
     }
 
     /// A connection over which the server may call: one that a client gave to a session for that.
@@ -100,7 +110,7 @@ impl Callbacks {
         let said = match client.desk() {
             Desk::ExchangeId => self.say_in_session(now, &client, &effect),
             Desk::Setclientid => self.say_to_dialled(now, &client, &effect),
-            Desk::Nlm => return,
+            Desk::Nlm => return (self.others)(effect),
         };
         let is_dialled = client.desk() == Desk::Setclientid;
         match (said, &effect) {

@@ -9,4 +9,4 @@ mod call;
 mod callbacks;
 mod route;
 
-pub use callbacks::{Callbacks, Dial, Dialed};
+pub use callbacks::{Callbacks, Dial, Dialed, Others};

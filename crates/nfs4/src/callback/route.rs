@@ -88,8 +88,8 @@ impl Routes {
         Ok(Sequence { session: route.session, slot, seqid, highest_slot })
     }
 
-    /// A call is over. A slot that the client used has its next number next time; one that it may or
-    /// may not have used is tried with the same, which is a retry then.
+    /// A call is over. A slot that the client used has its next number next time; one that it may
+    /// or may not have used is tried with the same, which is a retry then.
     pub(super) fn release(&mut self, sequence: Sequence, used: bool) {
         let slots = self.slots.get_mut(&sequence.session);
         if let Some(slot) = slots.and_then(|slots| slots.0.get_mut(sequence.slot as usize)) {

@@ -94,7 +94,9 @@ pub struct Tally {
 }
 
 impl Driver {
-    pub(super) fn new(files: Box<dyn Files>, content: Arc<Content>, interrupt: Interrupt) -> Self {
+    /// One that works on `files`, which hold the content given.
+    #[must_use]
+    pub fn new(files: Box<dyn Files>, content: Arc<Content>, interrupt: Interrupt) -> Self {
         Self { files, content, interrupt, buffer: Vec::new(), tally: Tally::default() }
     }
 

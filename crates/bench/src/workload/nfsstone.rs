@@ -136,8 +136,13 @@ struct Shape {
     workers: u64,
 }
 
-/// The open files of a worker, by directory and number.
-type Opened = Vec<OpenFile>;
+/// A file of the tree as a worker has it, its names made beforehand.
+struct Member {
+    open: OpenFile,
+    path: String,
+    link: String,
+    said: String,
+}
 
 impl Shape {
     fn of(parameters: &Parameters) -> Result<Self> {
@@ -180,46 +185,49 @@ impl Shape {
 
     fn perform(&self, context: &Context<'_>, workers: &mut [Driver]) -> Result<Tally> {
         let total = self.directories * self.files;
-        let mut opened: Vec<Opened> = Vec::new();
+        let mut trees: Vec<Vec<Member>> = Vec::new();
         for driver in workers.iter_mut() {
-            let paths = (0..total).map(|number| self.file(context, number));
-            opened
-                .push(paths.map(|path| driver.open(&path, Access::Write)).collect::<Result<_>>()?);
+            let members = (0..total).map(|number| self.member(context, driver, number));
+            trees.push(members.collect::<Result<_>>()?);
             driver.take_tally();
         }
         let mix = mix(self.operations, &mut context.dice(0));
         let count = workers.len();
         let tally = context.parallel(workers, |number, driver| {
             let mine = mix.iter().skip(number).step_by(count);
-            self.work(context, driver, (number as u64, &opened[number]), mine)
+            self.work(context, driver, (number as u64, &trees[number]), mine)
         })?;
-        for (driver, files) in workers.iter_mut().zip(opened) {
-            files.into_iter().try_for_each(|file| driver.close(file))?;
+        for (driver, tree) in workers.iter_mut().zip(trees) {
+            tree.into_iter().try_for_each(|member| driver.close(member.open))?;
         }
         Ok(tally)
+    }
+
+    fn member(&self, context: &Context<'_>, driver: &mut Driver, number: u64) -> Result<Member> {
+        let (path, link) = (self.file(context, number), self.link(context, number));
+        let open = driver.open(&path, Access::Write)?;
+        Ok(Member { open, path, link, said: link_text(number) })
     }
 
     fn work<'a>(
         &self,
         context: &Context<'_>,
         driver: &mut Driver,
-        (worker, opened): (u64, &Opened),
+        (worker, tree): (u64, &[Member]),
         mix: impl Iterator<Item = &'a Operation>,
     ) -> Result<()> {
         let mut dice = context.dice(worker + 1);
+        let (blocks, block) = (self.file_bytes / self.block_bytes, self.block_bytes as usize);
         for (step, operation) in mix.enumerate() {
-            let number = dice.below(opened.len() as u64);
-            let file = &opened[number as usize];
-            let blocks = self.file_bytes / self.block_bytes;
+            let number = dice.below(tree.len() as u64);
+            let Member { open, path, link, said } = &tree[number as usize];
             let offset = dice.below(blocks) * self.block_bytes;
             match operation {
-                Operation::Lookup => driver.lookup(&self.file(context, number)).map(drop)?,
-                Operation::Read => driver.read(file, offset, self.block_bytes as usize)?,
-                Operation::Write => driver.write(file, offset, self.block_bytes as usize)?,
-                Operation::Getattr => driver.attributes(file).map(drop)?,
-                Operation::Readlink => {
-                    driver.read_link(&self.link(context, number), &link_text(number))?;
-                }
+                Operation::Lookup => driver.lookup(path).map(drop)?,
+                Operation::Read => driver.read(open, offset, block)?,
+                Operation::Write => driver.write(open, offset, block)?,
+                Operation::Getattr => driver.attributes(open).map(drop)?,
+                Operation::Readlink => driver.read_link(link, said)?,
                 Operation::Create => {
                     let directory = number / self.files;
                     let new = context.path(&format!("d{directory}/n{worker}.{step}"));

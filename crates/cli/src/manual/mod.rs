@@ -61,13 +61,23 @@ fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     let mut top = Arguments::command().disable_help_subcommand(true);
     top.build();
     pages.push(("comity.1".into(), render(top.clone())?));
-    for command in top.get_subcommands() {
-        let name = format!("comity-{}", command.get_name());
-        let file = format!("{name}.1");
-        pages.push((file, render(command.clone().display_name(name))?));
-    }
+    add_subcommands(&top, "comity", &mut pages)?;
     pages.sort();
     Ok(pages)
+}
+
+/// Adds a page for each subcommand, and for those of each.
+fn add_subcommands(
+    command: &Command,
+    path: &str,
+    pages: &mut Vec<(String, Vec<u8>)>,
+) -> Result<()> {
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+        let name = format!("{path}-{}", below.get_name());
+        pages.push((format!("{name}.1"), render(below.clone().display_name(name.clone()))?));
+        add_subcommands(below, &name, pages)?;
+    }
+    Ok(())
 }
 
 fn render(command: Command) -> Result<Vec<u8>> {

@@ -265,8 +265,8 @@ impl<'a> View<'a> {
         Ok(Changed { value, change: self.change_out(change) })
     }
 
-    /// See [`Fs::create`]. An exclusive verifier is one of its client's: machines that booted in the
-    /// same moment may choose the same (Linux takes its clock's ticks and a process number).
+    /// See [`Fs::create`]. An exclusive verifier is one of its client's: machines that booted in
+    /// the same moment may choose the same (Linux takes its clock's ticks and a process number).
     ///
     /// # Errors
     /// [`Status`].

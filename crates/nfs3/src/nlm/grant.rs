@@ -39,8 +39,8 @@ impl Grants {
         Self { engine, exports }
     }
 
-    /// Takes the lock that a host may have now, by a notice of the engine; nothing where it is about
-    /// something else, or somebody was quicker.
+    /// Takes the lock that a host may have now, by a notice of the engine; nothing where it is
+    /// about something else, or somebody was quicker.
     pub fn take(&self, now: Duration, effect: Effect) -> Option<Grant> {
         let Effect::NotifyLock { client, owner, file, range, kind } = effect else { return None };
         let address = std::str::from_utf8(client.owner()).ok()?.parse().ok()?;

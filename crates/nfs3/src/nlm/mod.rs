@@ -46,8 +46,8 @@ pub struct Nlm {
 }
 
 impl Nlm {
-    /// Locks files of `exports` in `engine`, by the `clock` that goes by. Hosts with locks are known
-    /// after a restart: no lock is granted to a new one before `settle` has been waited for.
+    /// Locks files of `exports` in `engine`, by the `clock` that goes by. Hosts with locks are
+    /// known after a restart: no lock is granted to a new one before `settle` has been waited for.
     #[must_use]
     pub fn new(
         exports: Arc<Exports>,

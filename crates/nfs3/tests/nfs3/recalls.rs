@@ -165,6 +165,6 @@ fn the_object_in_whose_place_another_comes_is_recalled() {
     let (from, to) = (place(&one.world, "b"), place(&one.world, "a"));
     assert_eq!(one.status(procedure::RENAME, &Rename3args { from, to }), JUKEBOX);
     assert!(
-        matches!(one.engine.poll_effect(), Some(Effect::Recall { stateid: it, .. }) if it == stateid)
+        matches!(one.engine.poll_effect(), Some(Effect::Recall { stateid: s, .. }) if s == stateid)
     );
 }

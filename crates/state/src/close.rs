@@ -82,8 +82,8 @@ impl Engine {
 }
 
 impl Opening {
-    /// Whether an open can be downgraded to a share: it must be what some of its OPENs together were
-    /// for.
+    /// Whether an open can be downgraded to a share: it must be what some of its OPENs together
+    /// were for.
     fn may_become(&self, share: Share) -> bool {
         let within = Share::within(self.opened, share);
         let seen = Share::united(within);

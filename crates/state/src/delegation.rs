@@ -71,7 +71,8 @@ pub enum WriterSays {
     Attributes {
         /// In bytes.
         size: u64,
-        /// The client's change attribute: it has changed the file if it is not the one it was given.
+        /// The client's change attribute: it has changed the file if it is not the one it was
+        /// given.
         change: u64,
     },
     /// It is being asked.
@@ -171,9 +172,9 @@ impl Engine {
         self.watch(file);
     }
 
-    /// Recalls what others than `mine` hold of a file and an operation stands against: READ or WRITE
-    /// without an open, SETATTR, REMOVE, RENAME, LINK; of any protocol. A client's own operation
-    /// never recalls its own delegation.
+    /// Recalls what others than `mine` hold of a file and an operation stands against: READ or
+    /// WRITE without an open, SETATTR, REMOVE, RENAME, LINK; of any protocol. A client's own
+    /// operation never recalls its own delegation.
     ///
     /// # Errors
     /// [`Error::Delay`]: they are being recalled.
@@ -201,8 +202,8 @@ impl Engine {
         Err(Obstacle::Delegation(holder))
     }
 
-    /// A CB_RECALL has left: the client has a lease's time from now on to heed it. Said again, because
-    /// it had to be sent again over another session, it changes nothing.
+    /// A CB_RECALL has left: the client has a lease's time from now on to heed it. Said again,
+    /// because it had to be sent again over another session, it changes nothing.
     pub fn recall_sent(&self, now: Duration, client: &Client, stateid: &Stateid) {
         self.with_delegation(client, stateid, |delegated| {
             if let Some(recall) = &mut delegated.recall {
@@ -231,8 +232,8 @@ impl Engine {
         delegated.filter_map(recalled).collect()
     }
 
-    /// DELEGRETURN (RFC 8881, 18.6); also what is done with a delegation that was granted and cannot
-    /// be kept.
+    /// DELEGRETURN (RFC 8881, 18.6); also what is done with a delegation that was granted and
+    /// cannot be kept.
     ///
     /// # Errors
     /// As a stateid is refused.
@@ -309,9 +310,9 @@ impl Engine {
         self.record(Record::Revoked(client.recorded(), file.key));
     }
 
-    /// What the holder of a write delegation, other than `mine`, says about a file's size and change
-    /// attribute (RFC 8881, 10.4.3); it is asked by CB_GETATTR, and the delegation recalled if it
-    /// does not answer within a lease.
+    /// What the holder of a write delegation, other than `mine`, says about a file's size and
+    /// change attribute (RFC 8881, 10.4.3); it is asked by CB_GETATTR, and the delegation recalled
+    /// if it does not answer within a lease.
     pub fn writer_says(&self, now: Duration, mine: Option<&Client>, key: &FileKey) -> WriterSays {
         let Some(file) = self.files.get(key) else { return WriterSays::Nothing };
         let mut on_file = file.state();

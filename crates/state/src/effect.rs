@@ -91,8 +91,8 @@ pub struct RecordedClient {
     pub id: Box<[u8]>,
 }
 
-/// One change of what must outlive a restart. Applied in order they make a set of clients, each with
-/// the files whose state it lost: what [`crate::Recovered`] is made of.
+/// One change of what must outlive a restart. Applied in order they make a set of clients, each
+/// with the files whose state it lost: what [`crate::Recovered`] is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// The client may have state, and may reclaim it after a restart.

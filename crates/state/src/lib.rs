@@ -1,17 +1,18 @@
 //! What a server of NFSv4 (and of NLM) must remember, as plain data.
 //!
 //! **Answers:** who is a client and for how long ([`Engine`]), which of its requests were done
-//! already ([`Sequenced`], [`Turn`]), what it has open, locked and delegated, whose turn it is for a
-//! byte range ([`FileLocks`]), and who may reclaim what after a restart ([`Recovered`]).
+//! already ([`Sequenced`], [`Turn`]), what it has open, locked and delegated, whose turn it is for
+//! a byte range ([`FileLocks`]), and who may reclaim what after a restart ([`Recovered`]).
 //!
-//! It does no I/O, reads no clock and rolls no dice: the time is an argument, and what must go out is
-//! returned as a value. What the shell owes it:
+//! It does no I/O, reads no clock and rolls no dice: the time is an argument, and what must go out
+//! is returned as a value. What the shell owes it:
 //!
 //! - [`Engine::tick`] about once a second;
 //! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients.
-//!   It answers with [`Engine::recall_sent`], [`Engine::callbacks_work`], [`Engine::callbacks_fail`],
+//! It answers with [`Engine::recall_sent`], [`Engine::callbacks_work`], [`Engine::callbacks_fail`],
 //!   [`Engine::writer_attributes`]; over a new session it says [`Engine::recalls`] again;
-//! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer to
+//! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer
+//!   to
 //!   any operation on state leaves; then [`Engine::stored`]. At the start it makes a [`Recovered`]
 //!   of what was stored.
 //!

@@ -186,8 +186,8 @@ impl Engine {
         self.wake_waiters(&file, offers);
     }
 
-    /// Forgets an owner that has nothing of a file and waits for nothing, and the owner itself where
-    /// that was the last.
+    /// Forgets an owner that has nothing of a file and waits for nothing, and the owner itself
+    /// where that was the last.
     fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let mut state = host.state();
         let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, lock.owner) else { return };

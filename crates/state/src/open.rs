@@ -67,8 +67,8 @@ impl From<Error> for Obstacle {
     }
 }
 
-/// How often an operation looks again after somebody whose lease is over was sent away. Each time it
-/// is another; who comes in between has a lease.
+/// How often an operation looks again after somebody whose lease is over was sent away. Each time
+/// it is another; who comes in between has a lease.
 pub(crate) const EVICTIONS_MAX: usize = 64;
 
 impl Engine {

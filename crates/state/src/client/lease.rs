@@ -31,8 +31,8 @@ impl Engine {
         Ok(client)
     }
 
-    /// A client by its number, of whichever desk and however it stands; for those who look after the
-    /// server.
+    /// A client by its number, of whichever desk and however it stands; for those who look after
+    /// the server.
     #[must_use]
     pub fn client_by_id(&self, clientid: ClientId) -> Option<Arc<Client>> {
         self.clients.get(clientid)

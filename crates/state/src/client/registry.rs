@@ -40,8 +40,8 @@ impl Clients {
         if id.boot() == self.boot { self.by_number.get(&id.number()) } else { None }
     }
 
-    /// All of them, in the order in which they came: what is done to them in turn is done in the same
-    /// order each time.
+    /// All of them, in the order in which they came: what is done to them in turn is done in the
+    /// same order each time.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
         let mut all = self.by_number.all();
         all.sort_unstable_by_key(|client| client.id);

@@ -267,8 +267,8 @@ impl Both {
         self.complete(&known);
     }
 
-    /// The server is killed. All come back, reclaim what they had and say that they did; nobody gets
-    /// what another one had.
+    /// The server is killed. All come back, reclaim what they had and say that they did; nobody
+    /// gets what another one had.
     fn restart(&mut self) {
         self.settle();
         self.boot += 1;

@@ -21,8 +21,8 @@ pub(super) struct Reference {
 pub(super) const LEASE_SECONDS: u64 = 90;
 
 impl Reference {
-    /// Clients whose lease is over, and that have to go for `client` to get what it wants. `None`: it
-    /// cannot have it, since somebody with a lease stands in the way.
+    /// Clients whose lease is over, and that have to go for `client` to get what it wants. `None`:
+    /// it cannot have it, since somebody with a lease stands in the way.
     fn way(&self, client: usize, blocks: impl Fn(usize) -> bool) -> Option<Vec<usize>> {
         let others: Vec<usize> =
             (0..CLIENTS).filter(|other| *other != client && blocks(*other)).collect();

@@ -2,7 +2,7 @@
 
 use comity_state::{
     ByteRange, Claim, Delegation, DelegationKind, DelegationWish, Lock, LockRefusal, LockType,
-    Locker, Open, Share, Stateid,
+    Locker, Open, Sender, Share, Stateid,
 };
 
 use crate::world::{Told, World, file, said, text};
@@ -77,7 +77,7 @@ impl World {
         &mut self,
         client: &str,
         name: &str,
-        act: impl FnOnce(&Self, comity_state::Sender<'_>, &Stateid) -> comity_state::Result<Stateid>,
+        act: impl FnOnce(&Self, Sender<'_>, &Stateid) -> comity_state::Result<Stateid>,
     ) -> Told {
         let client = if client == "-" { None } else { self.client(client) };
         let stateid = self.stateids[name];

@@ -10,5 +10,6 @@ mod roots;
 mod script;
 mod session;
 mod transcripts;
+mod transfers;
 mod words;
 mod world;

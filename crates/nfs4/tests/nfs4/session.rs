@@ -16,6 +16,11 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn open(world: &World, minor: u32) -> Self {
+        Self::open_for(world, minor, 1 << 21)
+    }
+
+    /// A session whose replies have at most so many bytes.
+    pub(crate) fn open_for(world: &World, minor: u32, maxresponsesize: u32) -> Self {
         let clientowner = ClientOwner4 { verifier: *b"thislife", id: Opaque(b"transcript") };
         let (flags, state_protect) = (0, StateProtect4a::None);
         let known = alone(
@@ -28,7 +33,7 @@ impl Session {
         let channel = ChannelAttrs4 {
             headerpadsize: 0,
             maxrequestsize: 1 << 21,
-            maxresponsesize: 1 << 21,
+            maxresponsesize,
             maxresponsesize_cached: 1 << 16,
             maxoperations: 64,
             maxrequests: 8,

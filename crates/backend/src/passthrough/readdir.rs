@@ -91,6 +91,9 @@ impl Passthrough {
     /// Shows entries of a snapshot. Tells whether the listing is done.
     fn show_snapshot(&self, show: &mut Show<'_>, snapshot: &Snapshot, version: Version) -> bool {
         let Some(mut position) = snapshot.position(show.cookie) else { return false };
+        if position == 0 {
+            snapshot.begin();
+        }
         // What is mounted on an entry is shown in its place.
         let open = show.nodes && !self.volumes.is_covered(&show.dir.handle);
         loop {
@@ -173,24 +176,21 @@ impl Passthrough {
             return self.look(&root).ok().map(|(node, stat)| found_node(&node, &stat));
         }
         let known = snapshot.known(position)?;
-        let listed_before = known.handle.get();
-        let handle = match listed_before {
-            Some(handle) => *handle,
-            None => {
-                let handle = dir.volume.name(dir.fd(), name).ok()?;
-                self.places.learn(&handle, &dir.handle, name);
-                *known.handle.get_or_init(|| handle)
-            }
+        let Some(handle) = known.handle.get().copied() else {
+            let handle = dir.volume.name(dir.fd(), name).ok()?;
+            self.places.learn(&handle, &dir.handle, name);
+            known.handle.get_or_init(|| handle);
+            return entry_by_name(dir, name, handle);
         };
+        if !snapshot.is_listed_again() {
+            return entry_by_name(dir, name, handle);
+        }
         let in_use = match self.nodes.get(&handle) {
             Some(node) => node.stat().ok().map(|stat| (node, stat)),
-            None if listed_before.is_some() && self.nodes.is_roomy() => {
+            None if self.nodes.is_roomy() => {
                 self.open_entry(dir, name).ok().filter(|(node, _)| node.handle == handle)
             }
-            None => {
-                let stat = statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-                return Some(Found { handle, attr: attr(&dir.volume, &stat) });
-            }
+            None => return entry_by_name(dir, name, handle),
         };
         let (node, stat) = in_use?;
         known.keep(node.object());
@@ -273,6 +273,13 @@ impl Show<'_> {
         self.cookie = item.cookie;
         ControlFlow::Continue(())
     }
+}
+
+/// The object of a name whose handle is known: only the directory's version tells whether it still
+/// is.
+fn entry_by_name(dir: &Node, name: &CStr, handle: Handle) -> Option<Found<Disk>> {
+    let stat = statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(Found { handle, attr: attr(&dir.volume, &stat) })
 }
 
 fn version(dir: &Node, stat: &Stat) -> Version {

@@ -1,4 +1,5 @@
 use std::fs::File;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use comity_vfs::{Handle, Result};
@@ -19,6 +20,8 @@ pub(super) struct Snapshot {
     ordered: bool,
     /// Whether it holds all: too big a directory is not remembered.
     whole: bool,
+    /// How often it was listed from the start.
+    listings: AtomicU32,
 }
 
 /// What is known about an entry's object besides its name.
@@ -58,7 +61,18 @@ impl Snapshot {
         };
         let ordered = all.items.is_sorted_by(|one, next| one.cookie < next.cookie);
         let known = all.items.iter().map(|_| Known::default()).collect();
-        Ok(Self { version, batch: all, known, ordered, whole })
+        let listings = AtomicU32::new(0);
+        Ok(Self { version, batch: all, known, ordered, whole, listings })
+    }
+
+    /// A listing begins.
+    pub(super) fn begin(&self) {
+        self.listings.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether it was listed before.
+    pub(super) fn is_listed_again(&self) -> bool {
+        self.listings.load(Ordering::Relaxed) > 1
     }
 
     /// Where a listing goes on behind `cookie`; `None` if that entry is not among these.

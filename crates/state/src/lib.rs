@@ -8,13 +8,18 @@
 //! is returned as a value. What the shell owes it:
 //!
 //! - [`Engine::tick`] about once a second;
-//! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients.
-//! It answers with [`Engine::recall_sent`], [`Engine::callbacks_work`], [`Engine::callbacks_fail`],
-//!   [`Engine::writer_attributes`]; over a new session it says [`Engine::recalls`] again;
+//! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients. The
+//!   shell tells what came of it by [`Engine::recall_sent`], [`Engine::callbacks_work`],
+//!   [`Engine::callbacks_fail`] and [`Engine::writer_attributes`]; over a new session it says
+//!   [`Engine::recalls`] again;
 //! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer
-//!   to
-//!   any operation on state leaves; then [`Engine::stored`]. At the start it makes a [`Recovered`]
-//!   of what was stored.
+//!   to any operation on state leaves; then [`Engine::stored`]. At the start it makes a
+//!   [`Recovered`] of what was stored.
+//!
+//! A lock or a delegation that the file system must know of, too (OFD locks, file leases), is taken
+//! from the engine first; where the file system then refuses it, [`Engine::unlock`] and
+//! [`Engine::delegreturn`] take it back before anybody was told. A change by a local process is told
+//! by [`Engine::break_delegations`].
 //!
 //! **May not know:** the wire, file systems, threads, clocks.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

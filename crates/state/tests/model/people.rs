@@ -274,7 +274,7 @@ impl Both {
         self.boot += 1;
         self.engine = Engine::new(self.now, settings(self.boot), self.store.clone());
         let before = self.believed;
-        for client in 0..CLIENTS {
+        for (client, had) in before.iter().enumerate() {
             let may = self.may_reclaim(client);
             assert!(may || !self.model.has_any(client) || self.was_lost(client));
             if !may {
@@ -282,7 +282,7 @@ impl Both {
             }
             self.arrive(client);
             let known = self.clients[client].clone().unwrap();
-            for (file, believed) in before[client].iter().enumerate() {
+            for (file, believed) in had.iter().enumerate() {
                 self.reclaim(&known, client, file, *believed, may);
             }
         }

@@ -8,6 +8,8 @@ use std::path::Path;
 use comity_export::{Client, Export, Plan, Rules, Squash};
 use serde_json::{Value, json};
 
+use crate::versions::Spoken;
+
 /// Everything there is to tell.
 pub(crate) struct Announcement<'a> {
     /// What is served.
@@ -16,6 +18,8 @@ pub(crate) struct Announcement<'a> {
     pub(crate) read_only: bool,
     /// Where the server listens.
     pub(crate) addresses: &'a [SocketAddr],
+    /// Which versions are spoken.
+    pub(crate) spoken: Spoken,
     /// Where metrics are.
     pub(crate) metrics: Option<SocketAddr>,
     /// What outlives the server.
@@ -40,7 +44,8 @@ impl Announcement<'_> {
             );
         }
         let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
-        lines.push(format!("Listening at {} (NFS version 3 and MOUNT, TCP)", addresses.join(", ")));
+        let (addresses, spoken) = (addresses.join(", "), self.spoken);
+        lines.push(format!("Listening at {addresses} (NFS {spoken}, TCP)"));
         lines.extend(self.callers().lines().map(str::to_owned));
         lines.push("Mount it on a Linux client, as root, on a folder of your choice:".into());
         let mounts = self.plan.exports().iter().map(|export| format!("  {}", self.mount(export)));
@@ -105,10 +110,13 @@ impl Announcement<'_> {
     fn mount(&self, export: &Export) -> String {
         let (host, port) = (self.host(), self.port());
         let path = quoted(export.path());
-        format!(
-            "mount -t nfs -o vers=3,proto=tcp,port={port},mountport={port},mountproto=tcp,nolock \
-             {host}:{path} /mnt"
-        )
+        let version = self.spoken.highest();
+        let of_three = if version == "3" {
+            format!(",mountport={port},mountproto=tcp,nolock")
+        } else {
+            String::new()
+        };
+        format!("mount -t nfs -o vers={version},proto=tcp,port={port}{of_three} {host}:{path} /mnt")
     }
 
     /// Under which name a client that is let in can reach the server.

@@ -159,6 +159,7 @@ impl Running {
             plan: &plan,
             read_only: serve.read_only,
             addresses: self.server.addresses(),
+            spoken: serve.spoken,
             metrics: self.page.as_ref().map(MetricsPage::address),
             state_folder: &serve.state_folder,
             user: rustix::process::geteuid().as_raw(),

@@ -1,5 +1,7 @@
 //! Which versions of NFS are spoken.
 
+use std::fmt;
+
 use comity_nfs4::Versions;
 
 /// What is said of a word that names none.
@@ -47,6 +49,26 @@ impl Spoken {
     /// Whether any of version 4 is spoken.
     pub(crate) fn speaks_four(self) -> bool {
         self.four != Versions([false; 3])
+    }
+}
+
+impl Spoken {
+    fn words(self) -> impl DoubleEndedIterator<Item = &'static str> {
+        let Versions([zero, one, two]) = self.four;
+        let all = [(self.three, "3"), (zero, "4.0"), (one, "4.1"), (two, "4.2")];
+        all.into_iter().filter(|(spoken, _)| *spoken).map(|(_, word)| word)
+    }
+
+    /// The newest of them.
+    pub(crate) fn highest(self) -> &'static str {
+        self.words().next_back().unwrap_or("3")
+    }
+}
+
+/// As `3, 4.0, 4.1, 4.2`.
+impl fmt::Display for Spoken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words().collect::<Vec<_>>().join(", "))
     }
 }
 

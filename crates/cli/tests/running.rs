@@ -39,10 +39,10 @@ fn a_folder_alone_is_served_to_this_machine_only() {
         assert!(options.starts_with("rw,sync,insecure,root_squash,no_all_squash"), "{options}");
     }
     let port = server.port;
+    let data = place.data();
     let mount = format!(
-        "mount -t nfs -o vers=3,proto=tcp,port={port},mountport={port},mountproto=tcp,nolock \
-         127.0.0.1:{} /mnt",
-        place.data().display()
+        "mount -t nfs -o vers=4.2,proto=tcp,port={port} 127.0.0.1:{} /mnt",
+        data.display()
     );
     assert_eq!(export["mount"], mount);
     assert!(Raw::connect(port, NOBODY).mount(&place.data()).is_ok());
@@ -98,7 +98,7 @@ fn people_are_told_how_to_mount_it() {
     for expected in [
         &format!("Serving {}", place.data().display()),
         "to 127.0.0.0/8: read and write, root becomes 65534:65534, any port",
-        "mount -t nfs -o vers=3,proto=tcp,port=",
+        "mount -t nfs -o vers=4.2,proto=tcp,port=",
     ] {
         assert!(text.contains(expected), "{expected} is not in\n{text}");
     }

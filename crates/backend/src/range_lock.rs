@@ -21,8 +21,8 @@ pub enum Kind {
 /// Takes or gives back a lock on `length` bytes from `offset` on; length 0 reaches to the end.
 ///
 /// # Errors
-/// AGAIN if somebody else has it and `wait` is not set; INTR if a signal came while waiting; OVERFLOW
-/// beyond what a file can hold; as the file system says.
+/// AGAIN if somebody else has it and `wait` is not set; INTR if a signal came while waiting;
+/// OVERFLOW beyond what a file can hold; as the file system says.
 pub fn lock(
     file: BorrowedFd<'_>,
     kind: Kind,

@@ -1,5 +1,5 @@
-//! Targets that lie, fill up or go away are found out: a clear error, and what was measured before is
-//! kept.
+//! Targets that lie, fill up or go away are found out: a clear error, and what was measured before
+//! is kept.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;

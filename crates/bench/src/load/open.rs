@@ -14,8 +14,8 @@ use hdrhistogram::Histogram;
 const OVERTIME: u32 = 2;
 
 /// Calls that are made when they are due, whether or not those before have been answered. Latencies
-/// count from when a call was due: what a slow answer made others wait is in them, which a closed loop
-/// leaves out (coordinated omission).
+/// count from when a call was due: what a slow answer made others wait is in them, which a closed
+/// loop leaves out (coordinated omission).
 #[derive(Debug, Clone, Copy)]
 pub struct OpenLoad {
     /// Calls a second in the mean; the gaps between them are exponential, as of many clients.
@@ -44,8 +44,8 @@ struct Run<'a> {
 }
 
 impl Client {
-    /// Makes calls at a rate, and waits for all answers. One that lasts twice its time is ended: the
-    /// rate in the outcome is then below the one asked for.
+    /// Makes calls at a rate, and waits for all answers. One that lasts twice its time is ended:
+    /// the rate in the outcome is then below the one asked for.
     ///
     /// # Errors
     /// As [`Client::run`].

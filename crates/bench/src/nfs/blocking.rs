@@ -98,8 +98,8 @@ impl Caller {
         Ok((call, self.call(&header, &arguments)?))
     }
 
-    /// Calls a procedure of any program (number, version, procedure); gives the record of the reply,
-    /// whose results begin at byte 24.
+    /// Calls a procedure of any program (number, version, procedure); gives the record of the
+    /// reply, whose results begin at byte 24.
     ///
     /// # Errors
     /// Not answered, or not accepted.

@@ -59,8 +59,8 @@ impl Prober<'_> {
         Ok(script)
     }
 
-    /// REMOVE of the files that the calls of [`Operation::Create`] have made in a directory, by their
-    /// serial numbers from 0 on.
+    /// REMOVE of the files that the calls of [`Operation::Create`] have made in a directory, by
+    /// their serial numbers from 0 on.
     ///
     /// # Errors
     /// A call fails.

@@ -15,7 +15,8 @@ fn find(mountinfo: &str, path: &Path) -> Option<MountRecord> {
     mounts.filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.len())
 }
 
-/// A line as in proc(5): id, parent, device, root, point, options, tags, `-`, type, source, options.
+/// A line as in proc(5): id, parent, device, root, point, options, tags, `-`, type, source,
+/// options.
 fn parse(line: &str) -> Option<MountRecord> {
     let (mount, filesystem) = line.split_once(" - ")?;
     let mount: Vec<&str> = mount.split(' ').collect();

@@ -64,7 +64,7 @@ impl Peer {
             "comity" => Ok(Self::Comity),
             "ganesha" => Ok(Self::Ganesha),
             "knfsd" => bail!(
-                "peer:knfsd: the kernel's server is not started from here; name its export as nfs://"
+                "peer:knfsd: the kernel's server is not started here; name its export as nfs://"
             ),
             other => bail!("peer:{other}: there are peer:comity and peer:ganesha"),
         }

@@ -9,8 +9,8 @@ const SYNCS: usize = 10;
 /// Bytes of each.
 const BYTES: usize = 4096;
 
-/// Tries, in an empty directory of a target, what every workload relies on, and times `fsync`: gives
-/// the median in seconds. What one worker has synced, another that comes later must find.
+/// Tries, in an empty directory of a target, what every workload relies on, and times `fsync`:
+/// gives the median in seconds. What one worker has synced, another that comes later must find.
 ///
 /// # Errors
 /// The target keeps no promise, and which.

@@ -31,8 +31,8 @@ pub struct NfsTarget {
 }
 
 impl NfsTarget {
-    /// Mounts `nfs://host[:port]/export`; MOUNT is asked for at the same port, and if it is not there,
-    /// where the host's portmapper says.
+    /// Mounts `nfs://host[:port]/export`; MOUNT is asked for at the same port, and if it is not
+    /// there, where the host's portmapper says.
     ///
     /// # Errors
     /// No such host, no server, no such export, or not for us.

@@ -22,10 +22,10 @@ pub enum Command {
     List,
     /// Measure file systems and NFS servers
     ///
-    /// A workload is named and one or more targets: a directory on any file system, an NFS server as
-    /// nfs://host[:port]/export, or a server that is started for the run: peer:comity, peer:ganesha.
-    /// Several targets take turns, round by round, so that a noisy machine hurts all alike. `all`
-    /// runs every workload. Data read back is checked; wrong data ends the run.
+    /// A workload is named and one or more targets: a directory on any file system, an NFS server
+    /// as nfs://host[:port]/export, or a server that is started for the run: peer:comity,
+    /// peer:ganesha. Several targets take turns, round by round, so that a noisy machine hurts all
+    /// alike. `all` runs every workload. Data read back is checked; wrong data ends the run.
     ///
     /// What is measured goes into a directory: result.json, every sample in it. It is kept when the
     /// run is interrupted or fails, and the same command with --resume goes on. Files made on the
@@ -41,8 +41,8 @@ pub enum Command {
     /// Compare two results, figure by figure
     ///
     /// How many times better B is than A, with its 95 % interval (Welch's t over the rounds), and
-    /// whether the samples tell the two apart at all. Where both hold selfscale, each is predicted on
-    /// the other's focal workload too.
+    /// whether the samples tell the two apart at all. Where both hold selfscale, each is predicted
+    /// on the other's focal workload too.
     ///
     /// Exits with 1 if --fail-over is given and a figure is worse by more.
     Compare(compare::Options),
@@ -51,8 +51,8 @@ pub enum Command {
     /// Empty this machine's caches when a client that measures asks for it
     ///
     /// An RPC program over TCP, for servers. It answers only the addresses given with --allow; it
-    /// runs the commands given with --flush, or has the kernel write back and drop its caches, which
-    /// takes root. Clients use `comity bench run ... --agent HOST:PORT`.
+    /// runs the commands given with --flush, or has the kernel write back and drop its caches,
+    /// which takes root. Clients use `comity bench run ... --agent HOST:PORT`.
     Agent(AgentOptions),
 }
 

@@ -132,8 +132,8 @@ impl<'a> Context<'a> {
         Ok(Driver::new(files, Arc::clone(&self.content), self.interrupt.clone()))
     }
 
-    /// Lets workers work at the same time, each on a thread of its own; gives what all did together.
-    /// Time is the longest that one spent in operations.
+    /// Lets workers work at the same time, each on a thread of its own; gives what all did
+    /// together. Time is the longest that one spent in operations.
     ///
     /// # Errors
     /// The first that failed.

@@ -35,8 +35,8 @@ pub trait Files: Send {
     /// As above: a late failure of writes among them.
     fn close(&mut self, file: FileId) -> Result<()>;
 
-    /// Reads into `buffer` from byte `offset` on; gives how many bytes there were, fewer than asked for
-    /// only at the end.
+    /// Reads into `buffer` from byte `offset` on; gives how many bytes there were, fewer than asked
+    /// for only at the end.
     ///
     /// # Errors
     /// As above.

@@ -1,11 +1,13 @@
 //! The measuring suite, `comity bench`: workloads on targets, and what came of them.
 //!
-//! - A [`Workload`] says what is done and which [`Parameter`]s it has. Each of its runs is one round
-//!   on one [`Target`], and leaves [`Sample`]s and [`Latency`] distributions in a [`Context`].
-//! - A [`Target`] is what is measured. It opens [`Files`], the operations on files, for each worker; a
-//!   [`Driver`] around them times every operation, checks every byte read and obeys an interrupt.
-//! - The runner lets the targets take turns, round by round, and keeps an [`Outcome`] in the
-//!   result directory ([`Store`]) after each.
+//! - A [`Workload`] says what is done and which [`Parameter`]s it has. Each of its runs is one
+//!   round on one [`Target`], and leaves [`Sample`]s and [`Latency`] distributions in a
+//!   [`Context`].
+//! - A [`Target`] is what is measured. It opens [`Files`], the operations on files, for each
+//!   worker; a [`Driver`] around them times every operation, checks every byte read and obeys an
+//!   interrupt.
+//! - The runner lets the targets take turns, round by round, and keeps an [`Outcome`] in the result
+//!   directory ([`Store`]) after each.
 
 mod clear;
 pub mod command;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// One measured number. None is left out of a result, and no mean takes the place of one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// What was measured, as `throughput` or `list`; with `at` it says what it can be compared with.
+    /// What was measured, as `throughput` or `list`; with `at` it says what it can be compared
+    /// with.
     pub metric: String,
     /// Under which circumstances: `users` = 100, `cache` = `cold`. Empty where there is one only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -122,8 +123,8 @@ pub struct Latency {
     /// Pairs of the highest latency of a bucket in nanoseconds and how many operations fell in it;
     /// only buckets that hold some, ascending.
     pub buckets: Vec<(u64, u64)>,
-    /// Whether latencies count from when the call was due (open loop), not from when it was made: only
-    /// then do they hide no waiting (coordinated omission).
+    /// Whether latencies count from when the call was due (open loop), not from when it was made:
+    /// only then do they hide no waiting (coordinated omission).
     pub from_due_time: bool,
 }
 

@@ -33,8 +33,8 @@ pub trait Target: Send + Sync {
         None
     }
 
-    /// How many RPCs of each kind it has been sent so far, where that can be known: the difference of
-    /// two moments goes into the result.
+    /// How many RPCs of each kind it has been sent so far, where that can be known: the difference
+    /// of two moments goes into the result.
     ///
     /// # Errors
     /// It could be known, but now is not.

@@ -36,10 +36,10 @@ impl Workload for Bonnie {
     }
 
     fn origin(&self) -> &'static str {
-        "Bray 1990; used in 2003 for DisCFS with a file of 512 MB, twice the memory of that machine. \
-         A phase ends with an fsync if it wrote, inside the time. A machine of today has more memory \
-         than 256 MB: without --memory or a reset of caches, reads measure a cache, and the result \
-         says so."
+        "Bray 1990; used in 2003 for DisCFS with a file of 512 MB, twice the memory of that \
+         machine. A phase ends with an fsync if it wrote, inside the time. A machine of today has \
+         more memory than 256 MB: without --memory or a reset of caches, reads measure a cache, \
+         and the result says so."
     }
 
     fn parameters(&self) -> &'static [Parameter] {

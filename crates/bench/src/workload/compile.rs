@@ -22,15 +22,16 @@ impl Workload for Compile {
     }
 
     fn about(&self) -> &'static str {
-        "build a C source tree of 425 sources: configure-like probes, a library, ten programs; or any \
-         command on any tree"
+        "build a C source tree of 425 sources: configure-like probes, a library, ten programs; or \
+         any command on any tree"
     }
 
     fn origin(&self) -> &'static str {
-        "Spadavecchia and Zadok, USENIX 2002: the build of am-utils 6.0.7, 50,000 lines in 425 files, \
-         265 files created, several hundred configure tests. The sources are generated, of the same \
-         number and size; the compiler is this machine's, and its own time is in the figures. With \
-         --tree and --command a tree of yours is copied in and your command is run there."
+        "Spadavecchia and Zadok, USENIX 2002: the build of am-utils 6.0.7, 50,000 lines in 425 \
+         files, 265 files created, several hundred configure tests. The sources are generated, of \
+         the same number and size; the compiler is this machine's, and its own time is in the \
+         figures. With --tree and --command a tree of yours is copied in and your command is run \
+         there."
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -60,9 +60,9 @@ impl Workload for Grep {
 
     fn origin(&self) -> &'static str {
         "Miltchev et al., USENIX 2003: recursive grep over the OpenBSD kernel's sources, each file \
-         touched once. The tree is generated, with the same number of files. The time counts listing, \
-         opening, reading and closing, not the search in memory; all text is checked and the matches \
-         are counted."
+         touched once. The tree is generated, with the same number of files. The time counts \
+         listing, opening, reading and closing, not the search in memory; all text is checked and \
+         the matches are counted."
     }
 
     fn parameters(&self) -> &'static [Parameter] {

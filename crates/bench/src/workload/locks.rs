@@ -28,10 +28,10 @@ impl Workload for Locks {
     }
 
     fn origin(&self) -> &'static str {
-        "CITI, ASC project report 2006. Locks belong to open files (F_OFD_SETLK), so that one program \
-         can hold them against itself. Hand-over: N wait for an exclusive lock, it is released, and \
-         each passes it on at once. Recall of a delegation needs somebody else who opens the file: \
-         --recall-command."
+        "CITI, ASC project report 2006. Locks belong to open files (F_OFD_SETLK), so that one \
+         program can hold them against itself. Hand-over: N wait for an exclusive lock, it is \
+         released, and each passes it on at once. Recall of a delegation needs somebody else who \
+         opens the file: --recall-command."
     }
 
     fn parameters(&self) -> &'static [crate::suite::Parameter] {

@@ -55,15 +55,16 @@ impl Workload for Lsr {
     }
 
     fn about(&self) -> &'static str {
-        "recursive listing with attributes of directories of exactly 1,000 files owned by 1, 10, 100 \
-         and 1,000 users, cold and warm"
+        "recursive listing with attributes of directories of exactly 1,000 files owned by 1, 10, \
+         100 and 1,000 users, cold and warm"
     }
 
     fn origin(&self) -> &'static str {
         "Spadavecchia and Zadok, USENIX 2002. A user's files stand together, as there. The first \
-         listing is `cold` where caches could be emptied (--reset, --agent, --drop-caches), `first` \
-         where they could not; by protocol every listing is the server's own and the client keeps \
-         nothing. Every listing must have the right number of entries, with the right owners."
+         listing is `cold` where caches could be emptied (--reset, --agent, --drop-caches), \
+         `first` where they could not; by protocol every listing is the server's own and the \
+         client keeps nothing. Every listing must have the right number of entries, with the right \
+         owners."
     }
 
     fn parameters(&self) -> &'static [Parameter] {

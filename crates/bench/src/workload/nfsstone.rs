@@ -6,8 +6,8 @@ use crate::suite::{
     Workload,
 };
 
-/// NFSSTONE (Shein, Callahan and Woodbury 1989), from its description: a fixed mix of operations on a
-/// tree of files, done as fast as possible.
+/// NFSSTONE (Shein, Callahan and Woodbury 1989), from its description: a fixed mix of operations on
+/// a tree of files, done as fast as possible.
 pub(super) struct Nfsstone;
 
 const PARAMETERS: &[Parameter] = &[
@@ -72,8 +72,8 @@ pub(super) enum Operation {
     Create,
 }
 
-/// The mix in tenths of a percent. It adds up to 994: the rest, which the paper leaves open, is given
-/// to the others in proportion.
+/// The mix in tenths of a percent. It adds up to 994: the rest, which the paper leaves open, is
+/// given to the others in proportion.
 const MIX: &[(Operation, u64)] = &[
     (Operation::Lookup, 530),
     (Operation::Read, 320),
@@ -95,10 +95,10 @@ impl Workload for Nfsstone {
 
     fn origin(&self) -> &'static str {
         "Shein, Callahan and Woodbury, USENIX 1989; used in 2002 for range-mapping and cloaking. \
-         Written anew from the description: the mix and the number of operations are the original's, \
-         the size of the tree was a matter of compile-time constants and is ours. The percentages add \
-         up to 99.4; the rest is shared out in proportion. Files are opened before the mix begins, as \
-         NFS knows no open."
+         Written anew from the description: the mix and the number of operations are the \
+         original's, the size of the tree was a matter of compile-time constants and is ours. The \
+         percentages add up to 99.4; the rest is shared out in proportion. Files are opened before \
+         the mix begins, as NFS knows no open."
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -247,8 +247,8 @@ fn link_text(number: u64) -> String {
     format!("f{number}-a-name-that-a-link-might-say")
 }
 
-/// So many operations in the proportions of the mix, exact to one operation (largest remainders), in
-/// random order.
+/// So many operations in the proportions of the mix, exact to one operation (largest remainders),
+/// in random order.
 pub(super) fn mix(operations: u64, dice: &mut Dice) -> Vec<Operation> {
     let sum: u64 = MIX.iter().map(|(_, share)| share).sum();
     let mut counts: Vec<u64> = MIX.iter().map(|(_, share)| operations * share / sum).collect();

@@ -16,14 +16,14 @@ impl Workload for Postmark {
     }
 
     fn about(&self) -> &'static str {
-        "PostMark: 500 files of 500 B to 9.77 KB, 500 transactions; create, delete, read and append rates"
+        "PostMark: 500 files of 500 B to 9.77 KB, 500 transactions; rates of each operation"
     }
 
     fn origin(&self) -> &'static str {
-        "Katcher, NetApp 1997; used in 2003 for DisCFS with its defaults. A transaction reads a whole \
-         file or appends to one, and creates or deletes one. Written anew from the description, so \
-         the order of operations is not that of the original program with the same seed. Rates count \
-         time spent in operations on files, as if drawing numbers took none."
+        "Katcher, NetApp 1997; used in 2003 for DisCFS with its defaults. A transaction reads a \
+         whole file or appends to one, and creates or deletes one. Written anew from the \
+         description, so the order of operations is not that of the original program with the same \
+         seed. Rates count time spent in operations on files, as if drawing numbers took none."
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -152,8 +152,8 @@ impl Pool {
         Some(Operation::Delete { file })
     }
 
-    /// Reads or appends, then creates or deletes, each as its bias has it. With no file left there is
-    /// nothing to read, append to or delete.
+    /// Reads or appends, then creates or deletes, each as its bias has it. With no file left there
+    /// is nothing to read, append to or delete.
     fn transaction(&mut self) -> Vec<Operation> {
         let mut operations = Vec::with_capacity(2);
         let reads = self.dice.below(10) < self.shape.bias_read;

@@ -26,10 +26,10 @@ impl Workload for Rpc {
     }
 
     fn origin(&self) -> &'static str {
-        "One thread makes calls that were encoded beforehand and holds every reply against the first \
-         of its kind, which was decoded in full. Closed loop (the default): each answer is followed by \
-         the next call; that measures throughput. Open loop (--rate): calls are made when they are \
-         due, and latencies count from then; only such percentiles hide no waiting."
+        "One thread makes calls that were encoded beforehand and holds every reply against the \
+         first of its kind, which was decoded in full. Closed loop (the default): each answer is \
+         followed by the next call; that measures throughput. Open loop (--rate): calls are made \
+         when they are due, and latencies count from then; only such percentiles hide no waiting."
     }
 
     fn parameters(&self) -> &'static [crate::suite::Parameter] {

@@ -38,7 +38,8 @@ impl NfsFiles {
         )
     }
 
-    /// All entries with their attributes, by READDIRPLUS; where a server leaves them out, by LOOKUP.
+    /// All entries with their attributes, by READDIRPLUS; where a server leaves them out, by
+    /// LOOKUP.
     pub(super) fn readdirplus(&mut self, dir: &[u8], path: &str) -> IoResult<Vec<Entry>> {
         let (dircount, maxcount) = (NAMES_BYTES, PAGE_BYTES);
         let mut entries = self.pages(

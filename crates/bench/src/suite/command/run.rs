@@ -75,7 +75,8 @@ struct Options {
     #[arg(long, value_name = "COMMAND")]
     before_run: Vec<String>,
 
-    /// Empty caches with this command, where a workload wants them cold; may be given more than once
+    /// Empty caches with this command, where a workload wants them cold; may be given more than
+    /// once
     #[arg(long, value_name = "COMMAND")]
     reset: Vec<String>,
 

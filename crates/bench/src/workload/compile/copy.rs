@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 
 use crate::suite::Interrupt;
 
-/// Copies a tree: directories, files with their modes, symbolic links. Anything else is passed over.
+/// Copies a tree: directories, files with their modes, symbolic links. Anything else is passed
+/// over.
 pub(super) fn tree(from: &Path, to: &Path, interrupt: &Interrupt) -> Result<()> {
     let failed = || format!("copy {} to {}", from.display(), to.display());
     fs::create_dir(to).with_context(failed)?;

@@ -6,8 +6,8 @@ const DELEGATED: &str = "Linux 2.6.17, NFSv4 with delegation";
 const STOCK: &str = "Linux 2.6.17, stock queue of waiters";
 const FAIR: &str = "Linux 2.6.17, CITI's fair queue";
 
-/// The means of the report. The hand-over column is printed in microseconds there, as its values have
-/// it; the last row of the recalls shows a lease of 90 s, not locks.
+/// The means of the report. The hand-over column is printed in microseconds there, as its values
+/// have it; the last row of the recalls shows a lease of 90 s, not locks.
 #[rustfmt::skip]
 pub(super) const ALL: &[Figure] = &[
     figure("lock", &[("files", "1")], 0.000024, LOCAL),

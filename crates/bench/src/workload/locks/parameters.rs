@@ -44,7 +44,7 @@ pub(super) const ALL: &[Parameter] = &[
     },
     Parameter {
         name: "recall-command",
-        about: "Opens the file $COMITY_BENCH_FILE for writing on the server, so that it recalls the delegation; without it recalls are left out",
+        about: "Opens $COMITY_BENCH_FILE on the server, for recalls; without it they are left out",
         kind: ParameterKind::Text,
         paper: "",
         quick: "",

@@ -1,14 +1,20 @@
 use crate::suite::{Parameter, ParameterKind};
 
+/// Every operation.
+const EVERY: &str = concat!(
+    "null,getattr,lookup,access,read-4k,read-1m,write-4k,write-1m,",
+    "create-remove,readdirplus"
+);
+
 /// All of them, in the order of the help text.
 pub(super) const ALL: &[Parameter] = &[
     Parameter {
         name: "operations",
-        about: "What is asked for: null, getattr, lookup, access, read-4k, read-1m, write-4k, write-1m, create-remove, readdirplus",
+        about: "What is asked for, one or more of all, separated by commas",
         kind: ParameterKind::Text,
-        paper: "null,getattr,lookup,access,read-4k,read-1m,write-4k,write-1m,create-remove,readdirplus",
-        quick: "null,getattr,lookup,access,read-4k,read-1m,write-4k,write-1m,create-remove,readdirplus",
-        modern: "null,getattr,lookup,access,read-4k,read-1m,write-4k,write-1m,create-remove,readdirplus",
+        paper: EVERY,
+        quick: EVERY,
+        modern: EVERY,
     },
     Parameter {
         name: "depths",
@@ -36,7 +42,7 @@ pub(super) const ALL: &[Parameter] = &[
     },
     Parameter {
         name: "rate",
-        about: "Calls a second, made when they are due whether or not answers have come (open loop); 0: the next call follows an answer (closed loop)",
+        about: "Calls a second, made when they are due (open loop); 0: each follows an answer",
         kind: ParameterKind::Number,
         paper: "0",
         quick: "0",

@@ -219,7 +219,8 @@ impl House {
 fn nobody_known() -> comity_nfs4::Memory {
     let clock = Clock::start();
     let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
-    comity_nfs4::Memory { engine: Arc::new(engine), clock, identity: b"fuzz".as_slice().into() }
+    let (engine, identity) = (Arc::new(engine), b"fuzz".as_slice().into());
+    comity_nfs4::Memory { engine, clock, identity, callbacks: None, settle: None }
 }
 
 impl Default for House {

@@ -24,9 +24,9 @@ const GOALS: &[Goal] = &[
     goal("100,000 entries mapped", (Rmap, 100_000, Mixed), (Mnu, 1000, Mixed), (2.0, 6.0, 18.1)),
     goal("from 10 to 1,000 entries", (Rmap, 1000, Mixed), (Rmap, 10, Mixed), (1.0, 1.0, 13.6)),
     goal("cloak +000, all visible", (Clk, 1000, Own), (Mnu, 1000, Own), (5.0, 5.0, 30.3)),
-    goal("cloak, others' files seen", (Clk, 1000, Mixed), (Mnu, 1000, Mixed), (5.0, 10.0, 30.3)),
+    goal("cloak, others' files seen", (Clk, 1000, Mixed), (Mnu, 1000, Mixed), (5.0, 11.0, 30.3)),
     goal("both, the caller's own", (RmapClk, 1000, Own), (Van, 1000, Own), (7.0, 21.0, 72.3)),
-    goal("both, others' files seen", (RmapClk, 1000, Mixed), (Van, 1000, Mixed), (7.0, 30.0, 72.3)),
+    goal("both, others' files seen", (RmapClk, 1000, Mixed), (Van, 1000, Mixed), (7.0, 31.0, 72.3)),
 ];
 
 type Short = (Configuration, u32, Files);
@@ -89,7 +89,7 @@ mod tests {
         assert!(judge(&even));
         for (at, (case, part)) in cases().into_iter().enumerate() {
             let mut counts = even.clone();
-            counts.insert((case, part), 1_310_000);
+            counts.insert((case, part), 1_320_000);
             let is_base = GOALS.iter().all(|goal| goal.case != case);
             assert_eq!(judge(&counts), is_base, "case {at}");
         }

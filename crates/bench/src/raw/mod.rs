@@ -6,5 +6,5 @@ mod server;
 mod wire;
 mod work;
 
-pub use script::{Pages, script};
+pub use script::{Pages, attributes_by_name, listing_with_handles, script};
 pub use server::serve;

@@ -49,11 +49,33 @@ pub fn script(layout: &Layout, operation: Operation, pages: &Pages) -> Result<Sc
         }
         Operation::Readdirplus => {
             for name in &pages.listed {
-                script.templates.extend(lists(layout.root(), name)?);
+                script.templates.extend(lists(layout.root(), name, Verb::List)?);
             }
         }
     }
     Ok(script)
+}
+
+/// Calls that list directories with the handles of their entries, which [`script`] leaves out.
+///
+/// # Errors
+/// A directory is not there.
+pub fn listing_with_handles(layout: &Layout, directories: &[String]) -> Result<Script> {
+    let lists = directories.iter().map(|name| lists(layout.root(), name, Verb::ListHandles));
+    let templates = lists.collect::<Result<Vec<_>>>()?.concat();
+    Ok(Script { templates, payload: Arc::from([]), serial_at: None })
+}
+
+/// Calls for the attributes of all files of a directory, none of which is open.
+#[must_use]
+pub fn attributes_by_name(directory: &str, files: usize) -> Script {
+    let of = |number| {
+        let name = format!("{directory}/{}", Layout::file(number));
+        let name = name.as_bytes();
+        template(&Request { verb: Verb::Reach, file: 0, offset: 0, count: 0, name }, 0, 0)
+    };
+    let templates = (0..files).map(of).collect();
+    Script { templates, payload: Arc::from([]), serial_at: None }
 }
 
 fn template(request: &Request<'_>, data: usize, reply_data: usize) -> Template {
@@ -98,7 +120,7 @@ fn create(directory: &str) -> Template {
 }
 
 /// The pages of a directory: where each begins and how many entries it has.
-fn lists(root: &Path, name: &str) -> Result<Vec<Template>> {
+fn lists(root: &Path, name: &str, verb: Verb) -> Result<Vec<Template>> {
     let path = root.join(name);
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(&path, flags, Mode::empty())
@@ -115,12 +137,12 @@ fn lists(root: &Path, name: &str) -> Result<Vec<Template>> {
         }
     }
     pages.retain(|(_, count)| *count > 0);
-    Ok(pages.into_iter().map(|(offset, count)| list(name, offset, count)).collect())
+    Ok(pages.into_iter().map(|(offset, count)| list(verb, name, offset, count)).collect())
 }
 
-fn list(name: &str, offset: u64, count: u32) -> Template {
+fn list(verb: Verb, name: &str, offset: u64, count: u32) -> Template {
     let name = name.as_bytes();
-    let request = Request { verb: Verb::List, file: 0, offset, count, name };
+    let request = Request { verb, file: 0, offset, count, name };
     let mut template = template(&request, 0, count as usize * REPLY_BYTES);
     template.units = count;
     template

@@ -23,9 +23,13 @@ pub(crate) enum Verb {
     Create,
     /// `getdents` and `fstatat` of so many entries.
     List,
+    /// The same, and each entry's handle.
+    ListHandles,
+    /// `fstatat` of an object that is not open.
+    Reach,
 }
 
-const VERBS: [Verb; 8] = [
+const VERBS: [Verb; 10] = [
     Verb::Null,
     Verb::Stat,
     Verb::Find,
@@ -34,6 +38,8 @@ const VERBS: [Verb; 8] = [
     Verb::WriteSync,
     Verb::Create,
     Verb::List,
+    Verb::ListHandles,
+    Verb::Reach,
 ];
 
 /// A request, its data left out.

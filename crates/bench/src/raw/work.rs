@@ -75,15 +75,22 @@ impl Work {
                 Ok(written)
             }
             Verb::Create => self.create(request.name),
-            Verb::List => self.list(request, replies),
+            Verb::List => self.list(request, replies, false),
+            Verb::ListHandles => self.list(request, replies, true),
+            Verb::Reach => self.reach(request.name),
         }
+    }
+
+    fn reach(&self, path: &[u8]) -> Result<u64, Errno> {
+        let mut room = [0; NAME_ROOM];
+        let path = terminated(path, &mut room)?;
+        Ok(rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW)?.st_ino)
     }
 
     /// The object's attributes, and its handle.
     fn find(&self, name: &[u8]) -> Result<u64, Errno> {
-        let mut zero = [0; NAME_ROOM];
-        zero.get_mut(..name.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(name);
-        let name = CStr::from_bytes_until_nul(&zero).map_err(|_| Errno::NAMETOOLONG)?;
+        let mut room = [0; NAME_ROOM];
+        let name = terminated(name, &mut room)?;
         let stat = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         comity_backend::kernel_handle_bytes(self.directory.as_fd(), name)?;
         Ok(stat.st_ino)
@@ -94,7 +101,12 @@ impl Work {
         rustix::fs::openat(&self.root, name, flags, Mode::from_raw_mode(0o644)).map(|_| 0)
     }
 
-    fn list(&mut self, request: &Request<'_>, replies: &mut Replies) -> Result<u64, Errno> {
+    fn list(
+        &mut self,
+        request: &Request<'_>,
+        replies: &mut Replies,
+        handles: bool,
+    ) -> Result<u64, Errno> {
         let directory = opened(&self.root, &mut self.listed, request.name)?;
         rustix::fs::seek(directory, SeekFrom::Start(request.offset))?;
         let count = (request.count as usize).min(ENTRIES_MAX);
@@ -104,12 +116,21 @@ impl Work {
             let entry = entry?;
             let attributes =
                 rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+            if handles {
+                comity_backend::kernel_handle_bytes(directory.as_fd(), entry.file_name())?;
+            }
             let place = replies.room(REPLY_BYTES);
             place[..8].copy_from_slice(&attributes.st_ino.to_be_bytes());
             place[8..16].copy_from_slice(&entry.next_entry_cookie().to_be_bytes());
         }
         Ok(0)
     }
+}
+
+/// A name as the kernel takes it.
+fn terminated<'a>(name: &[u8], room: &'a mut [u8; NAME_ROOM]) -> Result<&'a CStr, Errno> {
+    room.get_mut(..name.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(name);
+    CStr::from_bytes_until_nul(room).map_err(|_| Errno::NAMETOOLONG)
 }
 
 /// The directory of that name; the one that was listed last stays open.

@@ -10,7 +10,7 @@ use crate::layout::{Layout, SMALL_FILES};
 use crate::load::{Client, Load, Outcome, Stop};
 use crate::nfs::{Caller, list};
 use crate::operation::Operation;
-use crate::raw::Pages;
+use crate::raw::{self, Pages};
 use crate::script::Script;
 use crate::target::{SERVER_PROCESSOR, Target};
 
@@ -154,24 +154,36 @@ fn create(bench: &Bench, target: &Target) -> Result<Sample> {
 
 /// Listings of directories that the server has never listed, in microseconds of its time an entry.
 pub(super) fn cold_listing(bench: &Bench) -> Result<Figures> {
+    cold_listings(bench, "cold", false)
+}
+
+/// The same beside a minimal server that takes the entries' handles, too.
+pub(super) fn cold_listing_with_handles(bench: &Bench) -> Result<Figures> {
+    cold_listings(bench, "cold-handles", true)
+}
+
+fn cold_listings(bench: &Bench, prefix: &str, handles: bool) -> Result<Figures> {
     let mut figures = vec![Vec::new(); bench.targets.len()];
     for round in 0..bench.rounds {
         let directories: Vec<_> =
-            (0..bench.pick(COLD_DIRECTORIES)).map(|n| format!("cold-{round}-{n}")).collect();
+            (0..bench.pick(COLD_DIRECTORIES)).map(|n| format!("{prefix}-{round}-{n}")).collect();
         for directory in &directories {
             bench.layout.listing(directory, SMALL_FILES)?;
         }
         // Directories that are listed for the first time have rarely changed a moment ago.
         sleep(Duration::from_millis(REST_MILLISECONDS));
         for (number, target) in bench.targets.iter().enumerate() {
-            figures[number].push(list_once(target, &directories)?);
+            let cost = match target.root() {
+                Some(root) => list_once(target, root, &directories)?,
+                None => list_raw(bench, target, &directories, handles)?,
+            };
+            figures[number].push(cost);
         }
     }
     Ok(figures)
 }
 
-fn list_once(target: &Target, directories: &[String]) -> Result<f64> {
-    let Some(root) = target.root() else { return list_raw(target, directories) };
+fn list_once(target: &Target, root: &[u8], directories: &[String]) -> Result<f64> {
     let mut caller = Caller::connect(target.address)?;
     let mut handles = Vec::new();
     for directory in directories {
@@ -190,9 +202,12 @@ fn list_once(target: &Target, directories: &[String]) -> Result<f64> {
 }
 
 /// The minimal server has no cookies to learn: the pages are known beforehand.
-fn list_raw(target: &Target, directories: &[String]) -> Result<f64> {
+fn list_raw(bench: &Bench, target: &Target, directories: &[String], handles: bool) -> Result<f64> {
     let pages = Pages { created: String::new(), listed: directories.to_vec() };
-    let script = target.script(Operation::Readdirplus, &pages)?;
+    let script = match handles {
+        true => raw::listing_with_handles(&bench.layout, directories)?,
+        false => target.script(Operation::Readdirplus, &pages)?,
+    };
     let mut client = Client::connect(target.address, 1)?;
     let load = Load { depth: 1, stop: Stop::Calls(script.templates.len() as u64) };
     Ok(Sample::take(target, &mut client, &script, load)?.cost())

@@ -81,6 +81,14 @@ pub(super) const ROWS: &[Row] = &[
         best: None,
     },
     Row {
+        name: "cold, raw takes handles too",
+        unit: "us",
+        base_name: "raw",
+        how: How::Special(measure::cold_listing_with_handles),
+        must: None,
+        best: None,
+    },
+    Row {
         name: "READDIRPLUS warm, an entry",
         unit: "us",
         base_name: "raw",
@@ -99,6 +107,10 @@ pub(super) const ROWS: &[Row] = &[
     itself("READDIRPLUS, two cores", "entries/us", "one core", shape::two_cores, MORE_CORES),
     itself("GETATTR, two cores", "us", "one core", shape::two_cores_cost, Bar::TimesBase(1.25)),
     itself("GETATTR in 100,000 files", "us", "in 1,000", shape::huge_directory, TWICE),
+    Row {
+        must: None,
+        ..itself("raw: 100,000 by name", "us", "1,000 open", shape::huge_directory_raw, TWICE)
+    },
     itself("GETATTR, 64 connections", "us", "4", shape::many_connections, Bar::TimesBase(1.1)),
     itself("memory of an idle connection", "KiB", "", shape::idle_connection, Bar::AtMost(4.0)),
     itself("memory at start", "MiB", "", shape::memory_at_start, Bar::AtMost(12.0)),

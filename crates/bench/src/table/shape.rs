@@ -13,6 +13,7 @@ use crate::load::Client;
 use crate::nfs::{Caller, Prober, list};
 use crate::operation::Operation;
 use crate::process;
+use crate::raw;
 use crate::script::Script;
 use crate::target::{LOAD_PROCESSOR, SERVER_PROCESSOR, Target};
 
@@ -55,15 +56,33 @@ fn on_two_cores(
     Ok(itself)
 }
 
+/// The directory of [`HUGE_FILES`] files.
+const HUGE: &str = "huge";
+
 /// GETATTR of all files of a directory of 100,000, and of one of 1,000.
 pub(super) fn huge_directory(bench: &Bench) -> Result<Itself> {
-    const HUGE: &str = "huge";
-    bench.layout.listing(HUGE, HUGE_FILES)?;
+    make_huge(bench)?;
     let comity = bench.target("comity").context("no comity")?;
     let mut small = Prepared::new(comity, Operation::Getattr)?;
     let script = getattrs_in(comity, HUGE, &small.script)?;
     let mut huge = Prepared { script, client: Client::connect(comity.address, CONNECTIONS)? };
     against(bench, comity, &mut small, &mut huge)
+}
+
+/// The same of the minimal server, which has those of the 1,000 open and asks for the others by
+/// their names: what the kernel itself takes for it.
+pub(super) fn huge_directory_raw(bench: &Bench) -> Result<Itself> {
+    make_huge(bench)?;
+    let raw = bench.target("raw").context("no raw")?;
+    let mut small = Prepared::new(raw, Operation::Getattr)?;
+    let script = raw::attributes_by_name(HUGE, HUGE_FILES);
+    let mut huge = Prepared { script, client: Client::connect(raw.address, CONNECTIONS)? };
+    against(bench, raw, &mut small, &mut huge)
+}
+
+fn make_huge(bench: &Bench) -> Result<()> {
+    let is_there = bench.layout.root().join(HUGE).exists();
+    if is_there { Ok(()) } else { bench.layout.listing(HUGE, HUGE_FILES) }
 }
 
 /// GETATTR by 64 connections, and by 4.
@@ -117,17 +136,17 @@ impl Prepared {
     }
 }
 
-/// The costs of two loads of the same server, in turn.
+/// The costs of two loads of one server, in turn.
 fn against(
     bench: &Bench,
-    comity: &Target,
+    target: &Target,
     plain: &mut Prepared,
     other: &mut Prepared,
 ) -> Result<Itself> {
     let mut itself = Itself { base: Vec::new(), comity: Vec::new() };
     for _ in 0..bench.rounds {
-        itself.base.push(plain.sample(bench, comity)?.cost());
-        itself.comity.push(other.sample(bench, comity)?.cost());
+        itself.base.push(plain.sample(bench, target)?.cost());
+        itself.comity.push(other.sample(bench, target)?.cost());
     }
     Ok(itself)
 }

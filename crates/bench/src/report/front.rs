@@ -189,7 +189,13 @@ fn noise(page: &mut Page, digested: &[Digested<'_>]) {
     let name = |(workload, lines): &Digested<'_>| {
         let noisy: Vec<String> =
             lines.iter().filter(|line| judged_noisy(line)).map(Line::label).collect();
-        (!noisy.is_empty()).then(|| format!("{workload}: {}", noisy.join("; ")))
+        let judged = lines.iter().filter(|line| line.unit.better() != Better::Neither).count();
+        match noisy.len() {
+            0 => None,
+            1 => Some(format!("{workload}: {}", noisy[0])),
+            all if all == judged => Some(format!("{workload}: all {all}")),
+            _ => Some(format!("{workload}: {}", noisy.join("; "))),
+        }
     };
     let noisy: Vec<String> = digested.iter().filter_map(name).collect();
     if noisy.is_empty() {

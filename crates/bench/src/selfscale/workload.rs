@@ -80,10 +80,11 @@ impl Workload for Selfscale {
     fn origin(&self) -> &'static str {
         "Chen and Patterson 1994 (\"A New Approach to I/O Performance Evaluation\"), over NFS as \
          Byrd and Moser 2000. Five parameters describe a workload: uniqueBytes, sizeMean, \
-         readFrac, seqFrac, processNum. Each is varied around the others' focal values, where throughput \
-         reaches 75 % of its best. Over uniqueBytes throughput has plateaus, one for each cache \
-         and the disk; each gets a family of graphs, and their shapes predict workloads that were \
-         never measured. Random workloads that are measured as well say what that is worth."
+         readFrac, seqFrac, processNum. Each is varied around the others' focal values, where \
+         throughput reaches 75 % of its best. Over uniqueBytes throughput has plateaus, one for \
+         each cache and the disk; each gets a family of graphs, and their shapes predict \
+         workloads that were never measured. Random workloads that are measured as well say what \
+         that is worth."
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -148,15 +149,12 @@ impl Plan {
     }
 }
 
-/// Keeps what was chosen, and says what a reader should know.
+/// Keeps what was chosen. What the check says is no note: each reader finds it anew.
 fn keep(context: &mut Context<'_>, finding: &Finding) {
     Recorded::choice(&finding.exploration).into_iter().for_each(|sample| context.keep(sample));
     if !finding.exploration.is_settled {
         context.note(
             "the focal vector had not settled when exploring ended: graphs go through the last",
         );
-    }
-    for warning in finding.check.iter().flat_map(|check| &check.warnings) {
-        context.note(warning.clone());
     }
 }

@@ -9,8 +9,8 @@
 //! Connections are divided among desks, one for each core. A desk is run by one thread, which owns
 //! it: the epoll set, the connections, their buffers; no lock and no shared counter stands between
 //! readiness and reply. Before a call sleeps ([`blocking()`]) its thread leaves the desk to
-//! another, and with it the connection it serves; the reply comes by letter. Where nobody else would
-//! gain it keeps both.
+//! another, and with it the connection it serves; the reply comes by letter. Where nobody else
+//! would gain it keeps both.
 
 mod activation;
 mod admission;

@@ -190,6 +190,7 @@ fn orders<'a>(
         ("EXPORT", text(&ground.export())),
         ("INPUT", text(&ground.input())),
         ("TOOLS", text(&setting.root.join("target/tools"))),
+        ("PROGRAM", text(&setting.program)),
         ("NUMBER", number.to_string()),
         ("REPEATS", repeats.to_owned()),
     ];

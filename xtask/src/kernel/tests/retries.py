@@ -1,8 +1,9 @@
 """What a server that is killed may make of a call that is not idempotent.
 
 It may die between doing and replying; the client sends the call again, and the next server, which
-has no memory of it, says that a name is there already or is gone (RFC 1813, 4.3). Only if the server
-was killed while the call was under way is such a failure anything else than a failure, and counted.
+has no memory of it, says that a name is there already or is gone (RFC 1813, 4.3). Only if the
+server was killed while the call was under way is such a failure anything else than a failure, and
+counted.
 """
 import errno
 import functools
@@ -46,7 +47,7 @@ def surviving(operation, lost):
 
 
 def survive():
-    """Has os.mkdir, os.unlink and the like done in spite of kills; `__wrapped__` is the bare one."""
+    """Has os.mkdir, os.unlink and the like done in spite of kills; `__wrapped__` is without."""
     for names, lost in ((MAKING, errno.EEXIST), (REMOVING, errno.ENOENT)):
         for name in names:
             setattr(os, name, surviving(getattr(os, name), lost))

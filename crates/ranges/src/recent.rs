@@ -68,7 +68,7 @@ mod tests {
         fn what_is_kept_is_what_would_be_found(
             ids in proptest::collection::vec(prop_oneof![0..9_000_u32, any::<u32>()], 1..5_000),
         ) {
-            let find = |id: u32| (id % 3 != 0).then_some(id / 2);
+            let find = |id: u32| (!id.is_multiple_of(3)).then_some(id / 2);
             let recent = Recent::default();
             for id in ids {
                 let expected = if id == NONE { None } else { find(id) };

@@ -162,11 +162,9 @@ fn all() -> Command {
 }
 
 fn subcommand(workload: &dyn Workload) -> Command {
-    let mut command = Command::new(workload.name()).about(workload.about()).long_about(format!(
-        "{}.\n\n{}",
-        workload.about(),
-        workload.origin()
-    ));
+    let long = format!("{}.\n\n{}", workload.about(), workload.origin());
+    let command = Options::augment_args(Command::new(workload.name()));
+    let mut command = command.about(workload.about()).long_about(long);
     for parameter in workload.parameters() {
         command = command.arg(argument(parameter));
     }

@@ -7,9 +7,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
 use comity_bench::OPERATIONS;
-use comity_bench::layout::Layout;
+use comity_bench::layout::{Layout, SMALL_FILES};
 use comity_bench::load::{Client, Load, Stop};
-use comity_bench::raw::{Pages, script, serve};
+use comity_bench::raw::{Pages, attributes_by_name, listing_with_handles, script, serve};
 
 /// A tree of files, and the minimal server on it until the test program ends.
 fn served() -> (tempfile::TempDir, Layout, SocketAddr) {
@@ -43,6 +43,21 @@ fn every_operation_is_answered_as_often_as_it_is_called() {
         assert_eq!(outcome.latency.len(), 60, "{name}");
         assert!(outcome.units >= 60, "{name}");
     }
+}
+
+#[test]
+fn entries_have_handles_and_files_that_are_not_open_are_found() {
+    let (_folder, layout, address) = served();
+    let mut client = Client::connect(address, 2).unwrap();
+    let listed = listing_with_handles(&layout, &[Layout::SMALL.to_owned()]).unwrap();
+    let pages = listed.templates.len() as u64;
+    let outcome = client.run(&listed, Load { depth: 1, stop: Stop::Calls(pages) }).unwrap();
+    assert_eq!(outcome.units, SMALL_FILES as u64 + 2, "`.` and `..` among them");
+    let named = attributes_by_name(Layout::SMALL, SMALL_FILES);
+    client.run(&named, Load { depth: 4, stop: Stop::Calls(SMALL_FILES as u64) }).unwrap();
+    fs::remove_file(layout.small().join(Layout::file(3))).unwrap();
+    let error = client.run(&named, Load { depth: 1, stop: Stop::Calls(2_000) }).unwrap_err();
+    assert!(error.to_string().contains("wrong reply to call 3"), "{error:#}");
 }
 
 #[test]

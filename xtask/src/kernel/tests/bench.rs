@@ -13,6 +13,7 @@ pub(super) const TEST: Test = Test {
     name: "bench",
     about: "comity bench on the mount, its caches emptied by mounting anew, RPCs counted",
     script: include_str!("bench.sh"),
+    seconds_max: 900,
     verify,
     ..Test::EMPTY
 };

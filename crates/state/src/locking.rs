@@ -133,6 +133,7 @@ impl Engine {
         let number = lock_owner(&client, owner);
         let wish = Offer { owner: number, range: args.range, kind: args.kind };
         let wait = args.wait.then(|| sender.now.saturating_add(self.settings.lock_wait));
+        on_file.locks.expire(sender.now, &mut offers);
         let locked = on_file.locks.lock(sender.now, wish, wait, &mut offers);
         drop(on_file);
         if args.wait {
@@ -244,7 +245,10 @@ impl Engine {
         }
         let owner = lock_owner(&client, locking.owner);
         let mut offers = Vec::new();
-        lock.file.state().locks.unlock(sender.now, owner, range, &mut offers);
+        let mut on_file = lock.file.state();
+        on_file.locks.expire(sender.now, &mut offers);
+        on_file.locks.unlock(sender.now, owner, range, &mut offers);
+        drop(on_file);
         let (stateid, file) = (lock.change(&client, number), Arc::clone(&lock.file));
         drop(state);
         self.wake_waiters(&file, offers);

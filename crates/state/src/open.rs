@@ -168,9 +168,9 @@ impl Engine {
         let owner = self.opener(&mut state, open)?;
         let mut on_file = file.state();
         let known = state.holdings.find(owner, &open.file);
-        let holder = known.map(|state| Holder { client: open.client.id, state });
         let share = open.share;
-        if let Some(other) = on_file.shares.conflict(holder, share) {
+        // What the owner itself denied, it is denied, too (RFC 7530, 16.16.5).
+        if let Some(other) = on_file.shares.conflict(None, share) {
             return Err(Obstacle::Share(other));
         }
         if let Some(other) = on_file.delegations.conflict(Some(open.client.id), share) {

@@ -35,7 +35,8 @@ impl Reference {
         let blocks = |other: usize| {
             self.of[other][file].open.is_some_and(|(a, d)| a & deny != 0 || d & access != 0)
         };
-        let Some(gone) = self.way(client, blocks) else { return false };
+        let own = blocks(client);
+        let Some(gone) = self.way(client, blocks).filter(|_| !own) else { return false };
         gone.into_iter().for_each(|other| self.forget(other));
         let (a, d) = self.of[client][file].open.unwrap_or_default();
         self.of[client][file].open = Some((a | access, d | deny));

@@ -20,8 +20,8 @@ pub(super) const TEST: Test = Test {
 
 /// Workloads, and what each cannot have done without.
 const WORKLOADS: &[(&str, &[&str])] = &[
-    ("nfsstone", &["LOOKUP", "READ", "READLINK", "WRITE", "CREATE"]),
-    ("lsr", &["CREATE", "SETATTR", "READDIRPLUS"]),
+    ("nfsstone", &["LOOKUP", "GETATTR", "WRITE", "SYMLINK", "CREATE"]),
+    ("lsr", &["ACCESS", "READDIRPLUS"]),
     ("postmark", &["CREATE", "WRITE", "REMOVE"]),
     ("andrew", &["MKDIR", "CREATE", "WRITE"]),
 ];

@@ -14,8 +14,8 @@ use crate::table::Stop;
 /// What stands before the data: whether the file ends with it, and its length.
 const HEAD_BYTES: usize = 4 + 4;
 
-/// Bytes that are left for the operations behind a READ, if there are any. Sessions are made so that
-/// a READ of the largest size just fits.
+/// Bytes that are left for the operations behind a READ, if there are any. Sessions are made so
+/// that a READ of the largest size just fits.
 const REST_BYTES: usize = 1024;
 
 pub(super) fn read(

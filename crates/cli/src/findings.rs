@@ -79,4 +79,3 @@ fn summary(exports: Option<usize>, errors: usize, warnings: usize) -> String {
         None => format!("{errors}, {warnings}"),
     }
 }
-

@@ -40,10 +40,8 @@ fn a_folder_alone_is_served_to_this_machine_only() {
     }
     let port = server.port;
     let data = place.data();
-    let mount = format!(
-        "mount -t nfs -o vers=4.2,proto=tcp,port={port} 127.0.0.1:{} /mnt",
-        data.display()
-    );
+    let mount =
+        format!("mount -t nfs -o vers=4.2,proto=tcp,port={port} 127.0.0.1:{} /mnt", data.display());
     assert_eq!(export["mount"], mount);
     assert!(Raw::connect(port, NOBODY).mount(&place.data()).is_ok());
 }

@@ -1,8 +1,8 @@
 //! Who is calling and how we know.
 //!
 //! **Answers:** as whom does a call say it comes, by the flavor of its credential, with what proof,
-//! and how it can be called back. Today: not at all (AUTH_NONE), and by unproven numbers (AUTH_SYS).
-//! Keys and chains of signed assertions come here, too.
+//! and how it can be called back. Today: not at all (AUTH_NONE), and by unproven numbers
+//! (AUTH_SYS). Keys and chains of signed assertions come here, too.
 //!
 //! **May not know:** exports, what the caller may do, how its ids look on disk.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

@@ -14,9 +14,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use comity_rpc::{
-    Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat,
-};
+use comity_rpc::{Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat};
 use comity_server::metrics::Measured;
 use comity_server::{Server, Service, Settings};
 use comity_xdr::Encoder;

@@ -7,6 +7,7 @@ use super::{Node, View};
 
 impl View<'_> {
     /// Whether the caller is never to see the same of this object twice.
+    #[inline]
     pub(super) fn looks_changed<S: Side>(&self, attr: &Attr<S>) -> bool {
         self.rules().no_client_cache && attr.file_type == FileType::Directory
     }

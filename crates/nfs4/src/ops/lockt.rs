@@ -1,6 +1,6 @@
 //! LOCKT (RFC 8881, 18.11): whether a lock could be had.
 
-use comity_proto::nfs4::Lockt4args;
+use comity_proto::nfs4::{Lockt4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};
 
 use super::lock::{denied, kind, range};
@@ -13,7 +13,8 @@ pub(super) fn lockt(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<Lockt4args<'_>>()?;
-    compound.key()?;
+    let (view, node) = compound.real(Nfsstat4::IsDir)?;
+    compound.must_be_file(view.getattr(node)?.file_type)?;
     let client = compound.client_of(args.owner.clientid)?;
     let (file, bytes) = (compound.key()?, range(args.offset, args.length)?);
     let wanted = (&file, bytes, kind(args.locktype));

@@ -6,10 +6,13 @@ use comity_server::metrics::append_counters;
 
 type Row = ([(&'static str, String); 2], Counts);
 
+/// A counter: its name, what it counts, and where its number is.
+type Family = (&'static str, &'static str, fn(&Counts) -> u64);
+
 /// Appends the numbers of all domains, and of clients of none of which there are any.
 pub(crate) fn append(text: &mut String, plan: &Plan) {
     let rows = rows(plan);
-    let families: [(&str, &str, fn(&Counts) -> u64); 3] = [
+    let families: [Family; 3] = [
         ("comity_refused_calls_total", "Calls that were not let in, by domain or client.", |c| {
             c.refused
         }),

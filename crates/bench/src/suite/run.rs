@@ -132,7 +132,9 @@ fn check_targets(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<()> {
         }
     }
     let fits = |chosen: &Chosen| targets.iter().any(|target| is_met(chosen, target.as_ref()));
-    for chosen in plan.chosen.iter().filter(|chosen| plan.chosen.len() == 1 && !fits(chosen)) {
+    if let [chosen] = &plan.chosen[..]
+        && !fits(chosen)
+    {
         let what = match chosen.workload.needs() {
             Needs::Protocol => "a server: nfs://host/export or peer:comity",
             Needs::Directory | Needs::Files => "a directory",

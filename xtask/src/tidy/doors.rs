@@ -100,16 +100,18 @@ mod tests {
     fn one_call_in_the_door_is_right() {
         let text = "fn f() { let view = View::enter(export, caller); }\n\
                     #[cfg(test)] mod tests { fn g() { View::enter(1); } }";
-        assert_eq!(found(&[("crates/nfs3/src/lib.rs", text)]), []);
+        let doors = [("crates/nfs3/src/lib.rs", text), ("crates/nfs4/src/lib.rs", text)];
+        assert_eq!(found(&doors), []);
     }
 
     #[test]
     fn none_two_and_elsewhere_are_found() {
-        assert_eq!(found(&[("crates/nfs3/src/lib.rs", "fn f() {}")]).len(), 1);
         let one = "fn f() { export::View::enter(1); }";
+        let other = ("crates/nfs4/src/a.rs", one);
+        assert_eq!(found(&[other, ("crates/nfs3/src/lib.rs", "fn f() {}")]).len(), 1);
         let two = "fn f() { View::enter(1);\n View::enter(2); }";
-        assert_eq!(found(&[("crates/nfs3/src/a.rs", two)])[0].line, 2);
-        let both = [("crates/nfs3/src/a.rs", one), ("crates/server/src/b.rs", one)];
+        assert_eq!(found(&[other, ("crates/nfs3/src/a.rs", two)])[0].line, 2);
+        let both = [other, ("crates/nfs3/src/a.rs", one), ("crates/server/src/b.rs", one)];
         assert_eq!(found(&both)[0].path, "crates/server/src/b.rs");
     }
 }

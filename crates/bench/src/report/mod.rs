@@ -1,6 +1,6 @@
 //! What a result looks like to people: plots as SVG, and one page that opens without a network.
 //!
-//! [`write`] makes `report.html` and the folder `plots` beside `result.json`. Nothing is loaded: no
+//! [`write()`] makes `report.html` and the folder `plots` beside `result.json`. Nothing is loaded: no
 //! font, no script of others, no image. Without a script all is readable; with it, tables sort and
 //! marks tell their values at once.
 

@@ -23,7 +23,7 @@ pub enum Command {
     /// Measure file systems and NFS servers
     ///
     /// A workload is named and one or more targets: a directory on any file system, an NFS server
-    /// as nfs://host[:port]/export, or a server that is started for the run: peer:comity,
+    /// as nfs://host:port/export, or a server that is started for the run: peer:comity,
     /// peer:ganesha. Several targets take turns, round by round, so that a noisy machine hurts all
     /// alike. `all` runs every workload. Data read back is checked; wrong data ends the run.
     ///

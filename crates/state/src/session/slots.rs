@@ -93,7 +93,8 @@ impl Slots {
         let fits = |count: &u32| cache.reserve(slot_bytes * *count as usize);
         let count = counts.into_iter().find(fits).ok_or(Error::Nospc)?;
         let slots = (0..count).map(|_| Slot::default()).collect();
-        let slots_max = limits.slots_per_session.max(count);
+        // What was agreed on is the most there ever is: a client need not understand more.
+        let slots_max = fore.requests_max.min(limits.slots_per_session).max(count);
         Ok(Self { slots, target: count - 1, slots_max, slot_bytes, closed: false })
     }
 

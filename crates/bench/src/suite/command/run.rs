@@ -29,7 +29,7 @@ pub struct Run {
 /// What every run can be told.
 #[derive(Debug, Args)]
 struct Options {
-    /// What is measured: a directory, nfs://host[:port]/export, peer:comity or peer:ganesha
+    /// What is measured: a directory, nfs://host:port/export, peer:comity or peer:ganesha
     /// (peer:NAME=DIR lays its files in DIR), or idle: for the cost of the suite itself
     #[arg(value_name = "TARGET", required = true, value_parser = Spec::parse)]
     targets: Vec<Spec>,
@@ -199,13 +199,19 @@ fn argument(parameter: &'static Parameter) -> Arg {
 /// What it is about, and its value in each preset; once if it is the same in all.
 fn help(parameter: &Parameter) -> String {
     let Parameter { about, paper, quick, modern, .. } = *parameter;
-    match (paper, quick, modern) {
+    let [paper, quick, modern] = [paper, quick, modern].map(spaced);
+    match (&*paper, &*quick, &*modern) {
         ("", "", "") => about.to_owned(),
         (paper, quick, modern) if paper == quick && paper == modern => {
             format!("{about} [default: {paper}]")
         }
         _ => format!("{about} [default: {paper}; --quick: {quick}; --modern: {modern}]"),
     }
+}
+
+/// A list that has room to break: no page is as wide as a long one.
+fn spaced(values: &str) -> String {
+    values.replace(',', ", ")
 }
 
 fn chosen_of_all(

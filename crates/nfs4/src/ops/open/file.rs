@@ -190,8 +190,8 @@ fn settings(
     Settings::read(attrs, false, compound.minor)?.for_new(view, dir)
 }
 
-/// Nothing, if it is a file; what is said of a link, and in 4.0 of all else that is neither file nor
-/// directory, is SYMLINK (RFC 7530, 16.16.5).
+/// Nothing, if it is a file; what is said of a link, and in 4.0 of all else that is neither file
+/// nor directory, is SYMLINK (RFC 7530, 16.16.5).
 fn openable(compound: &Compound<'_>, file_type: FileType) -> Result<(), Nfsstat4> {
     match file_type {
         FileType::Regular | FileType::Directory => compound.must_be_file(file_type),

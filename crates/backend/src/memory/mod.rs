@@ -41,11 +41,11 @@ pub struct MemoryOptions {
     /// Most bytes of data, names, targets and extended attributes together; then
     /// [`Status::NoSpc`].
     pub bytes_max: u64,
-    /// Most objects; then [`Status::NoSpc`](comity_vfs::Status::NoSpc).
+    /// Most objects; then [`Status::NoSpc`].
     pub nodes_max: u64,
-    /// Largest file in bytes; beyond it [`Status::FBig`](comity_vfs::Status::FBig).
+    /// Largest file in bytes; beyond it [`Status::FBig`].
     pub file_size_max: u64,
-    /// Most links to one object; then [`Status::MLink`](comity_vfs::Status::MLink).
+    /// Most links to one object; then [`Status::MLink`].
     pub links_max: u32,
     /// Permission bits of the top directory.
     pub root_mode: Mode,
@@ -73,7 +73,7 @@ impl Default for MemoryOptions {
 }
 
 /// A file system in memory. Its objects live as long as it does; a handle of another instance, or
-/// of an object that is gone, is [`Status::Stale`](comity_vfs::Status::Stale).
+/// of an object that is gone, is [`Status::Stale`].
 #[derive(Debug)]
 pub struct Memory {
     options: MemoryOptions,
@@ -88,7 +88,7 @@ impl Memory {
     /// An empty file system.
     ///
     /// # Errors
-    /// [`Status::NoSpc`](comity_vfs::Status::NoSpc) if the limits do not even let the top directory
+    /// [`Status::NoSpc`] if the limits do not even let the top directory
     /// be.
     pub fn new(options: MemoryOptions) -> Result<Self> {
         let table = Table::new();

@@ -1,8 +1,8 @@
 //! What a result looks like to people: plots as SVG, and one page that opens without a network.
 //!
-//! [`write()`] makes `report.html` and the folder `plots` beside `result.json`. Nothing is loaded: no
-//! font, no script of others, no image. Without a script all is readable; with it, tables sort and
-//! marks tell their values at once.
+//! [`write()`] makes `report.html` and the folder `plots` beside `result.json`. Nothing is loaded:
+//! no font, no script of others, no image. Without a script all is readable; with it, tables sort
+//! and marks tell their values at once.
 
 mod bars;
 mod chart;

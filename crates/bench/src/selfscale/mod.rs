@@ -1,8 +1,8 @@
 //! The self-scaling benchmark (Chen and Patterson 1994, over NFS as Byrd and Moser 2000).
 //!
 //! A workload is a [`Point`] of five parameters, the [`Axis`] of each. [`explore()`] looks for the
-//! focal value of each axis around those of the others; [`scale()`] draws throughput over uniqueBytes
-//! there and finds the plateaus (client cache, server cache, disk); a [`Model`] holds one family of
+//! focal value of each axis around those of the others; [`scale()`] draws throughput over
+//! uniqueBytes there and finds the plateaus (client cache, server cache, disk); a [`Model`] holds one family of
 //! graphs for each plateau and predicts any workload from them; a [`SelfCheck`] holds predictions
 //! against workloads that are measured too, and warns where the shapes are not independent.
 //!

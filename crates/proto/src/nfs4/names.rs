@@ -1,6 +1,6 @@
 //! Operations on handles, names and attributes, named as in RFC 7530, 16 and RFC 8881, 18. PUTFH
-//! takes a bare [`NfsFh4`], GETATTR a bare [`Bitmap4`], VERIFY and NVERIFY a bare [`Fattr4`],
-//! LOOKUP, REMOVE, LINK and SECINFO a bare [`Component4`].
+//! takes a bare [`super::NfsFh4`], GETATTR a bare [`Bitmap4`], VERIFY and NVERIFY a bare
+//! [`Fattr4`], LOOKUP, REMOVE, LINK and SECINFO a bare [`Component4`].
 #![allow(missing_docs)]
 
 use comity_xdr::{Decode, Encode};

@@ -2,9 +2,10 @@
 //!
 //! A workload is a [`Point`] of five parameters, the [`Axis`] of each. [`explore()`] looks for the
 //! focal value of each axis around those of the others; [`scale()`] draws throughput over
-//! uniqueBytes there and finds the plateaus (client cache, server cache, disk); a [`Model`] holds one family of
-//! graphs for each plateau and predicts any workload from them; a [`SelfCheck`] holds predictions
-//! against workloads that are measured too, and warns where the shapes are not independent.
+//! uniqueBytes there and finds the plateaus (client cache, server cache, disk); a [`Model`] holds
+//! one family of graphs for each plateau and predicts any workload from them; a [`SelfCheck`] holds
+//! predictions against workloads that are measured too, and warns where the shapes are not
+//! independent.
 //!
 //! Nothing here knows files: what is measured is a [`Subject`]. The one that does is in `engine`.
 //! How it all stands in a result is in `record`: only measured batches and the choices made.

@@ -1,3 +1,5 @@
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -73,8 +75,10 @@ impl Store {
     /// [`StoreError::Read`], [`StoreError::Format`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let read = |source| StoreError::Read { path: path.to_owned(), source };
-        let database = Database::create(path).map_err(|error| read(error.into()))?;
+        let file = private(path).map_err(|error| read(redb::Error::Io(error)))?;
+        let database = Database::builder().create_file(file).map_err(|error| read(error.into()))?;
         let found = format(&database).map_err(read)?;
+        name_is_stable(path).map_err(|error| read(redb::Error::Io(error)))?;
         if found != FORMAT {
             return Err(StoreError::Format { path: path.to_owned(), found });
         }
@@ -121,6 +125,22 @@ impl Store {
     fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The file, made if it is not there, for nobody else to look into whatever the umask: it tells who
+/// the clients are.
+fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file =
+        options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// A store whose name a power cut takes away remembers nobody.
+fn name_is_stable(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// The format of a database; a new one gets ours, and its tables.

@@ -1,7 +1,8 @@
 //! What was stored is there after the process is not.
 #![allow(clippy::unwrap_used)]
 
-use std::fs;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,6 +54,15 @@ fn a_damaged_file_is_an_error_that_says_what_to_do() {
     let error = Store::open(&path).err().unwrap();
     assert!(matches!(error, StoreError::Read { .. }));
     assert!(error.to_string().contains("moved away"), "{error}");
+}
+
+#[test]
+fn nobody_else_may_read_a_store() {
+    let (_folder, path) = folder();
+    File::create(&path).unwrap().set_permissions(Permissions::from_mode(0o666)).unwrap();
+    let store = Store::open(&path).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    drop(store);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod attributes;
 mod barriers;
 mod hostile;
+mod hunt;
 mod rendering;
 mod roots;
 mod script;

@@ -3,6 +3,7 @@
 //! is left out of the comparison, and nothing else.
 
 pub(crate) mod dice;
+mod exception;
 mod gist;
 mod ground;
 pub(crate) mod level;
@@ -12,15 +13,15 @@ pub(crate) mod shot;
 pub(crate) mod twins;
 
 use comity_proto::nfs3::{self, Nfsstat3, procedure};
-use comity_vfs::{Access, FileType, Name};
 
 use self::dice::Dice;
+use self::exception::Exception;
 use self::gist::gist;
 use self::ground::Ground;
 use self::level::level;
 use self::log::Log;
-use self::shot::{Place, Shot, change, listings, questions, whole_listings};
-use self::twins::{OBJECTS, Twins, entries, root};
+use self::shot::{Shot, change, listings, questions, whole_listings};
+use self::twins::{OBJECTS, Twins};
 use crate::world::set_clock;
 
 const SEEDS: u64 = 200;
@@ -117,39 +118,10 @@ impl Hunt {
 
     /// What a call is answered that meets something that cannot be hidden.
     fn exception(&self, shot: &Shot) -> Option<Nfsstat3> {
-        if let Some(place) = &shot.onto
-            && self.is_hidden(place)
-            && self.may_add(place)
-        {
-            return Some(Nfsstat3::Exist);
+        match self.twins.exception(shot.onto.as_ref(), shot.emptied.as_ref())? {
+            Exception::OntoHidden => Some(Nfsstat3::Exist),
+            Exception::OnlyHidden => Some(Nfsstat3::NotEmpty),
         }
-        let emptied = shot.emptied.as_ref()?;
-        self.holds_only_hidden(emptied).then_some(Nfsstat3::NotEmpty)
-    }
-
-    fn is_hidden(&self, (dir, name): &Place) -> bool {
-        let fs = &self.twins.twins[0].fs;
-        let Ok(name) = Name::new(name) else { return false };
-        let found = fs.lookup(&root(), &dir.handles[0], name);
-        found.is_ok_and(|entry| self.twins.hides(&entry.node.attr))
-    }
-
-    fn may_add(&self, (dir, _): &Place) -> bool {
-        let (fs, wanted) = (&self.twins.twins[0].fs, Access::EXTEND | Access::LOOKUP);
-        let granted = fs.access(&self.twins.caller.disk, &dir.handles[0], wanted);
-        granted.is_ok_and(|(granted, _)| granted.contains(wanted))
-    }
-
-    /// Looks at both, so that both are looked at: it shows in times of access.
-    fn holds_only_hidden(&self, (dir, name): &Place) -> bool {
-        let Ok(name) = Name::new(name) else { return false };
-        let held = [0, 1].map(|side| {
-            let fs = &self.twins.twins[side].fs;
-            let node = fs.lookup(&root(), &dir.handles[side], name).ok()?.node;
-            (node.attr.file_type == FileType::Directory).then(|| entries(&**fs, &node.handle))
-        });
-        let [Some(held), Some(_)] = held else { return false };
-        !held.is_empty() && held.iter().all(|(_, attr)| self.twins.hides(attr))
     }
 
     /// Makes a call to both.

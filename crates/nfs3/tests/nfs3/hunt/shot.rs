@@ -11,11 +11,9 @@ use comity_vfs::Handle;
 use comity_xdr::Opaque;
 
 use super::dice::Dice;
+use super::exception::Place;
 use super::twins::{Target, sealed};
 use crate::world::encoded;
-
-/// A name in a directory, made or put there by a call.
-pub(crate) type Place = (Target, Vec<u8>);
 
 pub(crate) struct Shot {
     pub(crate) program: u32,

@@ -1,0 +1,147 @@
+//! Any operation that changes something, or would.
+
+use comity_proto::nfs4::{
+    Copy4args, Create4args, Createtype4, Rename4args, Setattr4args, Setxattr4args, SetxattrOption4,
+    Specdata4, StableHow4, Stateid4, Write4args, operation as op,
+};
+use comity_xdr::{Counted, Decoder, Opaque};
+
+use super::dice::Dice;
+use super::opens;
+use super::shot::{Shot, name_in, range};
+use super::twins::Target;
+use crate::attributes;
+
+/// What clients set, and in how many of the cases; owners that are mapped, that are not, and nobody.
+const SETTINGS: [(usize, &[&str]); 5] = [
+    (2, &["mode=600", "mode=755", "mode=070", "mode=2770"]),
+    (6, &["owner=100", "owner=101", "owner=104", "owner=7", "owner=4294967295", "owner=x@y"]),
+    (6, &["owner_group=200", "owner_group=204", "owner_group=7", "owner_group=4294967295"]),
+    (4, &["size=0", "size=3"]),
+    (4, &["time_modify_set=9.1", "time_modify_set=9.1000000000"]),
+];
+const ACLS: [&str; 3] = ["acl=A:0:16019f:OWNER@", "acl=A:0:120081:101", "acl=A:0:1:7"];
+
+/// A change; those that open only where there are sessions.
+pub(crate) fn change(dice: &mut Dice, targets: &[Target], opens: bool) -> Shot {
+    let (one, other) = (dice.pick(targets), dice.pick(targets));
+    let (name, new) = (name_in(dice, one), name_in(dice, other));
+    match dice.below(13) {
+        0 | 1 => {
+            Shot::new(told("REMOVE", one, &name), |ops| ops.at(one).named(op::REMOVE, &name).look())
+                .emptying(one, &name)
+        }
+        2 | 3 => renamed((one, &name), (other, &new)),
+        4 => Shot::new(format!("{} of {}", told("LINK", other, &new), one.path), |ops| {
+            ops.at(one).bare(op::SAVEFH).at(other).named(op::LINK, &new).look()
+        })
+        .onto(other, &new),
+        5 => set(dice, one),
+        6 => of_data(dice, one, other),
+        7 => xattr(dice, one),
+        8..11 if opens => {
+            let settings = settings(dice);
+            opens::made(dice, other, &new, &settings)
+        }
+        _ => made(dice, other, &new),
+    }
+}
+
+fn told(what: &str, dir: &Target, name: &[u8]) -> String {
+    format!("{what} {:?} in {}", String::from_utf8_lossy(name), dir.path)
+}
+
+fn renamed((source, old): (&Target, &[u8]), (target, new): (&Target, &[u8])) -> Shot {
+    let args = Rename4args { oldname: Opaque(old), newname: Opaque(new) };
+    let told = format!("{} to {}", told("RENAME", source, old), told("", target, new));
+    Shot::new(told, |ops| ops.at(source).bare(op::SAVEFH).at(target).op(op::RENAME, &args).look())
+        .onto(target, new)
+        .emptying(target, new)
+}
+
+fn made(dice: &mut Dice, dir: &Target, name: &[u8]) -> Shot {
+    let device = Specdata4 { major: 1, minor: 3 };
+    let objtype = *dice.pick(&[
+        Createtype4::Dir,
+        Createtype4::Dir,
+        Createtype4::Lnk(Opaque(b"n01")),
+        Createtype4::Fifo,
+        Createtype4::Sock,
+        Createtype4::Chr(device),
+        Createtype4::Reg,
+    ]);
+    let encoded = attributes::encode(&settings(dice));
+    let createattrs = Decoder::whole(&encoded).unwrap();
+    let args = Create4args { objtype, objname: Opaque(name), createattrs };
+    let told = format!("{} {objtype:?}", told("CREATE", dir, name));
+    Shot::new(told, |ops| ops.at(dir).op(op::CREATE, &args).look()).onto(dir, name)
+}
+
+fn set(dice: &mut Dice, target: &Target) -> Shot {
+    let mut settings = settings(dice);
+    if dice.one_in(4) {
+        settings.push(*dice.pick(&ACLS));
+        settings.retain(|one| !one.starts_with("mode"));
+    }
+    let encoded = attributes::encode(&settings);
+    let obj_attributes = Decoder::whole(&encoded).unwrap();
+    let args = Setattr4args { stateid: Stateid4::ANONYMOUS, obj_attributes };
+    let told = format!("SETATTR {settings:?} of {}", target.path);
+    Shot::new(told, |ops| ops.at(target).op(op::SETATTR, &args).look())
+}
+
+fn of_data(dice: &mut Dice, one: &Target, other: &Target) -> Shot {
+    let (stateid, stable, data) = (Stateid4::ANONYMOUS, StableHow4::Unstable, Opaque(b"other"));
+    match dice.below(4) {
+        0 => Shot::new(format!("ALLOCATE in {}", one.path), |ops| {
+            ops.at(one).op(op::ALLOCATE, &range())
+        }),
+        1 => Shot::new(format!("DEALLOCATE in {}", one.path), |ops| {
+            ops.at(one).op(op::DEALLOCATE, &range())
+        }),
+        2 => copied(one, other),
+        _ => Shot::new(format!("WRITE to {}", one.path), |ops| {
+            ops.at(one).op(op::WRITE, &Write4args { stateid, offset: 3, stable, data })
+        }),
+    }
+}
+
+fn copied(from: &Target, to: &Target) -> Shot {
+    let args = Copy4args {
+        src_stateid: Stateid4::ANONYMOUS,
+        dst_stateid: Stateid4::ANONYMOUS,
+        src_offset: 0,
+        dst_offset: 1,
+        count: 0,
+        consecutive: true,
+        synchronous: true,
+        source_server: Counted(Vec::new()),
+    };
+    Shot::new(format!("COPY of {} to {}", from.path, to.path), |ops| {
+        ops.at(from).bare(op::SAVEFH).at(to).op(op::COPY, &args).look()
+    })
+}
+
+fn xattr(dice: &mut Dice, target: &Target) -> Shot {
+    let option = *dice.pick(&[SetxattrOption4::Either, SetxattrOption4::Create]);
+    let args = Setxattr4args { option, key: Opaque(b"user.mark"), value: Opaque(b"red") };
+    if dice.one_in(4) {
+        return Shot::new(format!("REMOVEXATTR of {}", target.path), |ops| {
+            ops.at(target).named(op::REMOVEXATTR, b"user.mark")
+        });
+    }
+    Shot::new(format!("SETXATTR {option:?} of {}", target.path), |ops| {
+        ops.at(target).op(op::SETXATTR, &args).look()
+    })
+}
+
+/// Sometimes an owner that the caller may not set, or that nobody can be.
+fn settings(dice: &mut Dice) -> Vec<&'static str> {
+    let mut settings = Vec::new();
+    for (chance, values) in SETTINGS {
+        if dice.one_in(chance) {
+            settings.push(*dice.pick(values));
+        }
+    }
+    settings
+}

@@ -1,0 +1,188 @@
+//! The leak hunt in NFSv4: whatever is asked about hidden objects, by name or by handle, the whole
+//! reply is that of a server where these objects do not exist. Trees, cloaks and exceptions are
+//! those of the hunt in NFSv3.
+
+mod changes;
+#[path = "../../../../nfs3/tests/nfs3/hunt/dice.rs"]
+pub(crate) mod dice;
+#[path = "../../../../nfs3/tests/nfs3/hunt/exception.rs"]
+mod exception;
+#[path = "../../../../nfs3/tests/nfs3/hunt/ground.rs"]
+mod ground;
+mod level;
+mod opens;
+#[path = "../../../../nfs3/tests/nfs3/hunt/rule.rs"]
+mod rule;
+mod shot;
+#[path = "../../../../nfs3/tests/nfs3/hunt/twins.rs"]
+mod twins;
+
+use comity_proto::nfs4::{CompoundHead, Nfsstat4};
+use comity_xdr::{Encoder, Opaque};
+
+use self::changes::change;
+use self::dice::Dice;
+use self::exception::Exception;
+use self::ground::Ground;
+use self::level::{gist, level};
+use self::shot::{Shot, by_name, from_the_top, listings, odd_name, questions, whole_listings};
+use self::twins::{Target, Twins};
+use crate::session::Session;
+use crate::world::set_clock;
+
+const SEEDS: u64 = 90;
+const SEEDS_ON_DISK: u64 = 40;
+const CHANGES: usize = 200;
+
+#[test]
+fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
+    hunt(SEEDS, || Ground::Memory);
+}
+
+#[test]
+fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: needs root");
+        return;
+    }
+    hunt(SEEDS_ON_DISK, Ground::disk);
+}
+
+fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
+    let (mut hidden, mut excepted) = (0, 0);
+    for seed in 0..seeds {
+        let mut hunt = Hunt::new(seed, ground());
+        hunt.ask();
+        excepted += u64::from(hunt.change());
+        hidden += hunt.twins.hidden;
+    }
+    assert!(hidden > 2 * seeds as usize, "{hidden} hidden objects: the hunt is for nothing");
+    assert!(excepted > seeds / 10, "the exceptions are never met");
+}
+
+struct Hunt {
+    seed: u64,
+    minor: u32,
+    dice: Dice,
+    twins: Twins,
+    sessions: Option<[Session; 2]>,
+    now: i64,
+}
+
+impl Hunt {
+    fn new(seed: u64, ground: Ground) -> Self {
+        set_clock(1);
+        let mut dice = Dice::new(seed);
+        let twins = Twins::new(&mut dice, ground);
+        let minor = [2, 1, 2, 0][seed as usize % 4];
+        let open = || twins.twins.each_ref().map(|twin| Session::open(&twin.world, minor));
+        let sessions = (minor > 0).then(open);
+        Self { seed, minor, dice, twins, sessions, now: 2 }
+    }
+
+    /// Asks everything about everything.
+    fn ask(&mut self) {
+        for target in self.twins.targets.clone() {
+            for shot in self.shots(&target) {
+                let outcome = self.shoot(&shot);
+                assert!(outcome.is_same(), "{}", self.told(&shot, &outcome));
+            }
+        }
+    }
+
+    fn shots(&mut self, target: &Target) -> Vec<Shot> {
+        let (dice, top) = (&mut self.dice, &self.twins.targets[0]);
+        let mut shots = questions(dice, target, top);
+        shots.push(from_the_top(target));
+        let names = target.names.iter().flatten().cloned();
+        for name in names.chain((0..2).map(|_| odd_name(dice))).collect::<Vec<_>>() {
+            shots.extend(by_name(target, &name));
+            if self.minor > 0 {
+                shots.extend(opens::by_name(dice, target, &name));
+            }
+        }
+        if self.minor > 0 {
+            shots.extend(opens::by_handle(dice, target));
+        }
+        shots.extend(match self.twins.are_on_disk() {
+            true => whole_listings(target),
+            false => listings(dice, target),
+        });
+        shots
+    }
+
+    /// Changes things by chance, until something is met that cannot be hidden; tells whether that
+    /// was so.
+    fn change(&mut self) -> bool {
+        for _ in 0..CHANGES {
+            let shot = change(&mut self.dice, &self.twins.targets, self.minor > 0);
+            let cannot_be_hidden = self.exception(&shot);
+            let outcome = self.shoot(&shot);
+            if outcome.is_same() {
+                continue;
+            }
+            let status = outcome.status();
+            let told = self.told(&shot, &outcome);
+            assert_eq!(cannot_be_hidden.map(|status| status as u32), Some(status), "{told}");
+            return true;
+        }
+        false
+    }
+
+    /// What a call is answered that meets something that cannot be hidden.
+    fn exception(&self, shot: &Shot) -> Option<Nfsstat4> {
+        match self.twins.exception(shot.onto.as_ref(), shot.emptied.as_ref())? {
+            Exception::OntoHidden => Some(Nfsstat4::Exist),
+            Exception::OnlyHidden => Some(Nfsstat4::NotEmpty),
+        }
+    }
+
+    /// Makes a call to both.
+    fn shoot(&mut self, shot: &Shot) -> Outcome {
+        self.now += 1;
+        let no_client_cache = self.twins.options.contains("no_client_cache");
+        let answers = [0, 1].map(|side| {
+            set_clock(self.now);
+            let reply = self.answer(side, shot);
+            match self.twins.are_on_disk() {
+                true => gist(&reply),
+                false => level(&reply, no_client_cache),
+            }
+        });
+        Outcome(answers)
+    }
+
+    fn answer(&mut self, side: usize, shot: &Shot) -> Vec<u8> {
+        let ops = &shot.operations[side];
+        let mut call = Encoder::new();
+        let operations = ops.count + u32::from(self.minor > 0);
+        call.value(&CompoundHead { tag: Opaque(b""), minorversion: self.minor, operations });
+        if let Some(sessions) = &mut self.sessions {
+            sessions[side].sequence(&mut call);
+        }
+        call.raw(ops.call.bytes());
+        self.twins.twins[side].world.compound(call.bytes()).0
+    }
+
+    fn told(&self, shot: &Shot, outcome: &Outcome) -> String {
+        let Self { seed, minor, twins, .. } = self;
+        let Twins { options, caller, .. } = twins;
+        let [one, other] = &outcome.0;
+        let asked = format!("seed {seed}, 4.{minor}: {} by {caller:?} under {options}", shot.told);
+        format!("{asked}:\n{one:x?}\n{other:x?}")
+    }
+}
+
+/// What both said.
+struct Outcome([Vec<u8>; 2]);
+
+impl Outcome {
+    fn is_same(&self) -> bool {
+        self.0[0] == self.0[1]
+    }
+
+    /// What the first said last.
+    fn status(&self) -> u32 {
+        u32::from_be_bytes(self.0[0][..4].try_into().unwrap())
+    }
+}

@@ -5,21 +5,25 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
 };
-use comity_nfs3::{Delegated, Mount, Nfs3};
+use comity_nfs3::{Delegated, Mount, Nfs3, Nlm};
 use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
 use comity_proto::{mount, nfs3, nlm};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
+use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::layers::{Faults, Layer, Recorder};
 use comity_vfs::{Fs, Gid, Mode, Time, Uid};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
 pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
+/// What the clock of the lock manager says.
+pub(crate) const BEGUN: Duration = Duration::from_secs(1);
 
 thread_local! {
     static NOW: Cell<i64> = const { Cell::new(1_000_000) };
@@ -69,6 +73,8 @@ impl Default for Ground {
 pub(crate) struct World {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) exports: Arc<Exports>,
+    /// What the lock manager remembers.
+    pub(crate) engine: Arc<Engine>,
     dispatcher: Dispatcher<Visitor>,
     visitor: Visitor,
     xid: Cell<u32>,
@@ -132,9 +138,11 @@ impl World {
 
     /// A server of the plan in force there, for one of several clients.
     pub(crate) fn at(exports: &Arc<Exports>) -> Self {
+        let engine = Arc::new(Engine::new(BEGUN, Settings::new(1), Recovered::new()));
         let world = Self {
             recorder: Arc::default(),
-            dispatcher: programs(exports),
+            dispatcher: programs(exports, &engine),
+            engine,
             exports: Arc::clone(exports),
             visitor: Visitor::new(SocketAddr::new(PEER, 40_000)),
             xid: Cell::new(1),
@@ -271,10 +279,12 @@ impl World {
     }
 }
 
-fn programs(exports: &Arc<Exports>) -> Dispatcher<Visitor> {
+fn programs(exports: &Arc<Exports>, engine: &Arc<Engine>) -> Dispatcher<Visitor> {
     let nfs: Arc<dyn Program<Visitor>> = Arc::new(Nfs3::new(Arc::clone(exports), VERIFIER));
     let mount: Arc<dyn Program<Visitor>> = Arc::new(Mount::new(Arc::clone(exports)));
-    Dispatcher::new(vec![nfs, mount])
+    let (exports, engine) = (Arc::clone(exports), Arc::clone(engine));
+    let nlm = Nlm::new(exports, engine, || BEGUN, Arc::new(|_| true));
+    Dispatcher::new(vec![nfs, mount, Arc::new(nlm)])
 }
 
 /// What the shell would send: stretches of files stand where they were put.

@@ -7,18 +7,21 @@ mod exception;
 mod gist;
 mod ground;
 pub(crate) mod level;
+mod locks;
 mod log;
 mod rule;
 pub(crate) mod shot;
 pub(crate) mod twins;
 
 use comity_proto::nfs3::{self, Nfsstat3, procedure};
+use comity_proto::nlm;
 
 use self::dice::Dice;
 use self::exception::Exception;
 use self::gist::gist;
 use self::ground::Ground;
 use self::level::level;
+use self::locks::{hold, locks};
 use self::log::Log;
 use self::shot::{Shot, change, listings, questions, whole_listings};
 use self::twins::{OBJECTS, Twins};
@@ -80,6 +83,7 @@ impl Hunt {
         set_clock(1);
         let mut dice = Dice::new(seed);
         let twins = Twins::new(&mut dice, ground);
+        hold(&twins);
         Self { seed, dice, twins, now: 2 }
     }
 
@@ -91,6 +95,7 @@ impl Hunt {
                 true => whole_listings(&target),
                 false => listings(&mut self.dice, &target),
             });
+            shots.extend(locks(&target));
             for shot in shots {
                 let outcome = self.shoot(&shot);
                 assert!(outcome.is_same(), "{}", self.told(&shot, &outcome));
@@ -134,6 +139,7 @@ impl Hunt {
             let record = world.record(shot.program, shot.procedure, &shot.arguments[side]);
             let reply = world.send(&record);
             let level = match shot.program {
+                nlm::PROGRAM => reply.body,
                 _ if self.twins.are_on_disk() => gist(shot.procedure, &reply.body),
                 nfs3::PROGRAM => level(shot.procedure, &reply.body, nocache),
                 _ => level(procedure::NULL, &reply.body, nocache),

@@ -41,7 +41,11 @@ impl Shot {
     }
 
     /// A call about an object.
-    fn on(procedure: u32, target: &Target, arguments: impl Fn(&[u8]) -> Vec<u8>) -> Self {
+    pub(crate) fn on(
+        procedure: u32,
+        target: &Target,
+        arguments: impl Fn(&[u8]) -> Vec<u8>,
+    ) -> Self {
         Self {
             program: nfs3::PROGRAM,
             procedure,

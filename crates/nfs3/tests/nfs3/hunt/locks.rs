@@ -1,0 +1,74 @@
+//! Calls to the lock manager, which knows files by their handles only.
+
+use comity_proto::nlm::{
+    Nlm4Cancargs, Nlm4Lock, Nlm4Lockargs, Nlm4Share, Nlm4Shareargs, Nlm4Testargs, Nlm4Unlockargs,
+    PROGRAM, procedure,
+};
+use comity_state::{ByteRange, Claiming, FileKey, HostLock, LockType};
+use comity_xdr::Opaque;
+
+use super::shot::Shot;
+use super::twins::{EXPORT, Target, Twins};
+use crate::world::{BEGUN, encoded};
+
+const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
+
+/// Somebody else holds a lock on every object, so that there is something to be told.
+pub(crate) fn hold(twins: &Twins) {
+    for (side, twin) in twins.twins.iter().enumerate() {
+        let engine = &twin.world.engine;
+        let host = engine.host(BEGUN, b"192.0.2.1").unwrap();
+        for target in &twins.targets {
+            let file = FileKey { export: EXPORT, handle: target.handles[side] };
+            let range = ByteRange::new(5, 5).unwrap();
+            let lock = HostLock { owner: b"other", file, range, kind: LockType::Write };
+            engine.lock_host(BEGUN, &host, &lock, Claiming::Now).unwrap();
+        }
+    }
+}
+
+/// Everything that can be asked of the lock manager about an object.
+pub(crate) fn locks(target: &Target) -> Vec<Shot> {
+    let shot = |procedure, arguments: &dyn Fn(&[u8]) -> Vec<u8>| {
+        let told = format!("procedure {procedure} of NLM on {}", target.path);
+        Shot { program: PROGRAM, told, ..Shot::on(procedure, target, arguments) }
+    };
+    let (cookie, exclusive, block) = (COOKIE, true, true);
+    let lock = |block| {
+        move |fh: &[u8]| {
+            let alock = alock(fh, 0);
+            let (reclaim, state) = (false, 1);
+            encoded(&Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state })
+        }
+    };
+    let share = |fh: &[u8]| {
+        let (caller_name, fh, oh) = (Opaque(&b"client"[..]), Opaque(fh), Opaque(&b"owner"[..]));
+        let share = Nlm4Share { caller_name, fh, oh, mode: 0, access: 1 };
+        encoded(&Nlm4Shareargs { cookie, share, reclaim: false })
+    };
+    vec![
+        shot(procedure::TEST, &|fh| {
+            encoded(&Nlm4Testargs { cookie, exclusive, alock: alock(fh, 0) })
+        }),
+        shot(procedure::LOCK, &lock(false)),
+        shot(procedure::LOCK, &lock(true)),
+        shot(procedure::NM_LOCK, &lock(false)),
+        shot(procedure::CANCEL, &|fh| {
+            encoded(&Nlm4Cancargs { cookie, block, exclusive, alock: alock(fh, 0) })
+        }),
+        shot(procedure::LOCK, &|fh| {
+            let alock = alock(fh, 20);
+            let (reclaim, state) = (false, 1);
+            encoded(&Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state })
+        }),
+        shot(procedure::UNLOCK, &|fh| encoded(&Nlm4Unlockargs { cookie, alock: alock(fh, 20) })),
+        shot(procedure::SHARE, &share),
+        shot(procedure::UNSHARE, &share),
+    ]
+}
+
+/// Ten bytes from there on.
+fn alock(fh: &[u8], l_offset: u64) -> Nlm4Lock<'_> {
+    let (caller_name, oh) = (Opaque(&b"client"[..]), Opaque(&b"owner"[..]));
+    Nlm4Lock { caller_name, fh: Opaque(fh), oh, svid: 1, l_offset, l_len: 10 }
+}

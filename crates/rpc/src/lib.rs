@@ -25,7 +25,7 @@ pub use auth::{AuthStat, AuthSys, Flavor, OpaqueAuth};
 pub use dispatch::{Answered, Dispatcher, Hangup, Late};
 pub use line::{Line, Unsaid};
 pub use message::{Call, CallHeader, Unparsed};
-pub use program::{Deferred, Done, Outcome, Program, Repeat};
+pub use program::{Deferred, Done, Layer, Outcome, Program, Repeat};
 pub use record::{RecordError, RecordLimits, Scan, next_record};
 pub use replay::{ReplayCache, ReplayKey, Ticket, Verdict};
 pub use reply::{accepted, denied};

@@ -5,8 +5,6 @@ use comity_xdr::Encoder;
 use crate::{AuthStat, Call};
 
 /// An RPC program: some versions of one number. `V` is what the shell knows of the peer.
-///
-/// A wrapper around a program is a program: metrics, tracing and fault injection live there.
 pub trait Program<V: ?Sized>: Send + Sync {
     /// Its number.
     fn number(&self) -> u32;
@@ -28,6 +26,45 @@ pub trait Program<V: ?Sized>: Send + Sync {
     /// Answers a call of one of its versions: appends the results, and only those, to `reply`.
     /// What it appended is taken back unless it says [`Outcome::Done`].
     fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome;
+}
+
+/// Something around a program that is the program in all but how calls are answered: metrics and
+/// the like live there.
+pub trait Layer<V: ?Sized>: Send + Sync {
+    /// What it is around.
+    type Inner: Program<V>;
+
+    /// The program it is around.
+    fn inner(&self) -> &Self::Inner;
+
+    /// Answers a call, as [`Program::call`] does, by asking the program or otherwise.
+    fn answer(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome;
+}
+
+impl<V: ?Sized, L: Layer<V>> Program<V> for L {
+    fn number(&self) -> u32 {
+        self.inner().number()
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        self.inner().versions()
+    }
+
+    fn procedure_name(&self, version: u32, procedure: u32) -> &'static str {
+        self.inner().procedure_name(version, procedure)
+    }
+
+    fn repeat(&self, version: u32, procedure: u32) -> Repeat {
+        self.inner().repeat(version, procedure)
+    }
+
+    fn repeat_of(&self, call: &Call<'_>) -> Repeat {
+        self.inner().repeat_of(call)
+    }
+
+    fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome {
+        self.answer(call, visitor, reply)
+    }
 }
 
 /// Whether doing a call twice does harm.

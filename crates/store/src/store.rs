@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comity_state::{Engine, Mark, Record, Recovered};
+use redb::backends::FileBackend;
 use redb::{
     Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableTable, Table,
     TableDefinition,
@@ -76,7 +77,9 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let read = |source| StoreError::Read { path: path.to_owned(), source };
         let file = private(path).map_err(|error| read(redb::Error::Io(error)))?;
-        let database = Database::builder().create_file(file).map_err(|error| read(error.into()))?;
+        let backend = FileBackend::new(file).map_err(|error| read(error.into()))?;
+        let database = Database::builder().create_with_backend(backend);
+        let database = database.map_err(|error| read(error.into()))?;
         let found = format(&database).map_err(read)?;
         name_is_stable(path).map_err(|error| read(redb::Error::Io(error)))?;
         if found != FORMAT {

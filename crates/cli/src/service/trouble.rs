@@ -1,12 +1,11 @@
 //! What goes wrong on the disk is told to the operator, too: a client's user cannot mend it.
 
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
 use comity_export::{Exports, Visitor};
 use comity_proto::nfs3::Nfsstat3;
-use comity_rpc::{Call, Outcome, Program, Repeat};
+use comity_rpc::{Call, Layer, Outcome, Program};
 use comity_server::Quiet;
 use comity_xdr::Encoder;
 use rustix::fs::{StatVfsMountFlags, statvfs};
@@ -33,28 +32,14 @@ impl<P> Troubled<P> {
     }
 }
 
-impl<P: Program<Visitor>> Program<Visitor> for Troubled<P> {
-    fn number(&self) -> u32 {
-        self.program.number()
+impl<P: Program<Visitor>> Layer<Visitor> for Troubled<P> {
+    type Inner = P;
+
+    fn inner(&self) -> &P {
+        &self.program
     }
 
-    fn versions(&self) -> RangeInclusive<u32> {
-        self.program.versions()
-    }
-
-    fn procedure_name(&self, version: u32, procedure: u32) -> &'static str {
-        self.program.procedure_name(version, procedure)
-    }
-
-    fn repeat(&self, version: u32, procedure: u32) -> Repeat {
-        self.program.repeat(version, procedure)
-    }
-
-    fn repeat_of(&self, call: &Call<'_>) -> Repeat {
-        self.program.repeat_of(call)
-    }
-
-    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+    fn answer(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
         let outcome = self.program.call(call, visitor, reply);
         if let Outcome::Done(done) = &outcome
             && is_of_the_disk(done.status)

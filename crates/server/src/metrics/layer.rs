@@ -1,8 +1,7 @@
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Instant;
 
-use comity_rpc::{Call, Deferred, Done, Outcome, Program, Repeat};
+use comity_rpc::{Call, Deferred, Done, Layer, Outcome, Program};
 use comity_xdr::Encoder;
 
 use super::recorder::{Ending, Metrics, Row, begun};
@@ -56,28 +55,14 @@ impl<P> Measured<P> {
     }
 }
 
-impl<V: ?Sized, P: Program<V>> Program<V> for Measured<P> {
-    fn number(&self) -> u32 {
-        self.program.number()
+impl<V: ?Sized, P: Program<V>> Layer<V> for Measured<P> {
+    type Inner = P;
+
+    fn inner(&self) -> &P {
+        &self.program
     }
 
-    fn versions(&self) -> RangeInclusive<u32> {
-        self.program.versions()
-    }
-
-    fn procedure_name(&self, version: u32, procedure: u32) -> &'static str {
-        self.program.procedure_name(version, procedure)
-    }
-
-    fn repeat(&self, version: u32, procedure: u32) -> Repeat {
-        self.program.repeat(version, procedure)
-    }
-
-    fn repeat_of(&self, call: &Call<'_>) -> Repeat {
-        self.program.repeat_of(call)
-    }
-
-    fn call(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome {
+    fn answer(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome {
         let begun = begun();
         let row = self.row(call);
         let outcome = self.program.call(call, visitor, reply);

@@ -13,7 +13,7 @@ use super::Offered;
 /// on behalf of others (CALLIT), the way to make it attack them, are unknown.
 pub(super) struct PortmapProgram(pub(super) Vec<Offered>);
 
-impl<V: ?Sized> Program<V> for PortmapProgram {
+impl Program<()> for PortmapProgram {
     fn number(&self) -> u32 {
         PROGRAM
     }
@@ -39,7 +39,7 @@ impl<V: ?Sized> Program<V> for PortmapProgram {
         Repeat::Harmless
     }
 
-    fn call(&self, call: &Call<'_>, _: &V, reply: &mut Encoder) -> Outcome {
+    fn call(&self, call: &Call<'_>, (): &(), reply: &mut Encoder) -> Outcome {
         let answered = match (call.header.version, call.header.procedure) {
             (_, procedure::NULL) => call.arguments::<()>(),
             (_, procedure::SET | procedure::UNSET) => {

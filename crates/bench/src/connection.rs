@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::limits::{INBOX_BYTES, REPLY_BYTES_MAX};
 use crate::nfs::dial;
 use crate::outbox::Outbox;
-use crate::script::Script;
+use crate::script::{Script, SlotPlace, Stamp, Turn};
 
 /// One connection with calls outstanding on it.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Connection {
     slots: Vec<Slot>,
     /// Calls sent so far, for choosing among the script's templates.
     turn: u64,
+    /// The session whose slots the calls use, if they are of NFS 4.1.
+    session: [u8; 16],
 }
 
 /// The received bytes not yet looked at.
@@ -29,10 +31,12 @@ struct Range {
 }
 
 /// A place for one outstanding call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Slot {
-    /// Counts the calls that used the slot; the high half of their xids.
-    generation: u16,
+    /// Counts the calls that used the slot; its low half is the high one of their xids.
+    generation: u32,
+    /// What was new in its last call.
+    stamp: Stamp,
     pending: Option<Pending>,
 }
 
@@ -74,7 +78,13 @@ impl Connection {
             filled: Range::default(),
             slots: Vec::new(),
             turn: 0,
+            session: [0; 16],
         })
+    }
+
+    /// Makes its calls in the slots of a session that nobody has used.
+    pub(crate) fn in_session(self, session: [u8; 16]) -> Self {
+        Self { session, ..self }
     }
 
     pub(crate) const fn stream(&self) -> &TcpStream {
@@ -83,18 +93,26 @@ impl Connection {
 
     /// Makes room for `depth` calls at a time.
     pub(crate) fn resize(&mut self, depth: usize) {
-        self.slots.resize(depth, Slot { generation: 0, pending: None });
+        self.slots.resize(depth, Slot::default());
     }
 
     /// Queues the script's next call in a free slot.
     pub(crate) fn issue(&mut self, script: &Script, next: Next) {
-        let template = script.choose(self.turn * next.places + next.place);
-        self.turn += 1;
+        let highest = self.slots.len() as u32 - 1;
         let slot = &mut self.slots[next.slot];
+        let template = script.choose(Turn {
+            number: self.turn * next.places + next.place,
+            place: next.slot * next.places as usize + next.place as usize,
+            before: slot.generation as usize,
+        });
+        self.turn += 1;
         slot.generation = slot.generation.wrapping_add(1);
         slot.pending = Some(Pending { template, sent: next.now });
-        let xid = u32::from(slot.generation) << 16 | next.slot as u32;
-        self.outbox.add(script, template, xid, next.serial);
+        let (sequenceid, slotid) = (slot.generation, next.slot as u32);
+        let place = SlotPlace { sessionid: self.session, sequenceid, slotid, highest };
+        let (xid, serial) = (sequenceid << 16 | slotid, next.serial);
+        slot.stamp = Stamp { xid, serial, place, ..slot.stamp };
+        self.outbox.add(script, template, &slot.stamp);
     }
 
     /// Sends what is queued.
@@ -158,11 +176,11 @@ fn settle(slots: &mut [Slot], script: &Script, record: &[u8]) -> Result<Reply> {
     let xid = record.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
     let number = (xid & 0xffff) as usize;
     let slot = slots.get_mut(number).with_context(|| format!("a reply of unknown xid {xid:#x}"))?;
-    ensure!(u32::from(slot.generation) == xid >> 16, "a reply of old xid {xid:#x}");
+    ensure!(slot.generation & 0xffff == xid >> 16, "a reply of old xid {xid:#x}");
     let pending = slot.pending.take().with_context(|| format!("a second reply to {xid:#x}"))?;
-    let template = &script.templates[pending.template];
-    if let Err(wrong) = template.expect.check(record) {
+    if let Err(wrong) = script.settle(pending.template, &mut slot.stamp, record) {
         bail!("wrong reply to call {}: {}", pending.template, wrong.0);
     }
-    Ok(Reply { slot: number, units: template.units, sent: pending.sent })
+    let units = script.templates[pending.template].units;
+    Ok(Reply { slot: number, units, sent: pending.sent })
 }

@@ -27,7 +27,15 @@ pub struct Options {
 }
 
 /// The operations that are counted, as the program and the file call them.
-pub const COUNTED: [&str; 3] = ["getattr", "lookup", "read-4k"];
+pub const COUNTED: [&str; 7] = [
+    "getattr",
+    "lookup",
+    "read-4k",
+    "v4.1-getattr",
+    "v4.1-read-4k",
+    "v4.1-open-close",
+    "v4.1-lock-unlock",
+];
 
 /// A count may be so much above the agreed one, in percent.
 const TOLERANCE_PERCENT: f64 = 3.0;

@@ -12,6 +12,7 @@ pub mod compare;
 mod connection;
 pub mod dice;
 pub mod identity;
+pub mod in_session;
 pub mod instructions;
 pub mod layout;
 pub mod limits;
@@ -32,4 +33,4 @@ pub mod table;
 pub mod target;
 pub mod workload;
 
-pub use operation::{OPERATIONS, Operation, Stable};
+pub use operation::{InSession, OPERATIONS, Operation, Stable};

@@ -77,9 +77,21 @@ impl Client {
     /// # Errors
     /// The server does not answer, or we run out of descriptors.
     pub fn connect(address: SocketAddr, connections: usize) -> Result<Self> {
+        Self::of((0..connections).map(|_| Connection::open(address)).collect::<Result<_>>()?)
+    }
+
+    /// Opens a connection for each of these sessions of NFS 4.1, none of which has been used. The
+    /// slots of a session are those of its connection: it must have as many as a load is deep.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn connect_sessions(address: SocketAddr, sessions: &[[u8; 16]]) -> Result<Self> {
+        let open = |session: &[u8; 16]| Ok(Connection::open(address)?.in_session(*session));
+        Self::of(sessions.iter().map(open).collect::<Result<_>>()?)
+    }
+
+    fn of(connections: Vec<Connection>) -> Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll_create")?;
-        let connections: Vec<_> =
-            (0..connections).map(|_| Connection::open(address)).collect::<Result<_>>()?;
         for (place, connection) in connections.iter().enumerate() {
             let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
             let data = epoll::EventData::new_u64(place as u64);

@@ -20,6 +20,22 @@ pub enum Operation {
     Create,
     /// A page of a directory of 1,000 files, their attributes and handles among it.
     Readdirplus,
+    /// In a session of NFS version 4.1.
+    InSession(InSession),
+}
+
+/// One kind of COMPOUND in a session of NFS version 4.1, behind SEQUENCE and PUTFH.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InSession {
+    /// Attributes of the small files, in turn: those that Linux asks for.
+    Getattr,
+    /// So many bytes of one file that is open, from one end to the other.
+    Read(u32),
+    /// A small file opened by its name for reading and writing, then closed, each with a call of
+    /// its own.
+    OpenClose,
+    /// A byte of an open file locked, then unlocked.
+    LockUnlock,
 }
 
 /// When written data must be on stable storage.
@@ -47,6 +63,10 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
     ("write-4k-sync", Operation::Write(KIB4, Stable::FileSync)),
     ("create", Operation::Create),
     ("readdirplus", Operation::Readdirplus),
+    ("v4.1-getattr", Operation::InSession(InSession::Getattr)),
+    ("v4.1-read-4k", Operation::InSession(InSession::Read(KIB4))),
+    ("v4.1-open-close", Operation::InSession(InSession::OpenClose)),
+    ("v4.1-lock-unlock", Operation::InSession(InSession::LockUnlock)),
 ];
 
 impl FromStr for Operation {

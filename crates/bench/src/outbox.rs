@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::ops::Range;
 
 use crate::limits::{PAYLOAD_COPIED_MAX, PIECES_MAX};
-use crate::script::Script;
+use crate::script::{Script, Stamp};
 
 /// Calls on their way out of one connection: all that are due leave in one send.
 #[derive(Debug, Default)]
@@ -22,9 +22,9 @@ enum Piece {
 
 impl Outbox {
     /// Adds a call, and behind it the script's payload.
-    pub(crate) fn add(&mut self, script: &Script, template: usize, xid: u32, serial: u64) {
+    pub(crate) fn add(&mut self, script: &Script, template: usize, stamp: &Stamp) {
         let start = self.bytes.len();
-        script.encode(template, xid, serial, &mut self.bytes);
+        script.encode(template, stamp, &mut self.bytes);
         let large = script.payload.len() > PAYLOAD_COPIED_MAX;
         if !large {
             self.bytes.extend_from_slice(&script.payload);

@@ -7,21 +7,78 @@ use std::sync::Arc;
 const XID: Range<usize> = 4..8;
 
 /// The calls of a load, used in turn, of one operation against one server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Script {
-    /// Encoded calls; call `n` of connection `c` of `k` is number `n * k + c`.
+    /// Encoded calls; which one is whose turn says the order.
     pub templates: Vec<Template>,
+    /// How calls take turns.
+    pub order: Order,
     /// Data that follows every call; empty for most operations.
     pub payload: Arc<[u8]>,
     /// Where in every call a name of [`SERIAL_DIGITS`] digits stands that must be new each time.
     pub serial_at: Option<usize>,
+    /// Where in every call the arguments of SEQUENCE stand, if it is one of NFS 4.1.
+    pub sequence_at: Option<usize>,
+    /// Where the results of SEQUENCE stand in every reply that is to be held against its call's,
+    /// without the record mark.
+    pub sequenced_at: Option<usize>,
+}
+
+/// How calls take turns.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Order {
+    /// Call `n` of connection `c` of `k` is number `n * k + c`.
+    #[default]
+    Shared,
+    /// Every place for a call has so many of its own, one behind the other.
+    Own(usize),
+}
+
+/// Where a call is made from, and what was learned there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Turn {
+    /// The how-manieth of all calls it is.
+    pub number: u64,
+    /// A number that no other outstanding call has.
+    pub place: usize,
+    /// Calls made from this place before.
+    pub before: usize,
+}
+
+/// Bytes of a stateid.
+pub const STATEID_BYTES: usize = 16;
+
+/// What is made new in each call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stamp {
+    /// Of the RPC.
+    pub xid: u32,
+    /// Goes into the call's name if it has one.
+    pub serial: u64,
+    /// Goes into its SEQUENCE if it has one.
+    pub place: SlotPlace,
+    /// What the call before it from the same place was given, if it wants it.
+    pub stateid: [u8; STATEID_BYTES],
+}
+
+/// A slot of a session, and which of its requests a call is (RFC 8881, 18.46).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SlotPlace {
+    /// The session.
+    pub sessionid: [u8; 16],
+    /// Counts the slot's requests from 1.
+    pub sequenceid: u32,
+    /// The slot.
+    pub slotid: u32,
+    /// The highest slot that is used.
+    pub highest: u32,
 }
 
 /// Digits in a name that is made new for each call.
 pub const SERIAL_DIGITS: usize = 10;
 
 /// One encoded call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Template {
     /// The record, its mark included, without the payload.
     pub bytes: Vec<u8>,
@@ -29,6 +86,10 @@ pub struct Template {
     pub expect: Expectation,
     /// What the call counts for: 1, or the entries of a directory it lists.
     pub units: u32,
+    /// Where in the reply a stateid stands that the next call from the same place needs.
+    pub gives_stateid_at: Option<usize>,
+    /// Where in the call, its record mark included, that stateid belongs.
+    pub takes_stateid_at: Option<usize>,
 }
 
 /// What a reply must look like. It is taken from a reply that was decoded and checked in full.
@@ -57,16 +118,58 @@ impl Template {
 
 impl Script {
     /// The number of the template for a call.
-    pub fn choose(&self, number: u64) -> usize {
-        (number % self.templates.len() as u64) as usize
+    pub fn choose(&self, turn: Turn) -> usize {
+        let all = self.templates.len();
+        match self.order {
+            Order::Shared => (turn.number % all as u64) as usize,
+            Order::Own(own) => (turn.place * own + turn.before % own) % all,
+        }
     }
 
-    /// Appends a call, without the payload; `serial` goes into its name if it has one.
-    pub fn encode(&self, template: usize, xid: u32, serial: u64, out: &mut Vec<u8>) {
+    /// Appends a call, without the payload.
+    pub fn encode(&self, template: usize, stamp: &Stamp, out: &mut Vec<u8>) {
         let start = out.len();
-        self.templates[template].encode(xid, out);
+        self.templates[template].encode(stamp.xid, out);
         if let Some(at) = self.serial_at {
-            write_serial(serial, &mut out[start + at..][..SERIAL_DIGITS]);
+            write_serial(stamp.serial, &mut out[start + at..][..SERIAL_DIGITS]);
+        }
+        if let Some(at) = self.sequence_at {
+            stamp.place.write(&mut out[start + at..]);
+        }
+        if let Some(at) = self.templates[template].takes_stateid_at {
+            out[start + at..][..STATEID_BYTES].copy_from_slice(&stamp.stateid);
+        }
+    }
+
+    /// Holds the reply to a call with this stamp against what it must be, and takes from it what
+    /// the next call needs.
+    ///
+    /// # Errors
+    /// [`Wrong`] with the first difference.
+    pub fn settle(&self, template: usize, stamp: &mut Stamp, reply: &[u8]) -> Result<(), Wrong> {
+        let template = &self.templates[template];
+        template.expect.check(reply)?;
+        if let Some(at) = self.sequenced_at {
+            let mut wanted = [0; 28];
+            stamp.place.write(&mut wanted);
+            if reply[at..][..24] != wanted[..24] {
+                return Err(Wrong("a reply of another slot, or of another request".to_owned()));
+            }
+        }
+        if let Some(at) = template.gives_stateid_at {
+            stamp.stateid.copy_from_slice(&reply[at..][..STATEID_BYTES]);
+        }
+        Ok(())
+    }
+}
+
+impl SlotPlace {
+    fn write(&self, out: &mut [u8]) {
+        out[..16].copy_from_slice(&self.sessionid);
+        for (place, word) in
+            out[16..28].chunks_exact_mut(4).zip([self.sequenceid, self.slotid, self.highest])
+        {
+            place.copy_from_slice(&word.to_be_bytes());
         }
     }
 }
@@ -141,13 +244,45 @@ mod tests {
     }
 
     #[test]
-    fn a_call_carries_its_xid_and_its_serial() {
-        let template = Template { bytes: vec![0; 30], expect: Expectation::default(), units: 1 };
-        let payload = Arc::from([]);
-        let script = Script { templates: vec![template], payload, serial_at: Some(12) };
+    fn a_call_carries_its_xid_its_serial_and_its_slot() {
+        let template = Template { bytes: vec![0; 60], ..Template::default() };
+        let templates = vec![template];
+        let (serial_at, sequence_at) = (Some(12), Some(24));
+        let script = Script { templates, serial_at, sequence_at, ..Script::default() };
+        let place = SlotPlace { sessionid: [9; 16], sequenceid: 3, slotid: 4, highest: 5 };
         let mut out = vec![7];
-        script.encode(0, 0x0102_0304, 1234, &mut out);
+        let stamp = Stamp { xid: 0x0102_0304, serial: 1234, place, ..Stamp::default() };
+        script.encode(0, &stamp, &mut out);
         assert_eq!(out[5..9], [1, 2, 3, 4]);
         assert_eq!(&out[13..23], b"0000001234");
+        assert_eq!(out[25..41], [9; 16]);
+        assert_eq!(out[41..53], [0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 5]);
+        assert_eq!(out[53..], [0; 8], "nothing else is touched");
+    }
+
+    #[test]
+    fn what_a_reply_gives_the_next_call_of_its_place_takes() {
+        let of = |gives_stateid_at, takes_stateid_at| {
+            let expect = Expectation { length: 60, ..Expectation::default() };
+            Template { bytes: vec![0; 40], expect, units: 1, gives_stateid_at, takes_stateid_at }
+        };
+        let pair = || [of(Some(40), None), of(None, Some(20))];
+        let templates = [pair(), pair()].concat();
+        let order = Order::Own(2);
+        let script = Script { templates, order, sequenced_at: Some(8), ..Script::default() };
+        assert_eq!(script.choose(Turn { number: 77, place: 1, before: 4 }), 2);
+        assert_eq!(script.choose(Turn { number: 78, place: 1, before: 5 }), 3);
+        let place = SlotPlace { sessionid: [9; 16], sequenceid: 3, slotid: 4, highest: 5 };
+        let mut stamp = Stamp { place, ..Stamp::default() };
+        let mut reply = vec![0; 60];
+        reply[8..24].copy_from_slice(&[9; 16]);
+        reply[24..32].copy_from_slice(&[0, 0, 0, 3, 0, 0, 0, 4]);
+        reply[40..56].copy_from_slice(&[7; 16]);
+        assert!(script.settle(2, &mut stamp, &reply).is_ok());
+        let mut out = Vec::new();
+        script.encode(3, &stamp, &mut out);
+        assert_eq!(out[20..36], [7; 16]);
+        stamp.place.sequenceid = 4;
+        assert!(script.settle(3, &mut stamp, &reply).is_err(), "the reply to the request before");
     }
 }

@@ -5,6 +5,7 @@
 mod calls;
 mod configuration;
 mod identity;
+mod sequenced;
 mod single;
 mod stack;
 mod vanilla;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use comity_backend::{Passthrough, PassthroughOptions};
+use comity_bench::Operation;
 use comity_bench::layout::Layout;
 use comity_export::{Exports, HandleKey, Source, Sources, load};
 use comity_nfs3::{Mount, Nfs3};
@@ -13,18 +14,29 @@ use comity_vfs::Fs;
 use comity_xdr::{Decoder, Opaque};
 
 use crate::calls::{nfs, record};
+use crate::sequenced;
 use crate::stack::Stack;
 
 /// Makes so many calls of an operation.
 pub(crate) fn run(operation: &str, calls: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let layout = Layout::build(folder.path())?;
+    if let Ok(Operation::InSession(operation)) = operation.parse() {
+        let stack = sequenced::serving(exports(&layout)?);
+        return sequenced::run(stack, &layout, operation, calls);
+    }
     let mut stack = serving(&layout)?;
     let mut record = prepare(&mut stack, &layout, operation)?;
     (0..calls).try_for_each(|_| stack.answer(&mut record))
 }
 
 fn serving(layout: &Layout) -> Result<Stack> {
+    let exports = exports(layout)?;
+    let mount = Arc::new(Mount::new(Arc::clone(&exports)));
+    Ok(Stack::new(vec![Arc::new(Nfs3::new(exports, [1; 8])), mount]))
+}
+
+fn exports(layout: &Layout) -> Result<Arc<Exports>> {
     let source = Source::export("bench", layout.root(), "127.0.0.1(rw,insecure,no_root_squash)");
     let open = |request: &comity_export::ExportRequest<'_>| {
         let fs = Passthrough::open(request.path, PassthroughOptions::default());
@@ -32,9 +44,7 @@ fn serving(layout: &Layout) -> Result<Stack> {
     };
     let loaded = load(&Sources::new(vec![source]), &open, HandleKey::new([7; 16]), None);
     let Ok((plan, _)) = loaded else { bail!("no plan") };
-    let exports = Arc::new(Exports::new(plan));
-    let mount = Arc::new(Mount::new(Arc::clone(&exports)));
-    Ok(Stack::new(vec![Arc::new(Nfs3::new(exports, [1; 8])), mount]))
+    Ok(Arc::new(Exports::new(plan)))
 }
 
 /// The record of a call of this operation; it has been made once.

@@ -32,9 +32,7 @@ impl Caller {
     /// # Errors
     /// Nobody listens there.
     pub fn connect(address: SocketAddr) -> Result<Self> {
-        let root = rustix::process::geteuid().is_root();
-        let user = if root { CALLER } else { rustix::process::getuid().as_raw() };
-        let group = if root { CALLER } else { rustix::process::getgid().as_raw() };
+        let (user, group) = caller_ids();
         Self::connect_as(address, user, group)
     }
 
@@ -118,15 +116,26 @@ impl Caller {
         arguments: &impl Encode,
         payload: usize,
     ) -> Vec<u8> {
-        let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
+        self.record((nfs3::PROGRAM, nfs3::VERSION, procedure), arguments, payload).0
+    }
+
+    /// The bytes of a call of any program with `payload` bytes to come behind it, and where in them
+    /// the arguments begin.
+    pub(crate) fn record(
+        &self,
+        program: (u32, u32, u32),
+        arguments: &impl Encode,
+        payload: usize,
+    ) -> (Vec<u8>, usize) {
+        let header = self.header(program);
         let mut call = record(&header, &encoded(arguments));
         let mark = 1 << 31 | (call.len() - 4 + payload) as u32;
         call[..4].copy_from_slice(&mark.to_be_bytes());
-        call
+        (call, 4 + header.len())
     }
 
     /// Sends a record as it is and gives the reply's.
-    pub(super) fn exchange(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
+    pub(crate) fn exchange(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
         parts.iter().try_for_each(|part| self.stream.write_all(part)).context("send")?;
         let mut mark = [0; 4];
         self.stream.read_exact(&mut mark).context("receive")?;
@@ -186,6 +195,37 @@ fn accepted(reply: &[u8]) -> Result<()> {
         .collect();
     ensure!(words == REPLY_HEADER, "not accepted: {words:?}");
     Ok(())
+}
+
+/// The header of calls to a procedure of a program (number, version, procedure), under xid 0.
+pub(crate) fn call_header(
+    (program, version, procedure): (u32, u32, u32),
+    user: u32,
+    group: u32,
+) -> Vec<u8> {
+    let credential = credential(user, group);
+    let credential = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(&credential) };
+    let verifier = OpaqueAuth::NONE;
+    encoded(&CallHeader { xid: 0, program, version, procedure, credential, verifier })
+}
+
+/// A call under this header, as a record with its mark.
+pub(crate) fn encoded_record(header: &[u8], arguments: &impl Encode) -> Vec<u8> {
+    record(header, &encoded(arguments))
+}
+
+/// Whose calls a benchmark makes: [`CALLER`]'s, or one's own if one may be nobody else.
+pub(crate) fn caller_ids() -> (u32, u32) {
+    if rustix::process::geteuid().is_root() {
+        return (CALLER, CALLER);
+    }
+    (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
+}
+
+impl crate::in_session::Wire for Caller {
+    fn exchange(&mut self, record: &[u8]) -> Result<Vec<u8>> {
+        Self::exchange(self, &[record])
+    }
 }
 
 fn credential(user: u32, group: u32) -> Vec<u8> {

@@ -7,7 +7,9 @@ mod listing;
 mod script;
 
 pub use blocking::Caller;
-pub(crate) use blocking::{RESULTS_AT, fh, filename, results};
+pub(crate) use blocking::{
+    RESULTS_AT, call_header, caller_ids, encoded_record, fh, filename, results,
+};
 pub(crate) use dial::dial;
 pub use listing::{Page, list};
 pub use script::Prober;

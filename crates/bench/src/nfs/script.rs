@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use anyhow::{Result, bail, ensure};
 use comity_proto::nfs3::{
     Access3args, Access3res, Access3resok, Create3args, Create3res, Createhow3, Diropargs3, Fattr3,
@@ -38,7 +36,7 @@ impl Prober<'_> {
     /// # Errors
     /// A call fails, or its results are wrong.
     pub fn script(&mut self, operation: Operation, pages: &Pages) -> Result<Script> {
-        let mut script = Script { templates: Vec::new(), payload: Arc::from([]), serial_at: None };
+        let mut script = Script::default();
         script.templates = match operation {
             Operation::Null => vec![self.template(procedure::NULL, &(), RESULTS_AT)?.0],
             Operation::Getattr => self.getattrs()?,
@@ -55,6 +53,7 @@ impl Prober<'_> {
                 vec![template]
             }
             Operation::Readdirplus => self.listings(&pages.listed)?,
+            Operation::InSession(_) => bail!("{operation} is none of version 3"),
         };
         Ok(script)
     }
@@ -70,7 +69,7 @@ impl Prober<'_> {
         let (template, reply) = self.template(procedure::REMOVE, &place, STATUS_END)?;
         success(results::<Remove3res>(&reply)?, "REMOVE")?;
         let serial_at = Some(serial_place(&template.bytes)?);
-        Ok(Script { templates: vec![template], payload: Arc::from([]), serial_at })
+        Ok(Script { templates: vec![template], serial_at, ..Script::default() })
     }
 
     /// GETATTR of every file with one of these handles.
@@ -166,7 +165,12 @@ impl Prober<'_> {
             "WRITE is {:?}",
             written.committed
         );
-        Ok(Template { bytes, expect: Expectation::like(&reply, STATUS_END), units: 1 })
+        Ok(Template {
+            bytes,
+            expect: Expectation::like(&reply, STATUS_END),
+            units: 1,
+            ..Template::default()
+        })
     }
 
     /// A WRITE up to its data.
@@ -195,7 +199,7 @@ impl Prober<'_> {
             for page in list(self.caller, &dir)? {
                 let expect = Expectation::like(&page.reply, STATUS_END);
                 let units = page.entries.len() as u32;
-                templates.push(Template { bytes: page.call, expect, units });
+                templates.push(Template { bytes: page.call, expect, units, ..Template::default() });
             }
         }
         Ok(templates)
@@ -216,7 +220,7 @@ impl Prober<'_> {
         let (bytes, reply) = self.caller.nfs(procedure, arguments)?;
         ensure!(reply.len() >= head_end, "a reply of {} bytes", reply.len());
         let expect = Expectation::like(&reply, head_end);
-        Ok((Template { bytes, expect, units: 1 }, reply))
+        Ok((Template { bytes, expect, units: 1, ..Template::default() }, reply))
     }
 }
 

@@ -1,13 +1,12 @@
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags, RawDir};
 
 use super::wire::{NAME_AT, REPLY_BYTES, REQUEST_BYTES, Request, Verb};
 use crate::layout::{self, LARGE_BYTES, Layout, SMALL_FILES, WRITTEN_FILES};
-use crate::operation::{Operation, Stable};
-use crate::script::{Expectation, SERIAL_DIGITS, Script, Template};
+use crate::operation::{InSession, Operation, Stable};
+use crate::script::{Expectation, Order, SERIAL_DIGITS, Script, Template};
 
 /// Entries of one listing, about what fits in an NFS page of 64 KiB.
 const PAGE_ENTRIES: u32 = 333;
@@ -26,7 +25,7 @@ pub struct Pages {
 /// # Errors
 /// A directory to be listed is not there.
 pub fn script(layout: &Layout, operation: Operation, pages: &Pages) -> Result<Script> {
-    let mut script = Script { templates: Vec::new(), payload: Arc::from([]), serial_at: None };
+    let mut script = Script::default();
     match operation {
         Operation::Null => script.templates.push(small(Verb::Null, 0)),
         Operation::Getattr | Operation::Access => {
@@ -47,6 +46,15 @@ pub fn script(layout: &Layout, operation: Operation, pages: &Pages) -> Result<Sc
             script.templates.push(create(&pages.created));
             script.serial_at = Some(NAME_AT + pages.created.len() + 1);
         }
+        Operation::InSession(InSession::Getattr) => {
+            script.templates = (0..SMALL_FILES).map(|file| small(Verb::Stat, file)).collect();
+        }
+        Operation::InSession(InSession::Read(bytes)) => {
+            let offsets = (0..LARGE_BYTES).step_by(bytes as usize);
+            script.templates = offsets.map(|offset| read(offset, bytes)).collect();
+        }
+        Operation::InSession(InSession::OpenClose) => pairs(&mut script, Verb::Open, Verb::Close),
+        Operation::InSession(InSession::LockUnlock) => pairs(&mut script, Verb::Lock, Verb::Unlock),
         Operation::Readdirplus => {
             for name in &pages.listed {
                 script.templates.extend(lists(layout.root(), name, Verb::List)?);
@@ -63,7 +71,7 @@ pub fn script(layout: &Layout, operation: Operation, pages: &Pages) -> Result<Sc
 pub fn listing_with_handles(layout: &Layout, directories: &[String]) -> Result<Script> {
     let lists = directories.iter().map(|name| lists(layout.root(), name, Verb::ListHandles));
     let templates = lists.collect::<Result<Vec<_>>>()?.concat();
-    Ok(Script { templates, payload: Arc::from([]), serial_at: None })
+    Ok(Script { templates, ..Script::default() })
 }
 
 /// Calls for the attributes of all files of a directory, none of which is open.
@@ -75,19 +83,26 @@ pub fn attributes_by_name(directory: &str, files: usize) -> Script {
         template(&Request { verb: Verb::Reach, file: 0, offset: 0, count: 0, name }, 0, 0)
     };
     let templates = (0..files).map(of).collect();
-    Script { templates, payload: Arc::from([]), serial_at: None }
+    Script { templates, ..Script::default() }
 }
 
 fn template(request: &Request<'_>, data: usize, reply_data: usize) -> Template {
     let length = REPLY_BYTES - 4 + reply_data;
     let expect = Expectation { length, head: vec![0; 4], samples: Vec::new() };
-    Template { bytes: request.encode(data), expect, units: 1 }
+    Template { bytes: request.encode(data), expect, units: 1, ..Template::default() }
 }
 
 fn small(verb: Verb, file: usize) -> Template {
     let name = Layout::file(file);
     let name = name.as_bytes();
     template(&Request { verb, file: file as u32, offset: 0, count: 0, name }, 0, 0)
+}
+
+/// Two calls in turn for each place, about a file of its own.
+fn pairs(script: &mut Script, first: Verb, second: Verb) {
+    let pair = |file| [small(first, file), small(second, file)];
+    script.templates = (0..SMALL_FILES).flat_map(pair).collect();
+    script.order = Order::Own(2);
 }
 
 fn read(offset: u64, bytes: u32) -> Template {

@@ -27,9 +27,17 @@ pub(crate) enum Verb {
     ListHandles,
     /// `fstatat` of an object that is not open.
     Reach,
+    /// `openat` of a small file for reading and writing.
+    Open,
+    /// `close` of it.
+    Close,
+    /// `F_OFD_SETLK` of a byte of a small file.
+    Lock,
+    /// The same, to unlock it.
+    Unlock,
 }
 
-const VERBS: [Verb; 10] = [
+const VERBS: [Verb; 14] = [
     Verb::Null,
     Verb::Stat,
     Verb::Find,
@@ -40,6 +48,10 @@ const VERBS: [Verb; 10] = [
     Verb::List,
     Verb::ListHandles,
     Verb::Reach,
+    Verb::Open,
+    Verb::Close,
+    Verb::Lock,
+    Verb::Unlock,
 ];
 
 /// A request, its data left out.

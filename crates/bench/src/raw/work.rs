@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use comity_backend::range_lock;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
@@ -21,6 +22,8 @@ pub(super) struct Work {
     small: Vec<OwnedFd>,
     read: File,
     written: Vec<File>,
+    /// Small files that were opened.
+    opened: Vec<Option<OwnedFd>>,
     listed: Option<(Vec<u8>, OwnedFd)>,
     entries: Box<[std::mem::MaybeUninit<u8>]>,
 }
@@ -48,6 +51,7 @@ impl Work {
             small: small.collect::<Result<_>>()?,
             read: File::open(layout.root().join(Layout::read_file()))?,
             written: written.collect::<std::io::Result<_>>()?,
+            opened: (0..SMALL_FILES).map(|_| None).collect(),
             listed: None,
             entries: vec![std::mem::MaybeUninit::uninit(); ENTRIES_MAX * ENTRY_BYTES].into(),
         })
@@ -78,6 +82,16 @@ impl Work {
             Verb::List => self.list(request, replies, false),
             Verb::ListHandles => self.list(request, replies, true),
             Verb::Reach => self.reach(request.name),
+            Verb::Open => {
+                self.opened[file % SMALL_FILES] = Some(self.open_small(request.name)?);
+                Ok(0)
+            }
+            Verb::Close => {
+                self.opened[file % SMALL_FILES].take().ok_or(Errno::BADF)?;
+                Ok(0)
+            }
+            Verb::Lock => self.lock(request, range_lock::Kind::Exclusive),
+            Verb::Unlock => self.lock(request, range_lock::Kind::Unlock),
         }
     }
 
@@ -94,6 +108,22 @@ impl Work {
         let stat = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         comity_backend::kernel_handle_bytes(self.directory.as_fd(), name)?;
         Ok(stat.st_ino)
+    }
+
+    fn open_small(&self, name: &[u8]) -> Result<OwnedFd, Errno> {
+        let mut room = [0; NAME_ROOM];
+        let name = terminated(name, &mut room)?;
+        rustix::fs::openat(&self.directory, name, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// Locks a byte, or frees it; a file that is locked stays open.
+    fn lock(&mut self, request: &Request<'_>, kind: range_lock::Kind) -> Result<u64, Errno> {
+        let file = request.file as usize % SMALL_FILES;
+        if self.opened[file].is_none() {
+            self.opened[file] = Some(self.open_small(request.name)?);
+        }
+        let file = self.opened[file].as_ref().ok_or(Errno::BADF)?;
+        range_lock::lock(file.as_fd(), kind, (0, 1), false).map(|()| 0)
     }
 
     fn create(&self, name: &[u8]) -> Result<u64, Errno> {

@@ -101,8 +101,7 @@ fn in_turn(
     let mut figures = vec![Vec::new(); bench.targets.len()];
     let mut prepared = Vec::new();
     for target in &bench.targets {
-        let script = target.script(operation, &small())?;
-        prepared.push((script, Client::connect(target.address, connections)?));
+        prepared.push(target.prepare(operation, &small(), (connections, depth))?);
     }
     for _ in 0..bench.rounds {
         for (number, target) in bench.targets.iter().enumerate() {

@@ -3,7 +3,7 @@ use anyhow::Result;
 use super::line::{Bar, Line};
 use super::measure::Figures;
 use super::{Bench, measure, shape};
-use crate::operation::{Operation, Stable};
+use crate::operation::{InSession, Operation, Stable};
 
 /// A row of the table.
 pub(super) struct Row {
@@ -96,6 +96,10 @@ pub(super) const ROWS: &[Row] = &[
         must: Some(Bar::TimesGanesha(0.9)),
         best: Some(Bar::TimesBase(0.5)),
     },
+    cost("v4.1 SEQUENCE+PUTFH+GETATTR", Operation::InSession(InSession::Getattr), 3.2, 2.7),
+    cost("v4.1 READ 4 KiB", Operation::InSession(InSession::Read(KIB4)), 1.8, 1.6),
+    cost("v4.1 OPEN, CLOSE", Operation::InSession(InSession::OpenClose), 4.2, 2.5),
+    cost("v4.1 LOCK, LOCKU", Operation::InSession(InSession::LockUnlock), 2.0, 1.8),
     Row {
         name: "GETATTR one at a time, p50",
         unit: "us",

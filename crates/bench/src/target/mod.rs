@@ -10,9 +10,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::in_session::{Backchannel, Prober4, Session};
 use crate::layout::Layout;
+use crate::load::Client;
 use crate::nfs::{Caller, Prober};
-use crate::operation::Operation;
+
+use crate::operation::{InSession, Operation};
 use crate::process::{CpuTime, Server};
 use crate::raw::Pages;
 use crate::script::Script;
@@ -76,6 +79,51 @@ impl Target {
             }
         };
         script.with_context(|| format!("{}, {operation}", self.name))
+    }
+
+    /// The calls for an operation, and connections that can make them.
+    ///
+    /// # Errors
+    /// As [`Target::script`].
+    pub fn prepare(
+        &self,
+        operation: Operation,
+        pages: &Pages,
+        (connections, depth): (usize, usize),
+    ) -> Result<(Script, Client)> {
+        let Operation::InSession(sequenced) = operation else {
+            let script = self.script(operation, pages)?;
+            return Ok((script, Client::connect(self.address, connections)?));
+        };
+        if self.root().is_none() {
+            let script = crate::raw::script(&self.layout, operation, pages)?;
+            return Ok((script, Client::connect(self.address, connections)?));
+        }
+        let prepared = self.prepare_sessions(sequenced, (connections, depth));
+        prepared.with_context(|| format!("{}, {operation}", self.name))
+    }
+
+    fn prepare_sessions(
+        &self,
+        operation: InSession,
+        (connections, depth): (usize, usize),
+    ) -> Result<(Script, Client)> {
+        let mut session = self.session(b"load", Backchannel::No)?;
+        let root = session.walk(&self.layout.root().to_string_lossy())?;
+        let prober = Prober4 { session: &mut session, layout: &self.layout, root };
+        let script = { prober }.script(operation)?;
+        let sessions: Result<Vec<_>> =
+            (0..connections).map(|_| session.another(depth as u32)).collect();
+        Ok((script, Client::connect_sessions(self.address, &sessions?)?))
+    }
+
+    /// A new client of version 4.1, with a connection of its own.
+    ///
+    /// # Errors
+    /// It is not let in.
+    pub fn session(&self, name: &[u8], back: Backchannel) -> Result<Session<Caller>> {
+        let ids = crate::nfs::caller_ids();
+        Session::begin(Caller::connect(self.address)?, name, ids, back)
     }
 
     /// The handle of the top of the tree, if it has handles.

@@ -1,0 +1,63 @@
+//! COMPOUNDs of version 4.1, made again and again.
+
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use comity_bench::InSession;
+use comity_bench::in_session::{Backchannel, Prober4, Session, Wire};
+use comity_bench::layout::{CALLER, Layout};
+use comity_bench::script::{SlotPlace, Stamp, Turn};
+use comity_export::Exports;
+use comity_nfs4::{Clock, Memory, Nfs4, Versions};
+use comity_state::{Engine, Recovered, Settings};
+
+use crate::stack::Stack;
+
+/// Slots that take turns: as many as a load has calls outstanding.
+const SLOTS: u32 = 32;
+
+/// A server of version 4.
+pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
+    let clock = Clock::start();
+    let engine = Engine::new(clock.now(), Settings::new(7), Recovered::new());
+    let memory = Memory {
+        engine: Arc::new(engine),
+        clock,
+        identity: (*b"bench").into(),
+        callbacks: None,
+        settle: Some(Arc::new(|_| true)),
+    };
+    Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, memory))])
+}
+
+/// Makes so many calls.
+pub(crate) fn run(stack: Stack, layout: &Layout, operation: InSession, calls: u64) -> Result<()> {
+    let mut session = Session::begin(stack, b"bench", (CALLER, CALLER), Backchannel::No)?;
+    let root = session.walk(&layout.root().to_string_lossy())?;
+    let script = Prober4 { session: &mut session, layout, root }.script(operation)?;
+    let sessionid = session.another(SLOTS)?;
+    let mut stamps = [Stamp::default(); SLOTS as usize];
+    let mut call = Vec::new();
+    for number in 0..calls {
+        let place = (number % u64::from(SLOTS)) as usize;
+        let before = (number / u64::from(SLOTS)) as usize;
+        let (sequenceid, slotid, highest) = (before as u32 + 1, place as u32, SLOTS - 1);
+        let place = SlotPlace { sessionid, sequenceid, slotid, highest };
+        let stamp = &mut stamps[slotid as usize];
+        *stamp = Stamp { xid: number as u32, place, ..*stamp };
+        // The same file over and over, as the calls of version 3 do here.
+        let template = script.choose(Turn { number: 7, place: slotid as usize, before });
+        call.clear();
+        script.encode(template, stamp, &mut call);
+        let reply = session.wire.exchange_within(&mut call)?;
+        let settled = script.settle(template, stamp, reply);
+        ensure!(settled.is_ok(), "call {number}: {settled:?}");
+    }
+    Ok(())
+}
+
+impl Wire for Stack {
+    fn exchange(&mut self, record: &[u8]) -> Result<Vec<u8>> {
+        Ok(self.exchange_within(&mut record.to_vec())?.to_vec())
+    }
+}

@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// Measure what range maps and cloaks cost instead; with --quick only what has a goal.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions"])]
     identity: bool,
+    /// Measure what locks, delegations and opens cost instead, and how that grows.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity"])]
+    state: bool,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
     update: bool,
@@ -68,10 +71,14 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.instructions, "instructions");
     add(options.syscalls, "syscalls");
     add(options.identity, "identity");
+    add(options.state, "state");
     add(options.update, "--update");
-    let table = !options.instructions && !options.syscalls && !options.identity;
+    let other = options.instructions || options.syscalls || options.identity || options.state;
+    let table = !other;
     add(table, "table");
-    add(options.quick && (table || options.identity), "--quick");
+    add(options.quick && (table || options.identity || options.state), "--quick");
+    let rows = options.rows.as_deref();
+    add(options.state && rows.is_some(), &format!("--rows={}", rows.unwrap_or_default()));
     if table {
         add(true, &format!("--against={}", options.against));
         add(options.rows.is_some(), &format!("--rows={}", options.rows.as_deref().unwrap_or("")));

@@ -14,7 +14,7 @@ use crate::nfs::{Caller, Prober};
 use crate::operation::Operation;
 use crate::process::{self, CpuTime};
 use crate::raw::{self, Pages};
-use crate::{identity, instructions, syscalls, table};
+use crate::{identity, instructions, state, syscalls, table};
 
 #[derive(Parser)]
 #[command(name = "comity-bench")]
@@ -33,6 +33,8 @@ enum Tool {
     Instructions(instructions::Options),
     /// Measure what range maps and cloaks cost.
     Identity(identity::Options),
+    /// Measure what locks, delegations and opens cost, and how that grows.
+    State(state::Options),
     /// Make the tree of files that is measured.
     Layout {
         /// An empty directory.
@@ -98,6 +100,7 @@ fn run(tool: Tool) -> Result<ExitCode> {
         Tool::Instructions(options) => {
             return Ok(judge(options.check, instructions::run(&options)?));
         }
+        Tool::State(options) => return Ok(judge(options.check, state::run(&options)?)),
         Tool::Identity(options) => return Ok(judge(options.check, identity::run(&options)?)),
         Tool::Layout { directory } => Layout::build(&directory).map(|_| ())?,
         Tool::RawServer { directory, port } => {

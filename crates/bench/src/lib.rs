@@ -26,6 +26,7 @@ pub mod reach;
 pub mod report;
 pub mod script;
 pub mod selfscale;
+pub mod state;
 pub mod statistics;
 pub mod suite;
 pub mod syscalls;

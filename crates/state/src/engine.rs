@@ -6,6 +6,7 @@ use crate::effect::{Journal, Outbox};
 use crate::file::Files;
 use crate::grace::{Grace, Recovered};
 use crate::limits::Limits;
+use crate::numbers::Numbers;
 use crate::session::{ReplyCache, Session};
 use crate::table::Table;
 use crate::{Effect, Mark, Record, SessionId, Verifier};
@@ -68,7 +69,7 @@ impl Settings {
 pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) clients: Clients,
-    pub(crate) sessions: Table<SessionId, Session>,
+    pub(crate) sessions: Table<SessionId, Session, Numbers>,
     pub(crate) reply_cache: ReplyCache,
     pub(crate) files: Files,
     pub(crate) grace: Grace,

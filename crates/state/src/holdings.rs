@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::file::{File, Holder, Share};
 use crate::limits::Limits;
+use crate::numbers::Numbers;
 use crate::owner::{Owner, OwnerKind};
 use crate::{Client, DelegationKind, Engine, Error, FileKey, Offer, Result, Stateid};
 
@@ -13,12 +14,14 @@ use crate::{Client, DelegationKind, Engine, Error, FileKey, Offer, Result, State
 #[derive(Default)]
 pub(crate) struct Holdings {
     next: u32,
-    states: HashMap<u32, State>,
-    owners: HashMap<u32, Owner>,
+    states: HashMap<u32, State, Numbers>,
+    owners: HashMap<u32, Owner, Numbers>,
     open_owners: HashMap<Box<[u8]>, u32>,
     lock_owners: HashMap<Box<[u8]>, u32>,
     /// The open or lock state of an owner for a file.
-    by_file: HashMap<(u32, FileKey), u32>,
+    by_file: HashMap<(u32, usize), u32, Numbers>,
+    /// The lock states under an open that has any; those of hosts are under none.
+    under: HashMap<u32, Vec<u32>, Numbers>,
     delegations: usize,
     revoked: usize,
 }
@@ -137,8 +140,13 @@ impl Holdings {
     }
 
     /// The state of an owner for a file.
-    pub(crate) fn find(&self, owner: u32, file: &FileKey) -> Option<u32> {
-        self.by_file.get(&(owner, *file)).copied()
+    pub(crate) fn find(&self, owner: u32, file: &Arc<File>) -> Option<u32> {
+        self.by_file.get(&(owner, place(file))).copied()
+    }
+
+    /// The lock states under an open.
+    pub(crate) fn locks_under(&self, open: u32) -> Vec<u32> {
+        self.under.get(&open).cloned().unwrap_or_default()
     }
 
     /// A new state.
@@ -147,8 +155,11 @@ impl Holdings {
             return Err(Error::Resource);
         }
         let number = self.number();
+        if let What::Lock(Locking { open: open @ 1.., .. }) = what {
+            self.under.entry(open).or_default().push(number);
+        }
         if let Some(owner) = what.owner() {
-            self.by_file.insert((owner, file.key), number);
+            self.by_file.insert((owner, place(file)), number);
             if let Some(owner) = self.owners.get_mut(&owner) {
                 owner.states += 1;
             }
@@ -190,10 +201,18 @@ impl Holdings {
     }
 
     fn unlist(&mut self, number: u32, state: &State) {
+        if let What::Lock(Locking { open, .. }) = state.what
+            && let Some(under) = self.under.get_mut(&open)
+        {
+            under.retain(|other| *other != number);
+            if under.is_empty() {
+                self.under.remove(&open);
+            }
+        }
         let Some(owner) = state.what.owner() else { return };
-        let listed = self.by_file.get(&(owner, state.file.key)) == Some(&number);
-        if listed {
-            self.by_file.remove(&(owner, state.file.key));
+        let at = (owner, place(&state.file));
+        if self.by_file.get(&at) == Some(&number) {
+            self.by_file.remove(&at);
             if let Some(owner) = self.owners.get_mut(&owner) {
                 owner.states -= 1;
             }
@@ -238,6 +257,12 @@ impl What {
             Self::Delegation(_) | Self::Revoked => None,
         }
     }
+}
+
+/// What a file is known by as long as somebody has it: there is one of each, and it stays where it
+/// is.
+fn place(file: &Arc<File>) -> usize {
+    Arc::as_ptr(file) as usize
 }
 
 /// The number of a lock-owner among all clients'.

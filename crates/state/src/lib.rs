@@ -45,6 +45,7 @@ mod lock;
 mod locking;
 mod lookup;
 mod nlm;
+mod numbers;
 mod open;
 mod owner;
 mod session;

@@ -293,10 +293,7 @@ impl Engine {
         open: u32,
         wakes: &mut Wakes,
     ) {
-        let under = |what: &What| matches!(what, What::Lock(locking) if locking.open == open);
-        let locks = state.holdings.states().filter(|(_, state)| under(&state.what));
-        let locks: Vec<u32> = locks.map(|(number, _)| number).collect();
-        for number in locks {
+        for number in state.holdings.locks_under(open) {
             let Some(lock) = state.holdings.remove(number) else { continue };
             let holder = Holder { client: client.id, state: number };
             self.release_state(now, holder, &lock, wakes);
@@ -413,7 +410,7 @@ fn place(
                     return Err(Error::BadSeqid);
                 }
             }
-            let lock = owner.and_then(|owner| state.holdings.find(owner, &args.file));
+            let lock = owner.and_then(|owner| state.holdings.find(owner, &file));
             Place { file, open: number, owner, lock }.of(&args.file)
         }
     }

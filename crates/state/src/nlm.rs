@@ -117,7 +117,7 @@ impl Engine {
                 state.holdings.add_owner(limits, Owner::sequenced(OwnerKind::Lock, lock.owner))?
             }
         };
-        if state.holdings.find(owner, &lock.file).is_none() {
+        if state.holdings.find(owner, &file).is_none() {
             // What waits is the host's, too: it goes when the host does.
             let what = What::Lock(Locking { owner, open: NO_OPEN });
             state.holdings.insert(limits, &file, what)?;
@@ -191,8 +191,8 @@ impl Engine {
     fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let mut state = host.state();
         let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, lock.owner) else { return };
-        let Some(number) = state.holdings.find(owner, &lock.file) else { return };
         let Some(file) = self.files.get(&lock.file) else { return };
+        let Some(number) = state.holdings.find(owner, &file) else { return };
         if file.state().locks.knows(lock_owner(host, owner)) {
             return;
         }
@@ -227,7 +227,7 @@ impl Engine {
             Some(owner) => owner,
             None => state.holdings.add_owner(limits, Owner::sequenced(OwnerKind::Open, name))?,
         };
-        let known = state.holdings.find(owner, &key);
+        let known = state.holdings.find(owner, &file);
         let mut on_file = file.state();
         let holder = known.map(|state| Holder { client: host.id, state });
         if on_file.shares.conflict(holder, share).is_some() {
@@ -248,7 +248,8 @@ impl Engine {
     pub fn unshare_host(&self, now: Duration, host: &Arc<Client>, (name, key): (&[u8], FileKey)) {
         let mut state = host.state();
         let Some(owner) = state.holdings.find_owner(OwnerKind::Open, name) else { return };
-        let Some(number) = state.holdings.find(owner, &key) else { return };
+        let Some(file) = self.files.get(&key) else { return };
+        let Some(number) = state.holdings.find(owner, &file) else { return };
         let Some(open) = state.holdings.remove(number) else { return };
         if state.holdings.owner(owner).is_some_and(|owner| owner.states == 0) {
             state.holdings.remove_owner(owner);

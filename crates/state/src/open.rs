@@ -167,7 +167,7 @@ impl Engine {
         let mut state = open.client.live()?;
         let owner = self.opener(&mut state, open)?;
         let mut on_file = file.state();
-        let known = state.holdings.find(owner, &open.file);
+        let known = state.holdings.find(owner, file);
         let share = open.share;
         // What the owner itself denied, it is denied, too (RFC 7530, 16.16.5).
         if let Some(other) = on_file.shares.conflict(None, share) {

@@ -13,15 +13,17 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A map from keys to shared values in parts, each behind a lock of its own that is held for a
 /// moment only and under which no other is taken.
-pub(crate) struct Table<K, V> {
-    parts: Vec<RwLock<HashMap<K, Arc<V>>>>,
-    hasher: RandomState,
+pub(crate) struct Table<K, V, S = RandomState> {
+    parts: Vec<Part<K, V, S>>,
+    hasher: S,
 }
 
-impl<K: Hash + Eq + Clone, V> Table<K, V> {
+type Part<K, V, S> = RwLock<HashMap<K, Arc<V>, S>>;
+
+impl<K: Hash + Eq + Clone, V, S: BuildHasher + Default> Table<K, V, S> {
     pub(crate) fn new() -> Self {
         let parts = (0..SHARDS).map(|_| RwLock::default()).collect();
-        Self { parts, hasher: RandomState::new() }
+        Self { parts, hasher: S::default() }
     }
 
     pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
@@ -65,7 +67,7 @@ impl<K: Hash + Eq + Clone, V> Table<K, V> {
 
     /// All that are there at some moment of the call.
     pub(crate) fn all(&self) -> Vec<Arc<V>> {
-        let values = |part: &RwLock<HashMap<K, Arc<V>>>| {
+        let values = |part: &Part<K, V, S>| {
             let part = part.read().unwrap_or_else(PoisonError::into_inner);
             part.values().map(Arc::clone).collect::<Vec<_>>()
         };
@@ -73,13 +75,12 @@ impl<K: Hash + Eq + Clone, V> Table<K, V> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        let len = |part: &RwLock<HashMap<K, Arc<V>>>| {
-            part.read().unwrap_or_else(PoisonError::into_inner).len()
-        };
+        let len = |part: &Part<K, V, S>| part.read().unwrap_or_else(PoisonError::into_inner).len();
         self.parts.iter().map(len).sum()
     }
 
-    fn part<Q: Hash + ?Sized>(&self, key: &Q) -> Option<&RwLock<HashMap<K, Arc<V>>>> {
-        self.parts.get(self.hasher.hash_one(key) as usize % SHARDS)
+    fn part<Q: Hash + ?Sized>(&self, key: &Q) -> Option<&Part<K, V, S>> {
+        // The map of a part looks at the lowest and the highest bits.
+        self.parts.get((self.hasher.hash_one(key) >> 32) as usize % SHARDS)
     }
 }

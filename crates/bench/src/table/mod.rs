@@ -103,7 +103,7 @@ impl Bench {
         for made in [&tree, &work] {
             std::fs::create_dir(made)?;
         }
-        open_to_all(folder.path())?;
+        target::open_to_all(folder.path())?;
         let layout = Layout::build(&tree)?;
         let comity = options.comity.clone();
         let targets = start_targets(options, &layout, &work, inside)?;
@@ -144,12 +144,6 @@ fn start_targets(
         }
     }
     Ok(targets)
-}
-
-/// The callers are not root.
-fn open_to_all(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
 }
 
 /// Thousands of connections take as many descriptors.

@@ -163,3 +163,9 @@ fn nfs_target(
 fn free_address() -> Result<SocketAddr> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
+
+/// Lets everybody into a folder: the callers are not root.
+pub(crate) fn open_to_all(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
+}

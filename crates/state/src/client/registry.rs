@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::{Birth, Client};
+use crate::numbers::Numbers;
 use crate::table::{Table, lock};
 use crate::{ClientId, Desk};
 
@@ -11,7 +12,7 @@ use crate::{ClientId, Desk};
 /// all and is taken only when clients come and go.
 pub(crate) struct Clients {
     boot: u32,
-    by_number: Table<u32, Client>,
+    by_number: Table<u32, Client, Numbers>,
     by_name: Mutex<Names>,
     next: AtomicU32,
 }

@@ -1,7 +1,7 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Holder, Share};
+use super::{Holder, Holders, Share};
 use crate::{ClientId, Stateid};
 
 /// What a delegation allows (RFC 8881, 10.4).
@@ -40,7 +40,7 @@ pub(crate) struct Writer {
 /// The delegations of a file, and to whom none is given for a while.
 #[derive(Default)]
 pub(crate) struct Delegations {
-    held: BTreeMap<Holder, Delegated>,
+    held: Holders<Delegated>,
     rest: VecDeque<(ClientId, Duration)>,
 }
 
@@ -53,29 +53,27 @@ impl Delegations {
     }
 
     pub(crate) fn remove(&mut self, holder: Holder) -> Option<Delegated> {
-        self.held.remove(&holder)
+        self.held.remove(holder)
     }
 
     pub(crate) fn get_mut(&mut self, holder: Holder) -> Option<&mut Delegated> {
-        self.held.get_mut(&holder)
+        self.held.get_mut(holder)
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Holder, &mut Delegated)> {
-        self.held.iter_mut().map(|(holder, delegated)| (*holder, delegated))
+        self.held.iter_mut()
     }
 
     /// The delegation of a client other than `mine` that stands against `share`.
     pub(crate) fn conflict(&self, mine: Option<ClientId>, share: Share) -> Option<Holder> {
         let stands = |kind| kind == DelegationKind::Write || writes(share);
         let mut others = self.held.iter().filter(|(holder, _)| Some(holder.client) != mine);
-        others.find(|(_, delegated)| stands(delegated.kind)).map(|(holder, _)| *holder)
+        others.find(|(_, delegated)| stands(delegated.kind)).map(|(holder, _)| holder)
     }
 
     /// Whether a client has one.
     pub(crate) fn of(&self, client: ClientId) -> Option<(Holder, Delegated)> {
-        let from = Holder { client, state: 0 };
-        let mut theirs = self.held.range(from..).take_while(|(holder, _)| holder.client == client);
-        theirs.next().map(|(holder, delegated)| (*holder, *delegated))
+        self.held.of(client).map(|(holder, delegated)| (holder, *delegated))
     }
 
     /// Remembers a recall.
@@ -99,7 +97,7 @@ impl Delegations {
 
     pub(crate) fn has_deadline(&self) -> bool {
         let recalled = |delegated: &Delegated| delegated.recall.is_some();
-        !self.rest.is_empty() || self.held.values().any(recalled)
+        !self.rest.is_empty() || self.held.iter().any(|(_, delegated)| recalled(delegated))
     }
 
     /// Forgets recalls of long ago.

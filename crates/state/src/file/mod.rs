@@ -1,6 +1,8 @@
 //! What is known of files that somebody has open, locked or delegated.
 
 mod delegated;
+mod holders;
+mod locks;
 mod share;
 mod table;
 
@@ -9,12 +11,14 @@ use std::time::Duration;
 
 pub use delegated::DelegationKind;
 pub(crate) use delegated::{Delegated, Delegations, Recall};
+use holders::Holders;
+use locks::Locks;
 pub use share::Share;
 pub(crate) use share::Shares;
 pub(crate) use table::Files;
 
 use crate::table::lock;
-use crate::{ClientId, FileKey, FileLocks};
+use crate::{ClientId, FileKey};
 
 /// A file. Its lock is taken under a client's, never the other way round.
 pub(crate) struct File {
@@ -32,13 +36,13 @@ pub(crate) struct Holder {
 /// What clients have of a file.
 pub(crate) struct FileState {
     pub(crate) shares: Shares,
-    pub(crate) locks: FileLocks,
+    pub(crate) locks: Locks,
     pub(crate) delegations: Delegations,
 }
 
 impl File {
     fn new(key: FileKey, offer: Duration) -> Self {
-        let locks = FileLocks::new(offer);
+        let locks = Locks::new(offer);
         let (shares, delegations) = (Shares::default(), Delegations::default());
         Self { key, state: Mutex::new(FileState { shares, locks, delegations }) }
     }

@@ -1,6 +1,4 @@
-use std::collections::HashMap;
-
-use super::Holder;
+use super::{Holder, Holders};
 
 /// What an open is for, and what it denies others (`share_access`, `share_deny`; RFC 8881, 18.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -45,7 +43,7 @@ impl Share {
 /// How many opens of a file have each mode, and which.
 #[derive(Default)]
 pub(crate) struct Shares {
-    opens: HashMap<Holder, Share>,
+    opens: Holders<Share>,
     access: [u32; 2],
     deny: [u32; 2],
 }
@@ -59,7 +57,7 @@ impl Shares {
     pub(crate) fn set(&mut self, holder: Holder, share: Option<Share>) {
         let old = match share {
             Some(share) => self.opens.insert(holder, share),
-            None => self.opens.remove(&holder),
+            None => self.opens.remove(holder),
         };
         self.count(share.unwrap_or_default(), 1);
         self.count(old.unwrap_or_default(), -1);
@@ -71,8 +69,8 @@ impl Shares {
         if !self.all().stands_against(share) {
             return None;
         }
-        let mut others = self.opens.iter().filter(|(other, _)| Some(**other) != holder);
-        others.find(|(_, other)| other.stands_against(share)).map(|(other, _)| *other)
+        let mut others = self.opens.iter().filter(|(other, _)| Some(*other) != holder);
+        others.find(|(_, other)| other.stands_against(share)).map(|(other, _)| other)
     }
 
     /// Whether a client other than `holder`'s has the file open for any of `access`.

@@ -57,9 +57,8 @@ pub struct FileLocks {
 impl FileLocks {
     /// A file without locks; offers will stand for `offer`.
     #[must_use]
-    pub fn new(offer: Duration) -> Self {
-        let (held, waiting, offered) = (Held::new(), Line::new(), Line::new());
-        Self { held, waiting, offered, ticket: 0, offer }
+    pub const fn new(offer: Duration) -> Self {
+        Self { held: Held::new(), waiting: Line::new(), offered: Line::new(), ticket: 0, offer }
     }
 
     /// How many locks, waiters and offers there are.

@@ -1,0 +1,24 @@
+//! How figures are shown.
+
+/// The middle of some figures; nothing of none.
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A figure against what it may be at most, and whether it is no more.
+pub(super) fn at_most(what: &str, figure: f64, most: f64) -> bool {
+    let met = figure <= most;
+    let judgement = if met { "met" } else { "MISSED" };
+    println!("  {what}: {figure:.2}, at most {most}: {judgement}");
+    met
+}
+
+/// What something cost in 2006, in seconds.
+pub(super) fn then(seconds: Option<f64>) -> String {
+    match seconds {
+        None => "-".to_owned(),
+        Some(seconds) if seconds >= 0.1 => format!("{seconds:.1} s"),
+        Some(seconds) => format!("{:.2} ms", seconds * 1e3),
+    }
+}

@@ -1,0 +1,82 @@
+use std::collections::VecDeque;
+
+use anyhow::{Result, ensure};
+
+use super::person::{Locker, Opened, Person};
+use super::report::{at_most, median};
+use super::{Bench, server_time};
+use crate::in_session::Backchannel;
+use crate::layout::Layout;
+
+/// How many wait, and what CITI's fair queue took to hand the lock on, in microseconds. Ten
+/// thousand were not tried.
+const WAITERS: [(u64, &str); 5] =
+    [(1, "68"), (10, "73"), (100, "353"), (1_000, "29,215"), (10_000, "-")];
+
+/// The dearest is at most so many times the cheapest.
+const SPREAD_MOST: f64 = 1.2;
+/// Hand-overs in a sample, and samples.
+const HANDED: usize = 100;
+const ROUNDS: usize = 9;
+/// What is waited for.
+const BYTE: (u64, u64) = (0, 1);
+
+/// N owners wait for a byte that one more has: it lets go, the first in line takes it, and it
+/// stands in line again. All lines are measured in turn.
+pub(super) fn hand_over(bench: &Bench) -> Result<bool> {
+    let server = bench.server()?;
+    let mut client = Person::new(&server, "waiters", Backchannel::No)?;
+    let dir = client.session.walk(&bench.path(Layout::SMALL))?;
+    let mut lines = Vec::new();
+    for (number, (waiters, _)) in WAITERS.iter().enumerate() {
+        let file = client.open_plainly(&dir, &Layout::file(number))?;
+        lines.push(Line::new(&mut client, file, *waiters)?);
+    }
+    let mut samples = vec![Vec::new(); lines.len()];
+    for _ in 0..ROUNDS {
+        for (line, samples) in lines.iter_mut().zip(&mut samples) {
+            let hand = || (0..HANDED).try_for_each(|_| line.hand_on(&mut client));
+            samples.push(server_time(&server, hand)?.1 / HANDED as f64);
+        }
+    }
+    println!("    waiters   2006, us   now, us of the server's time");
+    let medians: Vec<f64> = samples.into_iter().map(median).collect();
+    for ((waiters, then), now) in WAITERS.iter().zip(&medians) {
+        println!("  {waiters:>9} {then:>10} {now:>9.2}");
+    }
+    let (least, most) = medians
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), now| (least.min(*now), most.max(*now)));
+    Ok(at_most("the dearest is times the cheapest", most / least, SPREAD_MOST))
+}
+
+/// Who has a byte of a file, and who waits for it in which order.
+struct Line {
+    file: Opened,
+    holder: Locker,
+    waiting: VecDeque<Locker>,
+}
+
+impl Line {
+    fn new(client: &mut Person, file: Opened, waiters: u64) -> Result<Self> {
+        let mut holder = Locker::new("the first");
+        client.lock_now(&file, &mut holder, BYTE)?;
+        let mut waiting = VecDeque::new();
+        for number in 0..waiters {
+            let mut waiter = Locker::new(format!("waiter {number}"));
+            ensure!(!client.lock(&file, &mut waiter, BYTE)?, "two have the lock");
+            waiting.push_back(waiter);
+        }
+        Ok(Self { file, holder, waiting })
+    }
+
+    fn hand_on(&mut self, client: &mut Person) -> Result<()> {
+        client.unlock(&self.file, &mut self.holder, BYTE)?;
+        let Some(mut next) = self.waiting.pop_front() else { return Ok(()) };
+        client.lock_now(&self.file, &mut next, BYTE)?;
+        let mut before = std::mem::replace(&mut self.holder, next);
+        ensure!(!client.lock(&self.file, &mut before, BYTE)?, "two have the lock");
+        self.waiting.push_back(before);
+        Ok(())
+    }
+}

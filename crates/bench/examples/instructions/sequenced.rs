@@ -34,7 +34,7 @@ pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
 pub(crate) fn run(stack: Stack, layout: &Layout, operation: InSession, calls: u64) -> Result<()> {
     let mut session = Session::begin(stack, b"bench", (CALLER, CALLER), Backchannel::No)?;
     let root = session.walk(&layout.root().to_string_lossy())?;
-    let script = Prober4 { session: &mut session, layout, root }.script(operation)?;
+    let script = Prober4 { session: &mut session, layout, root, locked: 0 }.script(operation)?;
     let sessionid = session.another(SLOTS)?;
     let mut stamps = [Stamp::default(); SLOTS as usize];
     let mut call = Vec::new();

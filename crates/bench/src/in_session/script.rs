@@ -46,9 +46,6 @@ const LINUX: Bitmap4 = Bitmap4::of(&[
 const SIZE_AT: usize = 4 + 8;
 const FILEID_AT: usize = SIZE_AT + 8 + 16;
 
-/// One byte, at the beginning.
-const LOCKED: (u64, u64) = (0, 1);
-
 /// Makes each kind of COMPOUND once, decodes its results and holds them against what stands on the
 /// disk; replies under load must then be like it.
 pub struct Prober4<'a, W> {
@@ -58,6 +55,9 @@ pub struct Prober4<'a, W> {
     pub layout: &'a Layout,
     /// The handle of its top.
     pub root: Vec<u8>,
+    /// The byte that is locked in each file: another for each server, for servers see the locks
+    /// of others in files that they share.
+    pub locked: u64,
 }
 
 impl<W: Wire> Prober4<'_, W> {
@@ -184,7 +184,7 @@ impl<W: Wire> Prober4<'_, W> {
     }
 
     fn lock(&mut self, handle: &[u8], locker: Locker4<'_>) -> Result<(Template, Stateid4)> {
-        let ((offset, length), locktype) = (LOCKED, NfsLockType4::Write);
+        let (offset, length, locktype) = (self.locked, 1, NfsLockType4::Write);
         let arguments = Lock4args { locktype, reclaim: false, offset, length, locker };
         let compound = Compound::new().at(handle).then(op::LOCK, &arguments);
         let reply = self.session.perform_kept(&compound, true)?;
@@ -195,7 +195,7 @@ impl<W: Wire> Prober4<'_, W> {
     }
 
     fn unlock(&mut self, handle: &[u8], lock_stateid: Stateid4) -> Result<Template> {
-        let ((offset, length), locktype) = (LOCKED, NfsLockType4::Write);
+        let (offset, length, locktype) = (self.locked, 1, NfsLockType4::Write);
         let arguments = Locku4args { locktype, seqid: 0, lock_stateid, offset, length };
         let compound = Compound::new().at(handle).then(op::LOCKU, &arguments);
         let reply = self.session.perform_kept(&compound, true)?;

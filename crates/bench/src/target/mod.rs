@@ -110,8 +110,9 @@ impl Target {
     ) -> Result<(Script, Client)> {
         let mut session = self.session(b"load", Backchannel::No)?;
         let root = session.walk(&self.layout.root().to_string_lossy())?;
-        let prober = Prober4 { session: &mut session, layout: &self.layout, root };
-        let script = { prober }.script(operation)?;
+        let (layout, locked) = (&self.layout, self.address.port().into());
+        let mut prober = Prober4 { session: &mut session, layout, root, locked };
+        let script = prober.script(operation)?;
         let sessions: Result<Vec<_>> =
             (0..connections).map(|_| session.another(depth as u32)).collect();
         Ok((script, Client::connect_sessions(self.address, &sessions?)?))

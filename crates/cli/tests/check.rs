@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Place, comity, run};
+use common::{Place, comity, is_root, run};
 use serde_json::Value;
 
 #[test]
@@ -116,4 +116,31 @@ fn a_client_sees_its_exports_and_the_most_specific_rules() {
     let json: Value = serde_json::from_str(&shown("192.0.2.7", &["--json"])).unwrap();
     assert_eq!(json["exports"][0]["client"], "192.0.2.7");
     assert_eq!(json["exports"][0]["path"], path.to_string());
+}
+
+/// What clients make is the server's own user's then, and would be hidden from them.
+#[test]
+fn an_ordinary_users_server_does_not_hide_what_its_clients_make() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let check = |options: &str| {
+        let line = format!("{} ::1({options},no_client_cache)\n", place.data().display());
+        let exports = place.write("own.exports", &line);
+        let as_nobody = run(place.as_nobody(&["check", "--exports"]).arg(&exports));
+        let as_root = run(comity().args(["check", "--exports"]).arg(&exports));
+        assert_eq!(as_root.code, Some(0), "{}", as_root.out);
+        as_nobody
+    };
+    for cloak in ["cloak_uid=65000-65534:+000", "cloak_gid=65534:-004"] {
+        let said = check(&format!("rw,{cloak}"));
+        assert_eq!(said.code, Some(1), "{}", said.out);
+        assert!(said.out.contains("error: the server runs as uid 65534"), "{}", said.out);
+        assert!(said.out.contains("run it as root, leave these ids out"), "{}", said.out);
+        assert_eq!(check(&format!("ro,{cloak}")).code, Some(0), "nothing is made there");
+        let own = format!("rw,all_squash,anonuid=65534,{cloak}");
+        assert_eq!(check(&own).code, Some(0), "everybody is its user there");
+    }
+    assert_eq!(check("rw,cloak_uid=0-65533:+000").code, Some(0), "they are not covered");
 }

@@ -77,6 +77,13 @@ impl Cloak {
         self.users.is_empty() && self.groups.is_empty()
     }
 
+    /// Whether an entry covers files of this owner and group, so that not everybody may see them;
+    /// its number.
+    #[must_use]
+    pub fn covering(&self, owner: Uid<Disk>, group: Gid<Disk>) -> Option<u32> {
+        self.first(owner, group).map(|(entry, _)| entry)
+    }
+
     /// Whether `caller`, in ids on disk, may know of a file with this owner, group and mode: what
     /// [`Cloak::verdict`] says, without a reason.
     #[must_use]

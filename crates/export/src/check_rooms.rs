@@ -2,7 +2,7 @@
 
 use comity_idmap::{IdMap, Inverse, MapDefault, Range, Squash, Step};
 use comity_ranges::Builder;
-use comity_vfs::{Attr, Disk};
+use comity_vfs::{Attr, Disk, Gid, Uid};
 
 use crate::finding::Findings;
 use crate::offer::{Declaration, Offer};
@@ -39,6 +39,31 @@ pub(crate) fn check_targets(export: &Declaration, top: &Attr<Disk>, findings: &m
                 export.path.display()
             );
             findings.warning(offer.origin.option("anonuid").unwrap_or(&offer.place), what);
+        }
+    }
+}
+
+/// Refuses cloaks under which a client would not see what it makes itself, where the file system
+/// makes everything as one user.
+pub(crate) fn check_maker(
+    export: &Declaration,
+    (uid, gid): (Uid<Disk>, Gid<Disk>),
+    findings: &mut Findings,
+) {
+    for offer in &export.offers {
+        let rules = &offer.terms.rules;
+        let acts_as_it = rules.ids.squash == Squash::All && rules.ids.anonymous.uid == uid;
+        if rules.read_only || acts_as_it {
+            continue;
+        }
+        if let Some(entry) = rules.cloak.covering(uid, gid) {
+            let place = offer.origin.cloaks.get(entry as usize).unwrap_or(&offer.place);
+            let what = format!(
+                "the server runs as uid {uid} and cannot act as its callers: all that they make \
+                 is of uid {uid} and gid {gid}, and would be hidden from them by this cloak; run \
+                 it as root, leave these ids out of the cloak, or export read-only (ro)"
+            );
+            findings.error(place, what);
         }
     }
 }

@@ -12,7 +12,7 @@ use comity_vfs::Fs;
 use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
-use crate::check_rooms::check_targets;
+use crate::check_rooms::{check_maker, check_targets};
 use crate::finding::Findings;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
 use crate::names::Names;
@@ -62,6 +62,10 @@ pub fn load(
         if let Some(fs) = backend(&export, open, old, &mut findings) {
             if let Ok(top) = fs.getattr(&fs.root()) {
                 check_targets(&export.declaration, &top, &mut findings);
+            }
+            let properties = fs.properties(&fs.root());
+            if let Some(maker) = properties.ok().and_then(|properties| properties.maker) {
+                check_maker(&export.declaration, maker, &mut findings);
             }
             exports.push(Arc::new(made(export, id, fs, &names, old)));
         }

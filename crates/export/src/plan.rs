@@ -262,6 +262,15 @@ impl Plan {
         self.key.seal(export, handle)
     }
 
+    /// What a handle off the wire is the handle of, whoever shows it: to find what is remembered of
+    /// it, never to let somebody in.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`].
+    pub fn unseal(&self, sealed: &[u8]) -> Result<(ExportId, Handle)> {
+        self.key.open(sealed)
+    }
+
     pub(crate) const fn key(&self) -> &HandleKey {
         &self.key
     }

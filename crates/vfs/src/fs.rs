@@ -3,8 +3,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::{
-    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, Handle, Name, Result, SetAttr,
-    Side, Status, Time,
+    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, Gid, Handle, Name, Result,
+    SetAttr, Side, Status, Time, Uid,
 };
 
 /// A file system: the only interface to one in the house.
@@ -359,6 +359,9 @@ pub struct Properties {
     pub case_insensitive: bool,
     /// Whether `A` is still `A` when listed.
     pub case_preserving: bool,
+    /// Whose everything is that is made in it, whoever makes it: the server's own user and group,
+    /// where it cannot act as its callers.
+    pub maker: Option<(Uid<Disk>, Gid<Disk>)>,
 }
 
 /// Space and inodes of a file system.

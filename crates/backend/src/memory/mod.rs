@@ -125,6 +125,7 @@ impl Fs for Memory {
             chown_restricted: true,
             case_insensitive: false,
             case_preserving: true,
+            maker: None,
         })
     }
 

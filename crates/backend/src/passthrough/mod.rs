@@ -45,7 +45,7 @@ pub use capabilities::Capabilities;
 pub use descriptors::Descriptors;
 pub use open::{OpenError, PassthroughOptions};
 
-use comity_vfs::{Cred, Disk, Handle, Result};
+use comity_vfs::{Cred, Disk, Gid, Handle, Result, Uid};
 
 /// A directory of this machine as a file system.
 ///
@@ -73,6 +73,15 @@ impl Passthrough {
     /// [`comity_vfs::Status`] if the kernel does not let it.
     pub fn release_identity(&self) -> Result<()> {
         self.identity.server()
+    }
+
+    /// Whose all that is made is, where callers' own ids cannot be taken on.
+    fn maker(&self) -> Option<(Uid<Disk>, Gid<Disk>)> {
+        let server = || {
+            let gid = rustix::process::getegid().as_raw();
+            (Uid::new(self.server_uid), Gid::new(gid))
+        };
+        (self.identity == identity::Identity::Server).then(server)
     }
 
     /// Whose files count as the caller's own.

@@ -26,6 +26,7 @@ impl Passthrough {
             chown_restricted: true,
             case_insensitive: false,
             case_preserving: true,
+            maker: self.maker(),
         })
     }
 

@@ -12,6 +12,19 @@ impl View<'_> {
         self.rules().no_client_cache && attr.file_type == FileType::Directory
     }
 
+    /// Whether a client may be left alone with a file. Where it would tell all its users of it, it
+    /// may only be one that is hidden from nobody.
+    ///
+    /// # Errors
+    /// [`comity_vfs::Status`].
+    pub fn may_be_delegated(&self, node: &Node) -> Result<bool> {
+        if !self.rules().no_client_cache || !self.is_cloaked() {
+            return Ok(true);
+        }
+        let attr = self.fs().getattr(&node.0)?;
+        Ok(self.rules().cloak.covering(attr.uid, attr.gid).is_none())
+    }
+
     /// The same attributes at another moment.
     pub(super) fn at_another_moment(&self, attr: Attr<Wire>) -> Attr<Wire> {
         let nanoseconds = self.pass.export().moment_nanoseconds();

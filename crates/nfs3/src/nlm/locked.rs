@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use comity_export::{Door, Node, View};
-use comity_proto::nlm::Nlm4Lock;
+use comity_proto::nlm::{Nlm4Lock, Nlm4Stats};
 use comity_state::{ByteRange, Client, FileKey, HostLock, LockType};
 use comity_vfs::{Access, Status};
 
 use super::owner::HostOwner;
+use super::stats::stopped;
 use super::{Nlm, name_of};
 use crate::request::{Request, Stop};
 
@@ -28,16 +29,20 @@ impl Locked {
     ) -> Result<Self, Stop> {
         let (view, node) = request.enter(Door::Handle(lock.fh.0))?;
         may_open(&view, &node)?;
-        Self::of(nlm, request, lock)
+        Self::held(nlm, request, lock)
     }
 
-    /// Lets the caller in to free what it holds, whatever it may do with the file by now.
-    pub(super) fn of(nlm: &Nlm, request: &Request<'_>, lock: &Nlm4Lock<'_>) -> Result<Self, Stop> {
-        let (view, node) = request.enter(Door::Handle(lock.fh.0))?;
+    /// What the caller's host may hold, to be freed: whatever it may do with the file by now, and
+    /// even if that is hidden from it. It would stand in the way of others for ever.
+    pub(super) fn held(
+        nlm: &Nlm,
+        request: &Request<'_>,
+        lock: &Nlm4Lock<'_>,
+    ) -> Result<Self, Stop> {
         Ok(Self {
             host: host(nlm, request)?,
             owner: HostOwner::of(lock).name(),
-            file: key_of(&view, &node),
+            file: held_key(request, lock.fh.0)?,
             range: range(lock).ok_or(Status::FBig)?,
         })
     }
@@ -56,6 +61,20 @@ pub(super) fn host(nlm: &Nlm, request: &Request<'_>) -> Result<Arc<Client>, Stop
 
 pub(super) fn key_of(view: &View<'_>, node: &Node) -> FileKey {
     FileKey { export: view.export_id().0, handle: *node.handle() }
+}
+
+/// By what a file is known of which the caller's host may hold something.
+pub(super) fn held_key(request: &Request<'_>, handle: &[u8]) -> Result<FileKey, Stop> {
+    let (export, handle) = request.plan.unseal(handle)?;
+    Ok(FileKey { export: export.0, handle })
+}
+
+/// GRANTED, if there is such a file for the caller: what was held of it is free by now.
+pub(super) fn freed(request: &Request<'_>, handle: &[u8]) -> Result<Nlm4Stats, Stop> {
+    match request.enter(Door::Handle(handle)) {
+        Ok(_) => Ok(Nlm4Stats::Granted),
+        Err(stop) => stopped(stop),
+    }
 }
 
 /// Who can neither read nor write a file could not have opened it.

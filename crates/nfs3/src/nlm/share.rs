@@ -35,7 +35,7 @@ fn reserve(
 }
 
 /// The file of a reservation, which the caller must be able to open.
-pub(super) fn key(request: &Request<'_>, share: &Nlm4Share<'_>) -> Result<FileKey, Stop> {
+fn key(request: &Request<'_>, share: &Nlm4Share<'_>) -> Result<FileKey, Stop> {
     let (view, node) = request.enter(Door::Handle(share.fh.0))?;
     may_open(&view, &node)?;
     Ok(key_of(&view, &node))

@@ -1,10 +1,10 @@
 //! UNLOCK: what the owner holds of a range is free. It cannot fail: what is not held is free.
 
-use comity_proto::nlm::{Nlm4Stats, Nlm4Unlockargs};
+use comity_proto::nlm::Nlm4Unlockargs;
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::Locked;
+use super::locked::{Locked, freed};
 use super::stats::{answer, stopped};
 use crate::answer::Answer;
 use crate::request::{Request, Stop};
@@ -15,10 +15,10 @@ pub(super) fn unlock(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let Nlm4Unlockargs { cookie, alock } = request.arguments()?;
-    let freed = match Locked::of(nlm, request, &alock) {
+    let freed = match Locked::held(nlm, request, &alock) {
         Ok(locked) => {
             nlm.engine.unlock_host(nlm.now(), &locked.host, &locked.lock(false));
-            (Nlm4Stats::Granted, Some(locked.file.export))
+            (freed(request, alock.fh.0)?, Some(locked.file.export))
         }
         Err(stop) => (stopped(stop)?, None),
     };

@@ -1,11 +1,11 @@
 //! UNSHARE: a share reservation is over.
 
-use comity_proto::nlm::{Nlm4Shareargs, Nlm4Stats};
+use comity_proto::nlm::Nlm4Shareargs;
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::host;
-use super::share::{answer, key};
+use super::locked::{freed, held_key, host};
+use super::share::answer;
 use super::stats::stopped;
 use crate::answer::Answer;
 use crate::request::{Request, Stop};
@@ -16,11 +16,11 @@ pub(super) fn unshare(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let args = request.arguments::<Nlm4Shareargs<'_>>()?;
-    let stat = match key(request, &args.share) {
+    let stat = match held_key(request, args.share.fh.0) {
         Ok(key) => {
             let host = host(nlm, request)?;
             nlm.engine.unshare_host(nlm.now(), &host, (args.share.oh.0, key));
-            Nlm4Stats::Granted
+            freed(request, args.share.fh.0)?
         }
         Err(stop) => stopped(stop)?,
     };

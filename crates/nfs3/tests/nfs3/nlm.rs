@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use comity_backend::{Memory, MemoryOptions};
 use comity_nfs3::{Grants, Nlm};
 use comity_proto::nfs3::{Create3args, Createhow3, Diropargs3, Sattr3, procedure as nfs3};
 use comity_proto::nlm::{
@@ -11,8 +12,10 @@ use comity_proto::nlm::{
     Nlm4Shareargs, Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
 };
 use comity_state::{Engine, Mark, Record, Recovered, Settings};
+use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
 
+use crate::hunt::twins::{EXPORT, plan, planted, sealed};
 use crate::world::{Ground, World, decoded, encoded};
 
 const NOW: Duration = Duration::from_secs(1);
@@ -189,4 +192,29 @@ fn shares_deny_what_they_deny() {
     assert_eq!(ask(procedure::SHARE, share(b"two", 2, 0)), Nlm4Stats::Denied);
     assert_eq!(ask(procedure::UNSHARE, share(b"one", 1, 2)), Nlm4Stats::Granted);
     assert_eq!(ask(procedure::SHARE, share(b"two", 2, 0)), Nlm4Stats::Granted);
+}
+
+/// A host cannot show the handle of what has been hidden from it; what it holds would stand in the
+/// way of others for ever.
+#[test]
+fn what_has_been_hidden_is_freed_and_stale_all_the_same() {
+    let owned = |mode| SetAttr { uid: Some(Uid::new(7)), mode, ..SetAttr::default() };
+    let root_mode = Mode::new(0o777);
+    let fs: Arc<dyn Fs> =
+        Arc::new(Memory::new(MemoryOptions { root_mode, ..MemoryOptions::default() }).unwrap());
+    let file = planted(&*fs, &fs.root(), "a", 5, &owned(Some(Mode::new(0o666))));
+    let plan = |cloak: &str| plan(&fs, &format!("rw,insecure,fsid={EXPORT}{cloak}"));
+    let world = World::of(plan(""));
+    let (engine, file) = (Arc::clone(&world.engine), sealed(&file));
+    let site = Site { engine, world, file, settled: Arc::default() };
+    site.world.act_as(1, 1, &[]);
+    assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::Granted);
+    site.world.exports.replace(plan(",cloak_uid=7:+000"));
+    assert_eq!(site.lock(1, (20, 10), false), Nlm4Stats::StaleFh);
+    site.world.act_as(7, 7, &[]);
+    assert_eq!(site.lock(2, (0, 10), false), Nlm4Stats::Denied);
+    site.world.act_as(1, 1, &[]);
+    assert_eq!(site.unlock(1, 0, 10), Nlm4Stats::StaleFh);
+    site.world.act_as(7, 7, &[]);
+    assert_eq!(site.lock(2, (0, 10), false), Nlm4Stats::Granted);
 }

@@ -297,4 +297,5 @@ const ABOVE: Properties = Properties {
     chown_restricted: true,
     case_insensitive: false,
     case_preserving: true,
+    maker: None,
 };

@@ -6,7 +6,7 @@ mod file;
 use comity_proto::nfs4::{
     Nfsstat4, Open4args, OpenClaim4, OpenDelegationType4, Openflag4, Stateid4, share,
 };
-use comity_state::{Claim, DelegationKind, DelegationWish, Open, Share};
+use comity_state::{Claim, Delegation, DelegationKind, DelegationWish, NoDelegation, Open, Share};
 use comity_xdr::{Decoder, Encoder};
 
 use self::file::{File, find};
@@ -30,10 +30,28 @@ pub(super) fn open<'a>(
 }
 
 /// What an OPEN asks for.
+#[derive(Clone, Copy)]
 struct Wanted {
     share: Share,
     wish: DelegationWish,
     claim: Claim,
+}
+
+impl Wanted {
+    /// What it asks for if the file may not be delegated: no delegation, none of former times
+    /// either.
+    const fn if_delegated(self, may_be: bool) -> Self {
+        let claim = match self.claim {
+            Claim::Previous(_) if !may_be => Claim::Previous(None),
+            claim => claim,
+        };
+        let wish = match self.wish {
+            DelegationWish::Cancel => DelegationWish::Cancel,
+            _ if !may_be => DelegationWish::None,
+            wish => wish,
+        };
+        Self { claim, wish, ..self }
+    }
 }
 
 fn begin<'a>(
@@ -48,15 +66,14 @@ fn begin<'a>(
         compound.engine().may_claim(&client, reclaims).map_err(refused)?;
     }
     let file = find(compound, args, wanted.share)?;
-    let open = Open {
-        client: &client,
-        owner: args.owner.owner.0,
-        file: file.key(),
-        share: wanted.share,
-        claim: wanted.claim,
-        wish: wanted.wish,
-    };
-    let opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
+    let may_be_delegated = file.may_be_delegated()?;
+    let Wanted { share, claim, wish } = wanted.if_delegated(may_be_delegated);
+    let owner = args.owner.owner.0;
+    let open = Open { client: &client, owner, file: file.key(), share, claim, wish };
+    let mut opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
+    if !may_be_delegated && wanted.wish != wish {
+        opened.delegation = Delegation::Refused(NoDelegation::Resource);
+    }
     if let Err(failed) = file.empty() {
         // Nobody was told of the open yet.
         let (now, minor) = (compound.now(), compound.minor);

@@ -1,7 +1,8 @@
 //! PUTFH (RFC 8881, 18.19): goes to the object of a handle.
 
 use comity_export::Door;
-use comity_proto::nfs4::NfsFh4;
+use comity_proto::nfs4::{Close4args, Locku4args, NfsFh4, Nfsstat4, Stateid4, operation};
+use comity_state::{ByteRange, FileKey};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
@@ -16,8 +17,42 @@ pub(super) fn putfh<'a>(
     let handle = args.value::<NfsFh4<'_>>()?.0;
     let object = match compound.pseudo().open(handle)? {
         Some(node) => Object::Pseudo(node),
-        None => compound.enter(Door::Handle(handle))?,
+        None => match compound.enter(Door::Handle(handle)) {
+            Err(Stop::Status(Nfsstat4::Stale)) => {
+                let_go(compound, handle, args);
+                return Err(Nfsstat4::Stale.into());
+            }
+            entered => entered?,
+        },
     };
     compound.go_to(object);
     Ok(())
+}
+
+/// Frees what the operation that follows would free of an object that is stale, because it was
+/// hidden or removed. The client can show no other handle of it, and what it holds would stand in
+/// the way of others as long as it lives. Nothing is told of it.
+fn let_go(compound: &Compound<'_>, handle: &[u8], args: &Decoder<'_>) -> Option<()> {
+    let mut next = args.clone();
+    let (engine, sender) = (compound.engine(), compound.sender());
+    match next.value::<u32>().ok().filter(|_| compound.following > 0)? {
+        operation::CLOSE => {
+            let args: Close4args = next.value().ok()?;
+            engine.close(sender, &compound.stateid_of(&args.open_stateid).ok()?).ok()?;
+        }
+        operation::LOCKU => {
+            let args: Locku4args = next.value().ok()?;
+            let (export, handle) = compound.plan.unseal(handle).ok()?;
+            let file = FileKey { export: export.0, handle };
+            let range = ByteRange::new(args.offset, args.length)?;
+            let stateid = compound.stateid_of(&args.lock_stateid).ok()?;
+            engine.unlock(sender, &stateid, (&file, range)).ok()?;
+        }
+        operation::DELEGRETURN => {
+            let stateid: Stateid4 = next.value().ok()?;
+            engine.delegreturn(sender, &compound.stateid_of(&stateid).ok()?).ok()?;
+        }
+        _ => {}
+    }
+    Some(())
 }

@@ -4,8 +4,10 @@
 
 mod attributes;
 mod barriers;
+mod cloaks;
 mod hostile;
 mod hunt;
+mod reload;
 mod rendering;
 mod roots;
 mod script;

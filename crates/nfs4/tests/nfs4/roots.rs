@@ -1,9 +1,11 @@
 //! What stands at the top, by what the exports say.
 
-use comity_export::{ExportRequest, Finding, HandleKey, Plan, Source, Sources, load};
+use std::sync::Arc;
+
+use comity_export::{ExportRequest, Exports, Finding, HandleKey, Plan, Source, Sources, load};
 
 use crate::script::Script;
-use crate::world::{World, memory};
+use crate::world::{World, furnish, memory};
 
 fn world(exports: &str) -> World {
     World::of(plan(exports))
@@ -18,6 +20,49 @@ fn loaded(exports: &str) -> Result<Plan, Vec<Finding>> {
     let sources = Sources::new(vec![Source::Text { name: "exports".into(), text }]);
     let open = |_: &ExportRequest<'_>| Ok(memory());
     Ok(load(&sources, &open, HandleKey::new([7; 16]), None)?.0)
+}
+
+/// Two domains, an export for both and one for each; one that is only south's stands in the shared
+/// one.
+const DOMAINS: &str = r#"
+[[domain]]
+name = "north"
+clients = ["192.0.2.0/25"]
+
+[[domain]]
+name = "south"
+clients = ["198.51.100.0/24"]
+
+[[export]]
+path = "/srv/plans"
+domains = ["north", "south"]
+
+[[export]]
+path = "/srv/norths"
+domains = ["north"]
+
+[[export]]
+path = "/srv/deep/souths"
+domains = ["south"]
+
+[[export]]
+path = "/srv/plans/inner"
+domains = ["south"]
+"#;
+
+fn domains() -> Arc<Exports> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("comity.toml");
+    std::fs::write(&file, DOMAINS).unwrap();
+    let netgroups = "/nonexistent".into();
+    let sources = Sources { netgroups, ..Sources::new(vec![Source::Config(file)]) };
+    let open = |_: &ExportRequest<'_>| {
+        let fs = memory();
+        furnish(&*fs);
+        Ok(fs)
+    };
+    let loaded = load(&sources, &open, HandleKey::new([7; 16]), None);
+    Arc::new(Exports::new(loaded.unwrap_or_else(|findings| panic!("{findings:?}")).0))
 }
 
 fn said(world: &World, line: &str) -> String {
@@ -77,4 +122,39 @@ fn a_caller_without_a_right_flavor_is_told_which_there_are() {
     world.act_as_nobody();
     let told = said(&world, "PUTROOTFH; LOOKUP srv; SECINFO pub; LOOKUP pub");
     assert_eq!(told, "PUTROOTFH OK; LOOKUP OK; SECINFO OK [1]; LOOKUP WRONGSEC");
+}
+
+/// What is another domain's is not there, by name, by handle and in listings.
+#[test]
+fn each_domain_is_shown_the_exports_it_may_use_and_no_way_to_others() {
+    let exports = domains();
+    let world = |peer: &str| World::at(&exports).seen_from(peer.parse().unwrap());
+    let (north, south, stranger) = (world("192.0.2.5"), world("198.51.100.9"), world("10.1.1.1"));
+    let names = |world: &World, path: &str| {
+        let told = said(world, &format!("PUTROOTFH{path}; READDIR 0 4096"));
+        told.rsplit("READDIR OK ").next().unwrap().to_owned()
+    };
+    let srv = "; LOOKUP srv";
+    assert_eq!(names(&north, ""), "srv[] eof=true");
+    assert_eq!(names(&north, srv), "norths[] plans[] eof=true");
+    assert_eq!(names(&south, srv), "deep[] plans[] eof=true");
+    assert_eq!(names(&south, "; LOOKUP srv; LOOKUP deep"), "souths[] eof=true");
+    assert_eq!(names(&stranger, ""), "eof=true");
+    for (world, name) in [(&north, "deep"), (&south, "norths"), (&north, "gone")] {
+        for ask in ["LOOKUP", "SECINFO"] {
+            let told = said(world, &format!("PUTROOTFH; LOOKUP srv; {ask} {name}"));
+            assert!(told.ends_with(&format!("{ask} NOENT")), "{told}");
+        }
+    }
+    assert!(said(&stranger, "PUTROOTFH; LOOKUP srv").ends_with("LOOKUP NOENT"));
+    let mut script = Script::new(&south);
+    script.line("PUTROOTFH; LOOKUP srv; LOOKUP deep; GETFH deep");
+    for other in [&north, &stranger] {
+        let mut others = Script::new(other);
+        others.keep("deep", script.kept("deep"));
+        assert_eq!(others.line("PUTFH @deep; GETATTR type"), ["PUTFH STALE"]);
+    }
+    let own = "PUTROOTFH; LOOKUP srv; LOOKUP plans; LOOKUP inner; READDIR 0 4096";
+    assert!(said(&north, own).ends_with("READDIR OK own[] eof=true"), "the directory below");
+    assert!(said(&south, own).ends_with("READDIR OK inner[] file[] link[] eof=true"), "the export");
 }

@@ -19,9 +19,18 @@ impl Session {
         Self::open_for(world, minor, 1 << 21)
     }
 
+    /// A session of a client of this name.
+    pub(crate) fn of(world: &World, minor: u32, name: &[u8]) -> Self {
+        Self::open_as(world, minor, (name, 1 << 21))
+    }
+
     /// A session whose replies have at most so many bytes.
     pub(crate) fn open_for(world: &World, minor: u32, maxresponsesize: u32) -> Self {
-        let clientowner = ClientOwner4 { verifier: *b"thislife", id: Opaque(b"transcript") };
+        Self::open_as(world, minor, (b"transcript", maxresponsesize))
+    }
+
+    fn open_as(world: &World, minor: u32, (name, maxresponsesize): (&[u8], u32)) -> Self {
+        let clientowner = ClientOwner4 { verifier: *b"thislife", id: Opaque(name) };
         let (flags, state_protect) = (0, StateProtect4a::None);
         let known = alone(
             world,
@@ -55,6 +64,14 @@ impl Session {
         );
         let made: CreateSession4resok = result(&made);
         Self { id: made.sessionid, seqid: 0 }
+    }
+
+    /// Its client can be called back, and has nothing to reclaim.
+    pub(crate) fn call_back(&self, world: &World) {
+        let engine = &world.engine;
+        let session = engine.session(&comity_state::SessionId(self.id)).unwrap();
+        engine.callbacks_work(session.client());
+        engine.reclaim_complete(std::time::Duration::ZERO, session.client()).unwrap();
     }
 
     /// Appends a SEQUENCE of its first slot.

@@ -42,7 +42,11 @@ fn clock() -> Time {
 
 /// The server and its client.
 pub(crate) struct World {
+    pub(crate) exports: Arc<Exports>,
+    /// What is remembered of clients.
+    pub(crate) engine: Arc<Engine>,
     dispatcher: Dispatcher<Visitor>,
+    peer: IpAddr,
     visitor: Visitor,
     xid: Cell<u32>,
     credential: RefCell<Vec<u8>>,
@@ -68,11 +72,20 @@ impl World {
 
     /// A server of this plan.
     pub(crate) fn of(plan: Plan) -> Self {
-        let exports = Arc::new(Exports::new(plan));
+        Self::at(&Arc::new(Exports::new(plan)))
+    }
+
+    /// A server of the plan in force there, for one of several clients.
+    pub(crate) fn at(exports: &Arc<Exports>) -> Self {
+        let memory = remembered();
+        let (exports, engine) = (Arc::clone(exports), Arc::clone(&memory.engine));
         let nfs: Arc<dyn Program<Visitor>> =
-            Arc::new(Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, remembered()));
+            Arc::new(Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, memory));
         let world = Self {
+            exports,
+            engine,
             dispatcher: Dispatcher::new(vec![nfs]),
+            peer: PEER,
             visitor: Visitor::new(SocketAddr::new(PEER, 1000)),
             xid: Cell::new(1),
             credential: RefCell::default(),
@@ -80,6 +93,11 @@ impl World {
         };
         world.act_as(0, 0, &[]);
         world
+    }
+
+    /// The same server for a client somewhere else.
+    pub(crate) fn seen_from(self, peer: IpAddr) -> Self {
+        Self { peer, visitor: Visitor::new(SocketAddr::new(peer, 1000)), ..self }
     }
 
     pub(crate) fn act_as(&self, uid: u32, gid: u32, gids: &[u32]) {
@@ -105,7 +123,7 @@ impl World {
         let mut record = encoded(&header);
         record.extend_from_slice(arguments);
         let mut replies = Encoder::new();
-        let answered = self.dispatcher.answer(&record, PEER, &self.visitor, &mut replies);
+        let answered = self.dispatcher.answer(&record, self.peer, &self.visitor, &mut replies);
         let late = match answered.unwrap() {
             Answered::Now => false,
             Answered::Never => panic!("no answer"),

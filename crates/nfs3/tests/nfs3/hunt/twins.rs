@@ -229,7 +229,7 @@ fn options(dice: &mut Dice, rule: &Rule) -> String {
         .replace("rw,insecure", if extra == ",ro" { "insecure" } else { "rw,insecure" })
 }
 
-fn plan(fs: &Arc<dyn Fs>, options: &str) -> comity_export::Plan {
+pub(crate) fn plan(fs: &Arc<dyn Fs>, options: &str) -> comity_export::Plan {
     let source = Source::Text { name: "e".into(), text: format!("/srv *({options})\n").into() };
     let netgroups = "/nonexistent".into();
     let sources = Sources { netgroups, ..Sources::new(vec![source]) };

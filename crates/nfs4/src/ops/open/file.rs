@@ -34,6 +34,11 @@ impl<'a> File<'a> {
         key_of(&self.view, &self.node)
     }
 
+    /// Whether the client may be left alone with it.
+    pub(super) fn may_be_delegated(&self) -> Result<bool, Stop> {
+        Ok(self.view.may_be_delegated(&self.node)?)
+    }
+
     /// Empties it, if that was asked for.
     pub(super) fn empty(&self) -> Result<(), Stop> {
         if self.empties {

@@ -15,7 +15,7 @@ mod opens;
 mod rule;
 mod shot;
 #[path = "../../../../nfs3/tests/nfs3/hunt/twins.rs"]
-mod twins;
+pub(crate) mod twins;
 
 use comity_proto::nfs4::{CompoundHead, Nfsstat4};
 use comity_xdr::{Encoder, Opaque};

@@ -1,0 +1,225 @@
+//! What clients have of files that are cloaked: opens, locks, delegations; and what stands above
+//! the exports for each domain.
+
+use std::sync::Arc;
+
+use comity_export::Plan;
+use comity_proto::nfs4::{
+    Close4args, CompoundHead, CompoundResultHead, Lock4args, Locker4, Locku4args, NfsFh4,
+    NfsLockType4, Nfsace4, Nfsstat4, Open4args, Open4resok, OpenClaim4, OpenDelegation4,
+    OpenNoneDelegation4, OpenReadDelegation4, OpenToLockOwner4, OpenWriteDelegation4, Openflag4,
+    Read4args, Sequence4resok, StateOwner4, Stateid4, operation as op, share,
+};
+use comity_vfs::{Fs, Mode, SetAttr, Uid};
+use comity_xdr::{Decoder, Encode, Encoder, Opaque};
+
+use crate::hunt::twins::{EXPORT, plan, planted, sealed};
+use crate::session::Session;
+use crate::world::{World, memory};
+
+const OWNER: u32 = 7;
+const GUEST: u32 = 1;
+
+/// A file of the owner's that everybody may write.
+struct Site {
+    fs: Arc<dyn Fs>,
+    dir: Vec<u8>,
+    file: Vec<u8>,
+}
+
+impl Site {
+    fn new() -> Self {
+        let fs = memory();
+        let set = SetAttr {
+            uid: Some(Uid::new(OWNER)),
+            mode: Some(Mode::new(0o666)),
+            ..SetAttr::default()
+        };
+        let file = sealed(&planted(&*fs, &fs.root(), "file", 5, &set));
+        Self { dir: sealed(&fs.root()), fs, file }
+    }
+
+    fn plan(&self, options: &str) -> Plan {
+        plan(&self.fs, &format!("rw,insecure,fsid={EXPORT}{options}"))
+    }
+
+    /// A server of it and two of its clients: a guest's and the owner's.
+    fn world(&self, options: &str) -> (World, [Session; 2]) {
+        let world = World::of(self.plan(options));
+        let sessions = [(GUEST, "guest"), (OWNER, "owner")].map(|(uid, name)| {
+            world.act_as(uid, uid, &[]);
+            let session = Session::of(&world, 1, name.as_bytes());
+            session.call_back(&world);
+            session
+        });
+        (world, sessions)
+    }
+}
+
+/// A user at its client.
+struct User<'w> {
+    world: &'w World,
+    session: Session,
+    uid: u32,
+}
+
+impl User<'_> {
+    /// Does something about the object of a handle: how that ended, and what was answered.
+    fn ask(&mut self, handle: &[u8], number: u32, arguments: &impl Encode) -> (Nfsstat4, Vec<u8>) {
+        self.world.act_as(self.uid, self.uid, &[]);
+        let mut call = Encoder::new();
+        call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations: 3 });
+        self.session.sequence(&mut call);
+        call.value(&op::PUTFH);
+        call.value::<NfsFh4<'_>>(&Opaque(handle));
+        call.value(&number);
+        call.value(arguments);
+        let (answer, _) = self.world.compound(call.bytes());
+        let mut decoder = Decoder::new(&answer);
+        let head: CompoundResultHead<'_> = decoder.value().unwrap();
+        if head.results < 3 {
+            return (head.status, Vec::new());
+        }
+        decoder.fixed(8).unwrap();
+        decoder.value::<Sequence4resok>().unwrap();
+        // PUTFH has no body, and what follows begins with its number and status.
+        decoder.fixed(16).unwrap();
+        (head.status, decoder.rest().to_vec())
+    }
+
+    fn is(&mut self, status: Nfsstat4, handle: &[u8], number: u32, arguments: &impl Encode) {
+        assert_eq!(self.ask(handle, number, arguments).0, status, "operation {number}");
+    }
+
+    /// Opens by handle.
+    fn open(&mut self, handle: &[u8], share_access: u32) -> (Stateid4, OpenDelegation4<'static>) {
+        let (status, body) = self.ask(handle, op::OPEN, &open(share_access, OpenClaim4::Fh));
+        assert_eq!(status, Nfsstat4::Ok);
+        let opened: Open4resok<'_> = Decoder::whole(&body).unwrap();
+        let delegation = match opened.delegation {
+            OpenDelegation4::Read(it) => OpenDelegation4::Read(OpenReadDelegation4 {
+                permissions: Nfsace4 { who: Opaque(b""), ..it.permissions },
+                ..it
+            }),
+            OpenDelegation4::Write(it) => OpenDelegation4::Write(OpenWriteDelegation4 {
+                permissions: Nfsace4 { who: Opaque(b""), ..it.permissions },
+                ..it
+            }),
+            OpenDelegation4::NoneExt(why) => OpenDelegation4::NoneExt(why),
+            OpenDelegation4::None => OpenDelegation4::None,
+        };
+        (opened.stateid, delegation)
+    }
+
+    /// Locks the beginning of a file that it has open.
+    fn lock(&mut self, handle: &[u8], open_stateid: Stateid4) -> Result<Stateid4, Nfsstat4> {
+        let (open_seqid, lock_seqid) = (0, 0);
+        let lock_owner = StateOwner4 { clientid: 0, owner: Opaque(b"locker") };
+        let new = OpenToLockOwner4 { open_seqid, open_stateid, lock_seqid, lock_owner };
+        let (locktype, reclaim, offset, length) = (NfsLockType4::Write, false, 0, 10);
+        let locker = Locker4::New(new);
+        let args = Lock4args { locktype, reclaim, offset, length, locker };
+        match self.ask(handle, op::LOCK, &args) {
+            (Nfsstat4::Ok, body) => Ok(Decoder::whole(&body).unwrap()),
+            (status, _) => Err(status),
+        }
+    }
+}
+
+fn open(share_access: u32, claim: OpenClaim4<'_>) -> Open4args<'_> {
+    let owner = StateOwner4 { clientid: 0, owner: Opaque(b"opener") };
+    Open4args { seqid: 0, share_access, share_deny: 0, owner, openhow: Openflag4::NoCreate, claim }
+}
+
+fn close(open_stateid: Stateid4) -> Close4args {
+    Close4args { seqid: 0, open_stateid }
+}
+
+/// A client that is left alone with a file tells all its users of it.
+#[test]
+fn what_a_cloak_covers_is_not_delegated_where_no_client_may_keep_anything() {
+    let site = Site::new();
+    let given = |options: &str, wish: u32| {
+        let (world, [session, _]) = site.world(options);
+        let mut guest = User { world: &world, session, uid: GUEST };
+        guest.open(&site.file, share::READ | wish).1
+    };
+    let resource = OpenNoneDelegation4::Resource { server_will_signal: false };
+    let covered = ",cloak_uid=7:+007,no_client_cache";
+    for wish in [share::WANT_READ_DELEG, share::WANT_ANY_DELEG] {
+        assert_eq!(given(covered, wish), OpenDelegation4::NoneExt(resource));
+    }
+    assert_eq!(given(covered, share::WANT_NO_PREFERENCE), OpenDelegation4::None);
+    let not_wanted = OpenDelegation4::NoneExt(OpenNoneDelegation4::NotWanted);
+    assert_eq!(given(covered, share::WANT_NO_DELEG), not_wanted);
+    for options in ["", ",cloak_uid=7:+007", ",cloak_uid=8:+007,no_client_cache"] {
+        let given = given(options, share::WANT_READ_DELEG);
+        assert!(matches!(given, OpenDelegation4::Read(_)), "{options}: {given:?}");
+    }
+}
+
+/// Neither a handle nor a stateid of former times leads to what has been hidden since.
+#[test]
+fn what_is_open_and_locked_is_gone_when_it_is_hidden_and_stands_in_nobodys_way() {
+    let site = Site::new();
+    let (world, [session, other]) = site.world("");
+    let mut guest = User { world: &world, session, uid: GUEST };
+    let mut owner = User { world: &world, session: other, uid: OWNER };
+    let access = share::BOTH | share::WANT_NO_DELEG;
+    let (opened, _) = guest.open(&site.file, access);
+    let locked = guest.lock(&site.file, opened).unwrap();
+    let (read, unlock) = (
+        |stateid| Read4args { stateid, offset: 0, count: 9 },
+        Locku4args {
+            locktype: NfsLockType4::Write,
+            seqid: 0,
+            lock_stateid: locked,
+            offset: 0,
+            length: 10,
+        },
+    );
+    guest.is(Nfsstat4::Ok, &site.file, op::READ, &read(opened));
+    world.exports.replace(site.plan(",cloak_uid=7:+000"));
+    let stale = Nfsstat4::Stale;
+    guest.is(stale, &site.file, op::READ, &read(opened));
+    guest.is(stale, &site.file, op::GETFH, &());
+    guest.is(stale, &site.file, op::OPEN, &open(access, OpenClaim4::Fh));
+    assert_eq!(guest.lock(&site.file, opened), Err(stale));
+    guest.is(Nfsstat4::BadStateid, &site.dir, op::READ, &read(opened));
+    let name = Opaque(&b"file"[..]);
+    guest.is(Nfsstat4::NoEnt, &site.dir, op::LOOKUP, &name);
+    guest.is(Nfsstat4::NoEnt, &site.dir, op::OPEN, &open(access, OpenClaim4::Null(name)));
+
+    let (own, _) = owner.open(&site.file, access);
+    assert_eq!(owner.lock(&site.file, own), Err(Nfsstat4::Denied));
+    guest.is(stale, &site.file, op::LOCKU, &unlock);
+    assert!(owner.lock(&site.file, own).is_ok(), "what the guest cannot find it can let go");
+    owner.is(Nfsstat4::Ok, &site.file, op::CLOSE, &close(own));
+    let alone = Open4args { share_deny: share::BOTH, ..open(access, OpenClaim4::Fh) };
+    owner.is(Nfsstat4::ShareDenied, &site.file, op::OPEN, &alone);
+    guest.is(stale, &site.file, op::CLOSE, &close(opened));
+    owner.is(Nfsstat4::Ok, &site.file, op::OPEN, &alone);
+}
+
+#[test]
+fn a_delegation_of_what_has_been_hidden_leads_nowhere_and_can_be_given_back() {
+    let site = Site::new();
+    let (world, [session, other]) = site.world("");
+    let mut guest = User { world: &world, session, uid: GUEST };
+    let mut owner = User { world: &world, session: other, uid: OWNER };
+    let given = guest.open(&site.file, share::BOTH | share::WANT_WRITE_DELEG).1;
+    let OpenDelegation4::Write(OpenWriteDelegation4 { stateid, .. }) = given else {
+        panic!("{given:?}")
+    };
+    world.exports.replace(site.plan(",cloak_uid=7:+000"));
+    let read = Read4args { stateid, offset: 0, count: 9 };
+    guest.is(Nfsstat4::Stale, &site.file, op::READ, &read);
+    let current = OpenClaim4::DelegateCur { delegate_stateid: stateid, file: Opaque(b"file") };
+    guest.is(Nfsstat4::NoEnt, &site.dir, op::OPEN, &open(share::BOTH, current));
+    let by_handle = OpenClaim4::DelegCurFh(stateid);
+    guest.is(Nfsstat4::Stale, &site.file, op::OPEN, &open(share::BOTH, by_handle));
+    let owners = open(share::READ | share::WANT_NO_DELEG, OpenClaim4::Fh);
+    owner.is(Nfsstat4::Delay, &site.file, op::OPEN, &owners);
+    guest.is(Nfsstat4::Stale, &site.file, op::DELEGRETURN, &stateid);
+    owner.is(Nfsstat4::Ok, &site.file, op::OPEN, &owners);
+}

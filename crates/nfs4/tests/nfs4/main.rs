@@ -4,6 +4,7 @@
 
 mod attributes;
 mod barriers;
+mod border;
 mod cloaks;
 mod hostile;
 mod hunt;

@@ -1,31 +1,30 @@
 //! No id crosses the border but by a map: between the view and the file system stands one who looks
 //! at every id that comes in, and every reply is searched for ids of the server.
 
+mod ground;
 mod maps;
 mod watch;
 
 use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_export::{ExportRequest, Plan, Source, Sources, load};
 use comity_proto::nfs3::{
     Create3args, Createhow3, Diropargs3, Nfsstat3, Sattr3, Setattr3args, procedure,
 };
-use comity_vfs::{Fs, Gid, Handle, Mode, SetAttr, Uid};
+use comity_vfs::{Fs, SetAttr, Uid};
 use comity_xdr::Opaque;
 
-use self::maps::{CLIENT, IDS, Map, Maps, SERVER};
-use self::watch::Watched;
+use self::ground::{Ground, is_server_id, number, planned};
+use self::maps::{CLIENT, IDS, Map, Maps};
 use crate::hunt::dice::Dice;
 use crate::hunt::level::level;
 use crate::hunt::shot::{Shot, change, listings, questions};
-use crate::hunt::twins::{EXPORT, Target, key, planted, sealed};
-use crate::world::{World, decoded, set_clock, still_clock};
+use crate::hunt::twins::{EXPORT, Target, planted, sealed};
+use crate::world::{World, decoded, set_clock};
 
 const SEEDS: u64 = 80;
 const CALLERS: usize = 4;
 const CHANGES: usize = 60;
-const OBJECTS: usize = 12;
 
 #[test]
 fn no_id_of_the_server_is_told_and_none_from_outside_the_maps_comes_in() {
@@ -52,19 +51,7 @@ struct Site {
 impl Site {
     fn new(dice: &mut Dice) -> Option<Self> {
         set_clock(1);
-        let maps = Maps::random(dice);
-        let options = MemoryOptions {
-            root_mode: Mode::new(0o777),
-            root_uid: Uid::new(SERVER),
-            root_gid: Gid::new(SERVER + 1),
-            clock: still_clock,
-            bytes_max: 1 << 26,
-            ..MemoryOptions::default()
-        };
-        let fs = Arc::new(Memory::new(options).unwrap());
-        let targets = grown(&fs, dice);
-        let text = format!("/srv *(rw,insecure,fsid={EXPORT},{maps})\n");
-        let plan = planned(Arc::new(Watched { fs, maps: maps.clone() }), text)?;
+        let Ground { plan, maps, targets } = Ground::new(dice)?;
         Some(Self { world: World::of(plan), maps, targets })
     }
 
@@ -113,19 +100,6 @@ impl Site {
     }
 }
 
-/// The plan of an exports file, if it is one that is taken.
-fn planned(fs: Arc<dyn Fs>, text: String) -> Option<Plan> {
-    let source = Source::Text { name: "e".into(), text: text.into() };
-    let netgroups = "/nonexistent".into();
-    let sources = Sources { netgroups, ..Sources::new(vec![source]) };
-    let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&fs));
-    load(&sources, &open, key(), None).ok().map(|(plan, _)| plan)
-}
-
-fn is_server_id(number: u32) -> bool {
-    (SERVER..SERVER + 2 * IDS).contains(&number)
-}
-
 /// What nobody in the domain is called cannot be made an owner, however it is tried.
 #[test]
 fn an_owner_outside_the_domain_is_perm_and_nobody_elses() {
@@ -148,38 +122,4 @@ fn an_owner_outside_the_domain_is_perm_and_nobody_elses() {
     let new_attributes = wanted(1006);
     let set = Setattr3args { object: Opaque(&file), new_attributes, guard: None };
     assert_eq!(status(world.call(procedure::SETATTR, &set)), Nfsstat3::Ok);
-}
-
-/// Mostly a number of a client, sometimes one that is somebody's on the server.
-fn number(dice: &mut Dice) -> u32 {
-    let base = if dice.one_in(4) { SERVER } else { CLIENT };
-    base + dice.below(IDS as usize) as u32
-}
-
-fn grown(fs: &Memory, dice: &mut Dice) -> Vec<Target> {
-    let root = fs.root();
-    let (mut dirs, mut targets) = (vec![(root, String::new())], Vec::new());
-    let target = |handle: Handle, path: &str, is_directory: bool| Target {
-        handles: [handle; 2],
-        path: path.to_owned(),
-        names: is_directory.then(|| (0..OBJECTS).map(|n| format!("n{n:02}").into()).collect()),
-    };
-    targets.push(target(root, "", true));
-    for number in 0..OBJECTS {
-        let (name, kind) = (format!("n{number:02}"), dice.below(8));
-        let (dir, path) = dice.pick(&dirs).clone();
-        let path = format!("{path}/{name}");
-        let set = SetAttr {
-            uid: Some(Uid::new(SERVER + dice.below(IDS as usize) as u32)),
-            gid: Some(Gid::new(SERVER + dice.below(IDS as usize) as u32)),
-            mode: Some(Mode::new(*dice.pick(&[0o777, 0o2777, 0o755, 0o770]))),
-            ..SetAttr::default()
-        };
-        let made = planted(fs, &dir, &name, kind, &set);
-        targets.push(target(made, &path, kind < 3));
-        if kind < 3 {
-            dirs.push((made, path));
-        }
-    }
-    targets
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use comity_backend::Memory;
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed, Listing, Made,
-    Name, Node, Properties, Read, ReadInto, Result, SetAttr, Space, Special, Target, Time, Written,
+    Access, Acl, AclEntry, AclKind, AclTag, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs,
+    Handle, Listed, Listing, Made, Name, Node, Properties, Read, ReadInto, Result, SetAttr, Space,
+    Special, Target, Time, Written,
 };
 
 use super::maps::Maps;
@@ -24,6 +25,17 @@ impl Watched {
         assert!(others.may_act(gid.number()), "group {gid} acts under {}", self.maps);
         for gid in groups.iter() {
             assert!(others.may_join(gid.number()), "{gid} among groups under {}", self.maps);
+        }
+    }
+
+    fn names(&self, acl: &Acl<Disk>) {
+        for AclEntry { tag, .. } in &acl.entries {
+            let may = match tag {
+                AclTag::User(uid) => self.maps.users.may_own(uid.number()),
+                AclTag::Group(gid) => self.maps.groups.may_own(gid.number()),
+                _ => true,
+            };
+            assert!(may, "{tag:?} in an ACL under {}", self.maps);
         }
     }
 
@@ -63,6 +75,24 @@ impl Fs for Watched {
         self.acts(cred);
         self.owns(set);
         self.fs.setattr(cred, node, set, guard)
+    }
+
+    fn getacl(&self, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {
+        self.fs.getacl(node, kind)
+    }
+
+    fn setacl(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        kind: AclKind,
+        acl: Option<&Acl<Disk>>,
+    ) -> Result<Change<Disk>> {
+        self.acts(cred);
+        if let Some(acl) = acl {
+            self.names(acl);
+        }
+        self.fs.setacl(cred, node, kind, acl)
     }
 
     fn access(&self, cred: &Cred<Disk>, node: &Handle, a: Access) -> Result<(Access, Attr<Disk>)> {

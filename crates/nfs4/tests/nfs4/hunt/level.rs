@@ -5,7 +5,7 @@ use comity_proto::nfs4::{
     Access4res, Acl4, Bitmap4, ChangeInfo4, CompoundResultHead, Copy4resok, Entry4, Fsid4,
     GetDirDelegation4res, Linktext4, Listxattrs4resok, NfsFh4, Nfsstat4, Nfstime4, Open4resok,
     Owner4, Read4resok, ReadPlus4resok, Seek4resok, Sequence4resok, Stateid4, Verifier4,
-    Write4resok, Xattrvalue4, attribute as a, operation as op,
+    Write4resok, Xattrvalue4, ace, attribute as a, operation as op,
 };
 use comity_xdr::{Counted, Decode, Decoder};
 
@@ -35,18 +35,26 @@ pub(crate) fn gist(reply: &[u8]) -> Vec<u8> {
     gist
 }
 
+/// Everybody whom a reply names: as a group or not, and how.
+pub(crate) fn owners(reply: &[u8]) -> Vec<(bool, Vec<u8>)> {
+    let mut leveler = Leveler::new(reply, false);
+    leveler.results();
+    leveler.owners
+}
+
 struct Leveler<'a> {
     left: Decoder<'a>,
     reply: &'a [u8],
     level: Vec<u8>,
     no_client_cache: bool,
     names: Vec<Vec<u8>>,
+    owners: Vec<(bool, Vec<u8>)>,
 }
 
 impl<'a> Leveler<'a> {
     fn new(reply: &'a [u8], no_client_cache: bool) -> Self {
-        let (left, level, names) = (Decoder::new(reply), reply.to_vec(), Vec::new());
-        Self { left, reply, level, no_client_cache, names }
+        let (left, level) = (Decoder::new(reply), reply.to_vec());
+        Self { left, reply, level, no_client_cache, names: Vec::new(), owners: Vec::new() }
     }
 
     /// Levels result after result; the operations and their statuses.
@@ -189,13 +197,31 @@ impl<'a> Leveler<'a> {
         }
     }
 
+    fn owner(&mut self, is_group: bool) -> std::ops::Range<usize> {
+        let from = self.at();
+        let owner: Owner4<'_> = self.value();
+        self.owners.push((is_group, owner.0.to_vec()));
+        from..self.at()
+    }
+
+    fn acl(&mut self) -> std::ops::Range<usize> {
+        let from = self.at();
+        let acl: Acl4<'_> = self.value();
+        let named = acl.0.iter().map(|entry| {
+            let is_group = entry.flag & ace::IDENTIFIER_GROUP != 0;
+            (is_group, entry.who.0.to_vec())
+        });
+        self.owners.extend(named);
+        from..self.at()
+    }
+
     /// Passes over a value.
     fn attribute(&mut self, number: u32) -> std::ops::Range<usize> {
         match number {
             a::SUPPORTED_ATTRS | a::SUPPATTR_EXCLCREAT => self.passed::<Bitmap4>(),
-            a::ACL => self.passed::<Acl4<'_>>(),
+            a::ACL => self.acl(),
             a::FILEHANDLE => self.passed::<NfsFh4<'_>>(),
-            a::OWNER | a::OWNER_GROUP => self.passed::<Owner4<'_>>(),
+            a::OWNER | a::OWNER_GROUP => self.owner(number == a::OWNER_GROUP),
             a::FSID => self.passed::<Fsid4>(),
             a::TIME_ACCESS | a::TIME_DELTA | a::TIME_METADATA | a::TIME_MODIFY => {
                 self.passed::<Nfstime4>()

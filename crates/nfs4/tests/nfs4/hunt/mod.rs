@@ -2,18 +2,18 @@
 //! reply is that of a server where these objects do not exist. Trees, cloaks and exceptions are
 //! those of the hunt in NFSv3.
 
-mod changes;
+pub(crate) mod changes;
 #[path = "../../../../nfs3/tests/nfs3/hunt/dice.rs"]
 pub(crate) mod dice;
 #[path = "../../../../nfs3/tests/nfs3/hunt/exception.rs"]
 mod exception;
 #[path = "../../../../nfs3/tests/nfs3/hunt/ground.rs"]
 mod ground;
-mod level;
-mod opens;
+pub(crate) mod level;
+pub(crate) mod opens;
 #[path = "../../../../nfs3/tests/nfs3/hunt/rule.rs"]
 mod rule;
-mod shot;
+pub(crate) mod shot;
 #[path = "../../../../nfs3/tests/nfs3/hunt/twins.rs"]
 pub(crate) mod twins;
 

@@ -1,0 +1,143 @@
+//! No id crosses the border but by a map, in owner strings and in ACLs no more than in numbers:
+//! between the view and the file system stands one who looks at every id that comes in, and every
+//! reply is searched for ids of the server.
+
+#[path = "../../../../nfs3/tests/nfs3/border/ground.rs"]
+mod ground;
+#[path = "../../../../nfs3/tests/nfs3/border/maps.rs"]
+mod maps;
+#[path = "../../../../nfs3/tests/nfs3/border/watch.rs"]
+mod watch;
+
+use comity_proto::nfs4::{
+    CompoundHead, Create4args, Createtype4, Setattr4args, Stateid4, operation as op,
+};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use self::ground::{Ground, is_server_id, number};
+use self::maps::{CLIENT, IDS};
+use crate::attributes;
+use crate::hunt::dice::Dice;
+use crate::hunt::level::owners;
+use crate::hunt::shot::{Shot, by_name, listings, questions};
+use crate::hunt::twins::Target;
+use crate::hunt::{changes, opens};
+use crate::session::Session;
+use crate::world::{World, set_clock};
+
+const SEEDS: u64 = 60;
+const CALLERS: usize = 3;
+const CHANGES: usize = 60;
+
+#[test]
+fn no_id_of_the_server_is_told_and_none_from_outside_the_maps_comes_in() {
+    let (mut plans, mut told) = (0, 0);
+    for seed in 0..SEEDS {
+        let mut dice = Dice::new(seed);
+        set_clock(1);
+        // Ambiguous maps are refused: there is nothing to try then.
+        let Some(ground) = Ground::new(&mut dice) else { continue };
+        plans += 1;
+        told += Visit::new(ground).all(&mut dice);
+    }
+    assert!(plans > SEEDS / 4, "{plans} plans");
+    assert!(told > 100 * plans, "{told} ids were shown: the search is for nothing");
+}
+
+struct Visit {
+    world: World,
+    session: Session,
+    maps: maps::Maps,
+    targets: Vec<Target>,
+}
+
+impl Visit {
+    fn new(Ground { plan, maps, targets }: Ground) -> Self {
+        let world = World::of(plan);
+        let session = Session::open(&world, 2);
+        session.call_back(&world);
+        Self { world, session, maps, targets }
+    }
+
+    /// Callers come and try everything; tells how many ids they were shown.
+    fn all(mut self, dice: &mut Dice) -> u64 {
+        let mut told = 0;
+        for _ in 0..CALLERS {
+            let (uid, gid) = (number(dice), number(dice));
+            let gids: Vec<u32> = (0..dice.below(3)).map(|_| number(dice)).collect();
+            self.world.act_as(uid, gid, &gids);
+            for shot in self.shots(dice) {
+                told += self.call(&shot, (uid, gid));
+            }
+        }
+        told
+    }
+
+    fn shots(&self, dice: &mut Dice) -> Vec<Shot> {
+        let mut shots = Vec::new();
+        for target in &self.targets {
+            shots.extend(questions(dice, target, &self.targets[0]));
+            shots.extend(listings(dice, target));
+            shots.extend(opens::by_handle(dice, target));
+            for name in target.names.iter().flatten() {
+                shots.extend(by_name(target, name));
+            }
+        }
+        for _ in 0..CHANGES {
+            shots.push(changes::change(dice, &self.targets, true));
+            shots.push(given_away(dice, &self.targets));
+        }
+        shots
+    }
+
+    /// Makes a call and searches the reply; tells how many ids of the client are in it.
+    fn call(&mut self, shot: &Shot, (uid, gid): (u32, u32)) -> u64 {
+        let ops = &shot.operations[0];
+        let mut call = Encoder::new();
+        let operations = ops.count + 1;
+        call.value(&CompoundHead { tag: Opaque(b""), minorversion: 2, operations });
+        self.session.sequence(&mut call);
+        call.raw(ops.call.bytes());
+        let (reply, _) = self.world.compound(call.bytes());
+        for word in reply.chunks_exact(4) {
+            let word = u32::from_be_bytes(word.try_into().unwrap());
+            assert!(!is_server_id(word), "{} holds {word} under {}", shot.told, self.maps);
+        }
+        let mut told = 0;
+        for (is_group, owner) in owners(&reply) {
+            let Ok(owner) = String::from_utf8(owner).unwrap().parse() else { continue };
+            // Its own number is nothing new to a caller.
+            if is_server_id(owner) && owner != uid && owner != gid {
+                let map = if is_group { &self.maps.groups } else { &self.maps.users };
+                assert!(map.may_show(owner), "{}: {owner} under {}", shot.told, self.maps);
+            }
+            told += u64::from((CLIENT..CLIENT + 2 * IDS).contains(&owner));
+        }
+        told
+    }
+}
+
+/// Owners and ACLs that name anybody, of a file that is there or is made.
+fn given_away(dice: &mut Dice, targets: &[Target]) -> Shot {
+    let target = dice.pick(targets);
+    let (one, other) = (number(dice), number(dice));
+    let setting = match dice.below(4) {
+        0 => format!("owner={one}"),
+        1 => format!("owner_group={one}"),
+        2 => format!("acl=A:0:16019f:OWNER@,A:0:120081:{one},A:40:120081:{other}"),
+        _ => format!("acl=A:40:120081:{one},A:0:120081:EVERYONE@"),
+    };
+    let encoded = attributes::encode(&[&setting]);
+    let attributes = Decoder::whole(&encoded).unwrap();
+    if dice.one_in(2) {
+        let args = Setattr4args { stateid: Stateid4::ANONYMOUS, obj_attributes: attributes };
+        return Shot::new(format!("SETATTR {setting} of {}", target.path), |ops| {
+            ops.at(target).op(op::SETATTR, &args).look()
+        });
+    }
+    let objname = Opaque(&b"given"[..]);
+    let args = Create4args { objtype: Createtype4::Dir, objname, createattrs: attributes };
+    Shot::new(format!("CREATE with {setting} in {}", target.path), |ops| {
+        ops.at(target).op(op::CREATE, &args).look().at(target).named(op::REMOVE, b"given")
+    })
+}

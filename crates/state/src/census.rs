@@ -1,5 +1,4 @@
-use std::sync::atomic::Ordering;
-
+use crate::sync::atomic::Ordering;
 use crate::{Client, Engine};
 
 /// How much is remembered; for metrics, and to see that nothing stays behind.

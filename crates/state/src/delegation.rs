@@ -2,7 +2,6 @@
 //! heeded (RFC 8881, 10.2 and 10.4).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::client::ClientState;
@@ -11,6 +10,7 @@ use crate::file::{Delegated, DelegationKind, File, FileState, Holder, Recall, Sh
 use crate::holdings::What;
 use crate::lookup::Found;
 use crate::open::Obstacle;
+use crate::sync::atomic::Ordering;
 use crate::{
     Claim, Client, ClientId, Engine, Error, FileKey, Open, Record, Result, Sender, Stateid,
 };

@@ -1,9 +1,10 @@
 //! What must go out: to clients, and to stable storage.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::table::lock;
 use crate::{ByteRange, Client, Desk, FileKey, LockType, Stateid};
 

@@ -1,4 +1,3 @@
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::client::Clients;
@@ -8,6 +7,7 @@ use crate::grace::{Grace, Recovered};
 use crate::limits::Limits;
 use crate::numbers::Numbers;
 use crate::session::{ReplyCache, Session};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
 use crate::{Effect, Mark, Record, SessionId, Verifier};
 

@@ -1,11 +1,11 @@
 //! Grace: after a restart clients come first that had something before it (RFC 8881, 8.4.2).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::effect::RecordedClient;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::table::lock;
 use crate::{Client, Desk, Engine, Error, FileKey, Record, Result};
 

@@ -50,6 +50,7 @@ mod open;
 mod owner;
 mod session;
 mod stateid;
+mod sync;
 mod table;
 
 pub use census::Census;

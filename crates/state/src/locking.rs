@@ -136,10 +136,10 @@ impl Engine {
         on_file.locks.expire(sender.now, &mut offers);
         let locked = on_file.locks.lock(sender.now, wish, wait, &mut offers);
         drop(on_file);
-        if args.wait {
-            self.watch(&place.file);
-        }
         if let Err(conflict) = locked {
+            if args.wait {
+                self.watch(&place.file);
+            }
             forget_unused(&mut state, owner, &place, args.wait);
             return Err(Blocked::By(conflict));
         }

@@ -1,12 +1,13 @@
 //! OPEN: share reservations, upgrades, claims (RFC 8881, 18.16).
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::ClientState;
 use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Opening, What};
 use crate::owner::{Owner, OwnerKind};
+use crate::sync::MutexGuard;
 use crate::{
     Client, Delegation, DelegationKind, DelegationWish, Desk, Engine, Error, FileKey, Result,
     Sender, Stateid,

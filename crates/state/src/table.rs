@@ -1,9 +1,10 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use crate::limits::SHARDS;
+use crate::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Locks; a thread that died with the lock left data that is whole, for none of it is changed
 /// before everything that can fail has been done.

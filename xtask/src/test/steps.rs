@@ -47,6 +47,10 @@ pub(super) const STEPS: &[Step] = &[
         Ok(if tidy { Verdict::passed() } else { Verdict::failed("what is to mend stands above") })
     }),
     step("tests", "unit, property, conformance and in-process client tests", tests),
+    step("schedules", "clients that use the state at once, turns by chance", |root, name| {
+        let what = ["test", "--locked", "--package", "comity-state", "--features", "schedules"];
+        cargo(root, name, &[&what[..], &["--test", "schedules"]].concat())
+    }),
     step("docs", "the documentation builds, private items too", |root, name| {
         let mut command = Command::new(program());
         command.args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"]);

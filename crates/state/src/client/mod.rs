@@ -7,8 +7,7 @@ mod registry;
 mod setclientid;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use exchange_id::{ExchangeId, Exchanged};
@@ -17,6 +16,8 @@ pub use setclientid::{Introduced, Setclientid};
 
 use crate::effect::RecordedClient;
 use crate::session::Creation;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
 use crate::{ClientId, Desk, Error, Principal, Result, SessionId, Verifier};
 

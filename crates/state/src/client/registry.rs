@@ -1,10 +1,11 @@
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Birth, Client};
 use crate::numbers::Numbers;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};
 use crate::{ClientId, Desk};
 

@@ -6,7 +6,6 @@ mod locks;
 mod share;
 mod table;
 
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 pub use delegated::DelegationKind;
@@ -17,6 +16,7 @@ pub use share::Share;
 pub(crate) use share::Shares;
 pub(crate) use table::Files;
 
+use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
 use crate::{ClientId, FileKey};
 

@@ -1,8 +1,8 @@
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use super::File;
+use crate::sync::atomic::AtomicUsize;
 use crate::table::Table;
 use crate::{Engine, FileKey, Result};
 

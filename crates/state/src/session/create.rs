@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::connection::Connections;
@@ -6,6 +6,7 @@ use super::slots::Slots;
 use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Session};
 use crate::client::ClientState;
 use crate::effect::Effect;
+use crate::sync::Mutex;
 use crate::{Client, ClientId, ConnectionId, Desk, Engine, Error, Principal, Result, SessionId};
 
 /// The arguments of CREATE_SESSION (RFC 8881, 18.36).

@@ -7,7 +7,7 @@ mod sequence;
 mod slots;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 pub use channel::{BackChannel, CallbackSecurity, ChannelAttrs};
 use connection::Connections;
@@ -18,6 +18,7 @@ pub use sequence::{Sequence, SequenceAnswer, Sequenced, StatusFlags, Ticket};
 pub(crate) use slots::ReplyCache;
 use slots::Slots;
 
+use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
 use crate::{Client, ConnectionId, SessionId};
 

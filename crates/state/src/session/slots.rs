@@ -2,11 +2,11 @@
 //! (RFC 8881, 2.10.6.1).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::sequence::Sequence;
 use super::{ChannelAttrs, SequenceAnswer};
 use crate::limits::{Limits, SLOTS_MIN};
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
 /// How much of the replies' memory has been given out.

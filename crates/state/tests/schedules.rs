@@ -1,0 +1,276 @@
+//! Clients that use the engine at once, from threads whose turns are chosen by chance at every
+//! lock and every shared number: `cargo test -p comity-state --features schedules`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    ByteRange, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
+    DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, Lock, LockType, Locker, Open,
+    Opened, Principal, Recovered, Result, Sender, Settings, Share, Verifier,
+};
+use comity_vfs::Handle;
+use shuttle::thread;
+
+/// Schedules that are tried for each test: together they take some seconds.
+const SCHEDULES: usize = 200;
+
+const START: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(90);
+const READ: Share = Share::access(Share::READ);
+const WRITE: Share = Share::access(Share::WRITE);
+const ALONE: Share = Share { access: Share::BOTH, deny: Share::BOTH };
+
+/// A file opened by two, each alone, is one's; and it is forgotten when that one closes it, however
+/// the other's looking for it falls in between.
+#[test]
+fn a_file_is_opened_alone_by_one_only() {
+    explore(|engine| {
+        let people = [person(&engine, 1), person(&engine, 2)];
+        let threads = people.map(|person| {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || {
+                let opened = open(&engine, &person, 1, ALONE);
+                let Ok(opened) = opened else {
+                    assert_eq!(opened, Err(Error::ShareDenied));
+                    return;
+                };
+                engine.close(sender(&person), &opened.stateid).unwrap();
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let third = person(&engine, 3);
+        let opened = open(&engine, &third, 1, ALONE).unwrap();
+        engine.close(sender(&third), &opened.stateid).unwrap();
+        assert_eq!((engine.census().files, engine.census().states), (0, 0));
+    });
+}
+
+/// While one closes a file, another opens it: a third sees that other's share.
+#[test]
+fn a_share_is_not_lost_where_another_closes() {
+    explore(|engine| {
+        let (one, two) = (person(&engine, 1), person(&engine, 2));
+        // A delegation would keep the file.
+        let plain =
+            |person, share| open_wishing(&engine, START, person, (1, share), DelegationWish::None);
+        let first = plain(&one, READ).unwrap();
+        let closing = {
+            let (engine, one) = (Arc::clone(&engine), Arc::clone(&one));
+            thread::spawn(move || engine.close(sender(&one), &first.stateid).map(|_| ()))
+        };
+        let denies = Share { access: Share::READ, deny: Share::WRITE };
+        plain(&two, denies).unwrap();
+        closing.join().unwrap().unwrap();
+        let third = person(&engine, 3);
+        assert_eq!(plain(&third, WRITE), Err(Error::ShareDenied));
+    });
+}
+
+/// Different clients open, lock and close different files.
+#[test]
+fn clients_of_different_files_do_not_meet() {
+    explore(|engine| {
+        let threads = [1_u8, 2, 3].map(|number| {
+            let (engine, person) = (Arc::clone(&engine), person(&engine, number));
+            thread::spawn(move || {
+                let opened = open(&engine, &person, number, ALONE).unwrap();
+                lock(&engine, &person, (&opened, number)).unwrap();
+                engine.close(sender(&person), &opened.stateid).unwrap();
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!((engine.census().files, engine.census().states), (0, 0));
+    });
+}
+
+/// A delegation is returned while it is recalled: whoever opens the file gets it in the end, and
+/// nothing of the delegation stays behind.
+#[test]
+fn a_recall_and_a_return_may_cross() {
+    explore(|engine| {
+        let (holder, other) = (person(&engine, 1), person(&engine, 2));
+        let opened = open(&engine, &holder, 1, WRITE).unwrap();
+        let Delegation::Granted { stateid, .. } = opened.delegation else { panic!("{opened:?}") };
+        let returning = {
+            let (engine, holder) = (Arc::clone(&engine), Arc::clone(&holder));
+            thread::spawn(move || engine.delegreturn(sender(&holder), &stateid).unwrap())
+        };
+        let first = open(&engine, &other, 1, READ);
+        assert!(matches!(first, Ok(_) | Err(Error::Delay)), "{first:?}");
+        returning.join().unwrap();
+        open(&engine, &other, 1, READ).unwrap();
+        assert!(engine.recalls(&holder).is_empty());
+        assert_eq!(engine.census().delegations, usize::from(is_delegated(&first)));
+    });
+}
+
+/// Two open what a third has delegated, and its time is over: it is revoked once.
+#[test]
+fn a_delegation_is_revoked_once() {
+    explore(|engine| {
+        let holder = person(&engine, 1);
+        open(&engine, &holder, 1, WRITE).unwrap();
+        let asking = person(&engine, 2);
+        assert_eq!(open(&engine, &asking, 1, READ), Err(Error::Delay));
+        let late = START + LEASE * 2;
+        [&holder, &asking].iter().for_each(|person| renew(&engine, person, late));
+        let ticking = {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || engine.tick(late))
+        };
+        engine.tick(late);
+        ticking.join().unwrap();
+        assert_eq!(engine.census().delegations, 0);
+        open_at(&engine, late, &asking, 1, READ).unwrap();
+    });
+}
+
+/// A client whose lease is over speaks again while another wants what it has: one of the two has
+/// it.
+#[test]
+fn a_late_client_keeps_all_or_loses_all() {
+    explore(|engine| {
+        let (late, other) = (person(&engine, 1), person(&engine, 2));
+        let opened = open(&engine, &late, 1, ALONE).unwrap();
+        let now = START + LEASE;
+        renew(&engine, &other, now);
+        let speaking = {
+            let (engine, late) = (Arc::clone(&engine), Arc::clone(&late));
+            thread::spawn(move || renew(&engine, &late, now))
+        };
+        let taken = open_at(&engine, now, &other, 1, ALONE);
+        speaking.join().unwrap();
+        let sender = Sender { now, client: Some(&late) };
+        let keeps = engine.test_stateid(sender, &opened.stateid).is_ok();
+        assert_ne!(taken.is_ok(), keeps, "{taken:?}");
+    });
+}
+
+/// Who unlocks hands on to one of two who wait.
+#[test]
+fn a_lock_is_handed_to_one() {
+    explore(|engine| {
+        let people = [person(&engine, 1), person(&engine, 2), person(&engine, 3)];
+        let opened = people.each_ref().map(|person| {
+            let share = Share::access(Share::BOTH);
+            open_wishing(&engine, START, person, (1, share), DelegationWish::None).unwrap()
+        });
+        let held = lock(&engine, &people[0], (&opened[0], 1)).unwrap();
+        let waiting = [1, 2].map(|number: usize| {
+            let (engine, person) = (Arc::clone(&engine), Arc::clone(&people[number]));
+            let opened = opened[number];
+            thread::spawn(move || lock(&engine, &person, (&opened, 1)).is_ok())
+        });
+        let range = ByteRange { first: 0, last: 0 };
+        engine.unlock(sender(&people[0]), &held, (&key(1), range)).unwrap();
+        let got = waiting.map(|thread| thread.join().unwrap());
+        assert_ne!(got, [true, true], "two have the lock");
+        let again = [1, 2].map(|number: usize| {
+            got[number - 1] || lock(&engine, &people[number], (&opened[number], 1)).is_ok()
+        });
+        assert_eq!(again.iter().filter(|has| **has).count(), 1, "{got:?} {again:?}");
+    });
+}
+
+fn explore(scene: impl Fn(Arc<Engine>) + Send + Sync + 'static) {
+    let run = move || {
+        let engine = Engine::new(START, Settings::new(1), Recovered::new());
+        scene(Arc::new(engine));
+    };
+    shuttle::check_random(run, SCHEDULES);
+}
+
+const ATTRS: ChannelAttrs = ChannelAttrs {
+    request_bytes_max: 4096,
+    response_bytes_max: 4096,
+    response_cached_bytes_max: 1024,
+    operations_max: 16,
+    requests_max: 1,
+};
+
+/// A client with a session that can be called back.
+fn person(engine: &Engine, number: u8) -> Arc<Client> {
+    let owner = ClientOwner { verifier: Verifier([number; 8]), id: [number].into() };
+    let args = ExchangeId { owner, principal: Principal([].into()), update: false };
+    let known = engine.exchange_id(START, args).unwrap();
+    let session = CreateSession {
+        clientid: known.clientid,
+        sequenceid: known.sequenceid,
+        principal: Principal([].into()),
+        connection: ConnectionId(number.into()),
+        back_wanted: true,
+        fore: ATTRS,
+        back: ATTRS,
+        program: 1,
+        security: Box::default(),
+    };
+    let session = engine.create_session(START, &session).unwrap().session;
+    let client = Arc::clone(engine.session(&session).unwrap().client());
+    engine.callbacks_work(&client);
+    engine.reclaim_complete(START, &client).unwrap();
+    client
+}
+
+/// As a SEQUENCE does; a client that is not known any more is not heard.
+fn renew(engine: &Engine, client: &Arc<Client>, now: Duration) {
+    let Some(session) = client.sessions().first().copied() else { return };
+    let connection = (ConnectionId(client.id().number().into()), Direction::Both);
+    let _ = engine.bind_connection(now, &session, connection);
+}
+
+fn open(engine: &Engine, client: &Arc<Client>, file: u8, share: Share) -> Result<Opened> {
+    open_at(engine, START, client, file, share)
+}
+
+fn open_at(
+    engine: &Engine,
+    now: Duration,
+    client: &Arc<Client>,
+    file: u8,
+    share: Share,
+) -> Result<Opened> {
+    open_wishing(engine, now, client, (file, share), DelegationWish::NoPreference)
+}
+
+fn open_wishing(
+    engine: &Engine,
+    now: Duration,
+    client: &Arc<Client>,
+    (file, share): (u8, Share),
+    wish: DelegationWish,
+) -> Result<Opened> {
+    let (file, claim) = (key(file), Claim::New);
+    let opened = engine.open(now, &Open { client, owner: b"owner", file, share, claim, wish })?;
+    if share.deny != 0
+        && let Delegation::Granted { stateid, .. } = opened.delegation
+    {
+        engine.delegreturn(Sender { now, client: Some(client) }, &stateid)?;
+    }
+    Ok(opened)
+}
+
+/// The first byte of a file, for writing, or a place in the line.
+fn lock(
+    engine: &Engine,
+    client: &Arc<Client>,
+    (opened, file): (&Opened, u8),
+) -> std::result::Result<comity_state::Stateid, comity_state::LockRefusal> {
+    let locker = Locker::New { open: opened.stateid, owner: b"locker", seqid: 0 };
+    let (range, kind) = (ByteRange { first: 0, last: 0 }, LockType::Write);
+    let lock = Lock { file: key(file), range, kind, reclaim: false, wait: true, locker };
+    engine.lock(sender(client), &lock)
+}
+
+fn sender(client: &Arc<Client>) -> Sender<'_> {
+    Sender { now: START, client: Some(client) }
+}
+
+fn is_delegated(opened: &Result<Opened>) -> bool {
+    opened.is_ok_and(|opened| matches!(opened.delegation, Delegation::Granted { .. }))
+}
+
+fn key(file: u8) -> FileKey {
+    FileKey { export: 1, handle: Handle::new(&[file]).unwrap() }
+}

@@ -14,6 +14,12 @@ pub struct Census {
     pub states: usize,
     /// Owners of all clients.
     pub owners: usize,
+    /// Opens of all clients.
+    pub opens: usize,
+    /// Byte ranges that are locked, by any owner.
+    pub locks: usize,
+    /// Locks that are waited for, or offered to one who waited.
+    pub waits: usize,
     /// Delegations.
     pub delegations: usize,
     /// Bytes that kept replies may take.
@@ -21,17 +27,25 @@ pub struct Census {
 }
 
 impl Engine {
-    /// Counts everything. It looks at each client for a moment.
+    /// Counts everything. It looks at each client and at each file for a moment.
     #[must_use]
     pub fn census(&self) -> Census {
         let clients = self.clients.all();
         let sum = |count: fn(&Client) -> usize| clients.iter().map(|client| count(client)).sum();
+        let (mut locks, mut waits) = (0, 0);
+        self.files.each(|file| {
+            let (held, waiting) = file.state().locks.counts();
+            (locks, waits) = (locks + held, waits + waiting);
+        });
         Census {
             clients: clients.len(),
             sessions: self.sessions.len(),
             files: self.files.len(),
-            states: sum(|client| client.state().holdings.states().count()),
-            owners: sum(|client| client.state().holdings.owners().count()),
+            states: sum(|client| client.state().holdings.len()),
+            owners: sum(|client| client.state().holdings.owners_len()),
+            opens: sum(|client| client.state().holdings.counts().opens),
+            locks,
+            waits,
             delegations: self.files.delegations.load(Ordering::Acquire),
             reply_cache_bytes: self.reply_cache.reserved_bytes(),
         }

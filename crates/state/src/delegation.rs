@@ -93,7 +93,7 @@ impl Engine {
             Err(why) => return Delegation::Refused(why),
         };
         let limits = &self.settings.limits;
-        let Ok(number) = state.holdings.insert(limits, file, What::Delegation(kind)) else {
+        let Ok(number) = state.holdings.insert(limits, (now, file), What::Delegation(kind)) else {
             return Delegation::Refused(NoDelegation::Resource);
         };
         let stateid = Stateid::new(open.client.id, number, 1);
@@ -163,7 +163,7 @@ impl Engine {
             let Some(client) = client.filter(|client| !self.has_expired(now, client)) else {
                 continue;
             };
-            delegated.recall = Some(Recall { queued: now, sent: None });
+            delegated.recall = Some(Recall { queued: now, sent: None, wanted_by: mine });
             tired.push(holder.client);
             let (stateid, file) = (delegated.stateid, file.key);
             self.outbox.push(Effect::Recall { client, stateid, file, truncate: false });
@@ -207,6 +207,7 @@ impl Engine {
     pub fn recall_sent(&self, now: Duration, client: &Client, stateid: &Stateid) {
         self.with_delegation(client, stateid, |delegated| {
             if let Some(recall) = &mut delegated.recall {
+                self.tally.recalls_sent.add(usize::from(recall.sent.is_none()));
                 recall.sent.get_or_insert(now);
             }
         });
@@ -247,6 +248,8 @@ impl Engine {
         let returned = state.holdings.remove(number);
         if let Some(returned) = returned {
             let holder = Holder { client: client.id, state: number };
+            let recalled = returned.file.state().delegations.is_recalled(holder);
+            self.tally.recalls_returned.add(usize::from(recalled));
             self.release_state(sender.now, holder, &returned, &mut Vec::new());
         }
         Ok(())
@@ -286,6 +289,7 @@ impl Engine {
         });
         let overdue: Vec<Holder> = overdue.map(|(holder, _)| holder).collect();
         drop(on_file);
+        self.tally.recalls_overdue.add(overdue.len());
         for holder in overdue {
             if let Some(client) = self.clients.get(holder.client) {
                 self.revoke(file, &client, holder);
@@ -306,6 +310,7 @@ impl Engine {
         if !state.holdings.revoke(holder.state) {
             return;
         }
+        self.tally.revoked.add(1);
         self.drop_delegation(&mut file.state(), holder);
         self.record(Record::Revoked(client.recorded(), file.key));
     }

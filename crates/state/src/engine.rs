@@ -9,6 +9,7 @@ use crate::numbers::Numbers;
 use crate::session::{ReplyCache, Session};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
+use crate::tally::Tally;
 use crate::{Effect, Mark, Record, SessionId, Verifier};
 
 /// What is decided when the server starts.
@@ -74,6 +75,7 @@ pub struct Engine {
     pub(crate) files: Files,
     pub(crate) grace: Grace,
     pub(crate) outbox: Outbox,
+    pub(crate) tally: Tally,
     journal: Journal,
     confirms: AtomicU64,
 }
@@ -91,6 +93,7 @@ impl Engine {
             files: Files::new(),
             grace: Grace::new(now.saturating_add(settings.grace), recovered),
             outbox: Outbox::default(),
+            tally: Tally::default(),
             journal: Journal::default(),
             confirms: AtomicU64::new(1),
             settings,

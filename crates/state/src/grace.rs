@@ -84,6 +84,11 @@ impl Grace {
         self.on.load(Ordering::Acquire)
     }
 
+    /// When it ends at the latest.
+    pub(crate) const fn until(&self) -> Duration {
+        self.until
+    }
+
     /// A client has come back.
     pub(crate) fn returned(&self, client: &Client) {
         if self.is_on()

@@ -22,8 +22,44 @@ pub(crate) struct Holdings {
     by_file: HashMap<(u32, usize), u32, Numbers>,
     /// The lock states under an open that has any; those of hosts are under none.
     under: HashMap<u32, Vec<u32>, Numbers>,
-    delegations: usize,
-    revoked: usize,
+    counts: Counts,
+}
+
+/// How many states of each kind a client has; opens that are only kept for a retry do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Opens.
+    pub opens: usize,
+    /// Lock states: one for each lock-owner and file.
+    pub locks: usize,
+    /// Delegations.
+    pub delegations: usize,
+    /// Delegations that were taken back by force and not freed by the client yet.
+    pub revoked: usize,
+}
+
+impl Counts {
+    const fn of(&mut self, what: &What) -> Option<&mut usize> {
+        match what {
+            What::Open(opening) if opening.closed => None,
+            What::Open(_) => Some(&mut self.opens),
+            What::Lock(_) => Some(&mut self.locks),
+            What::Delegation(_) => Some(&mut self.delegations),
+            What::Revoked => Some(&mut self.revoked),
+        }
+    }
+
+    fn add(&mut self, what: &What) {
+        if let Some(count) = self.of(what) {
+            *count += 1;
+        }
+    }
+
+    fn take(&mut self, what: &What) {
+        if let Some(count) = self.of(what) {
+            *count -= 1;
+        }
+    }
 }
 
 /// A state: what a stateid stands for.
@@ -31,6 +67,8 @@ pub(crate) struct Holdings {
 pub(crate) struct State {
     pub(crate) file: Arc<File>,
     pub(crate) seqid: u32,
+    /// When it began, in seconds.
+    since_seconds: u32,
     pub(crate) what: What,
 }
 
@@ -74,12 +112,18 @@ impl Holdings {
         self.states.values().all(|state| state.is_over())
     }
 
-    pub(crate) const fn delegations(&self) -> usize {
-        self.delegations
+    /// How many states there are.
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
     }
 
-    pub(crate) const fn revoked(&self) -> usize {
-        self.revoked
+    /// How many owners there are.
+    pub(crate) fn owners_len(&self) -> usize {
+        self.owners.len()
+    }
+
+    pub(crate) const fn counts(&self) -> Counts {
+        self.counts
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&State> {
@@ -150,7 +194,12 @@ impl Holdings {
     }
 
     /// A new state.
-    pub(crate) fn insert(&mut self, limits: &Limits, file: &Arc<File>, what: What) -> Result<u32> {
+    pub(crate) fn insert(
+        &mut self,
+        limits: &Limits,
+        (since, file): (Duration, &Arc<File>),
+        what: What,
+    ) -> Result<u32> {
         if self.states.len() >= limits.states_per_client {
             return Err(Error::Resource);
         }
@@ -164,8 +213,9 @@ impl Holdings {
                 owner.states += 1;
             }
         }
-        self.delegations += usize::from(matches!(what, What::Delegation(_)));
-        self.states.insert(number, State { file: Arc::clone(file), seqid: 1, what });
+        self.counts.add(&what);
+        let (file, since_seconds) = (Arc::clone(file), since.as_secs() as u32);
+        self.states.insert(number, State { file, seqid: 1, since_seconds, what });
         Ok(number)
     }
 
@@ -173,14 +223,14 @@ impl Holdings {
     pub(crate) fn remove(&mut self, number: u32) -> Option<State> {
         let state = self.states.remove(&number)?;
         self.unlist(number, &state);
-        self.delegations -= usize::from(matches!(state.what, What::Delegation(_)));
-        self.revoked -= usize::from(matches!(state.what, What::Revoked));
+        self.counts.take(&state.what);
         Some(state)
     }
 
     /// An open is closed, and stays only for a retry of its CLOSE.
     pub(crate) fn close(&mut self, number: u32) {
         let Some(state) = self.states.get_mut(&number) else { return };
+        self.counts.take(&state.what);
         if let What::Open(opening) = &mut state.what {
             opening.closed = true;
         }
@@ -194,9 +244,9 @@ impl Holdings {
         if !matches!(state.what, What::Delegation(_)) {
             return false;
         }
+        self.counts.take(&state.what);
         state.what = What::Revoked;
-        self.delegations -= 1;
-        self.revoked += 1;
+        self.counts.add(&state.what);
         true
     }
 
@@ -233,6 +283,11 @@ impl Holdings {
 }
 
 impl State {
+    /// How long it has been there, in whole seconds.
+    pub(crate) fn age(&self, now: Duration) -> Duration {
+        Duration::from_secs(now.as_secs().saturating_sub(self.since_seconds.into()))
+    }
+
     /// Whether it is only remembered.
     fn is_over(&self) -> bool {
         match &self.what {

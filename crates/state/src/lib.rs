@@ -39,6 +39,7 @@ mod file;
 mod grace;
 mod holdings;
 mod ids;
+mod inventory;
 mod io;
 pub mod limits;
 mod lock;
@@ -52,6 +53,7 @@ mod session;
 mod stateid;
 mod sync;
 mod table;
+mod tally;
 
 pub use census::Census;
 pub use client::{CallbackAddress, Client, ExchangeId, Exchanged, Introduced, Setclientid};
@@ -61,7 +63,9 @@ pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use file::{DelegationKind, Share};
 pub use grace::Recovered;
+pub use holdings::Counts;
 pub use ids::{ClientId, ClientOwner, ConnectionId, Desk, FileKey, Principal, SessionId, Verifier};
+pub use inventory::{Awaited, ClientSummary, Held, HeldState, Waiting};
 pub use limits::Limits;
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locking::{Lock, LockRefusal, Locker};
@@ -74,3 +78,4 @@ pub use session::{
     Sequence, SequenceAnswer, Sequenced, Session, StatusFlags, Ticket,
 };
 pub use stateid::{Special, Stateid};
+pub use tally::Totals;

@@ -60,5 +60,12 @@ pub(crate) const BACK_SLOTS_MAX: u32 = 16;
 /// Connections of one session: nconnect goes to 16.
 pub(crate) const CONNECTIONS_MAX: usize = 64;
 
+/// Those in whose way a client stands are shown up to this many: enough to see who is at the root of
+/// it.
+pub(crate) const BLOCKERS_SHOWN_MAX: usize = 8;
+
+/// Byte ranges of a lock-owner that are shown, of perhaps tens of thousands.
+pub(crate) const RANGES_SHOWN_MAX: usize = 16;
+
 /// Parts of a table that clients meet in by chance only.
 pub(crate) const SHARDS: usize = 64;

@@ -134,7 +134,10 @@ impl Engine {
         let wish = Offer { owner: number, range: args.range, kind: args.kind };
         let wait = args.wait.then(|| sender.now.saturating_add(self.settings.lock_wait));
         on_file.locks.expire(sender.now, &mut offers);
+        let known = on_file.locks.len();
         let locked = on_file.locks.lock(sender.now, wish, wait, &mut offers);
+        let queued = locked.is_err() && on_file.locks.len() > known;
+        self.tally.lock_waits.add(usize::from(queued));
         drop(on_file);
         if let Err(conflict) = locked {
             if args.wait {
@@ -143,7 +146,8 @@ impl Engine {
             forget_unused(&mut state, owner, &place, args.wait);
             return Err(Blocked::By(conflict));
         }
-        let stateid = self.note_lock(&client, &mut state, &place, owner, args)?;
+        let now = sender.now;
+        let stateid = self.note_lock((now, &client), &mut state, &place, owner, args)?;
         drop(state);
         self.announce(offers.into_iter().map(|offer| (args.file, offer)).collect());
         Ok(stateid)
@@ -178,7 +182,7 @@ impl Engine {
     /// The lock is held: its stateid is new, or another.
     fn note_lock(
         &self,
-        client: &Arc<Client>,
+        (now, client): (Duration, &Arc<Client>),
         state: &mut ClientState,
         place: &Place,
         owner: u32,
@@ -196,7 +200,8 @@ impl Engine {
             }
             None => {
                 let what = What::Lock(Locking { owner, open: place.open });
-                let number = state.holdings.insert(&self.settings.limits, &place.file, what)?;
+                let at = (now, &place.file);
+                let number = state.holdings.insert(&self.settings.limits, at, what)?;
                 Ok(Stateid::new(client.id, number, 1))
             }
         }

@@ -120,7 +120,7 @@ impl Engine {
         if state.holdings.find(owner, &file).is_none() {
             // What waits is the host's, too: it goes when the host does.
             let what = What::Lock(Locking { owner, open: NO_OPEN });
-            state.holdings.insert(limits, &file, what)?;
+            state.holdings.insert(limits, (now, &file), what)?;
         }
         let mut on_file = file.state();
         if on_file.locks.len() >= limits.locks_per_file {
@@ -130,7 +130,10 @@ impl Engine {
         let wait =
             (claiming == Claiming::Wait).then(|| now.saturating_add(self.settings.lock_wait));
         let mut offers = Vec::new();
+        let known = on_file.locks.len();
         let locked = on_file.locks.lock(now, wish, wait, &mut offers);
+        let queued = locked.is_err() && on_file.locks.len() > known;
+        self.tally.lock_waits.add(usize::from(queued));
         drop(on_file);
         drop(state);
         self.wake_waiters(&file, offers);
@@ -237,7 +240,7 @@ impl Engine {
             Some(number) => number,
             None => {
                 let what = What::Open(Opening { owner, share, opened: 0, closed: false });
-                state.holdings.insert(limits, &file, what)?
+                state.holdings.insert(limits, (now, &file), what)?
             }
         };
         on_file.shares.set(Holder { client: host.id, state: number }, Some(share));

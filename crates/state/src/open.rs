@@ -183,7 +183,7 @@ impl Engine {
             None => {
                 let opening = Opening { owner, share, opened: 0, closed: false };
                 let limits = &self.settings.limits;
-                let number = state.holdings.insert(limits, file, What::Open(opening))?;
+                let number = state.holdings.insert(limits, (now, file), What::Open(opening))?;
                 note(&mut state, number, share);
                 Stateid::new(open.client.id, number, 1)
             }

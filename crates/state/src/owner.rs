@@ -229,6 +229,7 @@ impl Engine {
     ) -> Result<Turn> {
         let owner = state.holdings.owner_mut(number).ok_or(Error::BadStateid)?;
         if let Some(reply) = owner.begin(now, seqid)? {
+            self.tally.replies_again.add(1);
             return Ok(Turn::Again(reply));
         }
         let closed = owner.closed.take();

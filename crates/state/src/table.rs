@@ -75,6 +75,14 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher + Default> Table<K, V, S> {
         self.parts.iter().flat_map(values).collect()
     }
 
+    /// Shows all to `each`, part by part, each part locked meanwhile: nothing is held longer for it.
+    pub(crate) fn each(&self, mut each: impl FnMut(&V)) {
+        for part in &self.parts {
+            let part = part.read().unwrap_or_else(PoisonError::into_inner);
+            part.values().for_each(|value| each(value));
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         let len = |part: &Part<K, V, S>| part.read().unwrap_or_else(PoisonError::into_inner).len();
         self.parts.iter().map(len).sum()

@@ -17,7 +17,7 @@ impl Engine {
     pub fn renew(&self, now: Duration, clientid: ClientId) -> Result<()> {
         let client = self.client(clientid)?;
         client.renew(now);
-        let holds = client.live()?.holdings.delegations() > 0;
+        let holds = client.live()?.holdings.counts().delegations > 0;
         if holds && client.lost_callbacks() { Err(Error::CbPathDown) } else { Ok(()) }
     }
 
@@ -93,7 +93,10 @@ impl Engine {
     /// Forgets a client and all it has, now; it must reclaim nothing after a restart.
     pub fn evict(&self, now: Duration, client: &Arc<Client>) {
         let mut names = self.clients.names();
+        let counts = client.state().holdings.counts();
         self.discard(now, &mut names, client);
+        self.tally.evicted.add(1);
+        self.tally.revoked.add(counts.delegations);
     }
 
     pub(crate) fn discard(&self, now: Duration, names: &mut Names, client: &Arc<Client>) {

@@ -7,7 +7,7 @@ mod registry;
 mod setclientid;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use exchange_id::{ExchangeId, Exchanged};
@@ -42,6 +42,9 @@ pub struct Client {
     pub(crate) owner: Box<[u8]>,
     pub(crate) verifier: Verifier,
     pub(crate) principal: Principal,
+    /// When it introduced itself.
+    pub(crate) met: Duration,
+    from: OnceLock<Box<str>>,
     renewed_nanoseconds: AtomicU64,
     /// Whether somebody has answered at its callback channel.
     callbacks: AtomicBool,
@@ -100,6 +103,8 @@ impl Client {
             owner: birth.owner.id,
             verifier: birth.owner.verifier,
             principal: birth.principal,
+            met: now,
+            from: OnceLock::new(),
             renewed_nanoseconds: AtomicU64::new(now.as_nanos() as u64),
             callbacks: AtomicBool::new(false),
             callbacks_lost: AtomicBool::new(false),
@@ -133,6 +138,18 @@ impl Client {
     #[must_use]
     pub fn owner(&self) -> &[u8] {
         &self.owner
+    }
+
+    /// Notes from where it introduced itself, for those who look after the server; the first word
+    /// counts.
+    pub fn note_origin(&self, from: impl FnOnce() -> Box<str>) {
+        self.from.get_or_init(from);
+    }
+
+    /// From where it introduced itself, if that was noted.
+    #[must_use]
+    pub fn origin(&self) -> Option<&str> {
+        self.from.get().map(|from| &**from)
     }
 
     /// Where it takes callbacks, for one of minor version 0.

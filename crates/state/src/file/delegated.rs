@@ -28,6 +28,8 @@ pub(crate) struct Recall {
     pub(crate) queued: Duration,
     /// When the client was told: the deadline counts from here.
     pub(crate) sent: Option<Duration>,
+    /// The client that stands waiting, if it is one of NFSv4 or NLM.
+    pub(crate) wanted_by: Option<ClientId>,
 }
 
 /// What the holder of a write delegation says about size and change (CB_GETATTR).
@@ -58,6 +60,14 @@ impl Delegations {
 
     pub(crate) fn get_mut(&mut self, holder: Holder) -> Option<&mut Delegated> {
         self.held.get_mut(holder)
+    }
+
+    pub(crate) fn is_recalled(&mut self, holder: Holder) -> bool {
+        self.held.get_mut(holder).is_some_and(|delegated| delegated.recall.is_some())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Holder, &Delegated)> {
+        self.held.iter()
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Holder, &mut Delegated)> {

@@ -26,6 +26,11 @@ impl Files {
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
+
+    /// Shows all files; none is kept from being forgotten by it.
+    pub(crate) fn each(&self, each: impl FnMut(&File)) {
+        self.all.each(each);
+    }
 }
 
 impl Engine {
@@ -44,6 +49,16 @@ impl Engine {
     pub(crate) fn watch(&self, file: &Arc<File>) {
         if self.files.watched.get(&file.key).is_none() {
             self.files.watched.insert(file.key, Arc::clone(file));
+        }
+    }
+
+    /// Shows files in which somebody waits, among others. Who has a file may put it among them, so
+    /// that no part of their table may be locked meanwhile.
+    pub(crate) fn each_watched(&self, now: Duration, mut each: impl FnMut(&File)) {
+        for file in self.files.watched.all() {
+            each(&file);
+            // Who let it go meanwhile could not forget it.
+            self.let_go(now, &file);
         }
     }
 

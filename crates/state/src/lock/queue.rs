@@ -18,6 +18,7 @@ pub(super) struct Wish {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     wish: Wish,
+    since: Duration,
     until: Duration,
 }
 
@@ -46,19 +47,24 @@ impl Line {
         self.places.len()
     }
 
-    pub(super) fn add(&mut self, ticket: u64, wish: Wish, until: Duration) {
-        self.places.insert(ticket, Place { wish, until });
+    pub(super) fn add(&mut self, ticket: u64, wish: Wish, (since, until): (Duration, Duration)) {
+        self.places.insert(ticket, Place { wish, since, until });
         self.tickets.insert(wish, ticket);
         self.deadlines.insert((until, ticket));
         self.tree(wish.kind).insert(wish.range, ticket, ticket, ticket);
     }
 
     pub(super) fn remove(&mut self, ticket: u64) -> Option<Wish> {
-        let Place { wish, until } = self.places.remove(&ticket)?;
+        let Place { wish, until, .. } = self.places.remove(&ticket)?;
         self.tickets.remove(&wish);
         self.deadlines.remove(&(until, ticket));
         self.tree(wish.kind).remove(Key { first: wish.range.first, tie: ticket });
         Some(wish)
+    }
+
+    /// All wishes in order of arrival, and since when each has been there.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Wish, Duration)> + '_ {
+        self.places.values().map(|place| (place.wish, place.since))
     }
 
     /// Gives a wish more time.

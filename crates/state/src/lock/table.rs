@@ -85,6 +85,25 @@ impl FileLocks {
         self.held.of(owner)
     }
 
+    /// All who wait for a lock, in order of arrival, then those who have been offered theirs; and
+    /// since when.
+    pub fn waits(&self) -> impl Iterator<Item = (Offer, Duration)> + '_ {
+        let wishes = self.waiting.all().chain(self.offered.all());
+        wishes.map(|(Wish { owner, range, kind }, since)| (Offer { owner, range, kind }, since))
+    }
+
+    /// Who stands in the way of one who waits.
+    #[must_use]
+    pub fn blocker(&self, Offer { owner, range, kind }: Offer) -> Option<Conflict> {
+        self.obstacle(Wish { owner, range, kind })
+    }
+
+    /// How many locks are held, and how many are waited for.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        (self.held.len(), self.waiting.len() + self.offered.len())
+    }
+
     /// What stands against a lock, if anything (LOCKT).
     #[must_use]
     pub fn test(&self, owner: u64, range: ByteRange, kind: LockType) -> Option<Conflict> {
@@ -107,7 +126,7 @@ impl FileLocks {
         let wish = Wish { owner, range, kind };
         if let Some(conflict) = self.obstacle(wish) {
             if let Some(until) = wait_until {
-                self.enqueue(wish, until);
+                self.enqueue(wish, (now, until));
             }
             return Err(conflict);
         }
@@ -185,12 +204,12 @@ impl FileLocks {
         })
     }
 
-    fn enqueue(&mut self, wish: Wish, until: Duration) {
+    fn enqueue(&mut self, wish: Wish, (now, until): (Duration, Duration)) {
         match self.waiting.ticket(wish) {
             Some(ticket) => self.waiting.extend(ticket, until),
             None if self.offered.ticket(wish).is_some() => {}
             None => {
-                self.waiting.add(self.ticket, wish, until);
+                self.waiting.add(self.ticket, wish, (now, until));
                 self.ticket += 1;
             }
         }
@@ -208,7 +227,7 @@ impl FileLocks {
                 && self.waiting.conflict(wish, ticket).is_none();
             if free {
                 self.waiting.remove(ticket);
-                self.offered.add(ticket, wish, now.saturating_add(self.offer));
+                self.offered.add(ticket, wish, (now, now.saturating_add(self.offer)));
                 offers.push(Offer { owner, range, kind });
             }
             if free && kind == LockType::Read {

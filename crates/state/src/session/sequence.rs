@@ -147,8 +147,14 @@ impl Engine {
         let session = self.session(&args.session).ok_or(Error::BadSession)?;
         let mut slots = session.slots();
         match slots.begin(args)? {
-            Found::Again(reply) => return Ok(Sequenced::Again(reply)),
-            Found::Forgotten(answer) => return Ok(Sequenced::Forgotten(answer)),
+            Found::Again(reply) => {
+                self.tally.replies_again.add(1);
+                return Ok(Sequenced::Again(reply));
+            }
+            Found::Forgotten(answer) => {
+                self.tally.replies_again.add(1);
+                return Ok(Sequenced::Forgotten(answer));
+            }
             Found::New => slots.adapt(&self.reply_cache, args),
         }
         let (highest_slot, target) = (slots.len().saturating_sub(1), slots.target());
@@ -173,7 +179,7 @@ impl Engine {
         let fault = back.fault;
         drop(back);
         let client = &session.client;
-        let revoked = client.state().holdings.revoked() > 0;
+        let revoked = client.state().holdings.counts().revoked > 0;
         StatusFlags::CB_PATH_DOWN.when(client.lost_callbacks() || cut_off)
             | StatusFlags::CB_PATH_DOWN_SESSION.when(cut_off)
             | StatusFlags::BACKCHANNEL_FAULT.when(fault)

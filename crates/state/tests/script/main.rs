@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod files;
+mod inventory;
 mod people;
 mod requests;
 mod world;
@@ -74,6 +75,11 @@ fn delegations_are_recalled() {
 #[test]
 fn grace_has_edges() {
     transcript("grace.txt");
+}
+
+#[test]
+fn what_clients_have_can_be_looked_at() {
+    transcript("inventory.txt");
 }
 
 #[test]

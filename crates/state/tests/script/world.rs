@@ -65,6 +65,7 @@ impl World {
             "after" => self.after(args),
             "restart" => self.restart(),
             "census" => vec![format!("{:?}", self.engine.census())],
+            "clients" | "states" | "waits" | "totals" => self.inventory(verb, args),
             "setclientid" | "confirm" | "renew" | "exchange" | "complete" | "destroy-client"
             | "callbacks" | "evict" => self.people(verb, args),
             "session" | "destroy-session" | "sequence" | "answer" | "bind" | "turn" | "turn-of"
@@ -156,6 +157,6 @@ pub(super) fn file(name: &str) -> FileKey {
     FileKey { export: 1, handle: Handle::new(name.as_bytes()).unwrap() }
 }
 
-fn file_name(key: &FileKey) -> String {
+pub(super) fn file_name(key: &FileKey) -> String {
     text(key.handle.bytes())
 }

@@ -71,6 +71,23 @@ pub(crate) enum Command {
     Reload(Running),
     /// Show what a running server serves and how busy it is
     Status(Running),
+    /// Show who uses a running server, and what they hold
+    ///
+    /// One line a client: clients of NFSv4, and hosts of NFSv3 that have locked something; how long
+    /// each has been known and silent, how many sessions, opens, locks and delegations it has, and
+    /// for whom it waits. With CLIENT: each of them, with its file and age. A file is shown by its
+    /// export and its fileid; `find EXPORT -xdev -inum FILEID` finds its name.
+    ///
+    /// A client is "new" until it has confirmed who it is, "expired" when it was silent for longer
+    /// than its lease (it keeps what nobody else needs), "revoked" while it has not acknowledged
+    /// that a delegation was taken from it, and "unheard" when it does not answer callbacks.
+    Clients(Clients),
+    /// Send a client away and free all it holds
+    ///
+    /// Its opens and locks are freed and its delegations revoked, and it reclaims nothing after a
+    /// restart. The client learns of it with its next call: of NFSv4.0 by EXPIRED, of later
+    /// versions by BADSESSION; it may introduce itself again. A host of NFSv3 is told nothing.
+    Evict(Evict),
     /// Change or show how much a running server logs
     ///
     /// The change holds until the next one or until the server ends.
@@ -262,6 +279,33 @@ pub(crate) struct Explain {
 /// See [`Command::Reload`].
 #[derive(Debug, Args)]
 pub(crate) struct Running {
+    #[command(flatten)]
+    pub(crate) state: State,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// See [`Command::Clients`].
+#[derive(Debug, Args)]
+pub(crate) struct Clients {
+    /// Show all that this client has; by its number, as shown without
+    #[arg(value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+    /// Show who waits for whom, for locks and for delegations to come back
+    #[arg(long)]
+    pub(crate) waits: bool,
+    #[command(flatten)]
+    pub(crate) state: State,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// See [`Command::Evict`].
+#[derive(Debug, Args)]
+pub(crate) struct Evict {
+    /// Which client; by its number, as `comity clients` shows it
+    #[arg(value_name = "CLIENT")]
+    pub(crate) client: String,
     #[command(flatten)]
     pub(crate) state: State,
     #[command(flatten)]

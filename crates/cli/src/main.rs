@@ -7,17 +7,20 @@
 
 mod announcement;
 mod arguments;
+mod clients;
 mod configuration;
 mod directory;
 mod explain;
 mod findings;
 mod journal;
 mod keeper;
+mod limits;
 mod listening;
 mod manager;
 mod manual;
 mod offered;
 mod remote;
+mod roster;
 mod serve;
 mod service;
 mod settings;
@@ -62,6 +65,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explain(typed) => explain::show(typed),
         Command::Reload(typed) => remote::reload(typed),
         Command::Status(typed) => remote::status(typed),
+        Command::Clients(typed) => clients::show(typed),
+        Command::Evict(typed) => clients::evict(typed),
         Command::Log(typed) => remote::log(typed),
         Command::Bench(typed) => comity_bench::suite::command::perform(&typed),
         Command::Completions(typed) => {

@@ -104,9 +104,11 @@ impl Running {
         keeper.begin(server.dialer())?;
         let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
+            let memory = keeper.memory();
             let render = move || {
                 let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
                 tallies::append(&mut text, &exports.current());
+                tallies::append_state(&mut text, &memory);
                 tally.iter().for_each(|tally| tallies::append_operations(&mut text, tally));
                 text
             };
@@ -144,6 +146,7 @@ impl Running {
             reload: Arc::clone(&self.reload),
             exports: Arc::clone(&self.exports),
             journal,
+            memory: self.keeper.memory(),
             numbers: self.server.numbers_source(),
             addresses: self.server.addresses().to_vec(),
             portmap: self.directory.name(),

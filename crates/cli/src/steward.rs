@@ -4,13 +4,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use anyhow::{Result, bail};
 use comity_export::{Exports, Plan};
+use comity_nfs4::Memory;
 use comity_server::ShellNumbers;
 use comity_server::control::{Answer, Request, Steward};
 use serde_json::{Value, json};
 
 use crate::configuration::Reload;
 use crate::journal::Journal;
+use crate::roster::Roster;
 use crate::{explain, findings, offered};
 
 /// What it needs for that.
@@ -18,6 +21,8 @@ pub(crate) struct House<N> {
     pub(crate) reload: Arc<Reload>,
     pub(crate) exports: Arc<Exports>,
     pub(crate) journal: Journal,
+    /// What is remembered of clients.
+    pub(crate) memory: Memory,
     /// What the server did and holds.
     pub(crate) numbers: N,
     /// Where it listens.
@@ -45,6 +50,13 @@ impl<N: Fn() -> ShellNumbers + Send + Sync + 'static> Steward for House<N> {
                 Ok(value) => Answer::Done(value),
                 Err(error) => Answer::Failed(error.to_string()),
             },
+            Request::Clients { .. }
+            | Request::Client { .. }
+            | Request::Waits { .. }
+            | Request::Evict { .. } => match self.about_clients(&request) {
+                Ok(value) => Answer::Done(value),
+                Err(error) => Answer::Failed(error.to_string()),
+            },
             Request::Exports { client } => {
                 Answer::Done(offered_to(&self.exports.current(), client))
             }
@@ -61,6 +73,18 @@ impl<N: Fn() -> ShellNumbers> House<N> {
         let findings: Vec<Value> = found.iter().map(findings::shown).collect();
         let exports = self.exports.current().exports().len();
         json!({ "ok": ok, "exports": exports, "findings": findings })
+    }
+
+    fn about_clients(&self, request: &Request) -> Result<Value> {
+        let plan = self.exports.current();
+        let roster = Roster { memory: &self.memory, plan: &plan };
+        match request {
+            Request::Client { client, after } => roster.client(client, *after),
+            Request::Waits { client } => roster.waits(client.as_deref()),
+            Request::Evict { client } => roster.evict(client),
+            Request::Clients { after } => roster.clients(after.as_deref()),
+            _ => bail!("that is no question about clients"),
+        }
     }
 
     fn status(&self) -> Value {

@@ -1,8 +1,8 @@
 //! What the rooms did to the calls of each domain, for the metrics page.
 
 use comity_export::{Counts, Plan};
-use comity_nfs4::{Counted, Tally};
-use comity_server::metrics::append_counters;
+use comity_nfs4::{Counted, Memory, Tally};
+use comity_server::metrics::{append_counters, append_numbers};
 
 type Row = ([(&'static str, String); 2], Counts);
 
@@ -44,6 +44,55 @@ pub(crate) fn append_operations(text: &mut String, tally: &Tally) {
         .collect();
     let (name, help) = ("comity_nfs4_operations_total", "Operations of NFSv4 inside of COMPOUNDs.");
     append_counters(text, name, help, rows.iter().map(|(labels, count)| (&labels[..], *count)));
+}
+
+/// Appends what clients of NFSv4 and hosts of NFSv3 hold, and what became of it.
+pub(crate) fn append_state(text: &mut String, memory: &Memory) {
+    let (census, totals) = (memory.engine.census(), memory.engine.totals());
+    let grace = memory.engine.grace_left(memory.clock.now()).as_secs();
+    let gauges = [
+        ("comity_clients", "Clients of NFSv4 and hosts that lock.", census.clients),
+        ("comity_sessions", "Sessions of clients.", census.sessions),
+        ("comity_opens", "Opens of all clients.", census.opens),
+        ("comity_locks", "Byte ranges that are locked.", census.locks),
+        ("comity_lock_waiters", "Locks that somebody waits for now.", census.waits),
+        ("comity_delegations", "Delegations that clients hold.", census.delegations),
+        ("comity_reply_cache_bytes", "Bytes set aside for replies.", census.reply_cache_bytes),
+    ];
+    append_numbers(text, &gauges.map(|(name, help, count)| (name, help, count as u64)));
+    append_numbers(
+        text,
+        &[
+            ("comity_grace_left_seconds", "Time in which only reclaims are let in.", grace),
+            ("comity_recalls_sent_total", "Delegations recalled.", totals.recalls_sent),
+            (
+                "comity_recalls_returned_total",
+                "Delegations given back while they were recalled.",
+                totals.recalls_returned,
+            ),
+            (
+                "comity_recalls_timed_out_total",
+                "Recalls that were not heeded in time.",
+                totals.recalls_overdue,
+            ),
+            (
+                "comity_delegations_revoked_total",
+                "Delegations taken back by force.",
+                totals.delegations_revoked,
+            ),
+            ("comity_lock_waits_total", "Locks somebody had to wait for.", totals.lock_waits),
+            (
+                "comity_reply_cache_hits_total",
+                "Requests answered as they had been before.",
+                totals.replies_again,
+            ),
+            (
+                "comity_clients_evicted_total",
+                "Clients sent away with all they had.",
+                totals.clients_evicted,
+            ),
+        ],
+    );
 }
 
 fn rows(plan: &Plan) -> Vec<Row> {

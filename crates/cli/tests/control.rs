@@ -4,12 +4,10 @@
 mod common;
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 
 use common::raw::Raw;
-use common::{NOBODY, Place, Running, Said, comity, run};
+use common::{NOBODY, Place, Running, Said, comity, metrics, run};
 use serde_json::Value;
 
 fn ask(place: &Place, words: &[&str]) -> Said {
@@ -133,12 +131,7 @@ fn metrics_count_calls_by_operation_status_and_export() {
     client.getattr(&root).unwrap();
     client.getattr(&root).unwrap();
     client.getattr(b"no handle").unwrap_err();
-    let url = server.said["metrics"].as_str().unwrap();
-    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
+    let page = metrics(&server);
     let count = |labels: &[&str]| {
         let line = page.lines().find(|line| {
             line.starts_with("comity_rpc_calls_total{") && labels.iter().all(|l| line.contains(l))

@@ -271,6 +271,15 @@ impl Plan {
         self.key.open(sealed)
     }
 
+    /// What people know an object by: the path of its export, and its number there, as `find -inum`
+    /// takes it, if it still exists. For those who look after the server, not for clients.
+    #[must_use]
+    pub fn locate(&self, export: ExportId, handle: &Handle) -> Option<(&Path, Option<u64>)> {
+        let export = self.export(export)?;
+        let fileid = export.fs.getattr(handle).ok().map(|attr| attr.fileid);
+        Some((&export.path, fileid))
+    }
+
     pub(crate) const fn key(&self) -> &HandleKey {
         &self.key
     }

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_export::{ExportRequest, Finding, HandleKey, Plan, Source, Sources, load};
-use comity_vfs::{Fs, Gid, Status, Uid};
+use comity_export::{
+    ExportRequest, Finding, HandleKey, Operation, Plan, Question, Source, Sources, explain, load,
+};
+use comity_vfs::{Cred, Fs, Gid, Status, Uid};
 
 use site::Site;
 
@@ -141,4 +143,28 @@ fn what_is_unwise_about_names_is_a_warning() {
         let found = place.findings(owners);
         assert!(found.iter().any(|found| found.contains(expected)), "{expected} in {found:?}");
     }
+}
+
+#[test]
+fn whom_a_domain_has_a_name_for_is_explained_by_it() {
+    let plan = Place::new().load(NAMED).unwrap().0;
+    let caller = Cred::new(Uid::new(1001), Gid::new(100)).with_groups([Gid::new(101)]);
+    let explanation = explain(
+        &plan,
+        &Question {
+            export: "/srv".into(),
+            path: "/".into(),
+            from: "10.0.0.2".parse().unwrap(),
+            caller,
+            operation: Operation::Stat,
+        },
+    );
+    let told = |about| {
+        let found = explanation.decisions.iter().find(|decision| decision.about == about);
+        found.unwrap().text.clone()
+    };
+    let range = "of the server, by its range";
+    assert_eq!(told("user"), format!("uid 1001 (bob@a.example) is uid 51001 {range}"));
+    assert_eq!(told("group"), format!("gid 100 (staff@a.example) is gid 52100 {range}"));
+    assert_eq!(told("supplementary group"), format!("gid 101 is gid 52101 {range}"));
 }

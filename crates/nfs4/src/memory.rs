@@ -9,7 +9,7 @@ use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::AuthSys;
 use comity_state::{
-    Client, ClientOwner, ConnectionId, Engine, Error, FileKey, Mark, Principal, Sender, Share,
+    Client, ClientId, ClientOwner, ConnectionId, Engine, Error, FileKey, Mark, Principal, Sender, Share,
     Special, Stateid, Verifier,
 };
 use comity_xdr::Decoder;
@@ -89,6 +89,13 @@ impl Compound<'_> {
     /// The connection the COMPOUND came on.
     pub(crate) fn connection(&self) -> ConnectionId {
         ConnectionId(self.visitor.line().map_or(0, |line| line.id()))
+    }
+
+    /// Keeps for those who look after the server from where a client introduced itself.
+    pub(crate) fn note_origin(&self, client: ClientId) {
+        if let Some(client) = self.engine().client_by_id(client) {
+            client.note_origin(|| self.visitor.peer().ip().to_canonical().to_string().into());
+        }
     }
 
     /// The client may be called back over the connection the COMPOUND came on.

@@ -37,6 +37,28 @@ pub enum Request {
         /// The client.
         client: Option<IpAddr>,
     },
+    /// Which clients are there? Some of them, those after one.
+    Clients {
+        /// The last one that was told before.
+        after: Option<String>,
+    },
+    /// What does a client have? Some of it, what is after one of its states.
+    Client {
+        /// Which.
+        client: String,
+        /// The last state that was told before.
+        after: Option<u32>,
+    },
+    /// Who waits for whom?
+    Waits {
+        /// Only what this one waits for.
+        client: Option<String>,
+    },
+    /// Send a client away and free all it has.
+    Evict {
+        /// Which.
+        client: String,
+    },
     /// What would a call get, and by which rules?
     Explain {
         /// The path of the export.

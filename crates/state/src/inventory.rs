@@ -112,7 +112,21 @@ impl Engine {
         count: usize,
     ) -> Vec<ClientSummary> {
         let clients = self.clients.all().into_iter().filter(|client| client.id > after);
-        let mut page: Vec<_> = clients.take(count).map(|client| self.sum_up(now, client)).collect();
+        self.summaries(now, clients.take(count))
+    }
+
+    /// One client.
+    #[must_use]
+    pub fn summary(&self, now: Duration, client: &Arc<Client>) -> Option<ClientSummary> {
+        self.summaries(now, std::iter::once(Arc::clone(client))).pop()
+    }
+
+    fn summaries(
+        &self,
+        now: Duration,
+        clients: impl Iterator<Item = Arc<Client>>,
+    ) -> Vec<ClientSummary> {
+        let mut page: Vec<_> = clients.map(|client| self.sum_up(now, client)).collect();
         let places = page.iter().zip(0..).map(|(summary, at)| (summary.client.id, at));
         let places: HashMap<ClientId, usize> = places.collect();
         let is_here = |client: ClientId| places.contains_key(&client);

@@ -2,10 +2,12 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends")]
 
+pub mod four;
 pub mod raw;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -189,6 +191,17 @@ impl Drop for Running {
     }
 }
 
+/// The page with the numbers of a server that was told to have one.
+pub fn metrics(server: &Running) -> String {
+    let url = server.said["metrics"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    page
+}
+
 /// Waits until something holds.
 pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
@@ -199,7 +212,7 @@ pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
 }
 
 fn read(mut file: fs::File) -> String {
-    use std::io::{Read, Seek};
+    use std::io::Seek;
     let mut text = String::new();
     let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
     read.map_or_else(|error| format!("no log: {error}"), |_| text)

@@ -1,4 +1,4 @@
-use comity_idmap::Fate;
+use comity_idmap::{Fate, Owner};
 use comity_vfs::{Cred, Gid, Wire};
 
 use super::Chain;
@@ -9,9 +9,18 @@ struct Arrival<'a> {
     about: &'static str,
     /// What it is called: uid or gid.
     kind: &'static str,
-    wire: u32,
+    /// As its domain calls it, too, if that has a name for it.
+    wire: String,
     anonymous: u32,
     places: Option<&'a [Place]>,
+}
+
+/// A number, and by which name NFSv4 says it to the client.
+pub(super) fn called(number: u32, owner: Owner<'_>) -> String {
+    match owner {
+        Owner::Named(name) => format!("{number} ({name})"),
+        Owner::Number(_) => number.to_string(),
+    }
 }
 
 impl Chain {
@@ -21,7 +30,7 @@ impl Chain {
         let user = Arrival {
             about: "user",
             kind: "uid",
-            wire: caller.uid.number(),
+            wire: called(caller.uid.number(), ids.owners.user_out(caller.uid)),
             anonymous: ids.anonymous.uid.number(),
             places: origin.map(|origin| &*origin.users),
         };
@@ -29,7 +38,7 @@ impl Chain {
         let group = |about, gid: Gid<Wire>| Arrival {
             about,
             kind: "gid",
-            wire: gid.number(),
+            wire: called(gid.number(), ids.owners.group_out(gid)),
             anonymous: ids.anonymous.gid.number(),
             places: origin.map(|origin| &*origin.groups),
         };

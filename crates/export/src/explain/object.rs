@@ -5,6 +5,7 @@ use std::path::{Component, Path};
 use comity_cloak::Verdict;
 use comity_vfs::{Access, Attr, Disk, FileType, Listed, ReadInto, Result, Status};
 
+use super::ids::called;
 use super::{Chain, Operation};
 use crate::limits::EXPLAINED_ENTRIES_MAX;
 use crate::{Node, Origin, View};
@@ -30,8 +31,8 @@ impl Chain {
         let text = format!(
             "{} of uid {} and gid {}, mode {:03o}",
             kind(attr.file_type),
-            attr.uid,
-            attr.gid,
+            called(attr.uid.number(), view.owner_out(attr.uid)),
+            called(attr.gid.number(), view.owner_group_out(attr.gid)),
             attr.mode.bits()
         );
         self.add("shown to the client", text, None);

@@ -6,7 +6,7 @@ use comity_proto::nfs4::{Acl4, Nfsace4, Nfsstat4, ace};
 use comity_vfs::{Acl, AclEntry, AclTag, Gid, Uid, Wire};
 use comity_xdr::{Encoder, Opaque};
 
-use super::owner;
+use super::owner::{self, Owners};
 
 /// Everybody may do this, whatever the permission digits say.
 const ANYONE: u32 = ace::READ_ATTRIBUTES | ace::READ_ACL | ace::SYNCHRONIZE;
@@ -26,10 +26,10 @@ pub(crate) struct Acls {
     pub(crate) default: Option<Acl<Wire>>,
 }
 
-/// Says the entries of `acls`, with their count in front.
-pub(super) fn say(reply: &mut Encoder, acls: &Acls, is_dir: bool) {
+/// Says the entries of `acls`, with their count in front, as `owners` call those who are named.
+pub(super) fn say(reply: &mut Encoder, owners: &impl Owners, acls: &Acls, is_dir: bool) {
     let count = reply.reserve(4);
-    let mut saying = Saying { reply, is_dir, entries: 0, flags: 0 };
+    let mut saying = Saying { reply, owners, is_dir, entries: 0, flags: 0 };
     saying.acl(&acls.access);
     if let Some(default) = &acls.default {
         saying.flags = INHERITED;
@@ -39,8 +39,9 @@ pub(super) fn say(reply: &mut Encoder, acls: &Acls, is_dir: bool) {
     reply.fill(count, |reply| reply.value(&entries));
 }
 
-struct Saying<'r> {
+struct Saying<'r, O> {
     reply: &'r mut Encoder,
+    owners: &'r O,
     is_dir: bool,
     entries: u32,
     flags: u32,
@@ -77,7 +78,7 @@ impl Summary {
 
 /// In the order that makes the first matching entries decide as POSIX does: of groups, all that
 /// allow come before all that deny, since somebody may be in several.
-impl Saying<'_> {
+impl<O: Owners> Saying<'_, O> {
     fn acl(&mut self, acl: &Acl<Wire>) {
         let sum = Summary::of(acl);
         let anybody = sum.group | sum.groups | sum.other;
@@ -127,8 +128,8 @@ impl Saying<'_> {
         match who {
             AclTag::UserObj => self.reply.opaque(b"OWNER@"),
             AclTag::GroupObj => self.reply.opaque(b"GROUP@"),
-            AclTag::User(uid) => owner::say(self.reply, uid.number()),
-            AclTag::Group(gid) => owner::say(self.reply, gid.number()),
+            AclTag::User(uid) => owner::say(self.reply, self.owners.user_out(uid)),
+            AclTag::Group(gid) => owner::say(self.reply, self.owners.group_out(gid)),
             AclTag::Mask | AclTag::Other => self.reply.opaque(b"EVERYONE@"),
         }
     }
@@ -138,18 +139,19 @@ impl Saying<'_> {
 ///
 /// # Errors
 /// [`Nfsstat4::AttrNotSupp`] for entries that neither allow nor deny, [`Nfsstat4::Inval`] for flags
-/// that mean nothing here, [`Nfsstat4::BadOwner`] for somebody who has no number.
-pub(super) fn read(acl: &Acl4<'_>, is_dir: bool) -> Result<Acls, Nfsstat4> {
+/// that mean nothing here, [`Nfsstat4::BadOwner`] for somebody whom the domain does not
+/// know.
+pub(super) fn read(acl: &Acl4<'_>, owners: &impl Owners, is_dir: bool) -> Result<Acls, Nfsstat4> {
     let (mut own, mut inherited) = (Reading::default(), Reading::default());
     for entry in &acl.0 {
         if entry.flag & !FLAGS != 0 || entry.flag & INHERITS != 0 && !is_dir {
             return Err(Nfsstat4::Inval);
         }
         if entry.flag & INHERITS != 0 {
-            inherited.entry(entry)?;
+            inherited.entry(entry, owners)?;
         }
         if entry.flag & ace::INHERIT_ONLY == 0 {
-            own.entry(entry)?;
+            own.entry(entry, owners)?;
         }
     }
     let default = inherited.any.then(|| inherited.acl(is_dir));
@@ -196,7 +198,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn entry(&mut self, entry: &Nfsace4<'_>) -> Result<(), Nfsstat4> {
+    fn entry(&mut self, entry: &Nfsace4<'_>, owners: &impl Owners) -> Result<(), Nfsstat4> {
         self.any = true;
         let (acetype, mask) = (entry.acetype, entry.access_mask);
         if !matches!(acetype, ace::ALLOWED | ace::DENIED) {
@@ -211,7 +213,7 @@ impl Reading {
             }
             (b"EVERYONE@", _) => self.spread(acetype, mask, true),
             (_, false) => {
-                let user = named(&mut self.users, owner::number(who)?, self.everyone);
+                let user = named(&mut self.users, owners.user_in(who)?.number(), self.everyone);
                 user.decide(acetype, mask);
                 let denied = user.denied;
                 if acetype == ace::DENIED {
@@ -219,7 +221,7 @@ impl Reading {
                 }
             }
             (_, true) => {
-                let group = named(&mut self.groups, owner::number(who)?, self.everyone);
+                let group = named(&mut self.groups, owners.group_in(who)?.number(), self.everyone);
                 group.decide(acetype, mask);
                 let denied = group.denied;
                 self.spread(acetype, denied, false);
@@ -280,15 +282,16 @@ fn named(all: &mut Vec<(u32, Decided)>, number: u32, everyone: Decided) -> &mut 
 
 #[cfg(test)]
 mod tests {
+    use super::super::owner::tests::Site;
     use super::*;
     use comity_vfs::Mode;
     use comity_xdr::Decoder;
 
     fn there_and_back(acls: &Acls, is_dir: bool) -> Acls {
         let mut encoder = Encoder::new();
-        say(&mut encoder, acls, is_dir);
+        say(&mut encoder, &Site, acls, is_dir);
         let said: Acl4<'_> = Decoder::whole(encoder.bytes()).unwrap();
-        read(&said, is_dir).unwrap()
+        read(&said, &Site, is_dir).unwrap()
     }
 
     fn entry(tag: AclTag<Wire>, permissions: u8) -> AclEntry<Wire> {
@@ -327,9 +330,31 @@ mod tests {
     }
 
     #[test]
+    fn who_has_a_name_is_called_by_it() {
+        let access = Acl {
+            entries: vec![
+                entry(AclTag::UserObj, 7),
+                entry(AclTag::User(Uid::new(7)), 4),
+                entry(AclTag::GroupObj, 4),
+                entry(AclTag::Group(Gid::new(9)), 4),
+                entry(AclTag::Mask, 4),
+                entry(AclTag::Other, 0),
+            ],
+        };
+        let mut encoder = Encoder::new();
+        say(&mut encoder, &Site, &Acls { access, default: None }, false);
+        let said: Acl4<'_> = Decoder::whole(encoder.bytes()).unwrap();
+        let called = |name: &[u8]| said.0.iter().any(|entry| entry.who.0 == name);
+        assert!(called(b"alice@a") && called(b"staff@a"));
+        let stranger = Nfsace4 { acetype: 0, flag: 0, access_mask: 1, who: Opaque(b"staff@a") };
+        let stranger = comity_xdr::Counted(vec![stranger]);
+        assert_eq!(read(&stranger, &Site, false), Err(Nfsstat4::BadOwner), "that is a group");
+    }
+
+    #[test]
     fn what_no_posix_acl_can_say_is_refused() {
         let entry = |acetype, flag| Nfsace4 { acetype, flag, access_mask: 1, who: Opaque(b"5") };
-        let read = |entry| read(&comity_xdr::Counted(vec![entry]), false);
+        let read = |entry| read(&comity_xdr::Counted(vec![entry]), &Site, false);
         assert_eq!(read(entry(2, 0)), Err(Nfsstat4::AttrNotSupp));
         assert_eq!(read(entry(0, ace::FILE_INHERIT)), Err(Nfsstat4::Inval));
         assert_eq!(read(entry(0, 0x10)), Err(Nfsstat4::Inval));

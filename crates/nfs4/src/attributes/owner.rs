@@ -1,11 +1,57 @@
-//! Owners and groups as text: decimal numbers (RFC 8881, 5.9: allowed where client and server share
-//! them, as with AUTH_SYS).
+//! Owners as text: names of the caller's domain, and the number where there is none (RFC 8881, 5.9:
+//! allowed where client and server share them, as with AUTH_SYS).
 
+use comity_export::{Owner, View};
 use comity_proto::nfs4::Nfsstat4;
+use comity_vfs::{Gid, Uid, Wire};
 use comity_xdr::Encoder;
 
+/// How users and groups are said to a caller, and whom it means by a text.
+pub(super) trait Owners {
+    /// A user as it is said.
+    fn user_out(&self, uid: Uid<Wire>) -> Owner<'_>;
+    /// A group as it is said.
+    fn group_out(&self, gid: Gid<Wire>) -> Owner<'_>;
+    /// The user meant.
+    ///
+    /// # Errors
+    /// [`Nfsstat4::BadOwner`] if there is none; [`Nfsstat4::Inval`] if nothing was said.
+    fn user_in(&self, text: &[u8]) -> Result<Uid<Wire>, Nfsstat4>;
+    /// The group meant.
+    ///
+    /// # Errors
+    /// Likewise.
+    fn group_in(&self, text: &[u8]) -> Result<Gid<Wire>, Nfsstat4>;
+}
+
+impl Owners for View<'_> {
+    fn user_out(&self, uid: Uid<Wire>) -> Owner<'_> {
+        self.owner_out(uid)
+    }
+
+    fn group_out(&self, gid: Gid<Wire>) -> Owner<'_> {
+        self.owner_group_out(gid)
+    }
+
+    fn user_in(&self, text: &[u8]) -> Result<Uid<Wire>, Nfsstat4> {
+        self.owner_in(text).map_err(|_| refusal(text))
+    }
+
+    fn group_in(&self, text: &[u8]) -> Result<Gid<Wire>, Nfsstat4> {
+        self.owner_group_in(text).map_err(|_| refusal(text))
+    }
+}
+
+/// Appends somebody as text.
+pub(super) fn say(reply: &mut Encoder, owner: Owner<'_>) {
+    match owner {
+        Owner::Named(name) => reply.opaque(name.as_bytes()),
+        Owner::Number(number) => say_number(reply, number),
+    }
+}
+
 /// Appends a number as text.
-pub(super) fn say(reply: &mut Encoder, number: u32) {
+pub(super) fn say_number(reply: &mut Encoder, number: u32) {
     let mut digits = [0; 10];
     let mut at = digits.len();
     let mut rest = number;
@@ -22,37 +68,52 @@ pub(super) fn say(reply: &mut Encoder, number: u32) {
     reply.opaque(digits.get(at..).unwrap_or_default());
 }
 
-/// The number a text is. To a file system, the largest says "nobody", so no client may mean a user
-/// by it.
-///
-/// # Errors
-/// [`Nfsstat4::BadOwner`] for every other text.
-pub(super) fn number(text: &[u8]) -> Result<u32, Nfsstat4> {
-    let is_plain = text == b"0" || text.first().is_some_and(|first| (b'1'..=b'9').contains(first));
-    let number = std::str::from_utf8(text).ok().filter(|_| is_plain);
-    let number = number.and_then(|text| text.parse().ok()).filter(|number| *number != u32::MAX);
-    match number {
-        Some(number) => Ok(number),
-        None if text.is_empty() => Err(Nfsstat4::Inval),
-        None => Err(Nfsstat4::BadOwner),
-    }
+const fn refusal(text: &[u8]) -> Nfsstat4 {
+    if text.is_empty() { Nfsstat4::Inval } else { Nfsstat4::BadOwner }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
+    /// A domain where everybody is a number, but for one of each kind.
+    pub(in crate::attributes) struct Site;
+
+    impl Owners for Site {
+        fn user_out(&self, uid: Uid<Wire>) -> Owner<'_> {
+            if uid.number() == 7 { Owner::Named("alice@a") } else { Owner::Number(uid.number()) }
+        }
+
+        fn group_out(&self, gid: Gid<Wire>) -> Owner<'_> {
+            if gid.number() == 9 { Owner::Named("staff@a") } else { Owner::Number(gid.number()) }
+        }
+
+        fn user_in(&self, text: &[u8]) -> Result<Uid<Wire>, Nfsstat4> {
+            meant(text, b"alice@a", 7).map(Uid::new)
+        }
+
+        fn group_in(&self, text: &[u8]) -> Result<Gid<Wire>, Nfsstat4> {
+            meant(text, b"staff@a", 9).map(Gid::new)
+        }
+    }
+
+    fn meant(text: &[u8], name: &[u8], id: u32) -> Result<u32, Nfsstat4> {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+        number.or((text == name).then_some(id)).ok_or(refusal(text))
+    }
+
     #[test]
-    fn numbers_are_said_and_read_in_one_way_only() {
+    fn numbers_and_names_are_said_as_text() {
         for value in [0, 7, 10, 1000, u32::MAX - 1] {
             let mut encoder = Encoder::new();
-            say(&mut encoder, value);
+            say(&mut encoder, Owner::Number(value));
             let text = value.to_string();
             assert_eq!(&encoder.bytes()[4..4 + text.len()], text.as_bytes());
-            assert_eq!(number(text.as_bytes()), Ok(value));
         }
-        for text in ["01", "+1", "-1", "4294967295", "4294967296", "root@example.org", "1 "] {
-            assert_eq!(number(text.as_bytes()), Err(Nfsstat4::BadOwner), "{text}");
-        }
+        let mut encoder = Encoder::new();
+        say(&mut encoder, Site.user_out(Uid::new(7)));
+        assert_eq!(encoder.bytes(), b"\0\0\0\x07alice@a\0");
+        assert_eq!(Site.user_in(b""), Err(Nfsstat4::Inval));
+        assert_eq!(Site.user_in(b"bob@a"), Err(Nfsstat4::BadOwner));
     }
 }

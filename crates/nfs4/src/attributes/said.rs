@@ -153,7 +153,9 @@ fn say(
         a::FSID => reply.value(&fsid4(subject)),
         a::ACL => {
             let is_dir = attr.file_type == FileType::Directory;
-            facts.acls.iter().for_each(|acls| acl::say(reply, acls, is_dir));
+            if let (Some(acls), What::In(view, _)) = (&facts.acls, subject.what) {
+                acl::say(reply, view, acls, is_dir);
+            }
         }
         a::FILEHANDLE => match subject.what {
             What::Pseudo(node) => reply.opaque(subject.compound.pseudo().seal(&node).bytes()),
@@ -162,8 +164,7 @@ fn say(
         a::FILEID => reply.value(&attr.fileid),
         a::MODE => reply.value(&attr.mode.bits()),
         a::NUMLINKS => reply.value(&attr.links),
-        a::OWNER => owner::say(reply, attr.uid.number()),
-        a::OWNER_GROUP => owner::say(reply, attr.gid.number()),
+        a::OWNER | a::OWNER_GROUP => say_owner(reply, number, subject),
         a::RAWDEV => reply.value(&specdata4(attr)),
         a::SPACE_USED => reply.value(&attr.used),
         a::TIME_ACCESS => reply.value(&nfstime4(attr.atime)),
@@ -175,6 +176,17 @@ fn say(
         _ => return say_constant(reply, number, subject),
     }
     Ok(())
+}
+
+/// The tree above the exports is nobody's domain: its owner is a number.
+fn say_owner(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) {
+    let Attr { uid, gid, .. } = subject.attr;
+    match (number, subject.what) {
+        (a::OWNER, What::In(view, _)) => owner::say(reply, view.owner_out(uid)),
+        (_, What::In(view, _)) => owner::say(reply, view.owner_group_out(gid)),
+        (a::OWNER, What::Pseudo(_)) => owner::say_number(reply, uid.number()),
+        (_, What::Pseudo(_)) => owner::say_number(reply, gid.number()),
+    }
 }
 
 const fn of_space(number: u32, space: &Space) -> u64 {

@@ -2,11 +2,11 @@ use comity_export::{Node, View};
 use comity_proto::nfs4::{
     Acl4, Bitmap4, Fattr4, ModeMasked4, Nfsstat4, Nfstime4, Owner4, Settime4, attribute as a,
 };
-use comity_vfs::{AclKind, Gid, Mode, SetAttr, SetTime, Status, Time, Uid, Wire};
+use comity_vfs::{AclKind, Mode, SetAttr, SetTime, Status, Time, Wire};
 use comity_xdr::Decoder;
 
 use super::acl::{self, Acls};
-use super::owner;
+use super::owner::Owners;
 use super::supported::{SETTABLE, supported};
 use crate::table::Stop;
 
@@ -27,12 +27,18 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads attributes for an object that is a directory or not.
+    /// Reads attributes for an object that is a directory or not; whom they name, `view` knows.
     ///
     /// # Errors
     /// [`Nfsstat4::AttrNotSupp`] for one that is not known, [`Nfsstat4::Inval`] for one that cannot
-    /// be set, [`Nfsstat4::BadXdr`] for values that are none or too many.
-    pub(crate) fn read(said: &Fattr4<'_>, is_dir: bool, minor: u32) -> Result<Self, Stop> {
+    /// be set, [`Nfsstat4::BadOwner`] for somebody whom the caller's domain does not know,
+    /// [`Nfsstat4::BadXdr`] for values that are none or too many.
+    pub(crate) fn read(
+        view: &View<'_>,
+        said: &Fattr4<'_>,
+        is_dir: bool,
+        minor: u32,
+    ) -> Result<Self, Stop> {
         if !said.attrmask.is_within(&supported(minor)) {
             return Err(Nfsstat4::AttrNotSupp.into());
         }
@@ -42,7 +48,7 @@ impl Settings {
         let mut values = Decoder::new(said.attr_vals.0);
         let mut settings = Self { mask: said.attrmask, ..Self::default() };
         for number in said.attrmask.iter() {
-            settings.read_one(number, &mut values, is_dir)?;
+            settings.read_one(number, &mut values, (view, is_dir))?;
         }
         values.finish()?;
         Ok(settings)
@@ -52,17 +58,15 @@ impl Settings {
         &mut self,
         number: u32,
         values: &mut Decoder<'_>,
-        is_dir: bool,
+        (view, is_dir): (&View<'_>, bool),
     ) -> Result<(), Stop> {
         let set = &mut self.set;
         match number {
             a::SIZE => set.size = Some(values.value()?),
-            a::ACL => self.acls = Some(acl::read(&values.value::<Acl4<'_>>()?, is_dir)?),
+            a::ACL => self.acls = Some(acl::read(&values.value::<Acl4<'_>>()?, view, is_dir)?),
             a::MODE => set.mode = Some(mode(values.value()?)?),
-            a::OWNER => set.uid = Some(Uid::new(owner::number(values.value::<Owner4<'_>>()?.0)?)),
-            a::OWNER_GROUP => {
-                set.gid = Some(Gid::new(owner::number(values.value::<Owner4<'_>>()?.0)?));
-            }
+            a::OWNER => set.uid = Some(view.user_in(values.value::<Owner4<'_>>()?.0)?),
+            a::OWNER_GROUP => set.gid = Some(view.group_in(values.value::<Owner4<'_>>()?.0)?),
             a::TIME_ACCESS_SET => set.atime = Some(set_time(values.value()?)?),
             a::TIME_MODIFY_SET => set.mtime = Some(set_time(values.value()?)?),
             a::MODE_UMASK => self.mode_umask = Some(values.value()?),

@@ -19,7 +19,7 @@ pub(super) fn create(
     let args: Create4args<'_> = args.value()?;
     let (view, dir) = compound.real(Nfsstat4::RoFs)?;
     let is_dir = matches!(args.objtype, Createtype4::Dir);
-    let settings = Settings::read(&args.createattrs, is_dir, compound.minor)?;
+    let settings = Settings::read(view, &args.createattrs, is_dir, compound.minor)?;
     let name = component(args.objname.0)?;
     let settings = settings.for_new(view, dir)?;
     let made = make(view, dir, name, &args.objtype, &settings)?;

@@ -18,7 +18,7 @@ pub(super) fn setattr(
     let (view, node) = compound.real(Nfsstat4::RoFs)?;
     let file_type = view.getattr(node)?.file_type;
     let is_dir = file_type == FileType::Directory;
-    let mut settings = Settings::read(&args.obj_attributes, is_dir, compound.minor)?;
+    let mut settings = Settings::read(view, &args.obj_attributes, is_dir, compound.minor)?;
     if settings.is_for_new() {
         return Err(Nfsstat4::Inval.into());
     }

@@ -24,6 +24,7 @@ pub(super) fn setclientid(
     let wanted = Setclientid { owner, principal, callback };
     match compound.engine().setclientid(compound.now(), wanted) {
         Ok(introduced) => {
+            compound.note_origin(introduced.clientid);
             let (clientid, confirm) = (introduced.clientid.0, introduced.confirm.0);
             reply.value(&SetclientidConfirm4 { clientid, confirm });
             Ok(())

@@ -10,6 +10,7 @@ use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
 };
+use comity_idmap::{IdMapBuilder, MapDefault, OwnersBuilder, Range, Rule};
 use comity_nfs4::{Clock, Nfs4, Versions};
 use comity_proto::nfs4;
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
@@ -169,6 +170,41 @@ pub(crate) fn furnish(fs: &dyn Fs) {
     let file = fs.create(&server, &root, Name::new(b"file").unwrap(), &how).unwrap().value.handle;
     fs.write(&server, &file, 0, b"hello, world").unwrap();
     fs.symlink(&server, &root, Name::new(b"link").unwrap(), b"file", &mode(0o777)).unwrap();
+}
+
+/// Exports `/srv/site` to a domain whose users and groups 1000 to 1999 are 5000 to 5999 here, some of
+/// them with names, and `/srv/squashed` to one where all are nobody; both are furnished.
+pub(crate) fn sites() -> World {
+    let range = |first| Range { first, last: first + 999 };
+    let mut map = IdMapBuilder::default();
+    map.add(Rule { wire: range(1000), disk: range(5000) }).unwrap();
+    let map = map.build();
+    let named = |users: &[(&str, u32)], groups: &[(&str, u32)]| {
+        let mut names = OwnersBuilder::new("site.example").unwrap();
+        users.iter().for_each(|(name, id)| drop(names.add_user(name, Uid::new(*id)).unwrap()));
+        groups.iter().for_each(|(name, id)| drop(names.add_group(name, Gid::new(*id)).unwrap()));
+        names.build()
+    };
+    let nobody = Cred::new(Uid::new(65_534), Gid::new(65_534));
+    let site = Ids {
+        squash: Squash::None,
+        anonymous: nobody,
+        users: map.clone(),
+        groups: map,
+        default: MapDefault::Pass,
+        owners: named(&[("alice", 1000), ("far", 3000)], &[("staff", 1000)]),
+    };
+    let owners = named(&[("nobody", 65_534)], &[]);
+    let squashed = Ids { squash: Squash::All, owners, ..Ids::default() };
+    let export = |id, path: &str, ids| {
+        let fs = memory();
+        furnish(&*fs);
+        let rules = Rules { read_only: false, ids, ..Rules::default() };
+        let clients = vec![(Client::Everybody, Arc::new(rules))];
+        Arc::new(Export::new(ExportId(id), PathBuf::from(path), fs, clients))
+    };
+    let exports = vec![export(1, "/srv/site", site), export(2, "/srv/squashed", squashed)];
+    World::of(Plan::new(HandleKey::new([7; 16]), exports))
 }
 
 pub(crate) fn export(id: u32, path: &str, fs: &Arc<dyn Fs>, client: Client) -> Arc<Export> {

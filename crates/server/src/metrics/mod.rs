@@ -11,4 +11,4 @@ mod text;
 pub use layer::Measured;
 pub use page::{MetricsPage, PageError};
 pub use recorder::{Metrics, forget_time};
-pub use text::append_counters;
+pub use text::{append_counters, append_numbers};

@@ -41,6 +41,16 @@ pub fn append_counters<'a>(
     }
 }
 
+/// Appends numbers without labels: name, what it is, value. Names that end in `_total` are
+/// counters', the others gauges'.
+pub fn append_numbers(text: &mut String, numbers: &[(&str, &str, u64)]) {
+    for (name, help, value) in numbers {
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+        head(text, name, kind, help);
+        line(text, format_args!("{name} {value}"));
+    }
+}
+
 fn counts(sheets: &[impl AsRef<Sheet>]) -> BTreeMap<Key, u64> {
     let mut counts: BTreeMap<Key, u64> = BTreeMap::new();
     let mut add = |key: Key, count: u64| {
@@ -134,20 +144,14 @@ fn shell_numbers(text: &mut String, shell: &ShellNumbers) {
         ("comity_connections_accepted_total", "Connections let in.", shell.accepted),
         ("comity_connections_refused_total", "Connections turned away.", shell.refused),
     ];
-    for (name, help, value) in counters {
-        head(text, name, "counter", help);
-        line(text, format_args!("{name} {value}"));
-    }
+    append_numbers(text, &counters);
     ended(text, shell);
     let gauges = [
         ("comity_connections", "Connections open.", shell.connections),
         ("comity_buffered_bytes", "Bytes held for clients.", shell.buffered_bytes),
         ("comity_threads", "Threads that serve.", shell.threads),
     ];
-    for (name, help, value) in gauges {
-        head(text, name, "gauge", help);
-        line(text, format_args!("{name} {value}"));
-    }
+    append_numbers(text, &gauges);
 }
 
 fn ended(text: &mut String, shell: &ShellNumbers) {

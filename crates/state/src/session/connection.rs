@@ -36,6 +36,10 @@ impl Connections {
         self.0.iter().filter(|(_, direction)| direction.is_back()).map(|(id, _)| *id)
     }
 
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn bind(&mut self, id: ConnectionId, direction: Direction) {
         self.0.retain(|(other, _)| *other != id);
         if self.0.len() >= CONNECTIONS_MAX {

@@ -93,7 +93,7 @@ impl Engine {
             return Err(Error::ClidInuse);
         }
         // What is refused changes nothing, the sequence neither.
-        let made = self.build(&client, &mut state, args)?;
+        let made = self.build((now, &client), &mut state, args)?;
         state.creation = Creation { sequenceid: args.sequenceid, answer: Some(made) };
         drop(state);
         client.renew(now);
@@ -105,7 +105,7 @@ impl Engine {
 
     fn build(
         &self,
-        client: &Arc<Client>,
+        (made, client): (Duration, &Arc<Client>),
         state: &mut ClientState,
         args: &CreateSession,
     ) -> Result<CreatedSession> {
@@ -128,7 +128,7 @@ impl Engine {
         connections.bind(args.connection, direction);
         let back = Back { channel, connections, fault: false, worked: false };
         let (slots, back) = (Mutex::new(slots), Mutex::new(back));
-        let session = Session { id, client: Arc::clone(client), fore, slots, back };
+        let session = Session { id, client: Arc::clone(client), made, fore, slots, back };
         state.sessions.push(id);
         self.sessions.insert(id, Arc::new(session));
         if args.back_wanted {

@@ -8,6 +8,7 @@ mod slots;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use channel::{BackChannel, CallbackSecurity, ChannelAttrs};
 use connection::Connections;
@@ -27,6 +28,7 @@ use crate::{Client, ConnectionId, SessionId};
 pub struct Session {
     id: SessionId,
     client: Arc<Client>,
+    made: Duration,
     fore: ChannelAttrs,
     slots: Mutex<Slots>,
     back: Mutex<Back>,
@@ -53,6 +55,24 @@ impl Session {
     #[must_use]
     pub const fn client(&self) -> &Arc<Client> {
         &self.client
+    }
+
+    /// When it was made.
+    #[must_use]
+    pub const fn made(&self) -> Duration {
+        self.made
+    }
+
+    /// How many connections carry its requests, in either direction.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        lock(&self.back).connections.len()
+    }
+
+    /// How many requests may be under way at a time: its slots, which come and go.
+    #[must_use]
+    pub fn slots_len(&self) -> u32 {
+        self.slots().len()
     }
 
     /// What was agreed on about requests of the client.

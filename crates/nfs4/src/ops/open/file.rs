@@ -192,7 +192,7 @@ fn settings(
     (view, dir): (&View<'_>, &Node),
     attrs: &Fattr4<'_>,
 ) -> Result<Settings, Stop> {
-    Settings::read(attrs, false, compound.minor)?.for_new(view, dir)
+    Settings::read(view, attrs, false, compound.minor)?.for_new(view, dir)
 }
 
 /// Nothing, if it is a file; what is said of a link, and in 4.0 of all else that is neither file

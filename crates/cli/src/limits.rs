@@ -1,0 +1,12 @@
+//! Bounds of what is answered at once.
+
+/// Clients in one answer: 100 KB of it, so that a server with 10,000 clients makes no answer that
+/// anybody has to wait for.
+pub(crate) const CLIENTS_PAGE: usize = 256;
+
+/// States of a client in one answer: opens, locks, delegations; 250 KB of it.
+pub(crate) const STATES_PAGE: usize = 1024;
+
+/// Those who wait that are shown: beyond it only their number is told. There is no order in which
+/// one could go on later, since they come and go.
+pub(crate) const WAITS_SHOWN_MAX: usize = 4096;

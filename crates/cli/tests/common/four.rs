@@ -1,0 +1,342 @@
+//! A client of NFSv4.1 built by hand: what it holds and what it is told is in the test's hands.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use comity_proto::nfs4::callback::{
+    CbCompoundHead, CbCompoundResultHead, CbRecall4args, CbResultHead, CbSequence4args,
+    CbSequence4resok, operation as cb,
+};
+use comity_proto::nfs4::{
+    Bitmap4, ChannelAttrs4, ClientOwner4, CompoundHead, CompoundResultHead, CreateSession4args,
+    CreateSession4resok, Createhow4, ExchangeId4args, ExchangeId4resok, Fattr4, Lock4args, Locker4,
+    Locku4args, NfsLockType4, Nfsstat4, Open4args, Open4resok, OpenClaim4, OpenDelegation4,
+    OpenToLockOwner4, Openflag4, PROGRAM, Sequence4args, Sequence4resok, Sessionid4, StateOwner4,
+    StateProtect4a, Stateid4, operation as op, share,
+};
+use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
+
+use super::PATIENCE;
+use super::raw::{number, opaque};
+
+const CALLBACKS: u32 = 0x4000_0000;
+
+/// A client with one session over one connection, callbacks too.
+pub struct Four {
+    stream: TcpStream,
+    uid: u32,
+    xid: u32,
+    pub clientid: u64,
+    session: Sessionid4,
+    seqid: u32,
+    /// Delegations that the server has asked back.
+    pub recalled: Vec<Stateid4>,
+    probed: bool,
+}
+
+/// A file that was opened.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    pub stateid: Stateid4,
+    pub delegation: Option<Stateid4>,
+    pub handle: Vec<u8>,
+}
+
+/// What has an operation's number, and its arguments.
+pub type Operation = (u32, Vec<u8>);
+
+pub fn operation(number: u32, args: &impl Encode) -> Operation {
+    let mut encoder = Encoder::new();
+    encoder.value(args);
+    (number, encoder.bytes().to_vec())
+}
+
+pub fn bare(number: u32) -> Operation {
+    (number, Vec::new())
+}
+
+/// The operations that go to a path.
+pub fn walk(path: &Path) -> Vec<Operation> {
+    let names = path.iter().filter(|name| *name != "/");
+    let lookups = names.map(|name| operation(op::LOOKUP, &Opaque::<4096>(name.as_bytes())));
+    std::iter::once(bare(op::PUTROOTFH)).chain(lookups).collect()
+}
+
+impl Four {
+    /// A client that is ready to be given delegations.
+    pub fn connect(port: u16, uid: u32, name: &str) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (recalled, probed, session) = (Vec::new(), false, Sessionid4::default());
+        let mut client =
+            Self { stream, uid, xid: 1, clientid: 0, session, seqid: 0, recalled, probed };
+        client.introduce(name).unwrap();
+        client.perform(vec![operation(op::RECLAIM_COMPLETE, &false)]).unwrap();
+        client.listen(PATIENCE, |client| client.probed);
+        client
+    }
+
+    /// EXCHANGE_ID and CREATE_SESSION.
+    pub fn introduce(&mut self, name: &str) -> Result<(), Nfsstat4> {
+        let clientowner = ClientOwner4 { verifier: *b"thislife", id: Opaque(name.as_bytes()) };
+        let (flags, state_protect) = (0, StateProtect4a::None);
+        let args = ExchangeId4args { clientowner, flags, state_protect, client_impl_id: None };
+        let known = self.compound(&[operation(op::EXCHANGE_ID, &args)])?;
+        let known: ExchangeId4resok<'_> = result(&mut Decoder::new(&known));
+        self.clientid = known.clientid;
+        let channel = ChannelAttrs4 {
+            headerpadsize: 0,
+            maxrequestsize: 1 << 20,
+            maxresponsesize: 1 << 20,
+            maxresponsesize_cached: 4096,
+            maxoperations: 16,
+            maxrequests: 4,
+            rdma_ird: None,
+        };
+        let args = CreateSession4args {
+            clientid: known.clientid,
+            sequence: known.sequenceid,
+            flags: 2,
+            fore_chan: channel,
+            back_chan: channel,
+            cb_program: CALLBACKS,
+            sec_parms: Counted(Vec::new()),
+        };
+        let made = self.compound(&[operation(op::CREATE_SESSION, &args)])?;
+        let made: CreateSession4resok = result(&mut Decoder::new(&made));
+        (self.session, self.seqid) = (made.sessionid, 0);
+        Ok(())
+    }
+
+    /// Opens a file by its path for `access`; makes it if it is not there.
+    pub fn open(&mut self, path: &Path, access: u32) -> Result<Opened, Nfsstat4> {
+        let mut operations = walk(path.parent().unwrap());
+        let steps = operations.len();
+        let nothing = Fattr4 { attrmask: Bitmap4::default(), attr_vals: Opaque(&[]) };
+        let openhow = match access & share::WRITE {
+            0 => Openflag4::NoCreate,
+            _ => Openflag4::Create(Createhow4::Unchecked(nothing)),
+        };
+        let args = Open4args {
+            seqid: 0,
+            share_access: access,
+            share_deny: 0,
+            owner: StateOwner4 { clientid: self.clientid, owner: Opaque(b"opener") },
+            openhow,
+            claim: OpenClaim4::Null(Opaque(path.file_name().unwrap().as_bytes())),
+        };
+        operations.extend([operation(op::OPEN, &args), bare(op::GETFH)]);
+        let results = self.perform(operations)?;
+        let mut results = Decoder::new(&results);
+        (0..steps).for_each(|_| skip(&mut results));
+        let Open4resok { stateid, delegation, .. } = result(&mut results);
+        skip(&mut results);
+        let handle = results.opaque(128).unwrap().to_vec();
+        let delegation = match delegation {
+            OpenDelegation4::Read(read) => Some(read.stateid),
+            OpenDelegation4::Write(write) => Some(write.stateid),
+            _ => None,
+        };
+        Ok(Opened { stateid, delegation, handle })
+    }
+
+    /// Locks bytes as an owner that has not locked anything yet.
+    pub fn lock(
+        &mut self,
+        file: &Opened,
+        locktype: NfsLockType4,
+        (offset, length): (u64, u64),
+    ) -> Result<Stateid4, Nfsstat4> {
+        let lock_owner = StateOwner4 { clientid: self.clientid, owner: Opaque(b"locker") };
+        let owner = OpenToLockOwner4 {
+            open_seqid: 0,
+            open_stateid: file.stateid,
+            lock_seqid: 0,
+            lock_owner,
+        };
+        let locker = Locker4::New(owner);
+        let args = Lock4args { locktype, reclaim: false, offset, length, locker };
+        self.on(&file.handle, operation(op::LOCK, &args))
+    }
+
+    /// Unlocks bytes.
+    pub fn unlock(
+        &mut self,
+        file: &Opened,
+        lock_stateid: Stateid4,
+        (offset, length): (u64, u64),
+    ) -> Result<Stateid4, Nfsstat4> {
+        let locktype = NfsLockType4::Write;
+        let args = Locku4args { locktype, seqid: 0, lock_stateid, offset, length };
+        self.on(&file.handle, operation(op::LOCKU, &args))
+    }
+
+    /// DELEGRETURN.
+    pub fn give_back(&mut self, file: &Opened, delegation: Stateid4) -> Result<(), Nfsstat4> {
+        let handle = operation(op::PUTFH, &Opaque::<128>(&file.handle));
+        let returned = operation(op::DELEGRETURN, &delegation);
+        self.perform(vec![handle, returned]).map(|_| ())
+    }
+
+    fn on(&mut self, handle: &[u8], what: Operation) -> Result<Stateid4, Nfsstat4> {
+        let results = self.perform(vec![operation(op::PUTFH, &Opaque::<128>(handle)), what])?;
+        let mut results = Decoder::new(&results);
+        skip(&mut results);
+        Ok(result(&mut results))
+    }
+
+    /// Does operations in the session; gives their results.
+    pub fn perform(&mut self, mut operations: Vec<Operation>) -> Result<Vec<u8>, Nfsstat4> {
+        self.seqid += 1;
+        let args = Sequence4args {
+            sessionid: self.session,
+            sequenceid: self.seqid,
+            slotid: 0,
+            highest_slotid: 0,
+            cachethis: false,
+        };
+        operations.insert(0, operation(op::SEQUENCE, &args));
+        let results = self.compound(&operations)?;
+        let mut decoder = Decoder::new(&results);
+        let _: Sequence4resok = result(&mut decoder);
+        Ok(decoder.rest().to_vec())
+    }
+
+    fn compound(&mut self, operations: &[Operation]) -> Result<Vec<u8>, Nfsstat4> {
+        let mut call = Encoder::new();
+        let count = operations.len() as u32;
+        call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations: count });
+        for (number, args) in operations {
+            call.value(number);
+            call.raw(args);
+        }
+        let reply = self.call(call.bytes());
+        let mut decoder = Decoder::new(&reply);
+        let head: CompoundResultHead<'_> = decoder.value().unwrap();
+        if head.status == Nfsstat4::Ok { Ok(decoder.rest().to_vec()) } else { Err(head.status) }
+    }
+
+    fn call(&mut self, arguments: &[u8]) -> Vec<u8> {
+        self.xid += 1;
+        let (mut call, mut credential) = (Vec::new(), Vec::new());
+        number(&mut credential, 0);
+        opaque(&mut credential, b"test");
+        [self.uid, self.uid, 0].iter().for_each(|field| number(&mut credential, *field));
+        let fields = [self.xid, 0, 2, PROGRAM, 4, 1, 1];
+        fields.iter().for_each(|field| number(&mut call, *field));
+        opaque(&mut call, &credential);
+        call.extend([0; 8]);
+        call.extend(arguments);
+        self.send(&call);
+        loop {
+            let record = self.record(PATIENCE).expect("no reply in time");
+            if record[4..8] == [0, 0, 0, 0] {
+                self.heard(&record);
+                continue;
+            }
+            assert_eq!(record[..4], self.xid.to_be_bytes());
+            return record[24..].to_vec();
+        }
+    }
+
+    /// Takes what the server says by itself, until `enough` or for so long.
+    pub fn listen(&mut self, patience: Duration, enough: impl Fn(&Self) -> bool) -> bool {
+        let until = Instant::now() + patience;
+        while !enough(self) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            if let Some(record) = self.record(left) {
+                self.heard(&record);
+            }
+        }
+        true
+    }
+
+    /// A call of the server: it is answered, and noted if it asks for a delegation.
+    fn heard(&mut self, record: &[u8]) {
+        let mut call = Decoder::new(record);
+        let xid: u32 = call.value().unwrap();
+        let [_, _, _, _, procedure] = [(); 5].map(|()| call.value::<u32>().unwrap());
+        for _ in ["credential", "verifier"] {
+            let _: u32 = call.value().unwrap();
+            call.opaque(400).unwrap();
+        }
+        let mut reply = Encoder::new();
+        [xid, 1, 0, 0, 0, 0].iter().for_each(|field| reply.value(field));
+        if procedure == 0 {
+            self.probed = true;
+        } else {
+            self.answer(&mut call, &mut reply);
+        }
+        self.send(reply.bytes());
+    }
+
+    fn answer(&mut self, call: &mut Decoder<'_>, reply: &mut Encoder) {
+        let head: CbCompoundHead<'_> = call.value().unwrap();
+        reply.value(&CbCompoundResultHead {
+            status: 0,
+            tag: Opaque(b""),
+            results: head.operations,
+        });
+        for _ in 0..head.operations {
+            let operation: u32 = call.value().unwrap();
+            reply.value(&CbResultHead { operation, status: 0 });
+            match operation {
+                cb::CB_SEQUENCE => {
+                    let args: CbSequence4args = call.value().unwrap();
+                    let CbSequence4args { sessionid, sequenceid, slotid, highest_slotid, .. } =
+                        args;
+                    reply.value(&CbSequence4resok {
+                        sessionid,
+                        sequenceid,
+                        slotid,
+                        highest_slotid,
+                        target_highest_slotid: highest_slotid,
+                    });
+                }
+                cb::CB_RECALL => {
+                    let args: CbRecall4args<'_> = call.value().unwrap();
+                    self.recalled.push(args.stateid);
+                }
+                other => panic!("callback operation {other}"),
+            }
+        }
+    }
+
+    fn send(&mut self, record: &[u8]) {
+        let mark = 0x8000_0000 | record.len() as u32;
+        self.stream.write_all(&[&mark.to_be_bytes()[..], record].concat()).unwrap();
+    }
+
+    /// The next record, if one begins in time.
+    fn record(&mut self, patience: Duration) -> Option<Vec<u8>> {
+        let mut mark = [0; 4];
+        self.stream.set_read_timeout(Some(patience)).unwrap();
+        match self.stream.read(&mut mark[..1]) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return None;
+            }
+            read => assert_eq!(read.unwrap(), 1, "the server hung up"),
+        }
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream.read_exact(&mut mark[1..]).unwrap();
+        let mut record = vec![0; (u32::from_be_bytes(mark) & 0x7fff_ffff) as usize];
+        self.stream.read_exact(&mut record).unwrap();
+        Some(record)
+    }
+}
+
+/// The result of an operation that succeeded.
+pub fn result<'r, T: Decode<'r>>(results: &mut Decoder<'r>) -> T {
+    skip(results);
+    results.value().unwrap()
+}
+
+/// An operation's number and status.
+pub fn skip(results: &mut Decoder<'_>) {
+    let _: [u32; 2] = [results.value().unwrap(), results.value().unwrap()];
+}

@@ -173,7 +173,8 @@ pub(crate) fn furnish(fs: &dyn Fs) {
 }
 
 /// Exports `/srv/site` to a domain whose users and groups 1000 to 1999 are 5000 to 5999 here, some of
-/// them with names, and `/srv/squashed` to one where all are nobody; both are furnished.
+/// them with names, `/srv/strict` to one that has no others at all, and `/srv/squashed` to one where
+/// all are nobody; all are furnished.
 pub(crate) fn sites() -> World {
     let range = |first| Range { first, last: first + 999 };
     let mut map = IdMapBuilder::default();
@@ -181,8 +182,12 @@ pub(crate) fn sites() -> World {
     let map = map.build();
     let named = |users: &[(&str, u32)], groups: &[(&str, u32)]| {
         let mut names = OwnersBuilder::new("site.example").unwrap();
-        users.iter().for_each(|(name, id)| drop(names.add_user(name, Uid::new(*id)).unwrap()));
-        groups.iter().for_each(|(name, id)| drop(names.add_group(name, Gid::new(*id)).unwrap()));
+        for (name, id) in users {
+            names.add_user(name, Uid::new(*id)).unwrap();
+        }
+        for (name, id) in groups {
+            names.add_group(name, Gid::new(*id)).unwrap();
+        }
         names.build()
     };
     let nobody = Cred::new(Uid::new(65_534), Gid::new(65_534));
@@ -194,6 +199,7 @@ pub(crate) fn sites() -> World {
         default: MapDefault::Pass,
         owners: named(&[("alice", 1000), ("far", 3000)], &[("staff", 1000)]),
     };
+    let strict = Ids { default: MapDefault::Squash, ..site.clone() };
     let owners = named(&[("nobody", 65_534)], &[]);
     let squashed = Ids { squash: Squash::All, owners, ..Ids::default() };
     let export = |id, path: &str, ids| {
@@ -203,7 +209,11 @@ pub(crate) fn sites() -> World {
         let clients = vec![(Client::Everybody, Arc::new(rules))];
         Arc::new(Export::new(ExportId(id), PathBuf::from(path), fs, clients))
     };
-    let exports = vec![export(1, "/srv/site", site), export(2, "/srv/squashed", squashed)];
+    let exports = vec![
+        export(1, "/srv/site", site),
+        export(2, "/srv/squashed", squashed),
+        export(3, "/srv/strict", strict),
+    ];
     World::of(Plan::new(HandleKey::new([7; 16]), exports))
 }
 

@@ -74,6 +74,7 @@ impl Keeper {
             identity: identity(beginning.key),
             callbacks: Some(Arc::clone(&callbacks)),
             settle: Some(settle(&engine, store)),
+            pause: Some(Arc::new(|moment| blocking(|| thread::sleep(moment)))),
         };
         Ok(Self { memory, callbacks, dialer, watch: None })
     }

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_credential::{Flavor, Line, OpaqueAuth};
@@ -12,6 +13,7 @@ use crate::pass::Pass;
 pub struct Visitor {
     peer: SocketAddr,
     line: Option<Arc<Line>>,
+    clientid: AtomicU64,
     passes: Mutex<Passes>,
 }
 
@@ -34,7 +36,7 @@ impl Visitor {
     /// Somebody who came from this address.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {
-        Self { peer, line: None, passes: Mutex::default() }
+        Self { peer, line: None, clientid: AtomicU64::new(0), passes: Mutex::default() }
     }
 
     /// Somebody who came from this address, and can be called back on `line`.
@@ -47,6 +49,17 @@ impl Visitor {
     #[must_use]
     pub const fn line(&self) -> Option<&Arc<Line>> {
         self.line.as_ref()
+    }
+
+    /// It has called itself this client, as only operations of NFSv4.0 on state do.
+    pub fn introduce(&self, clientid: u64) {
+        self.clientid.store(clientid, Ordering::Relaxed);
+    }
+
+    /// What client it called itself last, if ever.
+    #[must_use]
+    pub fn introduced(&self) -> Option<u64> {
+        Some(self.clientid.load(Ordering::Relaxed)).filter(|clientid| *clientid != 0)
     }
 
     /// Where it came from.

@@ -6,8 +6,9 @@ use comity_xdr::{Encoder, Mark};
 use crate::desk::Desk;
 use crate::object::Object;
 use crate::program::Nfs4;
-use crate::promise::Pledge;
+use crate::promise::{Owed, Pledge};
 use crate::table::Stop;
+use crate::turn::Kept;
 
 /// One COMPOUND while it is streamed through its operations.
 pub(crate) struct Compound<'a> {
@@ -25,6 +26,8 @@ pub(crate) struct Compound<'a> {
     pub(crate) minor: u32,
     /// What came first in it: the client and session that SEQUENCE found, and their limits.
     pub(crate) desk: Desk,
+    /// The number of the operation in hand.
+    pub(crate) operation: u32,
     /// Operations that follow the one in hand.
     pub(crate) following: u32,
     /// What the current file handle stands for.
@@ -41,6 +44,10 @@ pub(crate) struct Compound<'a> {
     pub(crate) pledges: Vec<Pledge>,
     /// Barriers of the operation in hand.
     pub(crate) barriers: Vec<Barrier>,
+    /// What the operation in hand answers its owner (4.0).
+    pub(crate) kept: Option<Kept>,
+    /// Such answers that are not true yet.
+    pub(crate) owed: Vec<Owed>,
 }
 
 impl<'a> Compound<'a> {

@@ -36,7 +36,7 @@ mod walk;
 
 pub use callback::{Callbacks, Dial, Dialed, Others};
 pub use clock::Clock;
-pub use memory::{Memory, Settle};
+pub use memory::{Memory, Pause, Settle};
 pub use program::{Nfs4, Versions};
 pub use status::nfsstat4;
 pub use tally::{Counted, Tally};

@@ -41,8 +41,9 @@ pub(crate) fn list(
     let bytes_max = room.min(args.maxcount as usize);
     let names_left = if args.dircount == 0 { usize::MAX } else { args.dircount as usize };
     let wanted = args.attr_request;
+    let (entries, full, delayed) = (0, false, false);
     let mut page =
-        Page { compound, reply, start, bytes_max, names_left, wanted, entries: 0, full: false };
+        Page { compound, reply, start, bytes_max, names_left, wanted, entries, full, delayed };
     match compound.object()? {
         Object::Pseudo(node) => above(&mut page, *node, from)?,
         Object::In(view, node) => inside(&mut page, view, node, from)?,
@@ -126,6 +127,8 @@ struct Page<'p, 'a> {
     wanted: Bitmap4,
     entries: usize,
     full: bool,
+    /// The next entry has to be waited for.
+    delayed: bool,
 }
 
 impl<'p, 'a> Page<'p, 'a> {
@@ -138,7 +141,7 @@ impl<'p, 'a> Page<'p, 'a> {
     where
         'p: 's,
     {
-        Subject { compound: self.compound, what, attr, mounted_on_fileid }
+        Subject { compound: self.compound, what, attr, mounted_on_fileid, listed: true }
     }
 
     /// An entry with its attributes, whole or not at all.
@@ -159,8 +162,9 @@ impl<'p, 'a> Page<'p, 'a> {
         let failed = self.append(at, |reply| match compound.enter_export(export)? {
             Object::In(view, node) => {
                 let (attr, what) = (view.getattr(&node)?, What::In(&view, &node));
-                let mounted_on_fileid = Some(covered);
-                fattr4(reply, &Subject { compound, what, attr, mounted_on_fileid }, &wanted)
+                let (mounted_on_fileid, listed) = (Some(covered), true);
+                let top = Subject { compound, what, attr, mounted_on_fileid, listed };
+                fattr4(reply, &top, &wanted)
             }
             Object::Pseudo(_) => Err(Nfsstat4::ServerFault.into()),
         });
@@ -193,11 +197,16 @@ impl<'p, 'a> Page<'p, 'a> {
         self.flow()
     }
 
-    /// A client that asks for errors is told them in the entry; to others it is not shown.
+    /// A client that asks for errors is told them in the entry; to others it is not shown. What
+    /// they have to wait for ends the page.
     fn or_error(&mut self, at: At<'_>, outcome: Result<(), Stop>) -> ControlFlow<()> {
         match outcome {
             Err(Stop::Status(status)) if self.wanted.contains(a::RDATTR_ERROR) => {
                 self.bare(at, status)
+            }
+            Err(Stop::Status(Nfsstat4::Delay)) => {
+                (self.full, self.delayed) = (true, true);
+                self.flow()
             }
             _ => self.flow(),
         }
@@ -235,6 +244,9 @@ impl<'p, 'a> Page<'p, 'a> {
     /// that there are.
     fn end(self) -> Result<(), Stop> {
         let room = self.reply.length_since(self.start) + TAIL_BYTES <= self.bytes_max;
+        if self.delayed && self.entries == 0 {
+            return Err(Nfsstat4::Delay.into());
+        }
         if !room || self.full && self.entries == 0 {
             return Err(Nfsstat4::TooSmall.into());
         }

@@ -38,7 +38,12 @@ pub struct Memory {
     pub callbacks: Option<Arc<Callbacks>>,
     /// Puts what the engine has recorded on stable storage, if that is to survive the server.
     pub settle: Option<Arc<Settle>>,
+    /// Sleeps, while other threads serve what this one would; without it nobody is waited for.
+    pub pause: Option<Arc<Pause>>,
 }
+
+/// Sleeps for a moment.
+pub type Pause = dyn Fn(Duration) + Send + Sync;
 
 /// Waits until what the engine has recorded is on stable storage; `false` if that failed.
 pub type Settle = dyn Fn(Mark) -> bool + Send + Sync;
@@ -81,7 +86,21 @@ impl Compound<'_> {
             Some(client) => Ok(Arc::clone(client)),
             None => {
                 let id = comity_state::ClientId(clientid);
-                Ok(self.engine().client_of(self.now(), id).map_err(refused)?)
+                let client = self.engine().client_of(self.now(), id).map_err(refused)?;
+                self.visitor.introduce(clientid);
+                Ok(client)
+            }
+        }
+    }
+
+    /// Who calls, where that is only to know whose own delegations do not stand in the way: in 4.0
+    /// whoever the connection is known by.
+    pub(crate) fn known(&self) -> Option<Arc<Client>> {
+        match &self.desk {
+            Desk::Sequenced(_) => self.client().map(Arc::clone),
+            Desk::Unsequenced => {
+                let id = comity_state::ClientId(self.visitor.introduced()?);
+                self.engine().client_by_id(id)
             }
         }
     }
@@ -177,8 +196,12 @@ impl Compound<'_> {
     /// # Errors
     /// DELAY: it is being recalled.
     pub(crate) fn recall(&self, view: &View<'_>, node: &Node) -> Result<(), Stop> {
-        let (mine, share) = (self.client().map(|client| &**client), Share::access(Share::BOTH));
+        if !self.engine().has_delegations() {
+            return Ok(());
+        }
+        let (known, share) = (self.known(), Share::access(Share::BOTH));
         let key = key_of(view, node);
+        let mine = known.as_deref();
         self.engine().break_delegations(self.now(), mine, &key, share).map_err(refused)
     }
 
@@ -231,6 +254,7 @@ const fn status_of(error: Error) -> Nfsstat4 {
         Error::ClidInuse => Nfsstat4::ClidInUse,
         Error::CompleteAlready => Nfsstat4::CompleteAlready,
         Error::CbPathDown => Nfsstat4::CbPathDown,
+        Error::ConnNotBound => Nfsstat4::ConnNotBoundToSession,
         Error::Delay => Nfsstat4::Delay,
         Error::DelegRevoked => Nfsstat4::DelegRevoked,
         Error::Expired => Nfsstat4::Expired,

@@ -9,6 +9,7 @@ use comity_xdr::Encoder;
 
 use crate::memory::Settle;
 use crate::status::nfsstat4;
+use crate::turn::Kept;
 
 /// What must be waited for before a result may be said.
 pub(crate) enum Wait {
@@ -30,6 +31,12 @@ impl Wait {
 /// What must be waited for before a result may be said, and what is said if it fails.
 pub(crate) struct Pledge {
     pub(crate) wait: Wait,
+    pub(crate) place: Place,
+}
+
+/// Where a result is in the reply.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
     /// How many results stand in the reply, this one among them.
     pub(crate) results: u32,
     /// Where the status of this result is, in bytes behind the reply's beginning.
@@ -38,10 +45,18 @@ pub(crate) struct Pledge {
     pub(crate) failure_words: usize,
 }
 
+/// An answer to an owner that is kept once it is true.
+pub(crate) struct Owed {
+    pub(crate) kept: Kept,
+    /// How many results stand in the reply, its own among them.
+    pub(crate) results: u32,
+}
+
 /// A reply to a COMPOUND that has been promised to nobody yet.
 pub(crate) struct Promise {
     pub(crate) done: Done,
     pub(crate) pledges: Vec<Pledge>,
+    pub(crate) owed: Vec<Owed>,
     /// The reply from its status on.
     pub(crate) bytes: Box<[u8]>,
     /// Where the count of results is in it.
@@ -62,26 +77,42 @@ impl Deferred for Promise {
 }
 
 impl Promise {
-    fn keep(&self, reply: &mut Encoder) -> Done {
-        for pledge in &self.pledges {
-            if let Err(failure) = pledge.wait.wait() {
-                return self.broken(pledge, broken(failure), reply);
+    fn keep(&mut self, reply: &mut Encoder) -> Done {
+        let first = self.pledges.iter().find_map(|pledge| {
+            pledge.wait.wait().err().map(|failure| (pledge.place, broken(failure)))
+        });
+        self.settle(first.map(|(place, status)| (place.results, status)));
+        match first {
+            Some((place, status)) => self.broken(place, status, reply),
+            None => {
+                reply.raw(&self.bytes);
+                self.done
             }
         }
-        reply.raw(&self.bytes);
-        self.done
+    }
+
+    /// What was answered to owners is kept; it is a failure where the promise was broken, and
+    /// nothing behind it, for of that the client is not told.
+    fn settle(&mut self, broken: Option<(u32, Nfsstat4)>) {
+        for Owed { kept, results } in self.owed.drain(..) {
+            match broken {
+                Some((at, status)) if at == results => kept.broken(status),
+                Some((at, _)) if at < results => {}
+                _ => kept.told(),
+            }
+        }
     }
 
     /// Says the reply up to the result that is not true. What was done behind it was done; the
     /// client is not told, as if the connection had broken.
-    fn broken(&self, pledge: &Pledge, status: Nfsstat4, reply: &mut Encoder) -> Done {
+    fn broken(&self, place: Place, status: Nfsstat4, reply: &mut Encoder) -> Done {
         let part = |range| self.bytes.get(range).unwrap_or_default();
         reply.value(&status);
         reply.raw(part(4..self.count_at));
-        reply.value(&pledge.results);
-        reply.raw(part(self.count_at + 4..pledge.status_at));
+        reply.value(&place.results);
+        reply.raw(part(self.count_at + 4..place.status_at));
         reply.value(&status);
-        (0..pledge.failure_words).for_each(|_| reply.value(&0_u32));
+        (0..place.failure_words).for_each(|_| reply.value(&0_u32));
         Done { status: status as u32, ..self.done }
     }
 }

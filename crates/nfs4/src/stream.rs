@@ -12,7 +12,7 @@ use crate::limits::{CHANGING_REPLY_BYTES, OPERATIONS_MAX};
 use crate::object::Object;
 use crate::ops::row;
 use crate::program::Nfs4;
-use crate::promise::{Pledge, Promise, Wait};
+use crate::promise::{Owed, Place, Pledge, Promise, Wait};
 use crate::table::{Row, Stop, Traits};
 
 /// Answers a COMPOUND.
@@ -33,6 +33,7 @@ pub(crate) fn answer(
         request: call.arguments,
         minor: head.minorversion,
         desk: Desk::of(head.minorversion),
+        operation: operation::ILLEGAL,
         following: head.operations,
         current: None,
         saved: None,
@@ -41,6 +42,8 @@ pub(crate) fn answer(
         start: reply.mark(),
         pledges: Vec::new(),
         barriers: Vec::new(),
+        kept: None,
+        owed: Vec::new(),
     };
     compound.stream(&head, &mut args, reply)
 }
@@ -88,6 +91,9 @@ impl<'a> Compound<'a> {
         if !self.nfs.versions().speaks(head.minorversion) {
             return Ok(End { status: Nfsstat4::MinorVersMismatch, results: 0 });
         }
+        if std::str::from_utf8(head.tag.0).is_err() {
+            return Ok(End { status: Nfsstat4::Inval, results: 0 });
+        }
         if head.operations > OPERATIONS_MAX {
             return Ok(End { status: self.desk.too_many(), results: 0 });
         }
@@ -118,6 +124,7 @@ impl<'a> Compound<'a> {
             Some(row) => (row, number),
             None => (&crate::ops::ILLEGAL, operation::ILLEGAL),
         };
+        self.operation = known;
         reply.value(&known);
         let status_at = reply.length_since(self.start);
         let status = reply.reserve(4);
@@ -141,11 +148,22 @@ impl<'a> Compound<'a> {
             (0..row.failure_words).for_each(|_| reply.value(&0_u32));
             return Ok(status);
         }
-        let (results, failure_words) = (at + 1, row.failure_words);
-        let pledge = |wait| Pledge { wait, results, status_at, failure_words };
+        self.promise(Place { results: at + 1, status_at, failure_words: row.failure_words });
+        Ok(said)
+    }
+
+    /// Notes what the operation's result has to wait for; what its owner was answered is kept at
+    /// once only if that is nothing.
+    fn promise(&mut self, place: Place) {
+        let before = self.pledges.len();
+        let pledge = |wait| Pledge { wait, place };
         self.pledges.extend(self.barriers.drain(..).map(Wait::Barrier).map(pledge));
         self.pledges.extend(self.nfs.memory().unstored().map(pledge));
-        Ok(said)
+        match self.kept.take() {
+            Some(kept) if self.pledges.len() == before => kept.told(),
+            Some(kept) => self.owed.push(Owed { kept, results: place.results }),
+            None => {}
+        }
     }
 
     fn perform(
@@ -190,9 +208,11 @@ impl<'a> Compound<'a> {
         }
         let Some(bytes) = reply.contiguous_since(self.start) else { return Outcome::SystemErr };
         let pledges = std::mem::take(&mut self.pledges);
+        let owed = std::mem::take(&mut self.owed);
         Outcome::Deferred(Box::new(Promise {
             done,
             pledges,
+            owed,
             bytes: bytes.into(),
             count_at,
             ticket,

@@ -1,9 +1,9 @@
 //! In 4.0 every open-owner and lock-owner counts its operations, and what was answered to the last
 //! one is said again if it comes again (RFC 7530, 9.1.7). Later versions have sessions for that.
 
-use comity_export::Door;
+use comity_export::{Door, SealedHandle};
 use comity_proto::nfs4::Nfsstat4;
-use comity_state::{Error, OwnerTurn, Stateid, Turn};
+use comity_state::{Error, OwnerAnswer, OwnerTurn, Stateid, Turn};
 use comity_xdr::{Encoder, Mark};
 
 use crate::compound::Compound;
@@ -37,11 +37,15 @@ impl<'a> Compound<'a> {
     ) -> Result<(), Stop> {
         let turn = match turn.map_err(refused)? {
             Turn::Again(again) => {
+                let (operation, result) = again.result.split_at_checked(4).unwrap_or_default();
+                if operation != self.operation.to_be_bytes() {
+                    return Err(Nfsstat4::BadSeqid.into());
+                }
                 if let Some(handle) = &again.handle {
                     let object = self.enter(Door::Handle(handle))?;
                     self.go_to(object);
                 }
-                return repeat(&again.result, reply);
+                return repeat(result, reply);
             }
             Turn::New(turn) => turn,
         };
@@ -51,8 +55,8 @@ impl<'a> Compound<'a> {
         done
     }
 
-    /// Keeps what was answered.
-    fn keep(&self, turn: OwnerTurn, begin: Mark, reply: &Encoder, done: &Result<(), Stop>) {
+    /// Keeps what is answered, to be said again once it is true.
+    fn keep(&mut self, turn: OwnerTurn, begin: Mark, reply: &Encoder, done: &Result<(), Stop>) {
         let (status, body) = match done {
             Ok(()) => (Nfsstat4::Ok, reply.contiguous_since(begin)),
             Err(Stop::Told(status)) => (*status, reply.contiguous_since(begin)),
@@ -62,10 +66,33 @@ impl<'a> Compound<'a> {
         if !counts(status) {
             return;
         }
-        let mut result = (status as u32).to_be_bytes().to_vec();
+        let mut result = self.operation.to_be_bytes().to_vec();
+        result.extend_from_slice(&(status as u32).to_be_bytes());
         result.extend_from_slice(body.unwrap_or_default());
         let handle = self.current.as_ref().map(|object| self.seal(object));
-        turn.answered(&result, handle.as_ref().map(|handle| handle.bytes()));
+        self.kept = Some(Kept { answer: turn.done(), result, handle });
+    }
+}
+
+/// The answer to an owner's operation, kept for a client that asks again.
+pub(crate) struct Kept {
+    answer: OwnerAnswer,
+    result: Vec<u8>,
+    handle: Option<SealedHandle>,
+}
+
+impl Kept {
+    /// It is true.
+    pub(crate) fn told(self) {
+        let handle = self.handle.as_ref().map(SealedHandle::bytes);
+        self.answer.told(&self.result, handle);
+    }
+
+    /// It is not true; this is said instead.
+    pub(crate) fn broken(self, status: Nfsstat4) {
+        let operation = self.result.get(..4).unwrap_or_default();
+        let result = [operation, &(status as u32).to_be_bytes()].concat();
+        self.answer.told(&result, None);
     }
 }
 

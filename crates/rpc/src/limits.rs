@@ -10,8 +10,8 @@ pub const AUTH_SYS_GROUPS_MAX: u32 = 16;
 pub const MACHINE_NAME_BYTES_MAX: u32 = 255;
 
 /// Most fragments of one record. A client library with small send buffers cuts a WRITE of 1 MiB
-/// into pieces of 4 KB or so; far more is somebody who wants to keep us busy.
-pub const RECORD_FRAGMENTS_MAX: u32 = 512;
+/// into pieces of 2 KB (pynfs) or more; far more is somebody who wants to keep us busy.
+pub const RECORD_FRAGMENTS_MAX: u32 = 1024;
 
 /// Most bytes at the start of a record that the replay cache looks at to tell calls apart: the
 /// header, and the arguments of every call it remembers.

@@ -61,6 +61,12 @@ impl Line {
         self.xid.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Whether a call had this number.
+    #[must_use]
+    pub fn has_numbered(&self, xid: u32) -> bool {
+        (1..self.xid.load(Ordering::Relaxed)).contains(&xid)
+    }
+
     /// Sends a whole record, its mark in front, as soon as the connection's thread comes by.
     ///
     /// # Errors

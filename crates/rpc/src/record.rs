@@ -133,8 +133,16 @@ mod tests {
 
     #[test]
     fn empty_fragments_without_end_are_refused() {
-        let found = next_record(&mut [0; 4 * 1024], &LIMITS);
+        let found = next_record(&mut [0; 4 * 2048], &LIMITS);
         assert_eq!(found, Err(RecordError::TooManyFragments));
+    }
+
+    #[test]
+    fn a_megabyte_in_pieces_of_two_kilobytes_is_a_record() {
+        let whole = stream(&vec![vec![1; 2048]; (1 << 20) / 2048 + 1]);
+        let limits = RecordLimits { bytes_max: 2 << 20 };
+        let found = next_record(&mut whole.clone(), &limits);
+        assert!(matches!(found, Ok(Scan::Record { end, .. }) if end == whole.len()), "{found:?}");
     }
 
     proptest! {

@@ -62,23 +62,6 @@ pub enum NoDelegation {
     Cancelled,
 }
 
-/// What the holder of a write delegation knows better than the file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriterSays {
-    /// Nobody else holds one: the file system knows.
-    Nothing,
-    /// Its size and change attribute; what it said last.
-    Attributes {
-        /// In bytes.
-        size: u64,
-        /// The client's change attribute: it has changed the file if it is not the one it was
-        /// given.
-        change: u64,
-    },
-    /// It is being asked.
-    Wait,
-}
-
 impl Engine {
     /// Gives a delegation with an open, if it is wise.
     pub(crate) fn delegate(
@@ -98,7 +81,7 @@ impl Engine {
         };
         let stateid = Stateid::new(open.client.id, number, 1);
         let holder = Holder { client: open.client.id, state: number };
-        let delegated = Delegated { kind, stateid, recall: None, writer: Default::default() };
+        let delegated = Delegated { kind, stateid, recall: None, given: None, writer: None };
         on_file.delegations.insert(holder, delegated);
         self.files.delegations.fetch_add(1, Ordering::AcqRel);
         Delegation::Granted { stateid, kind, recall: false }
@@ -315,51 +298,7 @@ impl Engine {
         self.record(Record::Revoked(client.recorded(), file.key));
     }
 
-    /// What the holder of a write delegation, other than `mine`, says about a file's size and
-    /// change attribute (RFC 8881, 10.4.3); it is asked by CB_GETATTR, and the delegation recalled
-    /// if it does not answer within a lease.
-    pub fn writer_says(&self, now: Duration, mine: Option<&Client>, key: &FileKey) -> WriterSays {
-        let Some(file) = self.files.get(key) else { return WriterSays::Nothing };
-        let mut on_file = file.state();
-        let mine = mine.map(|client| client.id);
-        let read = Share::access(Share::READ);
-        let Some(holder) = on_file.delegations.conflict(mine, read) else {
-            return WriterSays::Nothing;
-        };
-        let Some(delegated) = on_file.delegations.get_mut(holder) else {
-            return WriterSays::Nothing;
-        };
-        if let Some((size, change)) = delegated.writer.said.take() {
-            delegated.writer.asked = None;
-            return WriterSays::Attributes { size, change };
-        }
-        let asked = delegated.writer.asked;
-        match asked {
-            None => {
-                delegated.writer.asked = Some(now);
-                if let Some(client) = self.clients.get(holder.client) {
-                    self.outbox.push(Effect::GetAttr { client, file: *key });
-                }
-            }
-            Some(asked) if now >= asked.saturating_add(self.settings.lease) => {
-                self.recall(now, &file, &mut on_file, (mine, read));
-            }
-            Some(_) => {}
-        }
-        WriterSays::Wait
-    }
-
-    /// What a client answered to CB_GETATTR; nothing, if it cannot answer.
-    pub fn writer_attributes(&self, client: &Client, key: &FileKey, said: Option<(u64, u64)>) {
-        let Some(file) = self.files.get(key) else { return };
-        let mut on_file = file.state();
-        let Some((holder, _)) = on_file.delegations.of(client.id) else { return };
-        if let Some(delegated) = on_file.delegations.get_mut(holder) {
-            delegated.writer.said = said;
-        }
-    }
-
-    fn with_delegation(
+    pub(crate) fn with_delegation(
         &self,
         client: &Client,
         stateid: &Stateid,

@@ -23,6 +23,8 @@ pub enum Error {
     CompleteAlready,
     /// The client asks for a back channel it does not have.
     CbPathDown,
+    /// The connection is none of the session's (`CONN_NOT_BOUND_TO_SESSION`).
+    ConnNotBound,
     /// Later.
     Delay,
     /// The delegation was revoked.

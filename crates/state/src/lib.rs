@@ -54,10 +54,11 @@ mod stateid;
 mod sync;
 mod table;
 mod tally;
+mod writer;
 
 pub use census::Census;
 pub use client::{CallbackAddress, Client, ExchangeId, Exchanged, Introduced, Setclientid};
-pub use delegation::{Delegation, DelegationWish, NoDelegation, WriterSays};
+pub use delegation::{Delegation, DelegationWish, NoDelegation};
 pub use effect::{Effect, Mark, Record, RecordedClient};
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
@@ -72,10 +73,11 @@ pub use locking::{Lock, LockRefusal, Locker};
 pub use lookup::Sender;
 pub use nlm::{Claiming, HostLock};
 pub use open::{Claim, Open, Opened};
-pub use owner::{OwnerReply, OwnerTurn, Turn};
+pub use owner::{OwnerAnswer, OwnerReply, OwnerTurn, Turn};
 pub use session::{
     BackChannel, CallbackSecurity, ChannelAttrs, CreateSession, CreatedSession, Direction,
     Sequence, SequenceAnswer, Sequenced, Session, StatusFlags, Ticket,
 };
 pub use stateid::{Special, Stateid};
 pub use tally::Totals;
+pub use writer::WriterSays;

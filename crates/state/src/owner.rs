@@ -31,6 +31,8 @@ pub(crate) struct Owner {
     /// The number of its last operation.
     seqid: u32,
     busy: bool,
+    /// Whether the last operation is done and may not be answered yet.
+    owed: bool,
     last: Option<OwnerReply>,
     /// The state whose CLOSE was its last operation.
     pub(crate) closed: Option<u32>,
@@ -64,6 +66,16 @@ pub struct OwnerTurn {
     open: bool,
 }
 
+/// An owner whose operation is done, until its answer may be said: the owner counts on, but is
+/// not answered again before. Dropped without an answer, the operation does not count.
+#[derive(Debug)]
+pub struct OwnerAnswer {
+    client: Arc<Client>,
+    owner: u32,
+    seqid: u32,
+    open: bool,
+}
+
 impl Owner {
     pub(crate) fn new(now: Duration, kind: OwnerKind, name: &[u8], first: u32) -> Self {
         Self {
@@ -73,6 +85,7 @@ impl Owner {
             confirmed: kind == OwnerKind::Lock,
             seqid: first.wrapping_sub(1),
             busy: false,
+            owed: false,
             last: None,
             closed: None,
             used: now,
@@ -108,6 +121,9 @@ impl Owner {
             self.busy = true;
             return Ok(None);
         }
+        if self.owed {
+            return Err(Error::Delay);
+        }
         let last = self.last.clone().filter(|_| seqid == self.seqid);
         last.map(Some).ok_or(Error::BadSeqid)
     }
@@ -124,27 +140,60 @@ impl OwnerTurn {
     /// another now. Not for failures after which the owner does not count on (`STALE_CLIENTID`,
     /// `STALE_STATEID`, `BAD_STATEID`, `BAD_SEQID`, `BADXDR`, `RESOURCE`, `NOFILEHANDLE`, `MOVED`;
     /// RFC 7530, 9.1.7): there the turn is dropped.
-    pub fn answered(mut self, result: &[u8], handle: Option<&[u8]>) {
-        let reply = OwnerReply { result: result.into(), handle: handle.map(Into::into) };
-        self.end(Some(reply));
+    pub fn answered(self, result: &[u8], handle: Option<&[u8]>) {
+        self.done().told(result, handle);
     }
 
-    fn end(&mut self, reply: Option<OwnerReply>) {
+    /// Ends the operation, whose answer is not true yet: a barrier is to be waited for.
+    #[must_use]
+    pub fn done(mut self) -> OwnerAnswer {
+        let (owner, seqid) = (self.owner, self.seqid);
+        self.end(|owner| (owner.seqid, owner.owed) = (seqid, true));
+        OwnerAnswer { client: Arc::clone(&self.client), owner, seqid, open: true }
+    }
+
+    fn end(&mut self, count: impl FnOnce(&mut Owner)) {
         if !std::mem::replace(&mut self.open, false) {
             return;
         }
         let mut state = self.client.state();
         let Some(owner) = state.holdings.owner_mut(self.owner) else { return };
         owner.busy = false;
-        if let Some(reply) = reply {
-            (owner.seqid, owner.last) = (self.seqid, Some(reply));
-        }
+        count(owner);
     }
 }
 
 impl Drop for OwnerTurn {
     fn drop(&mut self) {
-        self.end(None);
+        self.end(|_| {});
+    }
+}
+
+impl OwnerAnswer {
+    /// Keeps the answer, as [`OwnerTurn::answered`] does.
+    pub fn told(mut self, result: &[u8], handle: Option<&[u8]>) {
+        let reply = OwnerReply { result: result.into(), handle: handle.map(Into::into) };
+        self.end(|owner| owner.last = Some(reply));
+    }
+
+    /// The owner may have counted on meanwhile: then nobody asks for this answer any more.
+    fn end(&mut self, settle: impl FnOnce(&mut Owner)) {
+        if !std::mem::replace(&mut self.open, false) {
+            return;
+        }
+        let mut state = self.client.state();
+        let owner = state.holdings.owner_mut(self.owner);
+        if let Some(owner) = owner.filter(|owner| owner.owed && owner.seqid == self.seqid) {
+            owner.owed = false;
+            settle(owner);
+        }
+    }
+}
+
+impl Drop for OwnerAnswer {
+    fn drop(&mut self) {
+        let before = self.seqid.wrapping_sub(1);
+        self.end(|owner| owner.seqid = before);
     }
 }
 
@@ -249,7 +298,7 @@ fn restarts(state: &ClientState, owner: u32, seqid: u32) -> bool {
     let owner = state.holdings.owner(owner);
     owner.is_some_and(|owner| {
         let again = owner.seqid == seqid && owner.last.is_some();
-        !owner.confirmed && !owner.busy && !again
+        !owner.confirmed && !owner.busy && !owner.owed && !again
     })
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
         identity: (*b"bench").into(),
         callbacks: None,
         settle: Some(Arc::new(|_| true)),
+        pause: None,
     };
     Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, memory))])
 }

@@ -75,6 +75,7 @@ fn client(engine: &Engine) -> Arc<Client> {
         back_wanted: true,
         fore: attrs,
         back: attrs,
+        minor: 1,
         program: 1,
         security: Box::default(),
     };

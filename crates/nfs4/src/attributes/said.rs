@@ -1,7 +1,7 @@
 use comity_export::{Node, PseudoNode, View};
 use comity_proto::nfs4::{
-    Bitmap4, ChangeAttrType4, ChangeInfo4, Fsid4, NfsFtype4, Nfsstat4, Nfstime4, Specdata4, ace,
-    attribute as a,
+    Bitmap4, ChangeAttrType4, ChangeInfo4, Fsid4, NfsFtype4, Nfsstat4, Nfstime4, OpenArguments4,
+    Specdata4, ace, attribute as a,
 };
 use comity_vfs::limits::NAME_BYTES_MAX;
 use comity_vfs::{Acl, AclKind, Attr, Change, FileType, Properties, Space, Status, Time, Wire};
@@ -10,6 +10,7 @@ use comity_xdr::Encoder;
 use super::acl::{self, Acls};
 use super::owner;
 use super::supported::{EXCLUSIVE, supported};
+use super::written::Newest;
 use crate::compound::Compound;
 use crate::limits::TRANSFER_BYTES_MAX;
 use crate::object::Object;
@@ -17,6 +18,16 @@ use crate::table::Stop;
 
 /// There are names that are no UTF-8 (`fs_charset_cap`).
 const CONTAINS_NON_UTF8: u32 = 1;
+
+/// What OPEN takes (RFC 9754): delegations of either kind or none, by all claims but those of a
+/// client's earlier life.
+const OPEN_ARGUMENTS: OpenArguments4 = OpenArguments4 {
+    share_access: Bitmap4::of(&[1, 2, 3]),
+    share_deny: Bitmap4::of(&[0, 1, 2, 3]),
+    share_access_want: Bitmap4::of(&[3, 4, 5]),
+    open_claim: Bitmap4::of(&[0, 1, 2, 4, 5]),
+    createmode: Bitmap4::of(&[0, 1, 2, 3]),
+};
 
 /// What only objects of exports have.
 const OF_EXPORTS: Bitmap4 = Bitmap4::of(&[
@@ -38,6 +49,9 @@ const SPACE: Bitmap4 = Bitmap4::of(&[
     a::SPACE_TOTAL,
 ]);
 
+/// What another client that may write a file knows better.
+const WRITTEN: Bitmap4 = Bitmap4::of(&[a::CHANGE, a::SIZE]);
+
 const PROPERTIES: Bitmap4 = Bitmap4::of(&[
     a::LINK_SUPPORT,
     a::SYMLINK_SUPPORT,
@@ -57,6 +71,8 @@ pub(crate) struct Subject<'s, 'a> {
     pub(crate) attr: Attr<Wire>,
     /// The number of the directory it stands on, if that is known already.
     pub(crate) mounted_on_fileid: Option<u64>,
+    /// Whether it is one of many.
+    pub(crate) listed: bool,
 }
 
 /// Where the object is.
@@ -70,6 +86,7 @@ pub(crate) enum What<'s, 'a> {
 
 /// What must be asked for besides the attributes proper, as far as it is wanted.
 struct Facts {
+    newest: Newest,
     space: Space,
     properties: Properties,
     acls: Option<Acls>,
@@ -82,12 +99,16 @@ impl<'s, 'a> Subject<'s, 'a> {
             Object::Pseudo(node) => (What::Pseudo(*node), compound.pseudo().attr(*node)),
             Object::In(view, node) => (What::In(view, node), view.getattr(node)?),
         };
-        Ok(Self { compound, what, attr, mounted_on_fileid: None })
+        Ok(Self { compound, what, attr, mounted_on_fileid: None, listed: false })
     }
 
     fn facts(&self, wanted: &Bitmap4) -> Result<Facts, Stop> {
-        let mut facts = Facts { space: Space::default(), properties: ABOVE, acls: None };
+        let newest = Newest::stored(&self.attr);
+        let mut facts = Facts { newest, space: Space::default(), properties: ABOVE, acls: None };
         let What::In(view, node) = self.what else { return Ok(facts) };
+        if !wanted.and(&WRITTEN).is_empty() {
+            facts.newest = self.compound.newest((view, node), &self.attr, !self.listed)?;
+        }
         if !wanted.and(&SPACE).is_empty() {
             facts.space = view.statfs(node)?;
         }
@@ -143,12 +164,12 @@ fn say(
     subject: &Subject<'_, '_>,
     facts: &Facts,
 ) -> Result<(), Stop> {
-    let (attr, properties, space) = (&subject.attr, &facts.properties, &facts.space);
+    let (attr, properties, space) = (&facts.newest.attr, &facts.properties, &facts.space);
     match number {
         a::SUPPORTED_ATTRS => reply.value(&supported(subject.compound.minor)),
         a::SUPPATTR_EXCLCREAT => reply.value(&EXCLUSIVE.and(&supported(subject.compound.minor))),
         a::TYPE => reply.value(&ftype4(attr.file_type)),
-        a::CHANGE => reply.value(&change(attr)),
+        a::CHANGE => reply.value(&facts.newest.change),
         a::SIZE => reply.value(&attr.size),
         a::FSID => reply.value(&fsid4(subject)),
         a::ACL => {
@@ -229,6 +250,7 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),
         a::MAXREAD | a::MAXWRITE => reply.value(&u64::from(TRANSFER_BYTES_MAX)),
         a::FS_CHARSET_CAP => reply.value(&CONTAINS_NON_UTF8),
+        a::OPEN_ARGUMENTS => reply.value(&OPEN_ARGUMENTS),
         a::CHANGE_ATTR_TYPE => reply.value(&ChangeAttrType4::TimeMetadata),
         a::XATTR_SUPPORT => reply.value(&matches!(subject.what, What::In(..))),
         _ => return Err(Nfsstat4::ServerFault.into()),
@@ -264,7 +286,7 @@ pub(crate) fn change_info(done: &Change<Wire>) -> ChangeInfo4 {
 
 /// The number that grows with every change of an object: its ctime in nanoseconds (RFC 7862, 12.2.3
 /// calls that TIME_METADATA).
-fn change(attr: &Attr<Wire>) -> u64 {
+pub(crate) fn change(attr: &Attr<Wire>) -> u64 {
     const NANOSECONDS: u64 = 1_000_000_000;
     let seconds = (attr.ctime.seconds as u64).wrapping_mul(NANOSECONDS);
     seconds.wrapping_add(u64::from(attr.ctime.nanoseconds))

@@ -13,6 +13,8 @@ use comity_xdr::{Counted, Encode, Encoder, Opaque};
 /// To whom a call is addressed, and how the server shows itself.
 pub(super) struct Address<'a> {
     pub(super) xid: u32,
+    /// The minor version the client speaks.
+    pub(super) minor: u32,
     pub(super) program: u32,
     pub(super) security: &'a CallbackSecurity,
     pub(super) sequence: Option<Sequence>,
@@ -69,7 +71,7 @@ fn credential(security: &CallbackSecurity, body: &mut Encoder) -> Flavor {
 fn compound(encoder: &mut Encoder, address: &Address<'_>, effect: &Effect, fh: &[u8]) {
     encoder.value(&CbCompoundHead {
         tag: Opaque(b""),
-        minorversion: u32::from(address.sequence.is_some()),
+        minorversion: address.minor,
         callback_ident: address.ident,
         operations: 1 + u32::from(address.sequence.is_some()),
     });

@@ -86,10 +86,15 @@ impl Callbacks {
         self.pump(now);
     }
 
-    /// A record came on a line that is no call. `false` if nothing of the kind was waited for.
+    /// A record came on a line that is no call. `false` if it answers nothing that was ever said
+    /// there; an answer that came too late is forgotten.
     pub fn heard(self: &Arc<Self>, now: Duration, line: u64, record: &[u8]) -> bool {
         let Some((xid, rest)) = answer::reply(record) else { return false };
-        let Some(said) = self.book().said.remove(&(line, xid)) else { return false };
+        let mut book = self.book();
+        let Some(said) = book.said.remove(&(line, xid)) else {
+            return book.routes.has_called(line, xid);
+        };
+        drop(book);
         let answer = match said.effect {
             Effect::Probe { .. } => answer::null(rest),
             _ => answer::compound(rest),
@@ -134,18 +139,21 @@ impl Callbacks {
             _ => Some(book.routes.take_slot(&route)?),
         };
         let security = route.channel.security.first().unwrap_or(&CallbackSecurity::None);
-        let (xid, program) = (route.line.next_xid(), route.channel.program);
-        let address = Address { xid, program, security, sequence, ident: 0 };
+        let (xid, minor) = (route.line.next_xid(), route.channel.minor);
+        let program = route.channel.program;
+        let address = Address { xid, minor, program, security, sequence, ident: 0 };
         self.send(&mut book, now, &route.line, (&address, effect))
     }
 
     fn say_to_dialled(&self, now: Duration, client: &Client, effect: &Effect) -> Result<(), NoWay> {
         let mut book = self.book();
-        let line = book.routes.dialled(client.id()).ok_or(NoWay::Closed)?;
         let callback = client.callback_address().ok_or(NoWay::Closed)?;
+        let to = address::socket(&callback).ok_or(NoWay::Closed)?;
+        let line = book.routes.dialled(client.id(), to).ok_or(NoWay::Closed)?;
         let (xid, security) = (line.next_xid(), call::plain_security());
         let (program, ident) = (callback.program, callback.ident);
-        let address = Address { xid, program, security: &security, sequence: None, ident };
+        let security = &security;
+        let address = Address { xid, minor: 0, program, security, sequence: None, ident };
         self.send(&mut book, now, &line, (&address, effect))
     }
 
@@ -164,7 +172,8 @@ impl Callbacks {
             sequence.into_iter().for_each(|sequence| book.routes.release(sequence, false));
             return Err(NoWay::Closed);
         }
-        let until = now + Duration::from_secs(CALLBACK_SECONDS);
+        let lease = self.engine.settings().lease;
+        let until = now + Duration::from_secs(CALLBACK_SECONDS).min(lease / 3);
         let said = Said { effect: effect.clone(), sequence, until };
         book.said.insert((line.id(), address.xid), said);
         Ok(())
@@ -177,7 +186,7 @@ impl Callbacks {
         let (this, client) = (Arc::clone(self), Arc::clone(client));
         let reached = move |line: io::Result<Arc<Line>>| match line {
             Ok(line) => {
-                this.book().routes.keep_dialled(client.id(), &line);
+                this.book().routes.keep_dialled(client.id(), address, &line);
                 if this.say_to_dialled(now, &client, &probe).is_err() {
                     this.engine.callbacks_fail(&client);
                 }
@@ -200,7 +209,7 @@ impl Callbacks {
             // will know soon; what it has given back meanwhile is not recalled again.
             Effect::Recall { .. } if answer.status != 0 => self.book().later(now, effect),
             Effect::GetAttr { client, file } => {
-                self.engine.writer_attributes(client, file, answer.attributes);
+                self.engine.writer_attributes(now, client, file, answer.attributes);
             }
             Effect::Recall { .. } | Effect::NotifyLock { .. } => {}
         }
@@ -210,7 +219,9 @@ impl Callbacks {
     fn failed(&self, now: Duration, effect: &Effect) {
         self.engine.callbacks_fail(client_of(effect));
         match effect {
-            Effect::GetAttr { client, file } => self.engine.writer_attributes(client, file, None),
+            Effect::GetAttr { client, file } => {
+                self.engine.writer_attributes(now, client, file, None);
+            }
             _ => self.book().later(now, effect),
         }
     }

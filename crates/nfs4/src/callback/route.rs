@@ -2,6 +2,7 @@
 //! dialled.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
 use comity_rpc::Line;
@@ -24,7 +25,7 @@ struct Slot {
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     lines: HashMap<u64, Weak<Line>>,
-    dialled: HashMap<ClientId, Arc<Line>>,
+    dialled: HashMap<ClientId, (SocketAddr, Arc<Line>)>,
     slots: HashMap<SessionId, Slots>,
 }
 
@@ -53,16 +54,26 @@ impl Routes {
         self.lines.insert(line.id(), Arc::downgrade(line));
     }
 
-    /// The line that was dialled to a client of minor version 0, if it still stands.
-    pub(super) fn dialled(&mut self, client: ClientId) -> Option<Arc<Line>> {
-        self.dialled.retain(|_, line| !line.is_closed());
-        self.dialled.get(&client).map(Arc::clone)
+    /// The line that was dialled to a client of minor version 0, if it still stands; the client
+    /// may have moved its callbacks to another address since.
+    pub(super) fn dialled(&mut self, client: ClientId, to: SocketAddr) -> Option<Arc<Line>> {
+        self.dialled.retain(|_, (_, line)| !line.is_closed());
+        let (address, line) = self.dialled.get(&client)?;
+        (*address == to).then(|| Arc::clone(line))
     }
 
-    pub(super) fn keep_dialled(&mut self, client: ClientId, line: &Arc<Line>) {
-        if let Some(old) = self.dialled.insert(client, Arc::clone(line)) {
+    pub(super) fn keep_dialled(&mut self, client: ClientId, to: SocketAddr, line: &Arc<Line>) {
+        if let Some((_, old)) = self.dialled.insert(client, (to, Arc::clone(line))) {
             old.hang_up();
         }
+    }
+
+    /// Whether a call of this number was ever made on a line that still stands.
+    pub(super) fn has_called(&self, line: u64, xid: u32) -> bool {
+        let dialled = || self.dialled.values().find(|(_, known)| known.id() == line);
+        let known = self.lines.get(&line).and_then(Weak::upgrade);
+        let known = known.or_else(|| dialled().map(|(_, line)| Arc::clone(line)));
+        known.is_some_and(|line| line.has_numbered(xid))
     }
 
     /// A line of one of the client's sessions; the newest session and its newest line first.

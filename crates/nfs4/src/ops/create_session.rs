@@ -31,6 +31,7 @@ pub(super) fn create_session(
         back_wanted: args.flags & flag::CONN_BACK_CHAN != 0,
         fore: attrs(&args.fore_chan),
         back: attrs(&args.back_chan),
+        minor: compound.minor,
         program: args.cb_program,
         security: security(&args.sec_parms.0),
     };

@@ -21,5 +21,6 @@ pub(super) fn destroy_session(
     {
         return Err(Nfsstat4::NotOnlyOp.into());
     }
-    compound.engine().destroy_session(&session).map_err(refused)
+    let connection = compound.connection();
+    compound.engine().destroy_session(&session, connection).map_err(refused)
 }

@@ -80,6 +80,10 @@ fn begin<'a>(
         answer::undo(compound.engine(), (now, minor), &client, &opened);
         return Err(failed);
     }
+    if let Delegation::Granted { stateid, kind: DelegationKind::Write, .. } = opened.delegation {
+        let change = file.change().unwrap_or_default();
+        compound.engine().delegated_at(&client, &stateid, change);
+    }
     answer::say(compound, (args, &client), &file, &opened, reply);
     let stateid = compound.leave_at(file, opened.stateid);
     compound.stateid = stateid;

@@ -5,9 +5,11 @@
 mod attributes;
 mod barriers;
 mod border;
+mod callbacks;
 mod cloaks;
 mod hostile;
 mod hunt;
+mod owners;
 mod reload;
 mod rendering;
 mod roots;

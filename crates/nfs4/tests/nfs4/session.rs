@@ -3,7 +3,7 @@
 use comity_proto::nfs4::{
     ChannelAttrs4, ClientOwner4, CompoundHead, CompoundResultHead, CreateSession4args,
     CreateSession4resok, ExchangeId4args, ExchangeId4resok, Nfsstat4, Sequence4args, Sessionid4,
-    StateProtect4a, operation as op,
+    StateProtect4a, create_session, operation as op,
 };
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
@@ -21,15 +21,25 @@ impl Session {
 
     /// A session of a client of this name.
     pub(crate) fn of(world: &World, minor: u32, name: &[u8]) -> Self {
-        Self::open_as(world, minor, (name, 1 << 21))
+        Self::open_as(world, minor, (name, 1 << 21), 0)
     }
 
     /// A session whose replies have at most so many bytes.
     pub(crate) fn open_for(world: &World, minor: u32, maxresponsesize: u32) -> Self {
-        Self::open_as(world, minor, (b"transcript", maxresponsesize))
+        Self::open_as(world, minor, (b"transcript", maxresponsesize), 0)
     }
 
-    fn open_as(world: &World, minor: u32, (name, maxresponsesize): (&[u8], u32)) -> Self {
+    /// A session of a client of this name that can be called back.
+    pub(crate) fn called_back(world: &World, minor: u32, name: &[u8]) -> Self {
+        Self::open_as(world, minor, (name, 1 << 21), create_session::CONN_BACK_CHAN)
+    }
+
+    fn open_as(
+        world: &World,
+        minor: u32,
+        (name, maxresponsesize): (&[u8], u32),
+        session_flags: u32,
+    ) -> Self {
         let clientowner = ClientOwner4 { verifier: *b"thislife", id: Opaque(name) };
         let (flags, state_protect) = (0, StateProtect4a::None);
         let known = alone(
@@ -55,7 +65,7 @@ impl Session {
             &CreateSession4args {
                 clientid: known.clientid,
                 sequence: known.sequenceid,
-                flags: 0,
+                flags: session_flags,
                 fore_chan: channel,
                 back_chan: channel,
                 cb_program: 0x4000_0000,

@@ -11,9 +11,9 @@ use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
 };
 use comity_idmap::{IdMapBuilder, MapDefault, OwnersBuilder, Range, Rule};
-use comity_nfs4::{Clock, Nfs4, Versions};
+use comity_nfs4::{Callbacks, Clock, Nfs4, Versions};
 use comity_proto::nfs4;
-use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
+use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, Line, OpaqueAuth, Program};
 use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::{Create, Cred, Fs, Gid, Handle, Mode, Name, SetAttr, Time, Uid};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
@@ -52,6 +52,9 @@ pub(crate) struct World {
     xid: Cell<u32>,
     credential: RefCell<Vec<u8>>,
     flavor: Cell<Flavor>,
+    memory: comity_nfs4::Memory,
+    /// The connection, if clients are called back over it.
+    pub(crate) line: Arc<Line>,
 }
 
 impl World {
@@ -78,16 +81,19 @@ impl World {
 
     /// A server of the plan in force there, for one of several clients.
     pub(crate) fn at(exports: &Arc<Exports>) -> Self {
-        let memory = remembered();
+        let memory = remembered(exports);
         let (exports, engine) = (Arc::clone(exports), Arc::clone(&memory.engine));
-        let nfs: Arc<dyn Program<Visitor>> =
-            Arc::new(Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, memory));
+        let nfs = Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, memory.clone());
+        let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);
+        let line = Arc::new(Line::new(|| {}));
         let world = Self {
             exports,
             engine,
+            memory,
             dispatcher: Dispatcher::new(vec![nfs]),
             peer: PEER,
-            visitor: Visitor::new(SocketAddr::new(PEER, 1000)),
+            visitor: Visitor::on(SocketAddr::new(PEER, 1000), &line),
+            line,
             xid: Cell::new(1),
             credential: RefCell::default(),
             flavor: Cell::new(Flavor::SYS),
@@ -99,6 +105,28 @@ impl World {
     /// The same server for a client somewhere else.
     pub(crate) fn seen_from(self, peer: IpAddr) -> Self {
         Self { peer, visitor: Visitor::new(SocketAddr::new(peer, 1000)), ..self }
+    }
+
+    /// What the server says to its clients now, record by record.
+    pub(crate) fn calls(&self) -> Vec<Vec<u8>> {
+        let callbacks = self.memory.callbacks.as_ref().unwrap();
+        callbacks.pump(self.memory.clock.now());
+        let mut said = Encoder::new();
+        self.line.take_into(&mut said);
+        let (mut rest, mut calls) = (said.bytes(), Vec::new());
+        while let Some((mark, behind)) = rest.split_first_chunk() {
+            let length = (u32::from_be_bytes(*mark) & !(1 << 31)) as usize;
+            let (call, behind) = behind.split_at(length);
+            calls.push(call.to_vec());
+            rest = behind;
+        }
+        calls
+    }
+
+    /// A client answers a call.
+    pub(crate) fn hear(&self, record: &[u8]) -> bool {
+        let callbacks = self.memory.callbacks.as_ref().unwrap();
+        callbacks.heard(self.memory.clock.now(), self.line.id(), record)
     }
 
     pub(crate) fn act_as(&self, uid: u32, gid: u32, gids: &[u32]) {
@@ -139,11 +167,14 @@ impl World {
 }
 
 /// A server that has just begun, for the first time.
-fn remembered() -> comity_nfs4::Memory {
+fn remembered(exports: &Arc<Exports>) -> comity_nfs4::Memory {
     let clock = Clock::start();
     let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
     let (engine, identity) = (Arc::new(engine), b"server".as_slice().into());
-    comity_nfs4::Memory { engine, clock, identity, callbacks: None, settle: None }
+    let (dial, others) = (Box::new(|_, _| {}), Box::new(|_| {}));
+    let callbacks = Callbacks::new(Arc::clone(&engine), Arc::clone(exports), dial, others);
+    let callbacks = Some(Arc::new(callbacks));
+    comity_nfs4::Memory { engine, clock, identity, callbacks, settle: None, pause: None }
 }
 
 pub(crate) fn memory() -> Arc<dyn Fs> {

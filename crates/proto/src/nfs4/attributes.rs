@@ -91,6 +91,7 @@ pub mod attribute {
     pub const SEC_LABEL: u32 = 80;
     pub const MODE_UMASK: u32 = 81;
     pub const XATTR_SUPPORT: u32 = 82;
+    pub const OPEN_ARGUMENTS: u32 = 86;
 }
 
 /// Attributes and their values, one behind the other in the order of their numbers: `fattr4`.

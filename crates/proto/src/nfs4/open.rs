@@ -91,6 +91,17 @@ pub struct Open4args<'a> {
     pub claim: OpenClaim4<'a>,
 }
 
+/// What a server's OPEN takes, by the numbers of the bits and values (RFC 9754): the attribute
+/// `open_arguments`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct OpenArguments4 {
+    pub share_access: Bitmap4,
+    pub share_deny: Bitmap4,
+    pub share_access_want: Bitmap4,
+    pub open_claim: Bitmap4,
+    pub createmode: Bitmap4,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Open4resok<'a> {
     pub stateid: Stateid4,

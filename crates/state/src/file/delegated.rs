@@ -14,12 +14,15 @@ pub enum DelegationKind {
 }
 
 /// A delegation of a file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Delegated {
     pub(crate) kind: DelegationKind,
     pub(crate) stateid: Stateid,
     pub(crate) recall: Option<Recall>,
-    pub(crate) writer: Writer,
+    /// The change attribute it was given with.
+    pub(crate) given: Option<u64>,
+    /// What its holder was asked, if ever.
+    pub(crate) writer: Option<Box<Writer>>,
 }
 
 /// A recall that is under way.
@@ -36,7 +39,21 @@ pub(crate) struct Recall {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Writer {
     pub(crate) asked: Option<Duration>,
-    pub(crate) said: Option<(u64, u64)>,
+    pub(crate) said: Option<Said>,
+    /// The highest change attribute that others were told.
+    pub(crate) shown: u64,
+    /// It could not answer.
+    pub(crate) mute: bool,
+}
+
+/// An answer of such a holder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Said {
+    pub(crate) at: Duration,
+    pub(crate) size: u64,
+    pub(crate) change: u64,
+    /// The change attribute that others were told by it.
+    pub(crate) told: Option<u64>,
 }
 
 /// The delegations of a file, and to whom none is given for a while.
@@ -81,9 +98,9 @@ impl Delegations {
         others.find(|(_, delegated)| stands(delegated.kind)).map(|(holder, _)| holder)
     }
 
-    /// Whether a client has one.
-    pub(crate) fn of(&self, client: ClientId) -> Option<(Holder, Delegated)> {
-        self.held.of(client).map(|(holder, delegated)| (holder, *delegated))
+    /// The one of a client.
+    pub(crate) fn of(&self, client: ClientId) -> Option<Holder> {
+        self.held.of(client).map(|(holder, _)| holder)
     }
 
     /// Remembers a recall.

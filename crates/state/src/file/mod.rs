@@ -9,7 +9,7 @@ mod table;
 use std::time::Duration;
 
 pub use delegated::DelegationKind;
-pub(crate) use delegated::{Delegated, Delegations, Recall};
+pub(crate) use delegated::{Delegated, Delegations, Recall, Said};
 use holders::Holders;
 use locks::Locks;
 pub use share::Share;

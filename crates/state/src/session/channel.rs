@@ -23,6 +23,8 @@ pub struct ChannelAttrs {
 pub struct BackChannel {
     /// What was agreed on.
     pub attrs: ChannelAttrs,
+    /// The minor version of the session: clients take a callback of another for none of theirs.
+    pub minor: u32,
     /// The RPC program of the client's callbacks.
     pub program: u32,
     /// Credentials the client takes, the one it likes best first.

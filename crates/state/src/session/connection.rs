@@ -50,9 +50,13 @@ impl Connections {
 
     /// Binds a connection on which a request of the client came, if it is none of the session's.
     pub(super) fn meet(&mut self, id: ConnectionId) {
-        if !self.0.iter().any(|(other, _)| *other == id) {
+        if !self.has(id) {
             self.bind(id, Direction::Fore);
         }
+    }
+
+    pub(super) fn has(&self, id: ConnectionId) -> bool {
+        self.0.iter().any(|(other, _)| *other == id)
     }
 
     fn forget(&mut self, id: ConnectionId) {
@@ -99,8 +103,8 @@ impl Engine {
         security: Box<[CallbackSecurity]>,
     ) -> Result<()> {
         let mut back = session.back_lock();
-        let BackChannel { attrs, .. } = back.channel.take().ok_or(Error::Inval)?;
-        back.channel = Some(BackChannel { attrs, program, security });
+        let BackChannel { attrs, minor, .. } = back.channel.take().ok_or(Error::Inval)?;
+        back.channel = Some(BackChannel { attrs, minor, program, security });
         drop(back);
         self.outbox.push(Effect::Probe { client: Arc::clone(session.client()) });
         Ok(())

@@ -26,6 +26,8 @@ pub struct CreateSession {
     pub fore: ChannelAttrs,
     /// ... and the server's.
     pub back: ChannelAttrs,
+    /// In which minor version it was asked for: that of its callbacks too.
+    pub minor: u32,
     /// The RPC program of its callbacks.
     pub program: u32,
     /// The credentials it takes there.
@@ -120,6 +122,7 @@ impl Engine {
         let id = SessionId::new(client.id, state.sessions_made);
         let channel = args.back_wanted.then(|| BackChannel {
             attrs: back_attrs,
+            minor: args.minor,
             program: args.program,
             security: args.security.clone(),
         });
@@ -147,9 +150,13 @@ impl Engine {
     /// DESTROY_SESSION (RFC 8881, 18.37). The client keeps its state until its lease is over.
     ///
     /// # Errors
-    /// [`Error::BadSession`].
-    pub fn destroy_session(&self, id: &SessionId) -> Result<()> {
+    /// [`Error::BadSession`]; [`Error::ConnNotBound`]: it came on a connection that is none of the
+    /// session's.
+    pub fn destroy_session(&self, id: &SessionId, connection: ConnectionId) -> Result<()> {
         let session = self.session(id).ok_or(Error::BadSession)?;
+        if !session.back_lock().connections.has(connection) {
+            return Err(Error::ConnNotBound);
+        }
         session.client.state().sessions.retain(|other| other != id);
         self.drop_session(id);
         Ok(())

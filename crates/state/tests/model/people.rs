@@ -113,6 +113,7 @@ impl Both {
             back_wanted: true,
             fore: ATTRS,
             back: ATTRS,
+            minor: 1,
             program: 1,
             security: Box::default(),
         };

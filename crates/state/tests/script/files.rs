@@ -42,6 +42,27 @@ impl World {
                 self.engine.recall_sent(self.now, &client, &self.stateids[*delegation]);
                 Vec::new()
             }
+            ("given", [client, delegation, change]) => {
+                let client = self.client(client).unwrap();
+                let (stateid, change) = (&self.stateids[*delegation], change.parse().unwrap());
+                self.engine.delegated_at(&client, stateid, change);
+                Vec::new()
+            }
+            ("asks", [client, name, change]) => {
+                let (client, change) = (self.client(client), change.parse().unwrap());
+                let (now, mine, key) = (self.now, client.as_deref(), file(name));
+                vec![format!("{:?}", self.engine.writer_says(now, mine, &key, change))]
+            }
+            ("says", [client, name, said @ ..]) => {
+                let client = self.client(client).unwrap();
+                let numbers: Vec<u64> = said.iter().map(|word| word.parse().unwrap()).collect();
+                let said = match numbers[..] {
+                    [size, change] => Some((size, change)),
+                    _ => None,
+                };
+                self.engine.writer_attributes(self.now, &client, &file(name), said);
+                Vec::new()
+            }
             _ => self.states(verb, args),
         }
     }

@@ -24,7 +24,11 @@ impl World {
             ("session", [client, name, sequence, rest @ ..]) => {
                 self.session(client, name, sequence.parse().unwrap(), rest)
             }
-            ("destroy-session", [name]) => said(self.engine.destroy_session(&self.sessions[*name])),
+            ("destroy-session", [name, rest @ ..]) => {
+                let connection = rest.first().map_or(1, |connection| connection.parse().unwrap());
+                let session = &self.sessions[*name];
+                said(self.engine.destroy_session(session, ConnectionId(connection)))
+            }
             ("sequence", [session, slot, seqid, request, rest @ ..]) => {
                 let (slot, seqid) = (slot.parse().unwrap(), seqid.parse().unwrap());
                 self.sequence(session, (slot, seqid), request, rest)
@@ -48,6 +52,19 @@ impl World {
                 let turn = self.engine.stateid_turn(sender, &stateid, seqid.parse().unwrap());
                 self.begun(turn)
             }
+            ("do", []) => {
+                let turn = self.turns.remove("turn").unwrap();
+                self.owed = Some(turn.done());
+                Vec::new()
+            }
+            ("untrue", []) => {
+                self.owed = None;
+                Vec::new()
+            }
+            ("true", words) => {
+                self.owed.take().unwrap().told(words.join(" ").as_bytes(), None);
+                Vec::new()
+            }
             ("done", words) => {
                 let turn = self.turns.remove("turn").unwrap();
                 turn.answered(words.join(" ").as_bytes(), None);
@@ -68,6 +85,7 @@ impl World {
             back_wanted: rest.contains(&"back"),
             fore,
             back: ATTRS,
+            minor: 1,
             program: 7,
             security: [CallbackSecurity::None].into(),
         };

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Client, ClientId, Effect, Engine, Error, FileKey, OwnerTurn, Record, Recovered, Sender,
-    SessionId, Settings, Stateid, Ticket, Verifier,
+    Client, ClientId, Effect, Engine, Error, FileKey, OwnerAnswer, OwnerTurn, Record, Recovered,
+    Sender, SessionId, Settings, Stateid, Ticket, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -19,6 +19,7 @@ pub(super) struct World {
     pub(super) stateids: HashMap<String, Stateid>,
     pub(super) tickets: HashMap<String, Ticket>,
     pub(super) turns: HashMap<String, OwnerTurn>,
+    pub(super) owed: Option<OwnerAnswer>,
 }
 
 /// What came of a line.
@@ -45,6 +46,7 @@ impl World {
             stateids: HashMap::new(),
             tickets: HashMap::new(),
             turns: HashMap::new(),
+            owed: None,
         }
     }
 
@@ -69,7 +71,7 @@ impl World {
             "setclientid" | "confirm" | "renew" | "exchange" | "complete" | "destroy-client"
             | "callbacks" | "evict" => self.people(verb, args),
             "session" | "destroy-session" | "sequence" | "answer" | "bind" | "turn" | "turn-of"
-            | "done" => self.requests(verb, args),
+            | "do" | "true" | "untrue" | "done" => self.requests(verb, args),
             _ => self.files(verb, args),
         }
     }

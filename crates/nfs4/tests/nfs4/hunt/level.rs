@@ -4,8 +4,8 @@
 use comity_proto::nfs4::{
     Access4res, Acl4, Bitmap4, ChangeInfo4, CompoundResultHead, Copy4resok, Entry4, Fsid4,
     GetDirDelegation4res, Linktext4, Listxattrs4resok, NfsFh4, Nfsstat4, Nfstime4, Open4resok,
-    Owner4, Read4resok, ReadPlus4resok, Seek4resok, Sequence4resok, Stateid4, Verifier4,
-    Write4resok, Xattrvalue4, ace, attribute as a, operation as op,
+    OpenArguments4, Owner4, Read4resok, ReadPlus4resok, Seek4resok, Sequence4resok, Stateid4,
+    Verifier4, Write4resok, Xattrvalue4, ace, attribute as a, operation as op,
 };
 use comity_xdr::{Counted, Decode, Decoder};
 
@@ -219,6 +219,7 @@ impl<'a> Leveler<'a> {
     fn attribute(&mut self, number: u32) -> std::ops::Range<usize> {
         match number {
             a::SUPPORTED_ATTRS | a::SUPPATTR_EXCLCREAT => self.passed::<Bitmap4>(),
+            a::OPEN_ARGUMENTS => self.passed::<OpenArguments4>(),
             a::ACL => self.acl(),
             a::FILEHANDLE => self.passed::<NfsFh4<'_>>(),
             a::OWNER | a::OWNER_GROUP => self.owner(number == a::OWNER_GROUP),

@@ -1,0 +1,215 @@
+//! What the server says to clients that hold delegations, and what it makes of their answers.
+
+use comity_proto::nfs4::callback::{
+    CbCompoundHead, CbCompoundResultHead, CbGetattr4resok, CbResultHead, CbSequence4args,
+    CbSequence4resok, operation as cb,
+};
+use comity_proto::nfs4::{
+    Bitmap4, Component4, CompoundHead, CompoundResultHead, Fattr4, Nfsstat4, Open4args, Open4resok,
+    OpenClaim4, OpenDelegation4, Openflag4, Readdir4args, Sequence4resok, StateOwner4, attribute,
+    operation as op, share,
+};
+use comity_rpc::OpaqueAuth;
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::session::Session;
+use crate::world::World;
+
+const SIZE_AND_CHANGE: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::SIZE]);
+
+/// A client that can be called back: it has answered the probe.
+fn client(world: &World, minor: u32, name: &[u8]) -> Session {
+    let mut session = Session::called_back(world, minor, name);
+    for call in world.calls() {
+        assert!(world.hear(&accepted(&call).bytes().to_vec()), "the probe is waited for");
+    }
+    perform(world, minor, &mut session, 1, |call| {
+        call.value(&op::RECLAIM_COMPLETE);
+        call.value(&false);
+    });
+    session
+}
+
+/// Sends a COMPOUND of so many operations behind SEQUENCE; its status, and the results behind that.
+fn perform(
+    world: &World,
+    minorversion: u32,
+    session: &mut Session,
+    operations: u32,
+    say: impl FnOnce(&mut Encoder),
+) -> (Nfsstat4, Vec<u8>) {
+    let mut call = Encoder::new();
+    call.value(&CompoundHead { tag: Opaque(b""), minorversion, operations: operations + 1 });
+    session.sequence(&mut call);
+    say(&mut call);
+    let told = world.compound(call.bytes()).0;
+    let mut told = Decoder::new(&told);
+    let status = told.value::<CompoundResultHead<'_>>().unwrap().status;
+    let _ = (told.value::<u32>().unwrap(), told.value::<u32>().unwrap());
+    told.value::<Sequence4resok>().unwrap();
+    (status, told.rest().to_vec())
+}
+
+fn go_to(call: &mut Encoder, names: &[&[u8]]) {
+    call.value(&op::PUTROOTFH);
+    for name in names {
+        call.value(&op::LOOKUP);
+        call.value::<Component4<'_>>(&Opaque(name));
+    }
+}
+
+/// Opens the file for writing; whether it is delegated.
+fn open(world: &World, minor: u32, session: &mut Session) -> (Nfsstat4, bool) {
+    let (status, told) = perform(world, minor, session, 4, |call| {
+        go_to(call, &[b"srv", b"pub"]);
+        call.value(&op::OPEN);
+        call.value(&Open4args {
+            seqid: 0,
+            share_access: share::BOTH,
+            share_deny: 0,
+            owner: StateOwner4 { clientid: 0, owner: Opaque(b"process") },
+            openhow: Openflag4::NoCreate,
+            claim: OpenClaim4::Null(Opaque(b"file")),
+        });
+    });
+    if status != Nfsstat4::Ok {
+        return (status, false);
+    }
+    let opened: Open4resok<'_> = Decoder::new(&told[4 * 8..]).value().unwrap();
+    (status, matches!(opened.delegation, OpenDelegation4::Write(_)))
+}
+
+/// Asks for size and change of the file.
+fn getattr(world: &World, minor: u32, session: &mut Session) -> Result<(u64, u64), Nfsstat4> {
+    let (status, told) = perform(world, minor, session, 5, |call| {
+        go_to(call, &[b"srv", b"pub", b"file"]);
+        call.value(&op::GETATTR);
+        call.value(&SIZE_AND_CHANGE);
+    });
+    if status != Nfsstat4::Ok {
+        return Err(status);
+    }
+    let told: Fattr4<'_> = Decoder::new(&told[4 * 10..]).value().unwrap();
+    let mut values = Decoder::new(told.attr_vals.0);
+    let change = values.value().unwrap();
+    Ok((values.value().unwrap(), change))
+}
+
+/// The beginning of an accepted reply to a call.
+fn accepted(call: &[u8]) -> Encoder {
+    let mut reply = Encoder::new();
+    reply.raw(&call[..4]);
+    [1_u32, 0].iter().for_each(|word| reply.value(word));
+    reply.value(&OpaqueAuth::NONE);
+    reply.value(&0_u32);
+    reply
+}
+
+/// A CB_COMPOUND: its head, its sequence, and which operation follows.
+fn read(call: &[u8]) -> (u32, CbSequence4args, u32) {
+    let mut call = Decoder::new(&call[6 * 4..]);
+    let _ = (call.value::<OpaqueAuth<'_>>().unwrap(), call.value::<OpaqueAuth<'_>>().unwrap());
+    let head: CbCompoundHead<'_> = call.value().unwrap();
+    assert_eq!(call.value::<u32>().unwrap(), cb::CB_SEQUENCE);
+    (head.minorversion, call.value().unwrap(), call.value().unwrap())
+}
+
+/// Answers a CB_GETATTR: with size and change, or that it cannot be answered.
+fn answer(world: &World, call: &[u8], said: Option<(u64, u64)>) {
+    let (_, sequence, _) = read(call);
+    let status = if said.is_some() { 0 } else { Nfsstat4::BadHandle as u32 };
+    let mut reply = accepted(call);
+    reply.value(&CbCompoundResultHead { status, tag: Opaque(b""), results: 2 });
+    reply.value(&CbResultHead { operation: cb::CB_SEQUENCE, status: 0 });
+    reply.value(&CbSequence4resok {
+        sessionid: sequence.sessionid,
+        sequenceid: sequence.sequenceid,
+        slotid: sequence.slotid,
+        highest_slotid: 0,
+        target_highest_slotid: 0,
+    });
+    reply.value(&CbResultHead { operation: cb::CB_GETATTR, status });
+    if let Some((size, change)) = said {
+        let mut values = Encoder::new();
+        [change, size].iter().for_each(|value| values.value(value));
+        let (attrmask, attr_vals) = (SIZE_AND_CHANGE, Opaque(values.bytes()));
+        reply.value(&CbGetattr4resok { attrmask, attr_vals });
+    }
+    assert!(world.hear(reply.bytes()), "it was waited for");
+}
+
+#[test]
+fn a_callback_is_of_the_minor_version_of_its_session() {
+    for minor in [1, 2] {
+        let world = World::new();
+        let (mut writer, mut other) =
+            (client(&world, minor, b"writer"), client(&world, minor, b"other"));
+        assert_eq!(open(&world, minor, &mut writer), (Nfsstat4::Ok, true));
+        assert_eq!(open(&world, minor, &mut other), (Nfsstat4::Delay, false));
+        let calls = world.calls();
+        let (found, _, operation) = read(&calls[0]);
+        assert_eq!((found, operation, calls.len()), (minor, cb::CB_RECALL, 1));
+    }
+}
+
+#[test]
+fn who_asks_about_a_file_is_told_what_its_writer_says() {
+    let world = World::new();
+    let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
+    assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
+    let (size, change) = getattr(&world, 1, &mut writer).expect("one's own asks nobody");
+    assert!(world.calls().is_empty());
+    assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
+    let calls = world.calls();
+    assert_eq!((calls.len(), read(&calls[0]).2), (1, cb::CB_GETATTR));
+    answer(&world, &calls[0], Some((999, change + 1)));
+    let (size_now, change_now) = getattr(&world, 1, &mut other).expect("it has said it");
+    assert_eq!((size, size_now), (12, 999));
+    assert!(change_now > change, "it has changed");
+}
+
+#[test]
+fn a_writer_that_cannot_answer_gives_its_delegation_back() {
+    let world = World::new();
+    let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
+    assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
+    assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
+    answer(&world, &world.calls()[0], None);
+    assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
+    assert_eq!(read(&world.calls()[0]).2, cb::CB_RECALL);
+}
+
+#[test]
+fn a_listing_waits_for_a_writer_only_where_errors_are_not_asked_for() {
+    let world = World::new();
+    let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
+    assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
+    let mut list = |attr_request: Bitmap4| {
+        let told = perform(&world, 1, &mut other, 4, |call| {
+            go_to(call, &[b"srv", b"pub"]);
+            call.value(&op::READDIR);
+            let (cookie, cookieverf, dircount, maxcount) = (0, [0; 8], 0, 4096);
+            call.value(&Readdir4args { cookie, cookieverf, dircount, maxcount, attr_request });
+        });
+        (told.0, String::from_utf8_lossy(&told.1).contains("file"))
+    };
+    let errors = Bitmap4::of(&[attribute::SIZE, attribute::RDATTR_ERROR]);
+    assert_eq!(list(errors), (Nfsstat4::Ok, true), "the entry tells that it has to be waited for");
+    let calls = world.calls();
+    assert_eq!((calls.len(), read(&calls[0]).2), (1, cb::CB_GETATTR));
+    let (status, shown) = list(Bitmap4::of(&[attribute::SIZE]));
+    assert!(!shown, "{status:?}: neither hidden for ever nor shown with an old size");
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
+    let world = World::new();
+    let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
+    assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
+    assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
+    let call = world.calls().remove(0);
+    answer(&world, &call, Some((1, 1)));
+    answer(&world, &call, Some((1, 1)));
+    let mut unasked = accepted(&[0, 0, 99, 0]);
+    assert!(!world.hear(&std::mem::take(&mut unasked).bytes().to_vec()), "nobody ever asked that");
+}

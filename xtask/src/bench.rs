@@ -8,6 +8,8 @@ use clap::Args;
 
 use crate::tools::cargo;
 
+mod documents;
+
 /// What to measure; the table of operations if nothing else is named.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -38,6 +40,11 @@ pub(crate) struct Options {
     /// Measure what locks, delegations and opens cost instead, and how that grows.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity"])]
     state: bool,
+    /// Take the runs of `comity bench` in docs/bench anew instead, all of them or those named, e.g.
+    /// `--docs local,servers`: 24 minutes at most; as root, on a machine that does nothing else.
+    #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
+          value_delimiter = ',', conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
+    docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
     update: bool,
@@ -48,6 +55,11 @@ pub(crate) struct Options {
 /// # Errors
 /// Something cannot be built or run.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
+    if let Some(docs) = &options.docs {
+        let only: Vec<String> = docs.iter().filter(|name| !name.is_empty()).cloned().collect();
+        documents::take(root, &only)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut build = vec!["build", "--release", "--locked", "--package", "comity-bench", "--bins"];
     if options.instructions || options.identity {
         build.extend(["--example", "instructions"]);

@@ -46,7 +46,7 @@ impl Layout {
         layout.fill(Self::SMALL, SMALL_FILES, &[7; SMALL_BYTES])?;
         layout.directory(Self::DATA)?;
         layout.large(&Self::read_file())?;
-        (0..WRITTEN_FILES).try_for_each(|number| layout.large(&Self::written_file(number)))?;
+        (0..WRITTEN_FILES).try_for_each(|number| layout.like_read(&Self::written_file(number)))?;
         Ok(layout)
     }
 
@@ -133,6 +133,15 @@ impl Layout {
             file.write_all(&content(start, PAYLOAD_COPIED_MAX))?;
         }
         file.sync_all()?;
+        own(&path)
+    }
+
+    /// Another file with the same content.
+    fn like_read(&self, name: &str) -> Result<()> {
+        let path = self.root.join(name);
+        let copied = fs::copy(self.root.join(Self::read_file()), &path);
+        copied.with_context(|| path.display().to_string())?;
+        File::open(&path)?.sync_all()?;
         own(&path)
     }
 }

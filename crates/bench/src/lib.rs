@@ -18,6 +18,7 @@ pub mod layout;
 pub mod limits;
 pub mod load;
 pub mod nfs;
+mod nfs4;
 mod operation;
 mod outbox;
 pub mod process;

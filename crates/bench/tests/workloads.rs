@@ -60,7 +60,7 @@ fn operations(name: &str, seed: u64) -> Vec<String> {
     let given: &[(&str, &str)] = if name == "badros" { &[("copies", "1")] } else { &[] };
     let mut plan = plan(vec![chosen(name, given)], output.path());
     plan.seed = seed;
-    let target = Watched::new(place.path(), Lie::None);
+    let target = Watched::new(place.path(), Lie::None).without_programs();
     let shared = target.shared();
     run(&plan, Box::new(target)).0.unwrap();
     let log = shared.log.lock().unwrap();
@@ -70,10 +70,11 @@ fn operations(name: &str, seed: u64) -> Vec<String> {
 #[test]
 fn the_same_seed_gives_the_same_operations() {
     for name in ["nfsstone", "postmark", "grep", "andrew", "badros", "bonnie", "lsr"] {
-        assert_eq!(operations(name, 1), operations(name, 1), "{name}");
-    }
-    for name in ["nfsstone", "postmark", "badros"] {
-        assert_ne!(operations(name, 1), operations(name, 2), "{name}");
+        let once = operations(name, 1);
+        assert_eq!(once, operations(name, 1), "{name}");
+        if ["nfsstone", "postmark", "badros"].contains(&name) {
+            assert_ne!(once, operations(name, 2), "{name}");
+        }
     }
 }
 
@@ -157,4 +158,20 @@ fn every_preset_is_legible_and_every_flag_has_a_help() {
         assert!(!workload.about().ends_with('.') && workload.origin().ends_with('.'));
     }
     assert_eq!(bytes("1K").unwrap(), 1024);
+}
+
+#[test]
+fn a_run_whose_time_is_used_up_measures_everything_once() {
+    let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut plan = plan(vec![chosen("lsr", &[]), chosen("postmark", &[])], output.path());
+    (plan.rounds, plan.limit) = (50, Some(std::time::Duration::from_millis(1)));
+    let (ran, outcome) = run(&plan, Box::new(DirectoryTarget::open(place.path()).unwrap()));
+    ran.unwrap();
+    assert!(outcome.complete);
+    for workload in &outcome.workloads {
+        assert_eq!(workload.rounds.len(), 1, "{}", workload.name);
+        let notes = &workload.rounds[0].notes;
+        let told = notes.iter().any(|note| note.starts_with("1 of 50 rounds: the time"));
+        assert!(told, "{notes:?}");
+    }
 }

@@ -156,6 +156,11 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) all_as_root: bool,
 
+    /// Serve an empty file system in memory in place of each folder's files, for measurements and
+    /// tests: all that is written is gone when the server ends
+    #[arg(long)]
+    pub(crate) in_memory: bool,
+
     /// Threads that serve at the same time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

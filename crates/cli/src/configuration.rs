@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use comity_backend::{Descriptors, Passthrough, PassthroughOptions};
+use comity_backend::{Descriptors, Memory, MemoryOptions, Passthrough, PassthroughOptions};
 use comity_export::{
     ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
 };
-use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
+use comity_vfs::{Fs, Gid, Uid};
 
 use crate::manager;
 
@@ -22,6 +22,8 @@ pub(crate) struct Configuration {
     descriptors: Descriptors,
     /// Whether callers may all have root's rights.
     all_as_root: bool,
+    /// Whether exports begin empty and are gone with the process.
+    in_memory: bool,
     /// Whether a backend was opened that cannot act as each caller.
     is_one_user: AtomicBool,
 }
@@ -43,6 +45,7 @@ impl Configuration {
             read_only: false,
             descriptors: Descriptors::of_process(),
             all_as_root: false,
+            in_memory: false,
             is_one_user: AtomicBool::new(false),
         }
     }
@@ -55,6 +58,11 @@ impl Configuration {
     /// The same with root's rights for all callers, if the process may not act as they.
     pub(crate) fn all_as_root(self, all_as_root: bool) -> Self {
         Self { all_as_root, ..self }
+    }
+
+    /// The same with empty file systems in memory in place of what is in the folders.
+    pub(crate) fn in_memory(self, in_memory: bool) -> Self {
+        Self { in_memory, ..self }
     }
 
     /// One of these sources for a look only: no handle ever leaves the process.
@@ -77,6 +85,9 @@ impl Configuration {
     }
 
     fn open(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+        if self.in_memory {
+            return in_memory();
+        }
         let options = PassthroughOptions {
             cross_mounts: request.crosses_mounts,
             descriptors: Some(self.descriptors.clone()),
@@ -161,6 +172,19 @@ pub(crate) fn log(findings: &[Finding]) {
             comity_export::Severity::Error => tracing::error!(%place, "{}", finding.text),
             comity_export::Severity::Warning => tracing::warn!(%place, "{}", finding.text),
         }
+    }
+}
+
+/// An empty file system in memory. Its top belongs to the server's user, as that of a folder would.
+fn in_memory() -> Result<Arc<dyn Fs>, String> {
+    let options = MemoryOptions {
+        root_uid: Uid::new(rustix::process::geteuid().as_raw()),
+        root_gid: Gid::new(rustix::process::getegid().as_raw()),
+        ..MemoryOptions::default()
+    };
+    match Memory::new(options) {
+        Ok(memory) => Ok(Arc::new(memory)),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -51,7 +51,8 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     let handles = HandleKey::new(key);
     let configuration = Configuration::new(serve.sources.clone(), handles)
         .read_only(serve.read_only)
-        .all_as_root(serve.all_as_root);
+        .all_as_root(serve.all_as_root)
+        .in_memory(serve.in_memory);
     let plan = match configuration.load(None) {
         Ok((plan, doubts)) => {
             log(&doubts);

@@ -35,6 +35,8 @@ pub(crate) struct Serve {
     pub(crate) read_only: bool,
     /// Callers may all have root's rights.
     pub(crate) all_as_root: bool,
+    /// Files are in memory, whatever the folders hold.
+    pub(crate) in_memory: bool,
     /// Where it listens.
     pub(crate) listen: Listen,
     /// Where metrics are served, if anywhere.
@@ -100,6 +102,7 @@ impl Serve {
             sources,
             read_only: typed.read_only,
             all_as_root: typed.all_as_root,
+            in_memory: typed.in_memory,
             metrics: typed.metrics.or(written.metrics),
             spoken: spoken(&typed.vers, written.vers.as_deref())?,
             threads: typed.threads.map(usize::from).or(written.threads),

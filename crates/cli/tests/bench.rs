@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use common::{PATIENCE, Place, comity, run};
+use common::{PATIENCE, Place, Running, comity, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -29,7 +29,9 @@ fn what_was_typed_wrongly_is_a_usage_error() {
     refused(&["run", "postmrk"], "did you mean postmark?");
     refused(&["run", "postmark"], "TARGET");
     refused(&["run", "postmark", "/tmp", "--size-most", "much"], "`much` is no number of bytes");
-    refused(&["run", "postmark", "peer:samba"], "there are peer:comity and peer:ganesha");
+    refused(&["run", "postmark", "peer:samba"], "there are peer:comity, peer:memory and peer:gan");
+    refused(&["run", "postmark", "nfs://h/x?vers=4.2"], "there are 3 and 4.1");
+    refused(&["run", "postmark", "/tmp", "--limit-minutes", "0"], "--limit-minutes");
     refused(&["run", "postmark", "/tmp", "--quick", "--paper"], "--paper");
     refused(&["run", "all", "/tmp", "--only", "nfsstone,dbench"], "dbench");
     refused(&["run", "lsr", "/tmp", "--resume"], "--output");
@@ -78,28 +80,83 @@ fn a_directory_and_a_server_that_is_started_take_turns() {
     let place = Place::new();
     let output = place.path("result");
     let mut command = comity();
-    command.args(["bench", "run", "all", "--only", "nfsstone,postmark,rpc", "--quick"]);
+    command.args(["bench", "run", "all", "--only", "postmark,locks", "--quick"]);
     command.args(["--rounds", "1"]).arg(place.data());
     command.arg(format!("peer:comity={}", place.path("").display()));
     let said = run(command.arg("--output").arg(&output));
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.err.contains("rpc on") && said.err.contains("left out"), "{}", said.err);
+    assert!(said.err.contains("locks on peer:") && said.err.contains("left out"), "{}", said.err);
     let first = said.out.lines().next();
     assert_eq!(first, Some(output.join("result.json").display().to_string().as_str()));
     let result = result(&output);
     assert_eq!(result["complete"], true, "{}", result["failure"]);
     assert_eq!(result["schema"], 1);
-    let nfsstone = &result["workloads"][0]["rounds"];
-    assert_eq!(nfsstone[0]["calls"], Value::Null, "a local directory is sent no RPCs");
-    // Every operation of the mix is at least one call; the server has counted them.
-    let calls = &nfsstone[1]["calls"];
-    assert!(calls["READ"].as_u64() >= Some(14_655), "{calls}");
-    assert!(calls["WRITE"].as_u64() >= Some(1_466), "{calls}");
-    let rpc = &result["workloads"][2]["rounds"][0];
-    assert!(rpc["samples"].as_array().unwrap().len() >= 40, "{rpc}");
+    let postmark = &result["workloads"][0]["rounds"];
+    assert_eq!(postmark[0]["calls"], Value::Null, "a local directory is sent no RPCs");
+    // The pool is 500 files, each written and removed; the server has counted the calls.
+    let calls = &postmark[1]["calls"];
+    for kind in ["CREATE", "WRITE", "COMMIT", "REMOVE"] {
+        assert!(calls[kind].as_u64() >= Some(500), "{kind}: {calls}");
+    }
+    assert_eq!(result["workloads"][1]["rounds"].as_array().unwrap().len(), 1);
     assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0, "files are left");
     let left = fs::read_dir(place.path("")).unwrap().count();
     assert_eq!(left, 2, "the peer's folder is left");
+}
+
+/// Small sizes of workloads.
+const SMALL: &[(&str, &[&str])] = &[
+    ("nfsstone", &["--operations", "1000", "--directories", "3", "--files", "5"]),
+    ("lsr", &["--files", "50", "--users", "1,10"]),
+    ("postmark", &["--files", "50", "--transactions", "50"]),
+    ("andrew", &["--files", "5", "--directories", "3"]),
+    ("locks", &["--files", "1,10", "--ranges", "3,30", "--waiters", "1,10"]),
+    ("selfscale", &["--quick", "--limit-minutes", "0.01", "--bytes-most", "4M"]),
+    ("rpc", &["--seconds", "0.05", "--depths", "8", "--connections", "1,3"]),
+];
+
+#[test]
+fn a_server_is_measured_in_version_4_1_as_in_version_3() {
+    let place = Place::new();
+    let line = format!("{} 127.0.0.1(rw,insecure,no_root_squash)\n", place.data().display());
+    let exports = place.write("exports", &line).display().to_string();
+    let server = Running::start(&mut place.serve(&["--exports", &exports, "--in-memory"]));
+    let url = format!("nfs://127.0.0.1:{}{}", server.port, place.data().display());
+    for (workload, sizes) in SMALL {
+        let output = place.path(workload);
+        let mut command = comity();
+        command.args(["bench", "run", workload, "--rounds", "1", "--quiet"]).args(*sizes);
+        command.arg(format!("{url}?vers=4.1")).arg("--output").arg(&output);
+        let said = run(&mut command);
+        assert_eq!(said.code, Some(0), "{workload}: {}", said.err);
+        let result = result(&output);
+        assert_eq!(result["complete"], true, "{workload}");
+        let settings = &result["targets"][0]["settings"];
+        assert_eq!(settings["protocol"], "NFSv4.1 over TCP");
+        let samples = result["workloads"][0]["rounds"][0]["samples"].as_array().unwrap().len();
+        // Ten operations, one of which is two, over one and three connections.
+        assert!(if *workload == "rpc" { samples == 22 } else { samples > 0 }, "{workload}");
+    }
+    assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0, "the folder's files are used");
+    let locks = run(comity().args(["bench", "run", "locks", "--quiet", "--vers", "3", &url]));
+    assert_eq!(locks.code, Some(1), "version 3 has no locks here");
+    assert!(locks.err.contains("?vers=4.1"), "{}", locks.err);
+}
+
+#[test]
+fn peers_take_turns_in_different_versions_and_count_operations() {
+    let place = Place::new();
+    let output = place.path("result");
+    let mut command = comity();
+    command.args(["bench", "run", "postmark", "--rounds", "1", "--files", "20"]);
+    command.args(["--transactions", "20", "--quiet", "--vers", "4.1"]);
+    command.args(["peer:memory", "peer:comity?vers=3"]).arg("--output").arg(&output);
+    let said = run(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let rounds = &result(&output)["workloads"][0]["rounds"];
+    let count = |round: usize, kind: &str| rounds[round]["calls"][kind].as_u64().unwrap_or(0);
+    assert!(count(0, "OPEN") >= 20 && count(0, "CREATE") <= 1, "{}", rounds[0]["calls"]);
+    assert!(count(1, "CREATE") >= 20 && count(1, "OPEN") == 0, "{}", rounds[1]["calls"]);
 }
 
 #[test]

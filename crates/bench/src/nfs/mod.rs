@@ -13,3 +13,4 @@ pub(crate) use blocking::{
 pub(crate) use dial::dial;
 pub use listing::{Page, list};
 pub use script::Prober;
+pub(crate) use script::{SERIAL_NAME, serial_place};

@@ -235,10 +235,10 @@ impl Encode for Words<'_> {
 }
 
 /// The name whose digits are made new for each call.
-const SERIAL_NAME: &[u8] = b"new-file-9999999999";
+pub(crate) const SERIAL_NAME: &[u8] = b"new-file-9999999999";
 
 /// Where its digits stand in a call.
-fn serial_place(call: &[u8]) -> Result<usize> {
+pub(crate) fn serial_place(call: &[u8]) -> Result<usize> {
     let found = call.windows(SERIAL_NAME.len()).position(|bytes| bytes == SERIAL_NAME);
     let Some(at) = found else { bail!("a call without the name") };
     Ok(at + SERIAL_NAME.len() - SERIAL_DIGITS)

@@ -43,20 +43,29 @@ pub(super) fn of_comity(metrics: SocketAddr) -> Result<BTreeMap<String, u64>> {
     Ok(parse_metrics(&page))
 }
 
-/// Lines `comity_rpc_calls_total{...procedure="READ"...} count`, added up by procedure.
+/// Lines `comity_rpc_calls_total{...procedure="READ"...} count`, added up by procedure, and
+/// `comity_nfs4_operations_total{operation="READ"...} count`, added up by operation: what is in
+/// COMPOUNDs.
 fn parse_metrics(page: &str) -> BTreeMap<String, u64> {
+    let families =
+        [("comity_rpc_calls_total{", "procedure"), ("comity_nfs4_operations_total{", "operation")];
     let mut counts = BTreeMap::new();
-    for line in page.lines().filter_map(|line| line.strip_prefix("comity_rpc_calls_total{")) {
-        let Some((labels, count)) = line.rsplit_once("} ") else { continue };
-        let label = |name: &str| {
-            let (_, rest) = labels.split_once(&format!("{name}=\""))?;
-            rest.split('"').next()
-        };
-        if let (Some(procedure), Ok(count)) = (label("procedure"), count.trim().parse::<u64>()) {
-            *counts.entry(procedure.to_owned()).or_default() += count;
+    for line in page.lines() {
+        for (family, label) in families {
+            let sample = line.strip_prefix(family).and_then(|rest| parse_sample(rest, label));
+            if let Some((kind, count)) = sample.filter(|(_, count)| *count > 0) {
+                *counts.entry(kind.to_uppercase()).or_default() += count;
+            }
         }
     }
     counts
+}
+
+/// A label's value and the count.
+fn parse_sample<'a>(sample: &'a str, label: &str) -> Option<(&'a str, u64)> {
+    let (labels, count) = sample.rsplit_once("} ")?;
+    let (_, rest) = labels.split_once(&format!("{label}=\""))?;
+    Some((rest.split('"').next()?, count.trim().parse().ok()?))
 }
 
 /// What was sent between two moments; kinds that were not are left out.
@@ -100,8 +109,11 @@ device host:/b mounted on /mnt/other with fstype nfs4 statvers=1.1
         let page = "# TYPE comity_rpc_calls_total counter\n\
             comity_rpc_calls_total{program=\"nfs\",procedure=\"READ\",status=\"OK\"} 3\n\
             comity_rpc_calls_total{program=\"nfs\",procedure=\"READ\",status=\"STALE\"} 1\n\
-            comity_receives_total 9\n";
-        assert_eq!(parse_metrics(page), [("READ".to_owned(), 4)].into());
+            comity_receives_total 9\n\
+            comity_nfs4_operations_total{operation=\"open\",outcome=\"ok\"} 2\n\
+            comity_nfs4_operations_total{operation=\"open\",outcome=\"failed\"} 0\n";
+        let counts = [("READ".to_owned(), 4), ("OPEN".to_owned(), 2)].into();
+        assert_eq!(parse_metrics(page), counts);
     }
 
     #[test]

@@ -6,10 +6,12 @@ mod directory;
 mod idle;
 mod mount;
 mod nfs;
+mod nfs4;
 mod peer;
 mod probe;
 mod server;
 mod spec;
+mod version;
 
 pub(crate) use counters::difference;
 pub use directory::DirectoryTarget;
@@ -18,3 +20,4 @@ pub use peer::{Peer, needs_namespace};
 pub use probe::probe;
 pub use server::NfsTarget;
 pub use spec::{Options, Spec};
+pub use version::Version;

@@ -285,11 +285,11 @@ fn broken(error: &anyhow::Error) -> Error {
     Error::other(format!("{error:#}"))
 }
 
-fn malformed() -> Error {
+pub(super) fn malformed() -> Error {
     Error::new(ErrorKind::InvalidData, "the server sent more data than was asked for")
 }
 
-fn restarted() -> Error {
+pub(super) fn restarted() -> Error {
     Error::other("the server restarted and lost data that was not committed (write verifier)")
 }
 

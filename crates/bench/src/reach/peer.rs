@@ -1,15 +1,15 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
-use super::mount;
 use super::server::{self, NfsTarget};
+use super::{Version, mount};
 use crate::layout::Layout;
 use crate::limits::START_SECONDS_MAX;
 use crate::process::Server;
@@ -20,6 +20,8 @@ use crate::target;
 pub enum Peer {
     /// This program's own.
     Comity,
+    /// The same with an empty file system in memory.
+    Memory,
     /// nfs-ganesha as it is installed.
     Ganesha,
 }
@@ -62,21 +64,33 @@ impl Peer {
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "comity" => Ok(Self::Comity),
+            "memory" => Ok(Self::Memory),
             "ganesha" => Ok(Self::Ganesha),
             "knfsd" => bail!(
                 "peer:knfsd: the kernel's server is not started here; name its export as nfs://"
             ),
-            other => bail!("peer:{other}: there are peer:comity and peer:ganesha"),
+            other => bail!("peer:{other}: there are peer:comity, peer:memory and peer:ganesha"),
         }
     }
 
-    /// Starts it on an empty directory in `place`, or in the temporary folder.
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Comity => "peer:comity",
+            Self::Memory => "peer:memory",
+            Self::Ganesha => "peer:ganesha",
+        }
+    }
+
+    /// Starts it on an empty directory in `place`, or in the temporary folder; it is called `name`
+    /// and spoken to in a version of NFS.
     ///
     /// # Errors
     /// It is not installed, needs rights, or does not come up.
     pub fn start(
         self,
-        name: &str,
+        (name, version): (&str, Version),
         place: Option<&Path>,
         program: Option<&Path>,
     ) -> Result<NfsTarget> {
@@ -86,22 +100,31 @@ impl Peer {
         let export = folder.path().join("export");
         fs::create_dir(&export)?;
         match self {
-            Self::Comity => start_comity(name, folder, &export, program),
-            Self::Ganesha => start_ganesha(name, folder, &export),
+            Self::Ganesha => start_ganesha((name, version), folder, &export),
+            Self::Comity | Self::Memory => {
+                let program = program.map_or_else(std::env::current_exe, |path| Ok(path.into()))?;
+                let own = Own { program, in_memory: self == Self::Memory };
+                start_comity((name, version), folder, &export, &own)
+            }
         }
     }
 }
 
+/// A comity to be started.
+struct Own {
+    program: PathBuf,
+    in_memory: bool,
+}
+
 fn start_comity(
-    name: &str,
+    (name, version): (&str, Version),
     folder: TempDir,
     export: &Path,
-    program: Option<&Path>,
+    own: &Own,
 ) -> Result<NfsTarget> {
-    let program = program.map_or_else(std::env::current_exe, |path| Ok(path.to_path_buf()))?;
     let [address, metrics] = [free_address()?, free_address()?];
     let log = folder.path().join("log");
-    let mut command = comity(&program, &folder, export)?;
+    let mut command = comity(own, &folder, export)?;
     command
         .args(["--listen", "127.0.0.1", "--no-register"])
         .args(["--port", &address.port().to_string(), "--metrics", &metrics.to_string()])
@@ -109,51 +132,61 @@ fn start_comity(
         .stderr(File::options().append(true).open(&log)?);
     let mut server = Server::start(&mut command, &processors()?)?;
     let who = caller();
-    let come_up = wait_for(&mut server, address, who, export).with_context(|| {
+    let come_up = wait_for(&mut server, (address, version), who, export).with_context(|| {
         let said = fs::read_to_string(&log).unwrap_or_default();
         format!("{name} does not come up: {}", said.trim())
     });
     let root = come_up?;
-    let version = version_of(&program);
     let kept = Kept { running: Mutex::new(Running::Comity(server)), _folder: folder };
+    let durability = match own.in_memory {
+        true => "memory: nothing outlives the server".to_owned(),
+        false => format!("sync export on {}", filesystem_of(export)),
+    };
     Ok(NfsTarget {
         name: name.to_owned(),
         address,
         root,
+        version,
         who,
-        server: Some(version),
-        durability: format!("sync export on {}", filesystem_of(export)),
+        server: Some(version_of(&own.program)),
+        durability,
         metrics: Some(metrics),
         kept: Some(kept),
     })
 }
 
-fn comity(program: &Path, folder: &TempDir, export: &Path) -> Result<Command> {
+fn comity(own: &Own, folder: &TempDir, export: &Path) -> Result<Command> {
     let exports = folder.path().join("exports");
     let mut line = String::new();
     writeln!(line, "{} 127.0.0.1(rw,insecure,no_root_squash,sync)", export.display())?;
     fs::write(&exports, line)?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(&own.program);
     command.arg("serve").arg("--exports").arg(exports);
     command.arg("--state-dir").arg(folder.path().join("state"));
+    command.args(own.in_memory.then_some("--in-memory"));
     Ok(command)
 }
 
 fn wait_for(
     server: &mut Server,
-    address: SocketAddr,
+    place: (SocketAddr, Version),
     who: (u32, u32),
     export: &Path,
 ) -> Result<Vec<u8>> {
+    let path = export.to_str().context("a folder whose name is no text")?;
     let mut root = None;
     server.until(START_SECONDS_MAX, || {
-        root = server::mount(address, who, export).ok();
+        root = server::enter(place, who, path).ok();
         root.is_some()
     })?;
-    root.map_or_else(|| server::mount(address, who, export), Ok)
+    root.map_or_else(|| server::enter(place, who, path), Ok)
 }
 
-fn start_ganesha(name: &str, folder: TempDir, export: &Path) -> Result<NfsTarget> {
+fn start_ganesha(
+    (name, version): (&str, Version),
+    folder: TempDir,
+    export: &Path,
+) -> Result<NfsTarget> {
     ensure!(
         target::is_ganesha_installed(),
         "{name}: nfs-ganesha is not installed (Debian: nfs-ganesha, nfs-ganesha-vfs, rpcbind)"
@@ -162,13 +195,20 @@ fn start_ganesha(name: &str, folder: TempDir, export: &Path) -> Result<NfsTarget
     let work = folder.path().join("work");
     fs::create_dir(&work)?;
     let running = target::start_ganesha(&Layout::at(export), &work, &processors()?)?;
-    let root = running.root().context("ganesha gave no handle")?.to_vec();
     let address = running.address;
+    let root = match version {
+        Version::Three => running.root().context("ganesha gave no handle")?.to_vec(),
+        Version::FourOne => {
+            let path = export.to_str().context("a folder whose name is no text")?;
+            server::enter((address, version), caller(), path)?
+        }
+    };
     let kept = Kept { running: Mutex::new(Running::Ganesha(running)), _folder: folder };
     Ok(NfsTarget {
         name: name.to_owned(),
         address,
         root,
+        version,
         who: caller(),
         server: Some(version_of(Path::new("/usr/bin/ganesha.nfsd"))),
         durability: format!("VFS back end on {}", filesystem_of(export)),

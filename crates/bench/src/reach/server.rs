@@ -2,13 +2,15 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use comity_proto::{mount, portmap};
 use comity_xdr::Decoder;
 
-use super::counters;
 use super::nfs::NfsFiles;
+use super::nfs4::Nfs4Files;
+use super::{Version, counters};
 use crate::nfs::{Caller, RESULTS_AT};
+use crate::nfs4::Session;
 use crate::suite::{Files, Server, Target, TargetKind, TargetRecord};
 
 /// The port of NFS (RFC 8881, 2.9.1).
@@ -20,6 +22,8 @@ pub struct NfsTarget {
     pub(super) name: String,
     pub(super) address: SocketAddr,
     pub(super) root: Vec<u8>,
+    /// The version that is spoken.
+    pub(super) version: Version,
     /// User and group of the calls.
     pub(super) who: (u32, u32),
     pub(super) server: Option<String>,
@@ -31,19 +35,21 @@ pub struct NfsTarget {
 }
 
 impl NfsTarget {
-    /// Mounts `nfs://host[:port]/export`; MOUNT is asked for at the same port, and if it is not
-    /// there, where the host's portmapper says.
+    /// Mounts `nfs://host[:port]/export`. For version 3 MOUNT is asked for at the same port, and if
+    /// it is not there, where the host's portmapper says; in 4.1 the path leads there from the
+    /// server's root.
     ///
     /// # Errors
     /// No such host, no server, no such export, or not for us.
-    pub fn open(url: &str, who: (u32, u32)) -> Result<Self> {
+    pub fn open((url, name): (&str, &str), version: Version, who: (u32, u32)) -> Result<Self> {
         let (host, path) = parse(url)?;
         let address = resolve(&host)?;
-        let root = mount(address, who, Path::new(&path)).with_context(|| url.to_owned())?;
+        let root = enter((address, version), who, &path).with_context(|| name.to_owned())?;
         Ok(Self {
-            name: url.to_owned(),
+            name: name.to_owned(),
             address,
             root,
+            version,
             who,
             server: None,
             durability: "the server's: what it says of COMMIT".into(),
@@ -64,7 +70,8 @@ impl Target for NfsTarget {
 
     fn record(&self) -> TargetRecord {
         let user = format!("{}:{}", self.who.0, self.who.1);
-        let settings = [("protocol", "NFSv3 over TCP"), ("caller", user.as_str())];
+        let protocol = format!("NFSv{} over TCP", self.version);
+        let settings = [("protocol", protocol.as_str()), ("caller", user.as_str())];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
         TargetRecord {
             name: self.name.clone(),
@@ -79,12 +86,21 @@ impl Target for NfsTarget {
     }
 
     fn files(&self) -> Result<Box<dyn Files>> {
-        Ok(Box::new(NfsFiles::connect(self.address, &self.root, self.who)?))
+        let (address, root) = (self.address, self.root.as_slice());
+        Ok(match self.version {
+            Version::Three => Box::new(NfsFiles::connect(address, root, self.who)?),
+            Version::FourOne => Box::new(Nfs4Files::connect(address, root, self.who)?),
+        })
     }
 
     fn server(&self) -> Option<Server<'_>> {
         let (user, group) = self.who;
-        Some(Server { address: self.address, root: &self.root, user, group })
+        let version = self.version;
+        Some(Server { address: self.address, root: &self.root, version, user, group })
+    }
+
+    fn has_locks(&self) -> bool {
+        self.version == Version::FourOne
     }
 
     fn calls(&self) -> Result<Option<BTreeMap<String, u64>>> {
@@ -105,7 +121,6 @@ fn parse(url: &str) -> Result<(String, String)> {
     let split = rest.split_once('/').filter(|(host, _)| !host.is_empty());
     let (host, path) =
         split.with_context(|| format!("{url}: a server is named as nfs://host[:port]/export"))?;
-    ensure!(!path.contains('?'), "{url}: options are not known; only NFSv3 over TCP is spoken");
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let bare_v6 = host.ends_with(']');
     let host = if has_port && !bare_v6 { host.to_owned() } else { format!("{host}:{PORT}") };
@@ -117,7 +132,22 @@ fn resolve(host: &str) -> Result<SocketAddr> {
     addresses.next().with_context(|| format!("{host} has no address"))
 }
 
-pub(super) fn mount(address: SocketAddr, who: (u32, u32), path: &Path) -> Result<Vec<u8>> {
+/// The handle of an export.
+pub(super) fn enter(
+    (address, version): (SocketAddr, Version),
+    who: (u32, u32),
+    path: &str,
+) -> Result<Vec<u8>> {
+    match version {
+        Version::Three => mount(address, who, Path::new(path)),
+        Version::FourOne => {
+            let entered = Session::open(address, who).and_then(|mut session| session.mount(path));
+            entered.map_err(Error::from)
+        }
+    }
+}
+
+fn mount(address: SocketAddr, who: (u32, u32), path: &Path) -> Result<Vec<u8>> {
     let here = Caller::connect_as(address, who.0, who.1)?.mount(path);
     // A refusal is the answer; only where MOUNT is not served it is looked for elsewhere.
     let elsewhere = here.as_ref().is_err_and(|error| format!("{error:#}").contains("accepted"));
@@ -158,7 +188,7 @@ mod tests {
         assert_eq!(read("nfs://a:20490/"), ("a:20490".into(), "/".into()));
         assert_eq!(read("nfs://[::1]/x"), ("[::1]:2049".into(), "/x".into()));
         assert_eq!(read("nfs://[::1]:99/x"), ("[::1]:99".into(), "/x".into()));
-        for wrong in ["nfs://host", "nfs:///x", "nfs://h/x?vers=4.1"] {
+        for wrong in ["nfs://host", "nfs:///x"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

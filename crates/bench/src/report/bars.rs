@@ -27,16 +27,24 @@ pub(super) fn bars(title: &str, lines: &[&Line], targets: &[String]) -> Svg {
     let rows: f64 = lines.iter().map(|line| height(line)).sum();
     let mut svg = Svg::new((WIDTH, legend + rows + 34.0), title, &about(lines, targets, unit));
     legend::draw(&mut svg, (0.0, 0.0, WIDTH), &names, has_history);
-    let left = lines.iter().map(|line| text_width(&line.label())).fold(60.0, f64::max);
+    let left = lines.iter().map(|line| text_width(&label(line, lines))).fold(60.0, f64::max);
     let left = left.min(LABEL_MAX) + 12.0;
     let scale = scale(lines, (left, WIDTH - RIGHT));
     grid(&mut svg, &scale, unit, (legend, legend + rows));
     let mut top = legend;
     for line in lines {
-        row(&mut svg, line, &scale, (left, top), targets);
+        name(&mut svg, line, &label(line, lines), (left, top));
+        row(&mut svg, line, &scale, top, targets);
         top += height(line);
     }
     svg
+}
+
+/// What tells a line from the others of the drawing; the title says what all have in common.
+fn label(line: &Line, lines: &[&Line]) -> String {
+    let at = line.circumstances(&[]);
+    let is_shared = lines.iter().all(|other| other.metric == line.metric);
+    if is_shared && !at.is_empty() { at } else { line.label() }
 }
 
 fn height(line: &Line) -> f64 {
@@ -88,12 +96,15 @@ fn grid(svg: &mut Svg, scale: &Scale, unit: Unit, (top, bottom): (f64, f64)) {
     }
 }
 
-fn row(svg: &mut Svg, line: &Line, scale: &Scale, (left, top): (f64, f64), targets: &[String]) {
+fn name(svg: &mut Svg, line: &Line, label: &str, (left, top): (f64, f64)) {
     let middle = top + height(line) / 2.0;
-    let label = shortened(&line.label());
     svg.mark(&line.label(), |svg| {
-        svg.text("label", (left - 12.0, middle + 4.0), Anchor::End, &label);
+        svg.text("label", (left - 12.0, middle + 4.0), Anchor::End, &shortened(label));
     });
+}
+
+fn row(svg: &mut Svg, line: &Line, scale: &Scale, top: f64, targets: &[String]) {
+    let middle = top + height(line) / 2.0;
     let mut y = top + GAP / 2.0;
     for (target, cell) in line.cells.iter().enumerate() {
         let Some(cell) = cell else { continue };

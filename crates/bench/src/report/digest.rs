@@ -48,11 +48,16 @@ impl Line {
     #[must_use]
     pub fn circumstances(&self, without: &[&str]) -> String {
         let told = self.at.iter().filter(|(name, _)| !without.contains(&name.as_str()));
-        let each = told.map(|(name, place)| match place {
-            Place::Word(word) => word.clone(),
-            Place::Number(_) => format!("{name} {}", number::place(place)),
-        });
-        each.collect::<Vec<_>>().join(", ")
+        let (mut words, mut numbers) = (Vec::new(), Vec::new());
+        for (name, place) in told {
+            match place {
+                Place::Word(word) => words.push(word.clone()),
+                Place::Number(_) => numbers.push(format!("{name} {}", number::place(place))),
+            }
+        }
+        // Words first: they tell more, and what is cut is the end.
+        words.append(&mut numbers);
+        words.join(", ")
     }
 
     /// How many times better than the first a target is, by pairs; nothing where neither way is

@@ -38,7 +38,10 @@ pub(super) fn front(
     page.section("Summary", "Summary");
     let findings: Vec<String> = findings(digested, &targets).into_iter().chain(more).collect();
     page.list("findings", &findings);
-    page.raw(&glance(digested, &targets).html());
+    let glance = glance(digested, &targets);
+    if !glance.is_empty() {
+        page.raw(&glance.html());
+    }
     noise(page, digested);
     page.end_section();
 }

@@ -61,6 +61,10 @@ impl Table {
         self.rows.push(row);
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// The table as part of a page.
     #[must_use]
     pub(super) fn html(&self) -> String {

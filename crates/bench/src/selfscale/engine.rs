@@ -1,6 +1,6 @@
 //! The self-scaling benchmark on files: each process with its own.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
@@ -28,12 +28,18 @@ pub(super) struct Engine<'a, 'b> {
     lanes: Vec<Lane>,
     drivers: Vec<Driver>,
     shape: Option<Shape>,
+    /// When the workload was begun, and how long it should take, where time is limited.
+    turn: (Instant, Option<Duration>),
 }
+
+/// Workloads for which there must always be some time: exploring may take longer than expected.
+const EXPECTED_MIN: usize = 10;
 
 impl<'a, 'b> Engine<'a, 'b> {
     pub(super) fn new(context: &'a mut Context<'b>, times: Times, expected: usize) -> Self {
         let (lanes, drivers) = (Vec::new(), Vec::new());
-        Self { context, times, expected, done: 0, lanes, drivers, shape: None }
+        let turn = (Instant::now(), None);
+        Self { context, times, expected, done: 0, lanes, drivers, shape: None, turn }
     }
 
     /// Closes what is open.
@@ -73,7 +79,8 @@ impl<'a, 'b> Engine<'a, 'b> {
 
     /// A warm-up: as many bytes as the working set has, or as many as there is time for.
     fn warm_up(&mut self, shape: Shape) -> Result<()> {
-        let most = self.times.warm_up;
+        // Where time is limited, half of it is for batches.
+        let most = self.turn.1.map_or(self.times.warm_up, |time| self.times.warm_up.min(time / 2));
         self.together(|lane, driver| {
             let moved = |driver: &Driver| driver.tally().bytes_read + driver.tally().bytes_written;
             while moved(driver) < shape.share && driver.tally().spent < most {
@@ -89,6 +96,8 @@ impl Subject for Engine<'_, '_> {
     fn prepare(&mut self, at: &Point) -> Result<()> {
         // Nothing may be open while caches are reset: a client's mount would be busy.
         self.rest()?;
+        let expected = self.expected.saturating_sub(self.done).max(EXPECTED_MIN) as u32;
+        self.turn = (Instant::now(), self.context.time_left().map(|left| left / expected));
         let (processes, shape) = (at.get(Axis::ProcessNum) as usize, Shape::of(at));
         self.assemble(processes)?;
         self.together(|lane, driver| lane.grow(driver, shape.share))?;
@@ -113,6 +122,14 @@ impl Subject for Engine<'_, '_> {
             Ok(())
         })?;
         Ok(bytes as f64 / spent.as_secs_f64())
+    }
+
+    fn is_due(&self) -> bool {
+        self.turn.1.is_some_and(|time| self.turn.0.elapsed() >= time)
+    }
+
+    fn is_late(&self) -> bool {
+        self.context.time_left().is_some_and(|left| left.is_zero())
     }
 
     fn keep(&mut self, stage: Stage, at: &Point, measured: &Measured) {

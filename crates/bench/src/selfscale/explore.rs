@@ -21,7 +21,7 @@ pub struct Exploration {
 /// Looks at each parameter around the focal values of the others until none moves.
 ///
 /// Values are those of the grid, so it ends: where it has come back to a vector it has been at
-/// before, or after a few turns, it stops and says that nothing is settled.
+/// before, after a few turns, or when it is late, it stops and says that nothing is settled.
 ///
 /// # Errors
 /// The subject's.
@@ -33,7 +33,7 @@ pub fn explore(bench: &mut Bench<'_>, space: &Space) -> Result<Exploration> {
         if focal == before {
             return Ok(Exploration { focal, turns, is_settled: true });
         }
-        if seen.contains(&focal) {
+        if seen.contains(&focal) || bench.is_late() {
             return Ok(Exploration { focal, turns, is_settled: false });
         }
         seen.push(focal);

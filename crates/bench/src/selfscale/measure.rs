@@ -19,6 +19,16 @@ pub trait Subject {
     /// As above, wrong data among it.
     fn batch(&mut self) -> Result<f64>;
 
+    /// Whether the workload has had its time: after two batches it ends then.
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    /// Whether the time for all of them is used up: nothing is measured then that can be left out.
+    fn is_late(&self) -> bool {
+        false
+    }
+
     /// Keeps what was measured, as soon as it is.
     fn keep(&mut self, stage: Stage, at: &Point, measured: &Measured) {
         let _ = (stage, at, measured);
@@ -102,6 +112,12 @@ impl<'a> Bench<'a> {
         self.measured.len()
     }
 
+    /// See [`Subject::is_late`].
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.subject.is_late()
+    }
+
     /// The throughput of a workload, for graphs.
     ///
     /// # Errors
@@ -123,7 +139,10 @@ impl<'a> Bench<'a> {
     pub fn measure(&mut self, stage: Stage, at: &Point) -> Result<Measured> {
         self.subject.prepare(at)?;
         let mut measured = Measured::default();
-        while !self.patience.is_over(&measured.batches) {
+        let is_due = |subject: &dyn Subject, batches: usize| batches >= 2 && subject.is_due();
+        while !self.patience.is_over(&measured.batches)
+            && !is_due(self.subject, measured.batches.len())
+        {
             measured.batches.push(self.subject.batch()?);
         }
         self.subject.keep(stage, at, &measured);
@@ -158,6 +177,7 @@ mod tests {
         part: f64,
         batches: usize,
         prepared: usize,
+        is_due: bool,
     }
 
     impl Subject for Swinging {
@@ -171,10 +191,14 @@ mod tests {
             let sign = if self.batches.is_multiple_of(2) { 1.0 } else { -1.0 };
             Ok(100.0 * (1.0 + sign * self.part))
         }
+
+        fn is_due(&self) -> bool {
+            self.is_due
+        }
     }
 
     fn measured(part: f64) -> Measured {
-        let mut subject = Swinging { part, batches: 0, prepared: 0 };
+        let mut subject = Swinging { part, batches: 0, prepared: 0, is_due: false };
         let at = Point::new([1e6, 4096.0, 0.5, 0.5, 1.0]);
         Bench::new(&mut subject, PATIENCE).measure(Stage::Graph, &at).unwrap()
     }
@@ -195,8 +219,16 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_that_has_had_its_time_ends_with_two_batches() {
+        let mut subject = Swinging { part: 0.5, batches: 0, prepared: 0, is_due: true };
+        let at = Point::new([1e6, 4096.0, 0.5, 0.5, 1.0]);
+        let measured = Bench::new(&mut subject, PATIENCE).measure(Stage::Graph, &at).unwrap();
+        assert_eq!(measured.batches.len(), 2);
+    }
+
+    #[test]
     fn no_point_of_a_graph_is_measured_twice() {
-        let mut subject = Swinging { part: 0.0, batches: 0, prepared: 0 };
+        let mut subject = Swinging { part: 0.0, batches: 0, prepared: 0, is_due: false };
         let at = Point::new([1e6, 4096.0, 0.5, 0.5, 1.0]);
         let mut bench = Bench::new(&mut subject, PATIENCE);
         let curve = bench.curve(&at, Axis::ReadFrac, &[0.0, 0.5, 1.0]).unwrap();

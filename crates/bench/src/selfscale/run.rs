@@ -59,5 +59,12 @@ fn check(
 ) -> Result<Vec<(Point, Measured)>> {
     let mut dice = Dice::new(seed);
     let points: Vec<Point> = (0..checks).map(|_| space.draw(&mut dice)).collect();
-    points.into_iter().map(|at| Ok((at, bench.measure(Stage::Check, &at)?))).collect()
+    let mut checked = Vec::new();
+    for at in points {
+        if bench.is_late() {
+            break;
+        }
+        checked.push((at, bench.measure(Stage::Check, &at)?));
+    }
+    Ok(checked)
 }

@@ -116,7 +116,7 @@ mod tests {
         let exponential = |dice: &mut Dice| -(1.0 - dice.unit()).ln();
         let interval =
             |samples: &[f64], seed| bootstrap(samples, median, CONFIDENCE, seed).unwrap();
-        let covered = coverage(200, exponential, (40, LN_2), interval);
+        let covered = coverage(120, exponential, (25, LN_2), interval);
         assert!((0.9..=0.99).contains(&covered), "{covered}");
     }
 

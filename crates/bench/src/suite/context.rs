@@ -1,9 +1,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::allotment::Allotment;
 use super::{Content, Driver, Latency, Parameters, Place, Progress, Sample, Tally, Target, Unit};
 use crate::dice::Dice;
 
@@ -17,6 +19,7 @@ pub struct Context<'a> {
     pub(super) interrupt: Interrupt,
     pub(super) reset: &'a dyn Reset,
     pub(super) progress: &'a Progress,
+    pub(super) time: Allotment,
     pub(super) gathered: Gathered,
 }
 
@@ -201,6 +204,12 @@ impl<'a> Context<'a> {
     /// Tells how much of the round is done, from 0 to 1.
     pub fn advance(&self, share: f64) {
         self.progress.advance(share);
+    }
+
+    /// How long the round should still take, where that is limited: what chooses its own times obeys.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        self.time.left()
     }
 
     /// The interrupt, for work that does not go through a [`Driver`].

@@ -9,6 +9,7 @@
 //! - The runner lets the targets take turns, round by round, and keeps an [`Outcome`] in the result
 //!   directory ([`Store`]) after each.
 
+mod allotment;
 mod clear;
 pub mod command;
 mod content;

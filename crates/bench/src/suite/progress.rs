@@ -49,6 +49,11 @@ impl Progress {
         }
     }
 
+    /// So many rounds are left out.
+    pub fn skip(&self, rounds: u64) {
+        self.done.fetch_add(rounds, Ordering::Relaxed);
+    }
+
     /// Something else worth a line.
     pub fn say(&self, line: &str) {
         match &self.bar {

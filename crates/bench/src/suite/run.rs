@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Error, Result, bail, ensure};
 
+use super::allotment::Allotment;
 use super::clear::clear;
 use super::context::Gathered;
 use super::progress::Progress;
@@ -34,6 +35,9 @@ pub struct Plan {
     pub options: reach::Options,
     /// How often.
     pub rounds: u32,
+    /// About how long all of it may take: then there are fewer rounds, of which each has one, and
+    /// what chooses its own times chooses shorter ones.
+    pub limit: Option<Duration>,
     /// The seed of all operations.
     pub seed: u64,
     /// Where the parameters come from.
@@ -77,6 +81,8 @@ struct Step {
     workload: usize,
     round: u32,
     target: usize,
+    /// The time it should take.
+    time: Allotment,
 }
 
 /// Measures what the plan says; the result is in its directory, whatever happens.
@@ -137,6 +143,7 @@ fn check_targets(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<()> {
     {
         let what = match chosen.workload.needs() {
             Needs::Protocol => "a server: nfs://host/export or peer:comity",
+            Needs::Locks => "a directory, or a server that is spoken to in 4.1 (?vers=4.1)",
             Needs::Directory | Needs::Files => "a directory",
         };
         bail!("{} needs {what}", chosen.workload.name());
@@ -145,7 +152,7 @@ fn check_targets(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<()> {
 }
 
 fn is_met(chosen: &Chosen, target: &dyn Target) -> bool {
-    chosen.workload.needs().met_by(target.kind())
+    chosen.workload.needs().met_by(target)
 }
 
 /// A new result, or the one that is continued.
@@ -214,16 +221,40 @@ fn empty(plan: &Plan, targets: &[Box<dyn Target>]) -> Outcome {
 impl Run<'_> {
     /// Every round that is not in the result yet.
     fn all(&mut self) -> Result<()> {
+        let time = Allotment::new(self.plan.limit);
         self.probe()?;
-        for workload in 0..self.plan.chosen.len() {
-            let rounds = self.plan.chosen[workload].workload.rounds(self.plan.rounds);
-            for round in 0..rounds {
-                for target in self.order(round) {
-                    self.step(Step { workload, round, target })?;
-                }
+        let workloads = self.plan.chosen.len();
+        (0..workloads)
+            .try_for_each(|workload| self.rounds(workload, time.part(workloads - workload)))
+    }
+
+    /// The rounds of a workload, or as many as there is time for.
+    fn rounds(&mut self, workload: usize, time: Allotment) -> Result<()> {
+        let begun = Instant::now();
+        let rounds = self.plan.chosen[workload].workload.rounds(self.plan.rounds);
+        let targets = self.targets.len();
+        for round in 0..rounds {
+            if round > 0 && !time.has_room(begun, round) {
+                self.cut(workload, round, rounds);
+                break;
+            }
+            for (place, target) in self.order(round).into_iter().enumerate() {
+                let left = (rounds - round) as usize * targets - place;
+                self.step(Step { workload, round, target, time: time.part(left) })?;
             }
         }
         Ok(())
+    }
+
+    /// Leaves out the rounds from `round` on.
+    fn cut(&mut self, workload: usize, round: u32, rounds: u32) {
+        let name = self.plan.chosen[workload].workload.name();
+        let note = format!("{round} of {rounds} rounds: the time given is used up");
+        self.progress.say(&format!("{name}: {note}"));
+        self.progress.skip(u64::from(rounds - round) * self.targets.len() as u64);
+        for last in self.outcome.workloads[workload].rounds.iter_mut().rev().take(1) {
+            last.notes.push(note.clone());
+        }
     }
 
     /// Makes the run's folder in every target and tries what all relies on.
@@ -348,6 +379,7 @@ impl Run<'_> {
             interrupt: self.interrupt.clone(),
             reset: &self.plan.resets,
             progress: &self.progress,
+            time: step.time,
             gathered: Gathered::default(),
         }
     }

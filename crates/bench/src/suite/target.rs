@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::{Files, TargetRecord};
+use crate::reach::Version;
 
 /// What is measured.
 pub trait Target: Send + Sync {
@@ -33,6 +34,11 @@ pub trait Target: Send + Sync {
         None
     }
 
+    /// Whether its files can be locked.
+    fn has_locks(&self) -> bool {
+        self.directory().is_some()
+    }
+
     /// How many RPCs of each kind it has been sent so far, where that can be known: the difference
     /// of two moments goes into the result.
     ///
@@ -58,6 +64,8 @@ pub struct Server<'a> {
     pub address: SocketAddr,
     /// The handle of the export's top.
     pub root: &'a [u8],
+    /// The version that is spoken.
+    pub version: Version,
     /// The user calls are made as.
     pub user: u32,
     /// The user's group.

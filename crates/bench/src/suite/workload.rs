@@ -1,6 +1,6 @@
 use anyhow::Result;
 
-use super::{Context, Figure, Parameter, TargetKind};
+use super::{Context, Figure, Parameter, Target, TargetKind};
 
 /// Something that is done to targets and measured.
 pub trait Workload: Send + Sync {
@@ -53,20 +53,23 @@ pub trait Workload: Send + Sync {
 pub enum Needs {
     /// Files, however they are reached.
     Files,
-    /// A directory of this machine: programs run in it, or locks are taken.
+    /// A directory of this machine: programs run in it.
     Directory,
+    /// Files that can be locked.
+    Locks,
     /// A server that speaks the protocol.
     Protocol,
 }
 
 impl Needs {
-    /// Whether a kind of target has it.
+    /// Whether a target has it.
     #[must_use]
-    pub const fn met_by(self, kind: TargetKind) -> bool {
+    pub fn met_by(self, target: &dyn Target) -> bool {
         match self {
             Self::Files => true,
-            Self::Directory => matches!(kind, TargetKind::Directory),
-            Self::Protocol => matches!(kind, TargetKind::Protocol),
+            Self::Directory => target.kind() == TargetKind::Directory,
+            Self::Locks => target.has_locks(),
+            Self::Protocol => target.kind() == TargetKind::Protocol,
         }
     }
 }

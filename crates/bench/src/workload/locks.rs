@@ -29,7 +29,8 @@ impl Workload for Locks {
 
     fn origin(&self) -> &'static str {
         "CITI, ASC project report 2006. Locks belong to open files (F_OFD_SETLK), so that one \
-         program can hold them against itself. Hand-over: N wait for an exclusive lock, it is \
+         program can hold them against itself; in NFS 4.1 each has a lock-owner of its own, and a \
+         waiter asks again every millisecond. Hand-over: N wait for an exclusive lock, it is \
          released, and each passes it on at once. Recall of a delegation needs somebody else who \
          opens the file: --recall-command."
     }
@@ -43,7 +44,7 @@ impl Workload for Locks {
     }
 
     fn needs(&self) -> Needs {
-        Needs::Directory
+        Needs::Locks
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<()> {

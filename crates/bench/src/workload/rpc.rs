@@ -4,13 +4,15 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::layout::{self, LARGE_BYTES, Layout, SMALL_FILES, WRITTEN_FILES};
 use crate::load::{Client, Load, OpenLoad, Outcome, Stop};
-use crate::nfs::{Caller, Prober};
 use crate::operation::{Operation, Stable};
 use crate::raw::Pages;
 use crate::script::Script;
 use crate::suite::{Context, Files, Latency, Needs, Place, Server, Unit, Workload};
 
 mod parameters;
+mod speaker;
+
+use speaker::Speaker;
 
 /// Single procedures under load, by our own RPC client.
 pub(super) struct Rpc;
@@ -56,8 +58,9 @@ impl Workload for Rpc {
         for operation in wanted {
             for connections in &all_connections {
                 for depth in &depths {
-                    let point =
-                        Point { server, operation, connections: *connections, depth: *depth, done };
+                    let left = (points - done) as u32;
+                    let (connections, depth) = (*connections, *depth);
+                    let point = Point { server, operation, connections, depth, done, left };
                     point.measure(context)?;
                     done += 1;
                     context.advance(done as f64 / points as f64);
@@ -107,28 +110,30 @@ struct Point<'a> {
     depth: u64,
     /// Tells its directory from those of other points.
     done: usize,
+    /// How many points there still are, this one among them.
+    left: u32,
 }
 
 impl Point<'_> {
     fn measure(&self, context: &mut Context<'_>) -> Result<()> {
         context.interrupt().check()?;
-        let mut caller = self.caller()?;
-        let root = caller.walk(self.server.root, context.directory())?;
-        let mut prober = Prober { caller: &mut caller, root };
+        let mut speaker = Speaker::to(self.server, context.directory())?;
+        let slots = speaker.slots(self.connections, self.depth)?;
+        if slots < self.depth {
+            let depth = self.depth;
+            context.note(format!("depth {depth} was left out: the server grants {slots} slots"));
+            return Ok(());
+        }
         let pages = Pages { created: String::new(), listed: vec![Layout::SMALL.to_owned()] };
         match self.operation {
-            Wanted::CreateRemove => self.create_and_remove(context, &mut prober),
+            Wanted::CreateRemove => self.create_and_remove(context, &mut speaker),
             Wanted::One(name, operation) => {
                 let operation = self.stable(context, operation)?;
-                let script = prober.script(operation, &pages)?;
-                let outcome = self.load(context, &script)?;
+                let script = speaker.script(operation, &pages)?;
+                let outcome = self.load(context, speaker.client()?, &script)?;
                 self.keep(context, name, &outcome)
             }
         }
-    }
-
-    fn caller(&self) -> Result<Caller> {
-        Caller::connect_as(self.server.address, self.server.user, self.server.group)
     }
 
     fn stable(&self, context: &Context<'_>, operation: Operation) -> Result<Operation> {
@@ -141,29 +146,28 @@ impl Point<'_> {
     }
 
     /// Creates files for the time given, then removes them all.
-    fn create_and_remove(&self, context: &mut Context<'_>, prober: &mut Prober<'_>) -> Result<()> {
+    fn create_and_remove(&self, context: &mut Context<'_>, speaker: &mut Speaker) -> Result<()> {
         let created = format!("created-{}", self.done);
         context.target().files()?.make_directory(&context.path(&created))?;
         let pages = Pages { created: created.clone(), listed: Vec::new() };
-        let creates = prober.script(Operation::Create, &pages)?;
-        let made = self.load(context, &creates)?;
+        let creates = speaker.script(Operation::Create, &pages)?;
+        let made = self.load(context, speaker.client()?, &creates)?;
         self.keep(context, "CREATE", &made)?;
-        let removes = prober.removes(&created)?;
+        let removes = speaker.removes(&created)?;
+        speaker.slots(self.connections, self.depth)?;
         // A new client counts its names from 0, as the one that created them did.
         let load = Load { depth: self.depth as usize, stop: Stop::Calls(made.calls) };
-        let removed = self.client()?.run(&removes, load)?;
+        let removed = speaker.client()?.run(&removes, load)?;
         self.keep(context, "REMOVE", &removed)
     }
 
-    fn client(&self) -> Result<Client> {
-        Client::connect(self.server.address, self.connections as usize)
-    }
-
-    fn load(&self, context: &Context<'_>, script: &Script) -> Result<Outcome> {
+    fn load(&self, context: &Context<'_>, mut client: Client, script: &Script) -> Result<Outcome> {
         let parameters = context.parameters();
-        let time = Duration::from_secs_f64(parameters.number("seconds")?);
+        let wished = Duration::from_secs_f64(parameters.number("seconds")?);
+        // Where time is limited: half of it for the load itself, the rest to prepare it.
+        let given = |left: Duration| (left / self.left / 2).max(LOAD_LEAST);
+        let time = context.time_left().map_or(wished, |left| wished.min(given(left)));
         let (rate, depth) = (parameters.number("rate")?, self.depth as usize);
-        let mut client = self.client()?;
         if rate > 0.0 {
             let seed = context.seed();
             return client.run_open(script, OpenLoad { rate, time, depth, seed });
@@ -192,6 +196,9 @@ impl Point<'_> {
         Ok(())
     }
 }
+
+/// A shorter load says nothing.
+const LOAD_LEAST: Duration = Duration::from_millis(50);
 
 /// Part of the rate that counts as the whole of it: gaps are random.
 const REACHED: f64 = 0.95;

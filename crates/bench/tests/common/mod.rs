@@ -58,6 +58,7 @@ pub(crate) fn plan(chosen: Vec<Chosen>, output: &Path) -> Plan {
         targets: Vec::new(),
         options: reach::Options::default(),
         rounds: 1,
+        limit: None,
         seed: 1,
         preset: Preset::Quick,
         here: false,

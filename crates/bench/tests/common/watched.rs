@@ -35,6 +35,8 @@ pub(crate) enum Lie {
 pub(crate) struct Watched {
     inner: DirectoryTarget,
     lie: Lie,
+    /// Whether programs of this machine may work in it.
+    is_local: bool,
     shared: Arc<Shared>,
 }
 
@@ -51,7 +53,12 @@ pub(crate) struct Shared {
 impl Watched {
     pub(crate) fn new(directory: &Path, lie: Lie) -> Self {
         let inner = DirectoryTarget::open(directory).unwrap();
-        Self { inner, lie, shared: Arc::default() }
+        Self { inner, lie, is_local: true, shared: Arc::default() }
+    }
+
+    /// One in which nothing is compiled: workloads leave that phase out.
+    pub(crate) fn without_programs(self) -> Self {
+        Self { is_local: false, ..self }
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {
@@ -73,7 +80,7 @@ impl Target for Watched {
     }
 
     fn directory(&self) -> Option<&Path> {
-        self.inner.directory()
+        self.inner.directory().filter(|_| self.is_local)
     }
 
     fn check(&self) -> anyhow::Result<()> {

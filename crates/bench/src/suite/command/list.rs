@@ -6,6 +6,7 @@ pub(super) fn show() {
         let needs = match workload.needs() {
             Needs::Files => "any target",
             Needs::Directory => "directories only",
+            Needs::Locks => "directories, and servers in version 4.1",
             Needs::Protocol => "servers only",
         };
         println!("{:10} {} ({needs})", workload.name(), workload.about());

@@ -2,13 +2,14 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::reach::{self, Spec};
+use crate::reach::{self, Spec, Version};
 use crate::suite::run::now;
 use crate::suite::{
     Chosen, Interrupt, Parameter, ParameterKind, Parameters, Plan, Preset, Resets, Workload,
@@ -17,6 +18,12 @@ use crate::{report, target, workload};
 
 /// The name under which every workload is run.
 const ALL: &str = "all";
+
+/// What --quick may take on each target: ten minutes, with some room for what cannot be shortened.
+const QUICK: Duration = Duration::from_secs(9 * 60);
+
+/// A month: longer than anybody waits.
+const MINUTES_MAX: f64 = 43_200.0;
 
 /// A workload, or all of them, with their parameters, and everything else about a run.
 #[derive(Debug)]
@@ -29,12 +36,13 @@ pub struct Run {
 /// What every run can be told.
 #[derive(Debug, Args)]
 struct Options {
-    /// What is measured: a directory, nfs://host:port/export, peer:comity or peer:ganesha
-    /// (peer:NAME=DIR lays its files in DIR), or idle: for the cost of the suite itself
+    /// What is measured: a directory, nfs://host:port/export, peer:comity, peer:memory (comity with
+    /// its files in memory) or peer:ganesha (peer:NAME=DIR lays files in DIR), or idle: for the cost
+    /// of the suite itself; `?vers=4.1` behind a server has it spoken to in that version
     #[arg(value_name = "TARGET", required = true, value_parser = Spec::parse)]
     targets: Vec<Spec>,
 
-    /// Sizes with which the whole suite takes ten minutes on a target
+    /// Sizes with which the whole suite takes ten minutes on a target, at most
     #[arg(long, group = "preset")]
     quick: bool,
 
@@ -49,6 +57,11 @@ struct Options {
     /// How often each target is measured [default: 5, or 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
+
+    /// Take about so many minutes at most: where that is too short there are fewer rounds, one at
+    /// least, and shorter loads [default: with --quick 9 for each target]
+    #[arg(long, value_name = "MINUTES", value_parser = minutes)]
+    limit_minutes: Option<Duration>,
 
     /// The seed: the same one gives the same operations
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -87,6 +100,10 @@ struct Options {
     /// Drop this machine's caches, too; takes root
     #[arg(long)]
     drop_caches: bool,
+
+    /// Speak this version of NFS to servers whose names say nothing of it: 3 or 4.1
+    #[arg(long, value_name = "VERSION", default_value_t, value_parser = Version::parse)]
+    vers: Version,
 
     /// Call servers as this user [default: who runs the program]
     #[arg(long, value_name = "UID", requires = "gid")]
@@ -254,6 +271,12 @@ fn given(
     Ok((workload.name().to_owned(), parameters))
 }
 
+fn minutes(text: &str) -> Result<Duration> {
+    let minutes: f64 = text.parse().with_context(|| format!("`{text}` is no number"))?;
+    ensure!(minutes > 0.0 && minutes <= MINUTES_MAX, "from 0 to {MINUTES_MAX}");
+    Ok(Duration::from_secs_f64(minutes * 60.0))
+}
+
 fn agent(text: &str) -> Result<SocketAddr> {
     let mut addresses = text.to_socket_addrs().with_context(|| format!("look up {text}"))?;
     addresses.next().with_context(|| format!("{text} has no address"))
@@ -266,6 +289,11 @@ impl Options {
             (_, true) => Preset::Modern,
             _ => Preset::Paper,
         }
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        let usual = self.quick.then(|| QUICK * self.targets.len() as u32);
+        self.limit_minutes.or(usual)
     }
 }
 
@@ -294,7 +322,7 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
 /// A peer that takes a network of its own gets one: this program starts again inside.
 fn enter_namespace(targets: &[Spec]) -> Result<()> {
     let needs =
-        |target: &&Spec| matches!(target, Spec::Peer(peer, _) if reach::needs_namespace(*peer));
+        |target: &&Spec| matches!(target, Spec::Peer(peer, ..) if reach::needs_namespace(*peer));
     let Some(peer) = targets.iter().find(needs) else {
         return if target::is_inside_namespace() {
             target::enter_namespace().map(drop)
@@ -302,7 +330,7 @@ fn enter_namespace(targets: &[Spec]) -> Result<()> {
             Ok(())
         };
     };
-    if let Some(server) = targets.iter().find(|target| matches!(target, Spec::Server(_))) {
+    if let Some(server) = targets.iter().find(|target| matches!(target, Spec::Server(..))) {
         bail!(
             "{} runs in a network of its own, from where {} is not reached: measure them apart",
             peer.name(),
@@ -329,8 +357,10 @@ fn plan(run: &Run) -> Result<Plan> {
         options: reach::Options {
             who: options.uid.zip(options.gid),
             comity: options.comity.clone(),
+            version: options.vers,
         },
         rounds: options.rounds.unwrap_or(rounds),
+        limit: options.limit(),
         seed: options.seed,
         preset: options.preset(),
         here: options.here,

@@ -1,0 +1,80 @@
+use std::io::{Error, Result as IoResult};
+
+use comity_proto::nfs4::{
+    Bitmap4, Entry4, Fattr4, Readdir4args, Verifier4, attribute, operation as op,
+};
+use comity_xdr::{Decode, Decoder, Malformed};
+
+use super::attributes::{ENTRY, metadata};
+use super::compound::Compound;
+use super::session::Session;
+use crate::suite::Entry;
+
+/// Most bytes of a page.
+const PAGE_BYTES: u32 = 64 * 1024;
+/// Most bytes of names and cookies in it, in the proportion the Linux client uses.
+const NAMES_BYTES: u32 = PAGE_BYTES / 8;
+
+/// A page of a directory, behind its status.
+pub(super) struct Page {
+    pub(super) verifier: Verifier4,
+    pub(super) entries: Vec<Entry>,
+    /// Where the next page begins.
+    pub(super) cookie: u64,
+    pub(super) eof: bool,
+}
+
+impl<'a> Decode<'a> for Page {
+    fn decode(decoder: &mut Decoder<'a>) -> Result<Self, Malformed> {
+        let verifier = decoder.value()?;
+        let (mut entries, mut cookie) = (Vec::new(), 0);
+        while decoder.value::<bool>()? {
+            let (entry, fattr): (Entry4<'a>, Fattr4<'a>) = (decoder.value()?, decoder.value()?);
+            cookie = entry.cookie;
+            let name = String::from_utf8_lossy(entry.name.0).into_owned();
+            let known = fattr.attrmask.contains(attribute::TYPE);
+            let metadata = if known { Some(metadata(&fattr)?) } else { None };
+            entries.push(Entry { name, metadata });
+        }
+        Ok(Self { verifier, entries, cookie, eof: decoder.value()? })
+    }
+}
+
+/// The COMPOUND that asks for the page behind a cookie.
+pub(super) fn page_of(dir: &[u8], place: (u64, Verifier4), attributes: bool) -> Compound {
+    let none = Bitmap4::of(&[attribute::RDATTR_ERROR]);
+    let arguments = Readdir4args {
+        cookie: place.0,
+        cookieverf: place.1,
+        dircount: NAMES_BYTES,
+        maxcount: PAGE_BYTES,
+        attr_request: if attributes { ENTRY } else { none },
+    };
+    Compound::on(dir).with(op::READDIR, &arguments)
+}
+
+/// The entries of a directory, with their attributes if asked.
+///
+/// # Errors
+/// As the server says; pages that lead nowhere.
+pub(crate) fn list(session: &mut Session, dir: &[u8], attributes: bool) -> IoResult<Vec<Entry>> {
+    let (mut entries, mut place) = (Vec::new(), (0, Verifier4::default()));
+    loop {
+        let reply = session.perform(&page_of(dir, place, attributes))?;
+        let page: Page = reply.on_object()?.next(op::READDIR)?;
+        let (next, is_empty) = ((page.cookie, page.verifier), page.entries.is_empty());
+        entries.extend(page.entries);
+        if page.eof {
+            break;
+        }
+        if is_empty || next.0 == place.0 {
+            return Err(Error::other("a page of a directory without entries"));
+        }
+        place = next;
+    }
+    let unknown = attributes && entries.iter().any(|entry| entry.metadata.is_none());
+    if unknown {
+        return Err(Error::other("entries of a directory without the attributes asked for"));
+    }
+    Ok(entries)
+}

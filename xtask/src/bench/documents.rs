@@ -1,0 +1,110 @@
+//! The runs of `comity bench` that are checked in as docs/bench.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::tools::cargo;
+
+/// A run: its folder, its workloads, its targets, rounds and minutes.
+struct Document {
+    folder: &'static str,
+    workloads: &'static str,
+    targets: &'static [&'static str],
+    rounds: &'static str,
+    minutes: &'static str,
+}
+
+/// All of them; 24 minutes at most.
+const DOCUMENTS: &[Document] = &[
+    Document {
+        folder: "local",
+        workloads: "nfsstone,lsr,postmark,grep,compile,andrew,badros,bonnie,locks",
+        targets: &["ext4", "tmpfs"],
+        rounds: "5",
+        minutes: "6",
+    },
+    Document {
+        folder: "servers",
+        workloads: "nfsstone,lsr,postmark,grep,badros,bonnie,rpc",
+        targets: &["peer:ganesha", "peer:comity", "peer:memory"],
+        rounds: "5",
+        minutes: "7",
+    },
+    Document {
+        folder: "versions",
+        workloads: "nfsstone,lsr,postmark,locks,rpc",
+        targets: &["peer:ganesha?vers=4.1", "peer:comity?vers=4.1", "peer:comity?vers=3"],
+        rounds: "5",
+        minutes: "6",
+    },
+    Document {
+        folder: "selfscale",
+        workloads: "selfscale",
+        targets: &["ext4", "tmpfs"],
+        rounds: "1",
+        minutes: "5",
+    },
+];
+
+/// Results above this many bytes are compressed.
+const PLAIN_BYTES_MAX: u64 = 256 << 10;
+
+/// Takes the runs anew, those of `only` if any are named, each in place of the one before.
+///
+/// # Errors
+/// Something cannot be built or run; the runs before it are in place.
+pub(super) fn take(root: &Path, only: &[String]) -> Result<()> {
+    let unknown = only.iter().find(|name| DOCUMENTS.iter().all(|each| each.folder != **name));
+    ensure!(unknown.is_none(), "there is no run {}", unknown.cloned().unwrap_or_default());
+    cargo(root, &["build", "--release", "--locked", "--package", "comity-cli"])?;
+    let work = tempfile::tempdir_in(root.join("target"))?;
+    let memory =
+        tempfile::tempdir_in("/dev/shm").context("/dev/shm: the tmpfs that is measured")?;
+    // Targets are called as they are named: no path of this machine is to be in the reports.
+    fs::create_dir(work.path().join("ext4"))?;
+    symlink(memory.path(), work.path().join("tmpfs"))?;
+    let chosen = |each: &&Document| only.is_empty() || only.iter().any(|name| name == each.folder);
+    for document in DOCUMENTS.iter().filter(chosen) {
+        let output = work.path().join(document.folder);
+        run(root, work.path(), document).with_context(|| document.folder)?;
+        pack(&output)?;
+        put(&output, &root.join("docs/bench").join(document.folder))?;
+    }
+    Ok(())
+}
+
+fn run(root: &Path, work: &Path, document: &Document) -> Result<()> {
+    let mut comity = Command::new(root.join("target/release/comity"));
+    comity.args(["bench", "run", "all", "--quick", "--only", document.workloads]);
+    comity.args(["--rounds", document.rounds, "--limit-minutes", document.minutes]);
+    comity.args(["--output", document.folder]).args(document.targets);
+    // Peers lay their files in the temporary folder.
+    let status = comity.current_dir(work).env("TMPDIR", work).status().context("run comity")?;
+    ensure!(status.success(), "comity bench run: {status}");
+    Ok(())
+}
+
+/// Makes a result small.
+fn pack(output: &Path) -> Result<()> {
+    let result = output.join("result.json");
+    if fs::metadata(&result)?.len() > PLAIN_BYTES_MAX {
+        let status = Command::new("gzip").arg("-9n").arg(&result).status().context("run gzip")?;
+        ensure!(status.success(), "gzip: {status}");
+    }
+    Ok(())
+}
+
+/// Lays a result in the place of another.
+fn put(new: &Path, place: &Path) -> Result<()> {
+    if place.exists() {
+        fs::remove_dir_all(place)?;
+    }
+    let status = Command::new("cp").arg("-r").arg(new).arg(place).status().context("run cp")?;
+    ensure!(status.success(), "cp to {}: {status}", place.display());
+    println!("{}", place.display());
+    Ok(())
+}

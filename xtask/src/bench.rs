@@ -41,7 +41,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity"])]
     state: bool,
     /// Take the runs of `comity bench` in docs/bench anew instead, all of them or those named, e.g.
-    /// `--docs local,servers`: 24 minutes at most; as root, on a machine that does nothing else.
+    /// `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine
+    /// that does nothing else.
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',', conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
     docs: Option<Vec<String>>,
@@ -57,7 +58,7 @@ pub(crate) struct Options {
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     if let Some(docs) = &options.docs {
         let only: Vec<String> = docs.iter().filter(|name| !name.is_empty()).cloned().collect();
-        documents::take(root, &only)?;
+        documents::take(root, &only, options.quick)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut build = vec!["build", "--release", "--locked", "--package", "comity-bench", "--bins"];

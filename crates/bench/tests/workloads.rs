@@ -112,6 +112,18 @@ fn nfsstone_does_its_mix_exactly() {
 }
 
 #[test]
+fn nfsstone_has_no_more_files_open_than_a_program_may() {
+    let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let large = [("operations", "3000"), ("directories", "12"), ("files", "100"), ("workers", "5")];
+    let plan = plan(vec![chosen("nfsstone", &large)], output.path());
+    let target = Watched::new(place.path(), Lie::None);
+    let shared = target.shared();
+    run(&plan, Box::new(target)).0.unwrap();
+    let most = shared.open_most.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((1000..=1005).contains(&most), "{most} files were open at a time");
+}
+
+#[test]
 fn the_idle_target_takes_every_workload_on_files() {
     let output = tempfile::tempdir().unwrap();
     let names = ["nfsstone", "lsr", "postmark", "bonnie"];

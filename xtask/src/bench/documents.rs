@@ -15,7 +15,7 @@ struct Document {
     workloads: &'static str,
     targets: &'static [&'static str],
     rounds: &'static str,
-    minutes: &'static str,
+    minutes: u32,
 }
 
 /// All of them; 24 minutes at most.
@@ -25,39 +25,40 @@ const DOCUMENTS: &[Document] = &[
         workloads: "nfsstone,lsr,postmark,grep,compile,andrew,badros,bonnie,locks",
         targets: &["ext4", "tmpfs"],
         rounds: "5",
-        minutes: "6",
+        minutes: 6,
     },
     Document {
         folder: "servers",
         workloads: "nfsstone,lsr,postmark,grep,badros,bonnie,rpc",
         targets: &["peer:ganesha", "peer:comity", "peer:memory"],
         rounds: "5",
-        minutes: "7",
+        minutes: 7,
     },
     Document {
         folder: "versions",
         workloads: "nfsstone,lsr,postmark,locks,rpc",
         targets: &["peer:ganesha?vers=4.1", "peer:comity?vers=4.1", "peer:comity?vers=3"],
         rounds: "5",
-        minutes: "6",
+        minutes: 6,
     },
     Document {
         folder: "selfscale",
         workloads: "selfscale",
         targets: &["ext4", "tmpfs"],
         rounds: "1",
-        minutes: "5",
+        minutes: 5,
     },
 ];
 
 /// Results above this many bytes are compressed.
 const PLAIN_BYTES_MAX: u64 = 256 << 10;
 
-/// Takes the runs anew, those of `only` if any are named, each in place of the one before.
+/// Takes the runs anew, those of `only` if any are named, each in place of the one before; `quick`
+/// ones in a third of the time.
 ///
 /// # Errors
 /// Something cannot be built or run; the runs before it are in place.
-pub(super) fn take(root: &Path, only: &[String]) -> Result<()> {
+pub(super) fn take(root: &Path, only: &[String], quick: bool) -> Result<()> {
     let unknown = only.iter().find(|name| DOCUMENTS.iter().all(|each| each.folder != **name));
     ensure!(unknown.is_none(), "there is no run {}", unknown.cloned().unwrap_or_default());
     cargo(root, &["build", "--release", "--locked", "--package", "comity-cli"])?;
@@ -70,17 +71,19 @@ pub(super) fn take(root: &Path, only: &[String]) -> Result<()> {
     let chosen = |each: &&Document| only.is_empty() || only.iter().any(|name| name == each.folder);
     for document in DOCUMENTS.iter().filter(chosen) {
         let output = work.path().join(document.folder);
-        run(root, work.path(), document).with_context(|| document.folder)?;
+        run(root, work.path(), (document, quick)).with_context(|| document.folder)?;
         pack(&output)?;
         put(&output, &root.join("docs/bench").join(document.folder))?;
     }
     Ok(())
 }
 
-fn run(root: &Path, work: &Path, document: &Document) -> Result<()> {
+fn run(root: &Path, work: &Path, (document, quick): (&Document, bool)) -> Result<()> {
+    let seconds = document.minutes * if quick { 20 } else { 60 };
+    let minutes = format!("{:.2}", f64::from(seconds) / 60.0);
     let mut comity = Command::new(root.join("target/release/comity"));
     comity.args(["bench", "run", "all", "--quick", "--only", document.workloads]);
-    comity.args(["--rounds", document.rounds, "--limit-minutes", document.minutes]);
+    comity.args(["--rounds", document.rounds, "--limit-minutes", &minutes]);
     comity.args(["--output", document.folder]).args(document.targets);
     // Peers lay their files in the temporary folder.
     let status = comity.current_dir(work).env("TMPDIR", work).status().context("run comity")?;

@@ -46,8 +46,18 @@ pub(crate) struct Shared {
     operations: AtomicU64,
     reads: AtomicU64,
     writes: AtomicU64,
+    open: AtomicU64,
+    /// The most that were open at a time.
+    pub(crate) open_most: AtomicU64,
     /// Run once when an operation is the one that a lie names.
     pub(crate) event: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Shared {
+    fn opened(&self) {
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
+        self.open_most.fetch_max(open, Ordering::Relaxed);
+    }
 }
 
 impl Watched {
@@ -131,16 +141,18 @@ impl Files for WatchedFiles {
     fn create(&mut self, path: &str) -> IoResult<FileId> {
         self.saw(format!("create {path}"));
         let file = self.inner.create(path)?;
+        self.shared.opened();
         self.written.insert(file, path.to_owned());
         Ok(file)
     }
 
     fn open(&mut self, path: &str, access: Access) -> IoResult<FileId> {
         self.saw(format!("open {path}"));
-        self.inner.open(path, access)
+        self.inner.open(path, access).inspect(|_| self.shared.opened())
     }
 
     fn close(&mut self, file: FileId) -> IoResult<()> {
+        self.shared.open.fetch_sub(1, Ordering::Relaxed);
         if self.lie == Lie::Forgets
             && let Some(path) = self.written.remove(&file)
         {

@@ -300,6 +300,7 @@ impl Options {
 /// Measures, and says where the result is.
 pub(super) fn perform(run: &Run) -> Result<ExitCode> {
     enter_namespace(&run.options.targets)?;
+    raise_descriptors();
     let plan = plan(run)?;
     let interrupt = Interrupt::default();
     for signal in [SIGINT, SIGTERM] {
@@ -317,6 +318,13 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
         println!("{}", page?.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As many open files as the system allows: some workloads take thousands. Without more they say so.
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// A peer that takes a network of its own gets one: this program starts again inside.

@@ -14,6 +14,7 @@ mod server;
 mod tests;
 mod tree;
 mod trial;
+mod wishes;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

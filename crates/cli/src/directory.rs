@@ -4,6 +4,8 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use anyhow::{Result, anyhow};
+use comity_proto::portmap::{TCP, UDP};
+use comity_proto::{nlm, nsm};
 use comity_server::StartError;
 use comity_server::portmap::{
     Offered, PortmapError, Portmapper, RegisterError, Registration, both_versions,
@@ -15,7 +17,12 @@ use crate::settings::Portmap;
 const PORT: u16 = 111;
 
 /// NFS, MOUNT, and NLM, by number and version.
-const PROGRAMS: [(u32, u32); 3] = [(100_003, 3), (100_005, 3), (100_021, 4)];
+const PROGRAMS: [(u32, u32, u32); 3] =
+    [(100_003, 3, TCP), (100_005, 3, TCP), (nlm::PROGRAM, nlm::VERSION, TCP)];
+
+/// NSM. Where a machine has a status monitor of its own, that is what hosts find.
+const MONITOR: [(u32, u32, u32); 2] =
+    [(nsm::PROGRAM, nsm::VERSION, TCP), (nsm::PROGRAM, nsm::VERSION, UDP)];
 
 /// Who answers clients that ask for our ports.
 pub(crate) enum Directory {
@@ -38,10 +45,16 @@ impl Directory {
             Portmap::None => Self::None,
             Portmap::Embedded => {
                 let ask_at = addresses.iter().map(|address| SocketAddr::new(address.ip(), PORT));
-                let started = Portmapper::start(ask_at.collect(), &offered(addresses));
+                let started = Portmapper::start(
+                    ask_at.collect(),
+                    &[offered(addresses, &PROGRAMS), offered(addresses, &MONITOR)].concat(),
+                );
                 Self::Embedded(started.map_err(explained)?)
             }
-            Portmap::Register => match Registration::new(&offered(addresses)) {
+            Portmap::Register => match Registration::new(
+                &offered(addresses, &PROGRAMS),
+                &offered(addresses, &MONITOR),
+            ) {
                 Ok(registration) => Self::Registered(registration),
                 Err(RegisterError::Absent) => Self::None,
                 Err(error) => {
@@ -91,13 +104,18 @@ fn explained(error: PortmapError) -> anyhow::Error {
     }
 }
 
-fn offered(addresses: &[SocketAddr]) -> Vec<Offered> {
+fn offered(addresses: &[SocketAddr], programs: &[(u32, u32, u32)]) -> Vec<Offered> {
     let places = addresses.iter().flat_map(|&address| both_versions(address));
-    places
-        .flat_map(|address| {
-            PROGRAMS.map(|(program, version)| Offered { program, version, address })
-        })
-        .collect()
+    let at = |address| {
+        let offer = move |&(program, version, protocol): &_| Offered {
+            program,
+            version,
+            protocol,
+            address,
+        };
+        programs.iter().map(offer)
+    };
+    places.flat_map(at).collect()
 }
 
 #[cfg(test)]
@@ -106,7 +124,7 @@ mod tests {
 
     #[test]
     fn all_programs_are_offered_over_both_versions_of_ip() {
-        let offered = offered(&["[::]:2049".parse().unwrap()]);
+        let offered = offered(&["[::]:2049".parse().unwrap()], &PROGRAMS);
         let places: Vec<_> = offered.iter().map(|o| (o.program, o.address.to_string())).collect();
         let expected = [
             (100_003, "[::]:2049"),

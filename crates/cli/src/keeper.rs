@@ -1,7 +1,7 @@
 //! What is remembered of clients, and the thread by which time passes for it.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, OnceLock};
@@ -19,6 +19,8 @@ use comity_state::{Effect, Engine, Mark, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
+use crate::monitor;
+
 /// How often time passes: leases, recalls and waits end by the second.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -32,6 +34,8 @@ pub(crate) struct Keeper {
     memory: Memory,
     callbacks: Arc<Callbacks>,
     dialer: Arc<OnceLock<Box<Dialer>>>,
+    monitor_state: i32,
+    hosts: Vec<IpAddr>,
     watch: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -60,8 +64,10 @@ impl Keeper {
         let usual = Settings::new(u32::from_be_bytes([a, b, c, d]));
         let settings = Settings { lease, grace: lease, durable: true, ..usual };
         let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
-        let clock = Clock::start();
-        let engine = Arc::new(Engine::new(clock.now(), settings, store.recovered()?));
+        let (clock, recovered) = (Clock::start(), store.recovered()?);
+        let hosts = recovered.hosts().filter_map(address).collect();
+        let monitor_state = monitor_state(store.starts());
+        let engine = Arc::new(Engine::new(clock.now(), settings, recovered));
         if engine.is_in_grace() {
             let seconds = beginning.lease_seconds;
             tracing::info!(seconds, "clients of before may reclaim what they had; others wait");
@@ -76,12 +82,17 @@ impl Keeper {
             settle: Some(settle(&engine, store)),
             pause: Some(Arc::new(|moment| blocking(|| thread::sleep(moment)))),
         };
-        Ok(Self { memory, callbacks, dialer, watch: None })
+        Ok(Self { memory, callbacks, dialer, monitor_state, hosts, watch: None })
     }
 
     /// What is remembered.
     pub(crate) fn memory(&self) -> Memory {
         self.memory.clone()
+    }
+
+    /// What our status monitor says of us: another in every life of the server.
+    pub(crate) const fn monitor_state(&self) -> i32 {
+        self.monitor_state
     }
 
     /// Lets time pass, now that clients can be reached by `dialer`.
@@ -92,6 +103,8 @@ impl Keeper {
         &mut self,
         dialer: impl Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync + 'static,
     ) -> Result<()> {
+        let hosts = std::mem::take(&mut self.hosts);
+        monitor::tell(hosts, self.monitor_state, self.memory.engine.settings().grace);
         // It is set once, here.
         let _ = self.dialer.set(Box::new(dialer));
         let (stop, stopped) = mpsc::channel();
@@ -115,6 +128,16 @@ impl Keeper {
             let _ = thread.join();
         }
     }
+}
+
+/// Where a host of NLM is: its address is its name.
+fn address(name: &[u8]) -> Option<IpAddr> {
+    std::str::from_utf8(name).ok()?.parse().ok()
+}
+
+/// What a status monitor says after so many starts: odd, as long as it is up.
+const fn monitor_state(starts: u32) -> i32 {
+    (starts.wrapping_mul(2).wrapping_sub(1) & i32::MAX as u32) as i32
 }
 
 /// A second passes.
@@ -195,6 +218,11 @@ fn identity(key: &[u8; 16]) -> Box<[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_state_of_a_monitor_that_is_up_is_odd() {
+        assert_eq!([1, 2, 3, u32::MAX].map(monitor_state), [1, 3, 5, i32::MAX - 2]);
+    }
 
     #[test]
     fn a_servers_name_is_its_own_in_all_its_lives() {

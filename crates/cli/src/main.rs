@@ -18,6 +18,7 @@ mod limits;
 mod listening;
 mod manager;
 mod manual;
+mod monitor;
 mod offered;
 mod remote;
 mod roster;

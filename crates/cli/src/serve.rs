@@ -22,6 +22,7 @@ use crate::configuration::{Configuration, Reload, log, server_settings};
 use crate::directory::Directory;
 use crate::journal::Journal;
 use crate::keeper::{Beginning, Keeper};
+use crate::monitor::Monitor;
 use crate::service::Programs;
 use crate::settings::{Serve, sources};
 use crate::state::{State, control_socket};
@@ -71,6 +72,7 @@ struct Running {
     server: Server<Programs>,
     page: Option<MetricsPage>,
     directory: Directory,
+    monitor: Option<Monitor>,
     reload: Arc<Reload>,
     exports: Arc<Exports>,
     keeper: Keeper,
@@ -98,8 +100,10 @@ impl Running {
             state_folder: &serve.state_folder,
             exports: &exports,
         })?;
+        let monitor_state = keeper.monitor_state();
+        let remembered = (keeper.memory(), monitor_state);
         let programs =
-            Programs::new(&exports, verifier, keeper.memory(), serve.spoken, metrics.as_ref());
+            Programs::new(&exports, verifier, remembered, serve.spoken, metrics.as_ref());
         let tally = programs.tally();
         let server = Server::start_with(programs, settings(serve), listeners)?;
         keeper.begin(server.dialer())?;
@@ -118,8 +122,13 @@ impl Running {
             started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))
         });
         let directory = Directory::open(serve.portmap, server.addresses())?;
+        // Who cannot ask for its port does not find it.
+        let is_found = serve.spoken.three && !matches!(directory, Directory::None);
+        let monitor =
+            is_found.then(|| Monitor::start(&keeper.memory(), monitor_state, server.addresses()));
         let reload = Arc::new(reload(&exports));
-        Ok(Self { signals, server, page: page.transpose()?, directory, reload, exports, keeper })
+        let page = page.transpose()?;
+        Ok(Self { signals, server, page, directory, monitor, reload, exports, keeper })
     }
 
     fn run(mut self, serve: &Serve, journal: Journal) -> Result<ExitCode> {
@@ -129,6 +138,7 @@ impl Running {
         self.wait_for_end();
         manager::stopping();
         self.directory.close();
+        self.monitor.into_iter().for_each(Monitor::stop);
         control.shutdown();
         if !self.server.shutdown() {
             tracing::warn!("calls in hand were not finished in time");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use comity_export::{Exports, Visitor};
-use comity_nfs3::{Delegated, Mount, Nfs3, Nlm};
+use comity_nfs3::{Delegated, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_rpc::{Dispatcher, Line, Program};
 use comity_server::Service;
@@ -16,7 +16,7 @@ use self::trouble::Troubled;
 use crate::statuses;
 use crate::versions::Spoken;
 
-/// The programs of this server: NFS versions 3 and 4, and MOUNT.
+/// The programs of this server: NFS versions 3 and 4, MOUNT, NLM and NSM.
 pub(crate) struct Programs {
     dispatcher: Dispatcher<Visitor>,
     memory: Memory,
@@ -29,7 +29,7 @@ impl Programs {
     pub(crate) fn new(
         exports: &Arc<Exports>,
         verifier: [u8; 8],
-        memory: Memory,
+        (memory, monitor_state): (Memory, i32),
         spoken: Spoken,
         metrics: Option<&Arc<Metrics>>,
     ) -> Self {
@@ -43,6 +43,7 @@ impl Programs {
             programs.push(counted(mount, "mount", statuses::name, metrics));
             let nlm = Attentive::new(lock_manager(exports, &memory), memory.clone());
             programs.push(counted(nlm, "nlm", statuses::name_nlm, metrics));
+            programs.push(status_monitor(&memory, monitor_state));
         }
         let mut tally = None;
         if spoken.speaks_four() {
@@ -71,6 +72,13 @@ fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {
     let settle = memory.settle.clone().unwrap_or_else(|| Arc::new(|_| true));
     let engine = Arc::clone(&memory.engine);
     Nlm::new(Arc::clone(exports), engine, move || clock.now(), settle)
+}
+
+/// The status monitor of hosts that lock, `state` being ours.
+pub(crate) fn status_monitor(memory: &Memory, state: i32) -> Arc<dyn Program<Visitor>> {
+    let clock = memory.clock;
+    let nsm = Nsm::new(Arc::clone(&memory.engine), move || clock.now(), state);
+    Arc::new(Attentive::new(nsm, memory.clone()))
 }
 
 fn counted(

@@ -18,6 +18,7 @@ pub mod limits;
 mod listing;
 mod mount;
 mod nlm;
+mod nsm;
 mod program;
 mod recall;
 mod request;
@@ -29,6 +30,7 @@ mod verbs;
 
 pub use mount::Mount;
 pub use nlm::{Grant, Grants, Nlm, Settle};
+pub use nsm::Nsm;
 pub use program::Nfs3;
 pub use recall::Delegated;
 pub use status::nfsstat3;

@@ -98,10 +98,15 @@ impl<'a, T: Decode<'a>> Decode<'a> for List<T> {
     }
 }
 
-/// The netid of TCP over the family of an address (RFC 5665, 5).
+/// The netid of [`TCP`] or [`UDP`] over the family of an address (RFC 5665, 5).
 #[must_use]
-pub const fn tcp_netid(address: IpAddr) -> &'static str {
-    if address.is_ipv4() { "tcp" } else { "tcp6" }
+pub const fn netid(protocol: u32, address: IpAddr) -> &'static str {
+    match (protocol, address.is_ipv4()) {
+        (UDP, true) => "udp",
+        (UDP, false) => "udp6",
+        (_, true) => "tcp",
+        (_, false) => "tcp6",
+    }
 }
 
 /// An address as rpcbind has it: host, then the port's two bytes in decimal (RFC 5665, 5.2.3).

@@ -86,7 +86,7 @@ pub const DATAGRAM_BYTES_MAX: usize = 4096;
 pub const PORTMAP_CONNECTIONS_MAX: usize = 256;
 
 /// Milliseconds between looks whether the embedded portmapper is to stop.
-pub const PORTMAP_STOP_MS: u64 = 500;
+pub const DATAGRAMS_STOP_MS: u64 = 500;
 
 /// Seconds to wait for the machine's portmapper.
 pub const PORTMAP_PATIENCE_SECONDS: u64 = 3;

@@ -15,8 +15,9 @@ const HEADER_BYTES: usize = 24;
 
 fn portmapper() -> Portmapper {
     let address = "127.0.0.1:20049".parse().unwrap();
-    let offered =
-        [100_003, 100_005].map(|program| Offered { program, version: 3, address }).to_vec();
+    let offered = [100_003, 100_005]
+        .map(|program| Offered { program, version: 3, protocol: portmap::TCP, address })
+        .to_vec();
     Portmapper::start(vec!["127.0.0.1:0".parse().unwrap()], &offered).unwrap()
 }
 

@@ -41,20 +41,21 @@ fn the_child() {
     let offered = [100_003, 100_005].map(|program| Offered {
         program,
         version: 3,
+        protocol: comity_proto::portmap::TCP,
         address: "0.0.0.0:2049".parse().unwrap(),
     });
-    let registration = Registration::new(&offered).unwrap();
+    let registration = Registration::new(&offered, &[]).unwrap();
     assert!(known().contains("2049"), "{}", known());
     // A server that was killed leaves its entries; the next one replaces them.
     let address = "0.0.0.0:2050".parse().unwrap();
-    let again = Registration::new(&offered.map(|one| Offered { address, ..one })).unwrap();
+    let again = Registration::new(&offered.map(|one| Offered { address, ..one }), &[]).unwrap();
     assert!(!known().contains("2049") && known().contains("2050"), "{}", known());
     again.withdraw().unwrap();
     assert!(!known().contains("2050"), "{}", known());
     drop(registration);
     std::fs::remove_file("/run/rpcbind.sock").unwrap();
     // Without its socket it is asked in the old way, over TCP.
-    Registration::new(&offered).unwrap();
+    Registration::new(&offered, &[]).unwrap();
     assert!(known().contains("2049"), "{}", known());
 }
 

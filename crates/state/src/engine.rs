@@ -25,7 +25,8 @@ pub struct Settings {
     pub courtesy: Duration,
     /// How long a lock is kept for the waiter whose turn it is.
     pub lock_offer: Duration,
-    /// How long a waiter that does not ask again keeps its place: at most half a lease.
+    /// How long a waiter that does not ask again keeps its place: in minor version 0, where all
+    /// have to ask again, half a lease at most. Linux asks again after 30 s where it is called back.
     pub lock_wait: Duration,
     /// How long a file is not delegated after a recall.
     pub recall_rest: Duration,
@@ -84,8 +85,6 @@ impl Engine {
     /// An engine that starts at `now`, in grace if somebody may have something to reclaim.
     #[must_use]
     pub fn new(now: Duration, settings: Settings, recovered: Recovered) -> Self {
-        let lock_wait = settings.lock_wait.min(settings.lease / 2);
-        let settings = Settings { lock_wait, ..settings };
         Self {
             clients: Clients::new(settings.boot),
             sessions: Table::new(),

@@ -48,6 +48,11 @@ impl Recovered {
         })
     }
 
+    /// The hosts of NLM: they have to be told of the restart, or they reclaim nothing.
+    pub fn hosts(&self) -> impl Iterator<Item = &[u8]> {
+        self.clients.keys().filter(|client| client.desk == Desk::Nlm).map(|client| &*client.id)
+    }
+
     /// Whether nobody has anything to reclaim.
     #[must_use]
     pub fn is_empty(&self) -> bool {

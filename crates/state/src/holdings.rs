@@ -117,6 +117,14 @@ impl Holdings {
         self.states.len()
     }
 
+    /// Whether somebody waits for a lock that `client`, whose holdings these are, has.
+    pub(crate) fn are_awaited(&self, client: &Client) -> bool {
+        self.states.values().any(|state| match &state.what {
+            What::Lock(lock) => state.file.state().locks.is_awaited(lock_owner(client, lock.owner)),
+            _ => false,
+        })
+    }
+
     /// How many owners there are.
     pub(crate) fn owners_len(&self) -> usize {
         self.owners.len()

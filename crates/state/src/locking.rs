@@ -12,7 +12,7 @@ use crate::open::EVICTIONS_MAX;
 use crate::owner::{Owner, OwnerKind};
 use crate::{
     ByteRange, Client, ClientId, Conflict, Desk, Engine, Error, FileKey, LockType, Offer, Result,
-    Sender, Stateid,
+    Sender, Settings, Stateid,
 };
 
 /// What a LOCK asks for.
@@ -132,7 +132,7 @@ impl Engine {
         }
         let number = lock_owner(&client, owner);
         let wish = Offer { owner: number, range: args.range, kind: args.kind };
-        let wait = args.wait.then(|| sender.now.saturating_add(self.settings.lock_wait));
+        let wait = args.wait.then(|| self.waits_until(sender.now, &client));
         on_file.locks.expire(sender.now, &mut offers);
         let known = on_file.locks.len();
         let locked = on_file.locks.lock(sender.now, wish, wait, &mut offers);
@@ -341,6 +341,15 @@ impl Engine {
         });
         let Conflict { range, kind, .. } = conflict;
         LockRefusal::Denied { range, kind, client, owner: owner.unwrap_or_default() }
+    }
+
+    /// How long a waiter that begins to wait now keeps its place.
+    pub(crate) fn waits_until(&self, now: Duration, client: &Client) -> Duration {
+        let Settings { lock_wait, lease, .. } = self.settings;
+        now.saturating_add(match client.desk {
+            Desk::Setclientid => lock_wait.min(lease / 2),
+            Desk::ExchangeId | Desk::Nlm => lock_wait,
+        })
     }
 
     /// Ends waits and offers of a file whose time is over.

@@ -65,12 +65,23 @@ impl Engine {
         Ok(host)
     }
 
-    /// A host has started anew, or wants to be forgotten (SM_NOTIFY, FREE_ALL): all it had is free.
+    /// A host wants to be forgotten (FREE_ALL): all it had is free.
     pub fn forget_host(&self, now: Duration, name: &[u8]) {
         let names = self.clients.names();
         let known = names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone());
         drop(names);
         if let Some(host) = known {
+            self.evict(now, &host);
+        }
+    }
+
+    /// SM_NOTIFY: a host has started anew for the `state`-th time, and what it held is free; unless
+    /// that is how often it had when it locked last: then it was told late, or again.
+    pub fn host_began_anew(&self, now: Duration, name: &[u8], state: i32) {
+        let names = self.clients.names();
+        let known = names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone());
+        drop(names);
+        if let Some(host) = known.filter(|host| host.monitor_state() != state) {
             self.evict(now, &host);
         }
     }
@@ -127,8 +138,7 @@ impl Engine {
             return Err(Error::Resource.into());
         }
         let wish = Offer { owner: lock_owner(host, owner), range: lock.range, kind: lock.kind };
-        let wait =
-            (claiming == Claiming::Wait).then(|| now.saturating_add(self.settings.lock_wait));
+        let wait = (claiming == Claiming::Wait).then(|| self.waits_until(now, host));
         let mut offers = Vec::new();
         let known = on_file.locks.len();
         let locked = on_file.locks.lock(now, wish, wait, &mut offers);

@@ -116,6 +116,22 @@ fn a_host_that_starts_anew_has_nothing() {
     lock(&engine, &two, &write(b"p", bytes(0, 9))).unwrap();
 }
 
+/// A notice that comes late, or twice, must not free what the host has locked since.
+#[test]
+fn a_host_says_once_that_it_has_started_anew() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let wish = write(b"p", bytes(0, 9));
+    one.set_monitor_state(3);
+    lock(&engine, &one, &wish).unwrap();
+    engine.host_began_anew(NOW, b"one", 5);
+    lock(&engine, &two, &wish).unwrap();
+    two.set_monitor_state(7);
+    engine.host_began_anew(NOW, b"two", 7);
+    let one = engine.host(NOW, b"one").unwrap();
+    assert!(denied(lock(&engine, &one, &wish)));
+}
+
 #[test]
 fn only_who_was_there_before_the_restart_may_reclaim() {
     let mut recovered = Recovered::new();

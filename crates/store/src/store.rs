@@ -20,6 +20,7 @@ const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefiniti
 /// The embedded store: one file, one process.
 pub struct Store {
     path: PathBuf,
+    starts: u32,
     writer: Mutex<Writer>,
 }
 
@@ -85,8 +86,15 @@ impl Store {
         if found != FORMAT {
             return Err(StoreError::Format { path: path.to_owned(), found });
         }
+        let starts = count_start(&database).map_err(read)?;
         let writer = Mutex::new(Writer { database, records: Vec::new(), broken: false });
-        Ok(Self { path: path.to_owned(), writer })
+        Ok(Self { path: path.to_owned(), starts, writer })
+    }
+
+    /// How often it was opened, this time among them.
+    #[must_use]
+    pub const fn starts(&self) -> u32 {
+        self.starts
     }
 
     /// Every client that may reclaim its state, and the files whose state it may not.
@@ -159,6 +167,17 @@ fn format(database: &Database) -> Result<u32, redb::Error> {
     drop(meta);
     transaction.commit()?;
     Ok(found.unwrap_or(FORMAT))
+}
+
+fn count_start(database: &Database) -> Result<u32, redb::Error> {
+    let transaction = database.begin_write()?;
+    let mut meta = transaction.open_table(META)?;
+    let before = meta.get("starts")?.map_or(0, |starts| starts.value());
+    let starts = before.wrapping_add(1);
+    meta.insert("starts", starts)?;
+    drop(meta);
+    transaction.commit()?;
+    Ok(starts)
 }
 
 fn recovered(database: &Database) -> Result<Recovered, redb::Error> {

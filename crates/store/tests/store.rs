@@ -71,3 +71,11 @@ fn two_processes_do_not_share_a_store() {
     let _store = Store::open(&path).unwrap();
     assert!(matches!(Store::open(&path), Err(StoreError::Read { .. })));
 }
+
+#[test]
+fn every_start_has_a_number_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clients");
+    let starts = [(); 3].map(|()| Store::open(&path).unwrap().starts());
+    assert_eq!(starts, [1, 2, 3]);
+}

@@ -34,6 +34,7 @@ pub(super) struct Orders<'a> {
 
 /// A guest that runs.
 pub(super) struct Guest {
+    number: u8,
     folder: PathBuf,
     child: Child,
     deadline: Instant,
@@ -77,7 +78,12 @@ impl Guest {
             command.env("TMPDIR", &folder);
         }
         let child = command.spawn().context("start setpriv (Debian: util-linux)")?;
-        Ok(Self { folder, child, deadline: Instant::now() + most })
+        Ok(Self { number: orders.number, folder, child, deadline: Instant::now() + most })
+    }
+
+    /// 1 for the first guest.
+    pub(super) const fn number(&self) -> u8 {
+        self.number
     }
 
     /// Whether the command has begun its work.

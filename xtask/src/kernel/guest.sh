@@ -3,6 +3,9 @@ set -eu
 
 mount_export() {
     mount -t nfs -o "$OPTIONS" "$SERVER:$EXPORT" /mnt/nfs
+    # The client must have as many connections as the test is about.
+    connections=$(expr "$OPTIONS" : '.*nconnect=\([0-9]*\)' || echo 1)
+    [ "$(grep -c xprt: /proc/self/mountstats)" -ge "$connections" ]
 }
 
 # Unmounts and mounts again, so that what is read next comes from the server.

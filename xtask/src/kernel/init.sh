@@ -27,9 +27,14 @@ modprobe -d /run/kernel nfsv4
 ip link set lo up
 ip addr add "$ADDRESS/24" dev vec0
 ip link set vec0 up
-hostname guest
+# NFSv4 takes clients of one name for one.
+hostname "guest-$NUMBER"
 # No name service here: a look-up would wait for it to time out.
-echo "127.0.0.1 localhost" > /run/hosts
+{
+    echo "127.0.0.1 localhost"
+    echo "$SERVER server"
+    for number in 1 2 3; do echo "10.77.0.$((number + 10)) guest-$number"; done
+} > /run/hosts
 : > /run/resolv.conf
 mount --bind /run/hosts /etc/hosts
 mount --bind /run/resolv.conf /etc/resolv.conf

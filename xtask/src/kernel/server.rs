@@ -41,6 +41,8 @@ pub(super) struct Places {
     pub(super) export: PathBuf,
     /// A folder for its configuration, state and log.
     pub(super) folder: PathBuf,
+    /// More arguments of `comity serve`.
+    pub(super) arguments: &'static [&'static str],
 }
 
 impl Places {
@@ -195,7 +197,7 @@ fn spawn(network: &Network, peer: Peer, places: &Places) -> Result<Child> {
 
 fn comity(places: &Places) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
-    vec![
+    let mut all = vec![
         text(&places.program),
         "serve".into(),
         "--exports".into(),
@@ -206,8 +208,9 @@ fn comity(places: &Places) -> Vec<String> {
         "2049".into(),
         "--state-dir".into(),
         text(&places.folder.join("state")),
-        "--no-register".into(),
-    ]
+    ];
+    all.extend(places.arguments.iter().map(|&argument| argument.to_owned()));
+    all
 }
 
 /// It needs an rpcbind of its own, which needs a /run of its own; all end with the first process of

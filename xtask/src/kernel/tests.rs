@@ -2,9 +2,11 @@
 
 mod bench;
 mod build;
+mod clients;
 mod durable;
 mod fsx;
 mod git;
+mod hosts;
 mod sites;
 mod smoke;
 mod sqlite;
@@ -17,6 +19,13 @@ use super::ground::Ground;
 
 /// How two guests meet, in Python.
 const MEETING: &str = include_str!("tests/meeting.py");
+
+/// How one guest directs others, in Python.
+const STAGE: &[(&str, &str)] = &[
+    ("stage.py", include_str!("tests/stage.py")),
+    ("hands.py", include_str!("tests/hands.py")),
+    ("locking.py", include_str!("tests/locking.py")),
+];
 
 /// What a killed server may make of a call, in Python.
 const RETRIES: &str = include_str!("tests/retries.py");
@@ -39,6 +48,8 @@ pub(super) struct Test {
     /// What the server exports, `TOP` being the exported folder: one configuration after the
     /// other, as the first guest asks for them.
     pub(super) exports: &'static [&'static str],
+    /// More arguments of `comity serve`.
+    pub(super) arguments: &'static [&'static str],
     /// Longest time for all of it, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
     /// Fills the folder the guests get.
@@ -57,6 +68,7 @@ impl Test {
         guests: 1,
         kills: 0,
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
+        arguments: &["--no-register"],
         seconds_max: 300,
         prepare: |_| Ok(()),
         verify: |_| Ok(()),
@@ -110,4 +122,12 @@ pub(super) const ALL: &[Test] = &[
     smoke::TEST.over("smoke-4.0", "4.0"),
     smoke::TEST.over("smoke-4.1", "4.1"),
     smoke::TEST.over("smoke-4.2", "4.2"),
+    smoke::TEST.over("", "4.1").killed("smoke-kill-4.1", 6),
+    build::TEST.over("", "4.1").killed("build-kill-4.1", 6),
+    tar::TEST.over("", "4.1").killed("tar-kill-4.1", 6),
+    fsx::TEST.over("fsx-nconnect", "4.1,nconnect=4"),
+    clients::TEST.over("clients-4.0", "4.0"),
+    clients::TEST,
+    clients::TEST.over("clients-4.2", "4.2"),
+    hosts::TEST,
 ];

@@ -12,6 +12,7 @@ use super::guest::{End, Guest, Orders};
 use super::network::Network;
 use super::server::{Peer, Places, Server};
 use super::tests::Test;
+use super::wishes;
 
 /// How often guests are looked at.
 const TICK: Duration = Duration::from_millis(20);
@@ -52,7 +53,7 @@ pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
     let ground = Ground::new(&setting.root, test.name)?;
     (test.prepare)(&ground)?;
     let network = Network::new()?;
-    let places = places(setting, &ground);
+    let places = places(setting, test, &ground);
     let mut server = Server::start(&network, setting.peer, places, test.exports[0])?;
     let kills = work(setting, test, &ground, (&network, &mut server))?;
     server.stop()?;
@@ -64,11 +65,12 @@ pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
     Ok(note)
 }
 
-fn places(setting: &Setting, ground: &Ground) -> Places {
+fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
     Places {
         program: setting.program.clone(),
         export: ground.export(),
         folder: ground.folder().join("server"),
+        arguments: test.arguments,
     }
 }
 
@@ -90,6 +92,7 @@ fn work(
     while let Some(guest) = guests.first_mut() {
         killer.step(guest, ground, server)?;
         reloads.step(ground, server)?;
+        wishes::grant(ground, server, &mut guests)?;
         guests = still_running(guests)?;
         std::thread::sleep(TICK);
     }
@@ -192,6 +195,7 @@ fn orders<'a>(
         ("TOOLS", text(&setting.root.join("target/tools"))),
         ("PROGRAM", text(&setting.program)),
         ("NUMBER", number.to_string()),
+        ("GUESTS", test.guests.to_string()),
         ("REPEATS", repeats.to_owned()),
     ];
     Orders {
@@ -221,7 +225,7 @@ pub(super) fn shell(setting: &Setting) -> Result<()> {
     let ground = Ground::new(&setting.root, "shell")?;
     let test = Test { name: "shell", script: SCRIPT, seconds_max: 24 * 3600, ..Test::EMPTY };
     let network = Network::new()?;
-    let places = places(setting, &ground);
+    let places = places(setting, &test, &ground);
     let server = Server::start(&network, setting.peer, places, test.exports[0])?;
     let mut orders = orders(setting, &test, &ground, (1, server.options(test.version)));
     orders.terminal = true;

@@ -40,6 +40,7 @@ fn claim(
         Ok(locked) => locked,
         Err(stop) => return Ok(answer(reply, args.cookie, (stopped(stop)?, None))),
     };
+    locked.host.set_monitor_state(args.state);
     let wish = locked.lock(args.exclusive);
     let stat = match nlm.engine.lock_host(nlm.now(), &locked.host, &wish, claiming) {
         Ok(()) => Nlm4Stats::Granted,

@@ -64,7 +64,7 @@ impl Nlm {
 }
 
 /// What a host is known by: its address. What it calls itself may be anybody's.
-fn name_of(address: IpAddr) -> Vec<u8> {
+pub(crate) fn name_of(address: IpAddr) -> Vec<u8> {
     address.to_canonical().to_string().into_bytes()
 }
 

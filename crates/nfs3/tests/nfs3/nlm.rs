@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_nfs3::{Grants, Nlm};
+use comity_nfs3::{Grants, Nlm, Nsm};
 use comity_proto::nfs3::{Create3args, Createhow3, Diropargs3, Sattr3, procedure as nfs3};
 use comity_proto::nlm::{
     Nlm4Cancargs, Nlm4Holder, Nlm4Lock, Nlm4Lockargs, Nlm4Notify, Nlm4Res, Nlm4Share,
     Nlm4Shareargs, Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
 };
+use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
 use comity_state::{Engine, Mark, Record, Recovered, Settings};
 use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
@@ -46,7 +47,8 @@ fn site(settles: bool) -> Site {
         settles
     };
     let nlm = Nlm::new(Arc::clone(&world.exports), Arc::clone(&engine), || NOW, Arc::new(settle));
-    Site { world: world.with(nlm), engine, file, settled }
+    let nsm = Nsm::new(Arc::clone(&engine), || NOW, 11);
+    Site { world: world.with_all(vec![Arc::new(nlm), Arc::new(nsm)]), engine, file, settled }
 }
 
 impl Site {
@@ -143,6 +145,25 @@ fn a_host_that_starts_anew_holds_nothing() {
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
     site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"anybody"), state: 3 });
     assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Granted);
+}
+
+#[test]
+fn the_status_monitor_hears_of_hosts_that_start_anew() {
+    let site = site(true);
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+    let notify = |state| {
+        let notice = encoded(&StatChge { mon_name: Opaque(b"anybody"), state });
+        site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::NOTIFY, &notice)).body
+    };
+    // The lock was asked for in state 1.
+    assert!(notify(1).is_empty());
+    assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Denied);
+    assert!(notify(3).is_empty());
+    assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Granted);
+    let name: HostName<'_> = Opaque(b"anybody");
+    let name = encoded(&name);
+    let said = site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::STAT, &name)).body;
+    assert_eq!(decoded::<SmStatRes>(&said), SmStatRes { res: Res::Fail, state: 11 });
 }
 
 /// Nothing is granted to a host that could not reclaim it after a restart.

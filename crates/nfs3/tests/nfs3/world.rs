@@ -13,7 +13,7 @@ use comity_export::{
 };
 use comity_nfs3::{Delegated, Mount, Nfs3, Nlm};
 use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
-use comity_proto::{mount, nfs3, nlm};
+use comity_proto::{mount, nfs3, nlm, nsm};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
 use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::layers::{Faults, Layer, Recorder};
@@ -164,8 +164,11 @@ impl World {
 
     /// The same server with another program.
     pub(crate) fn with(self, program: impl Program<Visitor> + 'static) -> Self {
-        let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER);
-        let programs: Vec<Arc<dyn Program<Visitor>>> = vec![Arc::new(nfs), Arc::new(program)];
+        self.with_all(vec![Arc::new(program)])
+    }
+
+    pub(crate) fn with_all(self, mut programs: Vec<Arc<dyn Program<Visitor>>>) -> Self {
+        programs.push(Arc::new(Nfs3::new(Arc::clone(&self.exports), VERIFIER)));
         Self { dispatcher: Dispatcher::new(programs), ..self }
     }
 
@@ -194,7 +197,11 @@ impl World {
         let body = self.credential.borrow();
         let credential = OpaqueAuth { flavor: self.flavor.get(), body: Opaque(&body) };
         let verifier = OpaqueAuth::NONE;
-        let version = if program == nlm::PROGRAM { nlm::VERSION } else { 3 };
+        let version = match program {
+            nlm::PROGRAM => nlm::VERSION,
+            nsm::PROGRAM => nsm::VERSION,
+            _ => 3,
+        };
         let mut record =
             encoded(&CallHeader { xid, program, version, procedure, credential, verifier });
         record.extend_from_slice(arguments);

@@ -1,17 +1,14 @@
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
-use comity_proto::portmap::{PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_3, RPCBIND_VERSION_4};
-use comity_rpc::{Answered, Dispatcher, Line};
-use comity_xdr::Encoder;
+use comity_proto::portmap::{PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_3, RPCBIND_VERSION_4, TCP};
+use comity_rpc::{Dispatcher, Line};
 
 use super::program::PortmapProgram;
 use super::{Offered, both_versions};
-use crate::limits::{DATAGRAM_BYTES_MAX, PORTMAP_CONNECTIONS_MAX, PORTMAP_STOP_MS};
+use crate::datagrams::Datagrams;
+use crate::limits::PORTMAP_CONNECTIONS_MAX;
 use crate::server::{Server, StartError};
 use crate::service::Service;
 use crate::settings::{Patience, Settings};
@@ -19,8 +16,7 @@ use crate::settings::{Patience, Settings};
 /// A portmapper of our own, over TCP and UDP, that knows our programs only and takes no others.
 pub struct Portmapper {
     server: Server<PortmapService>,
-    stop: Arc<AtomicBool>,
-    datagrams: Vec<JoinHandle<()>>,
+    datagrams: Vec<Datagrams>,
 }
 
 /// The versions it speaks, the newest first.
@@ -77,14 +73,12 @@ impl Portmapper {
             ..Settings::default()
         };
         let server = Server::start_with(PortmapService(dispatcher()), settings, listeners)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut datagrams = Vec::new();
-        for &address in server.addresses() {
-            let socket = udp(address).map_err(|source| PortmapError::Udp { address, source })?;
-            let (dispatcher, stop) = (dispatcher(), Arc::clone(&stop));
-            datagrams.push(std::thread::spawn(move || answer(&socket, &dispatcher, &stop)));
-        }
-        Ok(Self { server, stop, datagrams })
+        let start = |&address: &SocketAddr| {
+            let started = Datagrams::start(address, dispatcher(), |_| ());
+            started.map_err(|source| PortmapError::Udp { address, source })
+        };
+        let datagrams = server.addresses().iter().map(start).collect::<Result<_, _>>()?;
+        Ok(Self { server, datagrams })
     }
 
     /// Where it answers.
@@ -95,44 +89,15 @@ impl Portmapper {
 
     /// Ends it.
     pub fn shutdown(self) {
-        self.stop.store(true, Ordering::Relaxed);
         self.server.shutdown();
-        for thread in self.datagrams {
-            let _ = thread.join();
-        }
+        self.datagrams.into_iter().for_each(Datagrams::shutdown);
     }
 }
 
 /// The portmapper as one of the programs that are to be found: some clients ask for it first.
 fn itself(addresses: &[SocketAddr]) -> impl Iterator<Item = Offered> {
-    let versions = |address| VERSIONS.map(|version| Offered { program: PROGRAM, version, address });
+    let versions = |address| {
+        VERSIONS.map(|version| Offered { program: PROGRAM, version, protocol: TCP, address })
+    };
     addresses.iter().flat_map(|&address| both_versions(address)).flat_map(versions)
-}
-
-/// A socket of the same families as the listener's.
-fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let kind = Type::DGRAM.cloexec();
-    let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::UDP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(!address.ip().is_unspecified())?;
-    }
-    socket.set_read_timeout(Some(Duration::from_millis(PORTMAP_STOP_MS)))?;
-    socket.bind(&address.into())?;
-    Ok(socket.into())
-}
-
-/// Answers datagrams, each one call, until told to stop.
-fn answer(socket: &UdpSocket, dispatcher: &Dispatcher<()>, stop: &AtomicBool) {
-    let mut buffer = [0; DATAGRAM_BYTES_MAX];
-    let mut reply = Encoder::new();
-    while !stop.load(Ordering::Relaxed) {
-        let Ok((length, peer)) = socket.recv_from(&mut buffer) else { continue };
-        reply.clear(DATAGRAM_BYTES_MAX);
-        let answered = dispatcher.answer(&buffer[..length], peer.ip(), &(), &mut reply);
-        // A datagram has no record mark.
-        if let (Ok(Answered::Now), Some(datagram)) = (answered, reply.bytes().get(4..)) {
-            let _ = socket.send_to(datagram, peer);
-        }
-    }
 }

@@ -17,7 +17,9 @@ pub struct Offered {
     pub program: u32,
     /// Its version.
     pub version: u32,
-    /// Where, over TCP.
+    /// By [`comity_proto::portmap::TCP`] or UDP.
+    pub protocol: u32,
+    /// Where.
     pub address: SocketAddr,
 }
 

@@ -1,8 +1,8 @@
 use std::ops::RangeInclusive;
 
 use comity_proto::portmap::{
-    List, Mapping, PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_3, RPCBIND_VERSION_4, Rpcb, TCP,
-    procedure, tcp_netid, universal_address,
+    List, Mapping, PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_3, RPCBIND_VERSION_4, Rpcb, netid,
+    procedure, universal_address,
 };
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_xdr::{Encoder, Malformed, Opaque};
@@ -64,7 +64,7 @@ impl PortmapProgram {
         let asked: Mapping = call.arguments()?;
         // A client of IPv4; another version of the program is better than none (RFC 1833, 3.2).
         let of_program =
-            || self.0.iter().filter(|o| asked.protocol == TCP && o.program == asked.program);
+            || self.0.iter().filter(|o| (o.protocol, o.program) == (asked.protocol, asked.program));
         let exact = of_program().find(|offered| offered.version == asked.version);
         let port = exact.or_else(|| of_program().next()).map_or(0, |o| o.address.port());
         reply.value(&u32::from(port));
@@ -87,7 +87,8 @@ impl PortmapProgram {
     fn address(&self, call: &Call<'_>, exact: bool, reply: &mut Encoder) -> Result<(), Malformed> {
         let asked: Rpcb<'_> = call.arguments()?;
         let found = self.0.iter().filter(|o| {
-            o.program == asked.program && tcp_netid(o.address.ip()).as_bytes() == asked.netid.0
+            o.program == asked.program
+                && netid(o.protocol, o.address.ip()).as_bytes() == asked.netid.0
         });
         let best = found.max_by_key(|offered| offered.version == asked.version);
         let best = best.filter(|offered| !exact || offered.version == asked.version);
@@ -109,15 +110,15 @@ impl PortmapProgram {
 }
 
 pub(super) fn mapping(offered: &Offered) -> Mapping {
-    let Offered { program, version, address } = *offered;
-    Mapping { program, version, protocol: TCP, port: address.port().into() }
+    let Offered { program, version, protocol, address } = *offered;
+    Mapping { program, version, protocol, port: address.port().into() }
 }
 
 pub(super) fn rpcb<'a>(offered: &Offered, address: &'a str) -> Rpcb<'a> {
     Rpcb {
         program: offered.program,
         version: offered.version,
-        netid: Opaque(tcp_netid(offered.address.ip()).as_bytes()),
+        netid: Opaque(netid(offered.protocol, offered.address.ip()).as_bytes()),
         address: Opaque(address.as_bytes()),
         owner: Opaque(b"superuser"),
     }

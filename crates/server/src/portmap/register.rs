@@ -47,11 +47,11 @@ pub enum RegisterError {
 
 impl Registration {
     /// Makes programs known to the portmapper of this machine, if there is one; what an earlier
-    /// server left there is replaced.
+    /// server left there is replaced, but what is known `if_free` only, of others, is left.
     ///
     /// # Errors
     /// [`RegisterError`]; those that were made known before stay so.
-    pub fn new(offered: &[Offered]) -> Result<Self, RegisterError> {
+    pub fn new(offered: &[Offered], if_free: &[Offered]) -> Result<Self, RegisterError> {
         let mut portmapper = Portmapper::find()?;
         for one in offered {
             portmapper.ask(procedure::UNSET, one)?;
@@ -62,7 +62,13 @@ impl Registration {
                 return Err(RegisterError::Refused { program, version });
             }
         }
-        Ok(Self { offered: offered.to_vec() })
+        let mut offered = offered.to_vec();
+        for one in if_free {
+            if portmapper.ask(procedure::SET, one)? {
+                offered.push(*one);
+            }
+        }
+        Ok(Self { offered })
     }
 
     /// Takes them back.

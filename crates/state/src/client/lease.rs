@@ -79,12 +79,16 @@ impl Engine {
             if client.desk == Desk::Setclientid {
                 self.reap_owners(now, &client);
             }
-            if !self.has_expired(now, &client) {
+            let expired = self.has_expired(now, &client);
+            let begins = expired != client.set_courteous(expired);
+            if !expired {
                 continue;
             }
             let courtesy = self.settings.lease.saturating_add(self.settings.courtesy);
             let over = now >= client.renewed().saturating_add(courtesy);
-            if over || !client.state().has_state() {
+            // Who comes later than this finds out itself that the lease is over.
+            let is_waited_for = || begins && client.state().holdings.are_awaited(&client);
+            if over || !client.state().has_state() || is_waited_for() {
                 self.evict(now, &client);
             }
         }

@@ -16,7 +16,7 @@ pub use setclientid::{Introduced, Setclientid};
 
 use crate::effect::RecordedClient;
 use crate::session::Creation;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
 use crate::{ClientId, Desk, Error, Principal, Result, SessionId, Verifier};
@@ -50,6 +50,10 @@ pub struct Client {
     callbacks: AtomicBool,
     /// Whether the callback channel was there and is not any more.
     callbacks_lost: AtomicBool,
+    /// How often a host of NLM had started anew, as it said when it locked last.
+    monitor_state: AtomicI32,
+    /// Whether its lease was over when time last passed.
+    courteous: AtomicBool,
     state: Mutex<ClientState>,
 }
 
@@ -108,6 +112,8 @@ impl Client {
             renewed_nanoseconds: AtomicU64::new(now.as_nanos() as u64),
             callbacks: AtomicBool::new(false),
             callbacks_lost: AtomicBool::new(false),
+            monitor_state: AtomicI32::new(0),
+            courteous: AtomicBool::new(false),
             state: Mutex::new(ClientState {
                 standing: Standing::Unconfirmed,
                 announced: birth.announced,
@@ -179,6 +185,20 @@ impl Client {
     #[must_use]
     pub fn lost_callbacks(&self) -> bool {
         self.callbacks_lost.load(Ordering::Acquire)
+    }
+
+    /// A host of NLM says how often it has started anew (the state of its status monitor).
+    pub fn set_monitor_state(&self, state: i32) {
+        self.monitor_state.store(state, Ordering::Relaxed);
+    }
+
+    pub(crate) fn monitor_state(&self) -> i32 {
+        self.monitor_state.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether its lease is over; tells whether it was before.
+    pub(crate) fn set_courteous(&self, courteous: bool) -> bool {
+        self.courteous.swap(courteous, Ordering::AcqRel)
     }
 
     pub(crate) fn renew(&self, now: Duration) {

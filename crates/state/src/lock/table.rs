@@ -80,6 +80,14 @@ impl FileLocks {
         self.held_by(owner).next().is_some() || waits(&self.waiting) || waits(&self.offered)
     }
 
+    /// Whether somebody waits for what `owner` holds.
+    #[must_use]
+    pub fn is_awaited(&self, owner: u64) -> bool {
+        let awaited =
+            |(range, kind)| self.waiting.conflict(Wish { owner, range, kind }, u64::MAX).is_some();
+        self.held_by(owner).any(awaited)
+    }
+
     /// All that `owner` holds, in order.
     pub fn held_by(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         self.held.of(owner)

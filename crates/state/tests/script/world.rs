@@ -66,6 +66,7 @@ impl World {
         match verb {
             "after" => self.after(args),
             "restart" => self.restart(),
+            "lease" => self.begin(args[0].parse().unwrap()),
             "census" => vec![format!("{:?}", self.engine.census())],
             "clients" | "states" | "waits" | "totals" => self.inventory(verb, args),
             "setclientid" | "confirm" | "renew" | "exchange" | "complete" | "destroy-client"
@@ -90,6 +91,14 @@ impl World {
         self.engine = Engine::new(self.now, settings(self.boot), recovered);
         let grace = self.engine.is_in_grace();
         vec![format!("in grace: {grace}")]
+    }
+
+    /// A new server, whose leases last so many seconds.
+    fn begin(&mut self, lease_seconds: u64) -> Told {
+        let lease = Duration::from_secs(lease_seconds);
+        let settings = Settings { lease, grace: lease, ..settings(self.boot) };
+        self.engine = Engine::new(self.now, settings, Recovered::new());
+        Vec::new()
     }
 
     fn records(&mut self) -> Told {

@@ -1,0 +1,83 @@
+//! The status monitor: hosts tell here that they have started anew, and hold nothing any more. To
+//! whom we tell the same is the shell's business: to those that are remembered as hosts.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_export::Visitor;
+use comity_proto::nsm::{HostName, PROGRAM, Res, SmStatRes, StatChge, VERSION, procedure};
+use comity_rpc::{Call, Done, Outcome, Program, Repeat};
+use comity_state::Engine;
+use comity_xdr::{Encoder, Malformed};
+
+use crate::nlm::name_of;
+
+/// The program NSM, version 1, as far as other hosts speak to it.
+pub struct Nsm {
+    engine: Arc<Engine>,
+    clock: Box<dyn Fn() -> Duration + Send + Sync>,
+    state: i32,
+}
+
+impl Nsm {
+    /// Forgets hosts of `engine`, by the `clock` that goes by. `state` is our own: odd, and another
+    /// in every life of the server.
+    #[must_use]
+    pub fn new(
+        engine: Arc<Engine>,
+        clock: impl Fn() -> Duration + Send + Sync + 'static,
+        state: i32,
+    ) -> Self {
+        Self { engine, clock: Box::new(clock), state }
+    }
+
+    /// It speaks for itself only: whatever name it gives, what is freed is what its own address
+    /// held.
+    fn notified(&self, call: &Call<'_>, visitor: &Visitor) -> Result<(), Malformed> {
+        let StatChge { state, .. } = call.arguments()?;
+        let name = name_of(visitor.peer().ip());
+        self.engine.host_began_anew((self.clock)(), &name, state);
+        Ok(())
+    }
+
+    /// Nobody is watched on behalf of others.
+    fn stat(&self, call: &Call<'_>, reply: &mut Encoder) -> Result<(), Malformed> {
+        call.arguments::<HostName<'_>>()?;
+        reply.value(&SmStatRes { res: Res::Fail, state: self.state });
+        Ok(())
+    }
+}
+
+impl Program<Visitor> for Nsm {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn procedure_name(&self, _version: u32, procedure: u32) -> &'static str {
+        match procedure {
+            procedure::NULL => "NULL",
+            procedure::STAT => "STAT",
+            procedure::NOTIFY => "NOTIFY",
+            _ => "unknown",
+        }
+    }
+
+    fn repeat(&self, _version: u32, _procedure: u32) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+        let answered = match call.header.procedure {
+            procedure::NULL => call.arguments::<()>(),
+            procedure::STAT => self.stat(call, reply),
+            procedure::NOTIFY => self.notified(call, visitor),
+            _ => return Outcome::ProcUnavail,
+        };
+        answered.map_or(Outcome::GarbageArgs, |()| Outcome::Done(Done::default()))
+    }
+}

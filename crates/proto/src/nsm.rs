@@ -1,0 +1,45 @@
+//! The status monitor of NFSv3's locks: NSM version 1 (X/Open XNFS, chapter 11), what hosts say to
+//! each other when they start anew.
+#![allow(missing_docs)]
+
+use comity_xdr::{Decode, Encode, Opaque};
+
+/// Program number.
+pub const PROGRAM: u32 = 100_024;
+/// The only version.
+pub const VERSION: u32 = 1;
+
+/// Procedure numbers of what one host asks another; the rest is between a host's own programs.
+pub mod procedure {
+    pub const NULL: u32 = 0;
+    pub const STAT: u32 = 1;
+    pub const NOTIFY: u32 = 6;
+}
+
+/// Longest name of a host in bytes (SM_MAXSTRLEN).
+pub const NAME_BYTES_MAX: u32 = 1024;
+
+/// What a host calls itself or another.
+pub type HostName<'a> = Opaque<'a, NAME_BYTES_MAX>;
+
+/// `stat_chge`: a host has started anew, for the n-th time; odd while it is up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct StatChge<'a> {
+    pub mon_name: HostName<'a>,
+    pub state: i32,
+}
+
+/// Whether a host would be watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
+pub enum Res {
+    Succ = 0,
+    Fail = 1,
+}
+
+/// `sm_stat_res`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct SmStatRes {
+    pub res: Res,
+    /// The state of who answers.
+    pub state: i32,
+}

@@ -1,0 +1,137 @@
+"""Three clients of NFSv4 that want the same files: run by guest 1, see stage.py."""
+import os
+import time
+
+import locking
+from stage import clients, play, seconds_until, server
+
+one, two, three = clients
+# Of the server under test; see clients.rs.
+LEASE = 8
+VERSION = os.environ["OPTIONS"].split("vers=")[1][:3]
+# How soon a waiter has a lock that is free: 4.1 is told; 4.0 asks again after 1, 2, 4 ... seconds.
+HANDED_OVER = 5 if VERSION == "4.0" else 1
+
+
+def at(name):
+    return f"/mnt/nfs/{name}"
+
+
+def is_asked(client, path, flags):
+    """Whether the server is asked when a client opens a file."""
+    before = client.calls("OPEN", "OPEN_NOATTR")
+    client.close(client.open(path, flags))
+    return client.calls("OPEN", "OPEN_NOATTR") > before
+
+
+def have_delegated(client, path, flags=os.O_RDONLY):
+    """The client opens until it need not ask any more."""
+    end = time.monotonic() + 5
+    while is_asked(client, path, flags):
+        assert time.monotonic() < end, f"no delegation of {path}"
+        time.sleep(0.1)
+
+
+def delegations():
+    """One has a delegation and uses it; others who change the file take it away."""
+    changes = {
+        "client": lambda path: two.write(path, "changed"),
+        "three": lambda path: two.write(path.replace("nfs", "three"), "changed"),
+        "truncation": lambda path: two.run(f"truncate -s 7 {path}; printf changed > {path}"),
+        "renaming": lambda path: two.run(f"printf changed > {path}.new; mv {path}.new {path}"),
+    }
+    server.local("for f in " + " ".join(changes) + "; do echo old > $f; done")
+    for name, change in changes.items():
+        have_delegated(one, at(name))
+        assert one.read(at(name)) == "old\n"
+        returned = one.calls("DELEGRETURN")
+        change(at(name))
+        assert one.calls("DELEGRETURN") > returned, f"{name}: not recalled"
+        assert one.read(at(name)) == "changed", name
+
+
+def write_delegations():
+    """One may keep to itself what it writes; another sees it nevertheless."""
+    path = at("written")
+    one.write(path, "")
+    have_delegated(one, path, os.O_RDWR)
+    fd = one.open(path, os.O_RDWR)
+    one.pwrite(fd, "12345")
+    assert two.size(path) == 5, "the writer was not asked for the size"
+    # What is not written back before the file is given back, is one's own business.
+    one.fsync(fd)
+    returned = one.calls("DELEGRETURN")
+    assert two.read(path) == "12345"
+    assert one.calls("DELEGRETURN") > returned, "not recalled"
+    # Both may write now, and do so at the server.
+    other = two.open(path, os.O_RDWR)
+    two.pwrite(other, "6789", 5)
+    two.close(other)
+    one.close(fd)
+    assert one.read(path) == "123456789"
+
+
+def locks():
+    locking.ranges(one, two, at("ranges"))
+
+
+def waiting():
+    locking.handing_over(clients, at("waiting"), HANDED_OVER)
+
+
+def restart():
+    """The server dies: what clients held is theirs again, before anybody else can have it."""
+    server.local("for f in kept locked opened alone; do echo old > $f; done")
+    have_delegated(one, at("kept"))
+    kept = one.open(at("kept"), os.O_RDONLY)
+    have_delegated(one, at("alone"), os.O_RDWR)
+    # The server knows nothing of this lock: it comes with the delegation.
+    alone = one.open(at("alone"), os.O_RDWR)
+    one.lock(alone)
+    locked = one.open(at("locked"), os.O_RDWR)
+    one.lock(locked, "write", 0, 100)
+    opened = two.open(at("opened"), os.O_RDWR)
+    two.lock(opened, "read", 5, 1)
+    two.pwrite(opened, "begun")
+    others = [three.open(at(name), os.O_RDWR) for name in ("locked", "opened")]
+    server.restart()
+    others.append(three.open(at("alone"), os.O_RDWR))
+    thefts = [three.begin("try_lock", fd, "write", 0, 50) for fd in others]
+    assert not any(theft.result(60) for theft in thefts), "stolen in grace"
+    one.pwrite(locked, "work")
+    one.fsync(locked)
+    two.pwrite(opened, " and ended", 5)
+    two.close(opened)
+    assert three.read(at("opened")) == "begun and ended"
+    assert not is_asked(one, at("kept"), os.O_RDONLY), "the delegation is lost"
+    returned = one.calls("DELEGRETURN")
+    two.write(at("kept"), "changed")
+    assert one.calls("DELEGRETURN") > returned, "not recalled"
+    one.close(kept)
+    assert one.read(at("kept")) == "changed"
+    waits = three.begin("lock", others[0], "write", 0, 100)
+    time.sleep(0.5)
+    assert not waits.done(), "the reclaimed lock holds nobody back"
+    one.unlock(locked, 0, 100)
+    seconds_until(waits, HANDED_OVER)
+    for fd in (alone, locked):
+        one.close(fd)
+    for fd in others:
+        three.close(fd)
+
+
+def loss():
+    """A client is gone: what it held goes to others when its lease has ended, not before."""
+    server.local("echo old > lost; echo old > locked")
+    have_delegated(two, at("lost"))
+    fds = [client.open(at("locked"), os.O_RDWR) for client in (two, three)]
+    two.lock(fds[0])
+    server.lose(2)
+    waits = three.begin("lock", fds[1])
+    writes = one.begin("write", at("lost"), "changed")
+    seconds = seconds_until(waits, LEASE + (8 if VERSION == "4.0" else 3))
+    assert seconds > LEASE - 2, f"the lock of a client with a lease was lost after {seconds} s"
+    seconds_until(writes, 2 * LEASE)
+
+
+play(delegations, write_delegations, locks, waiting, restart, loss)

@@ -1,0 +1,36 @@
+//! Three clients of NFSv4 that want the same files, a server that dies, a client that is gone.
+//!
+//! Linux cannot deny others an open, so what is in conflict here is delegations, and byte ranges.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+
+use crate::kernel::ground::Ground;
+
+use super::Test;
+
+pub(super) const TEST: Test = Test {
+    name: "clients-4.1",
+    about: "delegations and locks of three clients; the server is killed, a client is lost",
+    version: "4.1",
+    script: include_str!("clients.sh"),
+    guests: 3,
+    // Short, for grace and lost clients; `clients.py` knows it.
+    arguments: &["--no-register", "--lease-seconds", "8"],
+    prepare,
+    verify,
+    ..Test::EMPTY
+};
+
+fn prepare(ground: &Ground) -> Result<()> {
+    ground.give(&[("clients.py", include_str!("clients.py"))])?;
+    ground.give(super::STAGE)
+}
+
+/// What was written last, past the delegation of a client that is gone, is on the disk.
+fn verify(ground: &Ground) -> Result<()> {
+    let last = fs::read_to_string(ground.export().join("lost"))?;
+    ensure!(last == "changed", "the last file holds `{last}`");
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! What the first guest asks this side to do in the middle of a test: it puts a line into the file
+//! `ask` of its folder, and finds what came of it in `told`.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use super::ground::{Ground, output};
+use super::guest::Guest;
+use super::server::Server;
+
+/// Longest time in seconds that a process here may take.
+const LOCAL_SECONDS: &str = "60";
+
+/// Does what is asked, if anything is.
+///
+/// # Errors
+/// If it cannot be done, or is nothing that can be asked.
+pub(super) fn grant(
+    ground: &Ground,
+    server: &mut Server<'_>,
+    guests: &mut Vec<Guest>,
+) -> Result<()> {
+    let ask = ground.guest(1).join("ask");
+    let Ok(wish) = fs::read_to_string(&ask) else { return Ok(()) };
+    fs::remove_file(ask)?;
+    let told = match wish.trim().split_once(' ').unwrap_or((wish.trim(), "")) {
+        // SIGKILL, and a new start.
+        ("restart", "") => server.kill_and_restart().map(|()| String::new())?,
+        // A guest is gone without goodbye.
+        ("lose", number) => {
+            let number: u8 = number.parse()?;
+            guests.retain(|guest| guest.number() != number);
+            String::new()
+        }
+        // A process of this machine works in the exported folder.
+        ("local", script) => local(ground, script)?,
+        _ => bail!("a guest asks for `{}`, which nobody can do", wish.trim()),
+    };
+    let draft = ground.folder().join("told");
+    fs::write(&draft, told)?;
+    fs::rename(draft, ground.guest(1).join("told")).context("answer a guest")
+}
+
+fn local(ground: &Ground, script: &str) -> Result<String> {
+    let export = ground.export().display().to_string();
+    let arguments = [LOCAL_SECONDS, "sh", "-c", "cd \"$0\" && eval \"$1\"", &export, script];
+    output("timeout", &arguments)
+}

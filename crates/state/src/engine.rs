@@ -26,7 +26,7 @@ pub struct Settings {
     /// How long a lock is kept for the waiter whose turn it is.
     pub lock_offer: Duration,
     /// How long a waiter that does not ask again keeps its place: in minor version 0, where all
-    /// have to ask again, half a lease at most. Linux asks again after 30 s where it is called back.
+    /// have to ask again, half a lease at most. Who is called back asks again after 30 s (Linux).
     pub lock_wait: Duration,
     /// How long a file is not delegated after a recall.
     pub recall_rest: Duration,

@@ -48,7 +48,7 @@ fn site(settles: bool) -> Site {
     };
     let nlm = Nlm::new(Arc::clone(&world.exports), Arc::clone(&engine), || NOW, Arc::new(settle));
     let nsm = Nsm::new(Arc::clone(&engine), || NOW, 11);
-    Site { world: world.with_all(vec![Arc::new(nlm), Arc::new(nsm)]), engine, file, settled }
+    Site { world: world.with(vec![Arc::new(nlm), Arc::new(nsm)]), engine, file, settled }
 }
 
 impl Site {

@@ -163,11 +163,7 @@ impl World {
     }
 
     /// The same server with another program.
-    pub(crate) fn with(self, program: impl Program<Visitor> + 'static) -> Self {
-        self.with_all(vec![Arc::new(program)])
-    }
-
-    pub(crate) fn with_all(self, mut programs: Vec<Arc<dyn Program<Visitor>>>) -> Self {
+    pub(crate) fn with(self, mut programs: Vec<Arc<dyn Program<Visitor>>>) -> Self {
         programs.push(Arc::new(Nfs3::new(Arc::clone(&self.exports), VERIFIER)));
         Self { dispatcher: Dispatcher::new(programs), ..self }
     }

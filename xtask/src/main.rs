@@ -1,8 +1,9 @@
-//! The house's own tools: `cargo xtask tidy | test | kernel | bench`.
+//! The house's own tools: `cargo xtask tidy | test | kernel | conformance | bench`.
 //!
 //! They build on the workspace and are no part of what a user runs.
 
 mod bench;
+mod conformance;
 mod kernel;
 mod test;
 mod tidy;
@@ -29,6 +30,8 @@ enum Tool {
     Test(test::Options),
     /// Measure the server beside others, and count what a call costs.
     Bench(bench::Options),
+    /// NFSv4 as pynfs judges it, held against docs/conformance.toml.
+    Conformance(conformance::Options),
     /// Tests with a Linux kernel NFS client, in User-Mode Linux.
     #[command(subcommand)]
     Kernel(kernel::Command),
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Tool::Tidy => tidy::command(&root()),
         Tool::Test(options) => test::command(&root(), &options),
         Tool::Bench(options) => bench::command(&root(), &options),
+        Tool::Conformance(options) => conformance::command(&root(), &options),
         Tool::Kernel(command) => kernel::command(&root(), &command),
     };
     done.unwrap_or_else(|error| {

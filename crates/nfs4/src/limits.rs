@@ -47,7 +47,7 @@ pub const CALLBACK_RETRY_SECONDS: u64 = 1;
 pub const WRITER_PAUSE: Duration = Duration::from_millis(1);
 
 /// Times of that length.
-pub const WRITER_PAUSES_MAX: u32 = 50;
+pub const WRITER_PAUSES_MAX: u32 = 100;
 
 /// Bytes of a request by which it is known if it comes again: SEQUENCE and the beginning of what
 /// follows. All of a large WRITE would cost as much as writing it.

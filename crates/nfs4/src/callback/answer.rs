@@ -1,10 +1,10 @@
 //! What a client answered. Every byte may be wrong.
 
 use comity_credential::OpaqueAuth;
+use comity_proto::nfs4::attribute;
 use comity_proto::nfs4::callback::{
     CbCompoundResultHead, CbGetattr4resok, CbResultHead, CbSequence4resok, operation,
 };
-use comity_proto::nfs4::{Bitmap4, attribute};
 use comity_xdr::{Decoder, Malformed};
 
 const REPLY: u32 = 1;
@@ -81,7 +81,8 @@ fn results(decoder: &mut Decoder<'_>) -> Result<Answer, Malformed> {
 
 fn attributes(decoder: &mut Decoder<'_>) -> Result<Option<(u64, u64)>, Malformed> {
     let CbGetattr4resok { attrmask, attr_vals } = decoder.value()?;
-    if attrmask != Bitmap4::of(&[attribute::CHANGE, attribute::SIZE]) {
+    // What else a client tells stands behind these.
+    if !attrmask.iter().take(2).eq([attribute::CHANGE, attribute::SIZE]) {
         return Ok(None);
     }
     let mut values = Decoder::new(attr_vals.0);
@@ -91,6 +92,7 @@ fn attributes(decoder: &mut Decoder<'_>) -> Result<Option<(u64, u64)>, Malformed
 
 #[cfg(test)]
 mod tests {
+    use comity_proto::nfs4::Bitmap4;
     use comity_xdr::{Encoder, Opaque};
     use proptest::prelude::*;
 
@@ -159,6 +161,12 @@ mod tests {
         let both = [attribute::CHANGE, attribute::SIZE];
         assert_eq!(told(&both, &[7, 4096]), Some(Some((4096, 7))));
         assert_eq!(told(&[attribute::SIZE], &[4096]), Some(None));
+        let more = [attribute::CHANGE, attribute::SIZE, attribute::MODE];
+        assert_eq!(told(&more, &[7, 4096, 1]), Some(Some((4096, 7))));
+        assert_eq!(
+            told(&[attribute::TYPE, attribute::CHANGE, attribute::SIZE], &[1, 7, 8]),
+            Some(None)
+        );
         assert_eq!(told(&both, &[7]), None, "a lie is no answer");
     }
 

@@ -142,6 +142,18 @@ mod tests {
     }
 
     #[test]
+    fn who_moved_is_not_reached_at_the_old_place() {
+        let (client, mut routes) = (ClientId(7), Routes::default());
+        let [old, new] = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        let line = Arc::new(Line::new(|| {}));
+        routes.keep_dialled(client, old, &line);
+        assert!(routes.dialled(client, old).is_some());
+        assert!(routes.dialled(client, new).is_none());
+        routes.keep_dialled(client, new, &Arc::new(Line::new(|| {})));
+        assert!(line.is_closed(), "nobody needs it any more");
+    }
+
+    #[test]
     fn a_number_is_spent_only_when_the_client_took_it() {
         let session = SessionId([1; 16]);
         let mut routes = Routes::default();

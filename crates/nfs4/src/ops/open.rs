@@ -91,12 +91,11 @@ fn begin<'a>(
 }
 
 fn wanted(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Wanted, Stop> {
-    let wants = if compound.minor > 0 {
-        share::WANT_MASK
-            | share::WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL
-            | share::PUSH_DELEG_WHEN_UNCONTENDED
-    } else {
-        0
+    let wants = match compound.minor {
+        0 => 0,
+        1 => share::WANTS,
+        // Hints of RFC 9754: nothing is made of them, nor promised in open_arguments.
+        _ => share::WANTS | share::WANT_DELEG_TIMESTAMPS | share::WANT_OPEN_XOR_DELEGATION,
     };
     let share = Share { access: args.share_access & !wants, deny: args.share_deny };
     let claim = claim(compound, &args.claim)?;

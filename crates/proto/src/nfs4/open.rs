@@ -23,6 +23,13 @@ pub mod share {
     pub const WANT_CANCEL: u32 = 0x0500;
     pub const WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL: u32 = 0x1_0000;
     pub const PUSH_DELEG_WHEN_UNCONTENDED: u32 = 0x2_0000;
+    /// All wishes that 4.1 has.
+    pub const WANTS: u32 =
+        WANT_MASK | WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL | PUSH_DELEG_WHEN_UNCONTENDED;
+
+    /// Since RFC 9754.
+    pub const WANT_DELEG_TIMESTAMPS: u32 = 0x10_0000;
+    pub const WANT_OPEN_XOR_DELEGATION: u32 = 0x20_0000;
 }
 
 /// Bits of OPEN's answer (`rflags`).

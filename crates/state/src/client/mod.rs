@@ -178,7 +178,10 @@ impl Client {
 
     pub(crate) fn set_callbacks(&self, work: bool) {
         let worked = self.callbacks.swap(work, Ordering::AcqRel);
-        self.callbacks_lost.store(!work && worked, Ordering::Release);
+        // What never worked is not lost, and what fails twice is still.
+        if work || worked {
+            self.callbacks_lost.store(!work, Ordering::Release);
+        }
     }
 
     /// Whether its callback channel is known to be broken.

@@ -1,0 +1,125 @@
+//! Conformance of NFSv4 by pynfs (github.com/kofemann/pynfs), which stands beside the repository:
+//! each of its groups runs against a server of its own, and what does not pass is held against
+//! `docs/conformance.toml`. Any difference, for better or worse, is a failure.
+
+mod known;
+mod report;
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use self::known::Known;
+use self::report::Report;
+use self::server::Server;
+
+/// Where pynfs is, and what to run.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The folder of pynfs, built by its `setup.py build`.
+    #[arg(long)]
+    pynfs: PathBuf,
+    /// The Python that has its modules (ply, xdrlib3).
+    #[arg(long, default_value = "python3")]
+    python: PathBuf,
+    /// The program `comity` to test, built already; otherwise it is built from these sources.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Only these runs; all if none is given.
+    names: Vec<String>,
+}
+
+/// A run of pynfs: its name, its folder, its options and the tests it asks for.
+struct Run {
+    name: &'static str,
+    folder: &'static str,
+    options: &'static [&'static str],
+    tests: &'static [&'static str],
+}
+
+/// Seconds that leases last: tests wait for several of them, and some need ten for what they do.
+const LEASE_SECONDS: u32 = 20;
+
+/// Without what needs Kerberos, pNFS or a server that refers clients elsewhere, and without what
+/// pynfs cannot run with its own means.
+const RUNS: [Run; 5] = [
+    Run {
+        name: "4.0",
+        folder: "nfs4.0",
+        options: &[],
+        tests: &["everything", "nogss", "nofslocations", "noreboot", "nospoof", "noREBT7"],
+    },
+    Run { name: "4.0-reboot", folder: "nfs4.0", options: &[], tests: &["reboot", "REBT7"] },
+    Run {
+        name: "4.1",
+        folder: "nfs4.1",
+        options: &["--minorversion=1"],
+        tests: &["everything", "nopnfs", "noflex", "noblock", "noreboot", "noGETLAYOUT100"],
+    },
+    Run {
+        name: "4.2",
+        folder: "nfs4.1",
+        options: &["--minorversion=2"],
+        tests: &["everything", "nopnfs", "noflex", "noblock", "noreboot", "noGETLAYOUT100"],
+    },
+    Run {
+        name: "4.1-reboot",
+        folder: "nfs4.1",
+        options: &["--minorversion=1"],
+        tests: &["reboot"],
+    },
+];
+
+/// Does what the command line says.
+///
+/// # Errors
+/// If something cannot be built or run, or a name is no run's.
+pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
+    for name in &options.names {
+        ensure!(RUNS.iter().any(|run| run.name == name), "no run `{name}`");
+    }
+    let program = match &options.program {
+        Some(program) => program.clone(),
+        None => {
+            crate::tools::cargo(root, &["build", "--locked", "--package", "comity-cli"])?;
+            root.join("target/debug/comity")
+        }
+    };
+    let known = Known::read(&root.join("docs/conformance.toml"))?;
+    let mut same = true;
+    let chosen =
+        |run: &&Run| options.names.is_empty() || options.names.iter().any(|n| n == run.name);
+    for run in RUNS.iter().filter(chosen) {
+        let folder = root.join("target/conformance").join(run.name);
+        let report = perform(run, options, &program, &folder)?;
+        println!("{}: {report}; log: {}", run.name, folder.join("pynfs.log").display());
+        let differences = known.differences(run.name, &report);
+        differences.iter().for_each(|difference| println!("  {difference}"));
+        same &= differences.is_empty();
+    }
+    Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn perform(run: &Run, options: &Options, program: &Path, folder: &Path) -> Result<Report> {
+    let server = Server::start(program, folder, LEASE_SECONDS)?;
+    let pynfs = options.pynfs.join(run.folder).canonicalize();
+    let pynfs = pynfs.with_context(|| format!("no pynfs in {}", options.pynfs.display()))?;
+    let log = std::fs::File::create(folder.join("pynfs.log"))?;
+    let status = Command::new(&options.python)
+        .arg("testserver.py")
+        .arg(server.url())
+        .args(["--maketree", "--rundeps", "--showomit"])
+        .arg(format!("--serverhelper={}", server.helper().display()))
+        .arg(format!("--serverhelperarg={}", folder.display()))
+        .args(run.options)
+        .args(run.tests)
+        .current_dir(pynfs)
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .status();
+    status.with_context(|| format!("run {}", options.python.display()))?;
+    Report::read(&folder.join("pynfs.log"))
+}

@@ -1,0 +1,93 @@
+//! What pynfs found: the list at the end of its output.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+/// How a test ended, in pynfs's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum Outcome {
+    /// As it should.
+    Pass,
+    /// As it may, though pynfs would like it otherwise.
+    Warning,
+    /// The server has not what is tested.
+    Unsupported,
+    /// It was not run: what it depends on did not pass.
+    Omit,
+    /// Otherwise than it should.
+    Failure,
+}
+
+/// How each test ended.
+pub(super) struct Report(BTreeMap<String, Outcome>);
+
+impl Report {
+    /// Reads pynfs's output.
+    ///
+    /// # Errors
+    /// If there is none, or no test in it.
+    pub(super) fn read(log: &Path) -> Result<Self> {
+        let bytes = std::fs::read(log).with_context(|| format!("read {}", log.display()))?;
+        let report = Self::parse(&String::from_utf8_lossy(&bytes));
+        ensure!(!report.0.is_empty(), "pynfs ran no test; see {}", log.display());
+        Ok(report)
+    }
+
+    /// The tests of an output: lines such as `LOOK1 st_lookup.testDir : PASS`.
+    pub(super) fn parse(text: &str) -> Self {
+        Self(text.lines().filter_map(test).collect())
+    }
+
+    /// What did not pass.
+    pub(super) fn not_passed(&self) -> BTreeMap<&str, Outcome> {
+        let not_passed = self.0.iter().filter(|(_, outcome)| **outcome != Outcome::Pass);
+        not_passed.map(|(code, outcome)| (code.as_str(), *outcome)).collect()
+    }
+}
+
+fn test(line: &str) -> Option<(String, Outcome)> {
+    let (what, outcome) = line.rsplit_once(" : ").or_else(|| line.rsplit_once(": "))?;
+    let mut words = what.split_whitespace();
+    let (code, name) = (words.next()?, words.next()?);
+    let outcome = match outcome.trim() {
+        "PASS" => Outcome::Pass,
+        "WARNING" => Outcome::Warning,
+        "UNSUPPORTED" => Outcome::Unsupported,
+        "OMIT" => Outcome::Omit,
+        "FAILURE" => Outcome::Failure,
+        _ => return None,
+    };
+    (name.starts_with("st_") && words.next().is_none()).then(|| (code.to_owned(), outcome))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |wanted| self.0.values().filter(|outcome| **outcome == wanted).count();
+        let (passed, failed) = (count(Outcome::Pass), count(Outcome::Failure));
+        let other = self.0.len() - passed - failed;
+        write!(f, "{} tests: {passed} passed, {failed} failed, {other} neither", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_found_among_what_else_is_said() {
+        let report = Report::parse(
+            "WRT15    st_write.testSizes          : RUNNING\n\
+             WRT15    st_write.testSizes                                       : PASS\n\
+             OPEN23b  st_open.testDenyRead3a                                   : WARNING\n\
+             \x20          Read an access_write file should return NFS4_OK : PASS\n\
+             SATT9    st_setattr.testNonUTF8                                   : UNSUPPORTED\n",
+        );
+        assert_eq!(report.to_string(), "3 tests: 1 passed, 0 failed, 2 neither");
+        assert_eq!(report.not_passed().len(), 2);
+    }
+}

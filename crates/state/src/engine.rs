@@ -90,7 +90,7 @@ impl Engine {
             sessions: Table::new(),
             reply_cache: ReplyCache::new(settings.limits.reply_cache_bytes),
             files: Files::new(),
-            grace: Grace::new(now.saturating_add(settings.grace), recovered),
+            grace: Grace::new((now.saturating_add(settings.grace), settings.grace), recovered),
             outbox: Outbox::default(),
             tally: Tally::default(),
             journal: Journal::default(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::effect::RecordedClient;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::table::lock;
 use crate::{Client, Desk, Engine, Error, FileKey, Record, Result};
 
@@ -60,10 +60,18 @@ impl Recovered {
     }
 }
 
+/// For how long nobody must have reclaimed anything before a grace period ends whose
+/// time is over: a thousand clients take a while, and get as much time once more.
+const QUIET: Duration = Duration::from_secs(3);
+
 /// The grace period.
 pub(crate) struct Grace {
     on: AtomicBool,
     until: Duration,
+    /// When it ends though clients still reclaim.
+    latest: Duration,
+    /// When somebody reclaimed something last.
+    reclaimed_nanoseconds: AtomicU64,
     expected: Mutex<HashMap<RecordedClient, Expected>>,
 }
 
@@ -77,19 +85,25 @@ struct Expected {
 }
 
 impl Grace {
-    pub(crate) fn new(until: Duration, recovered: Recovered) -> Self {
+    pub(crate) fn new((until, length): (Duration, Duration), recovered: Recovered) -> Self {
         let expected =
             |(client, revoked)| (client, Expected { revoked, returned: false, complete: false });
         let expected: HashMap<_, _> = recovered.clients.into_iter().map(expected).collect();
         let on = AtomicBool::new(!expected.is_empty());
-        Self { on, until, expected: Mutex::new(expected) }
+        Self {
+            on,
+            until,
+            latest: until.saturating_add(length),
+            reclaimed_nanoseconds: AtomicU64::new(0),
+            expected: Mutex::new(expected),
+        }
     }
 
     pub(crate) fn is_on(&self) -> bool {
         self.on.load(Ordering::Acquire)
     }
 
-    /// When it ends at the latest.
+    /// When it ends, unless clients still reclaim.
     pub(crate) const fn until(&self) -> Duration {
         self.until
     }
@@ -119,7 +133,7 @@ impl Grace {
     }
 
     /// Whether `client` may reclaim what it had of `file`.
-    pub(crate) fn may_reclaim(&self, client: &Client, file: &FileKey) -> Result<()> {
+    pub(crate) fn may_reclaim(&self, now: Duration, client: &Client, file: &FileKey) -> Result<()> {
         if !self.is_on() {
             return Err(Error::NoGrace);
         }
@@ -127,8 +141,18 @@ impl Grace {
             None => Err(Error::ReclaimBad),
             Some(expected) if expected.complete => Err(Error::NoGrace),
             Some(expected) if expected.revoked.contains(file) => Err(Error::ReclaimBad),
-            Some(_) => Ok(()),
+            Some(_) => {
+                self.reclaimed_nanoseconds.fetch_max(now.as_nanos() as u64, Ordering::AcqRel);
+                Ok(())
+            }
         }
+    }
+
+    /// Whether its time is over, and nobody is reclaiming any more.
+    fn is_over(&self, now: Duration) -> bool {
+        let last = Duration::from_nanos(self.reclaimed_nanoseconds.load(Ordering::Acquire));
+        let quiet = last.is_zero() || now >= last.saturating_add(QUIET);
+        now >= self.latest || now >= self.until && quiet
     }
 
     /// Ends it; tells who was waited for in vain before anybody else is let in.
@@ -173,7 +197,7 @@ impl Engine {
 
     /// Ends the grace period at its time, or when all who could reclaim have said that they did.
     pub(crate) fn end_grace_if_due(&self, now: Duration) {
-        if !self.is_in_grace() || (now < self.grace.until && !self.grace.is_idle()) {
+        if !self.is_in_grace() || !(self.grace.is_over(now) || self.grace.is_idle()) {
             return;
         }
         // Who did not come back loses its claim before anybody else can get what it had: the

@@ -118,7 +118,7 @@ impl Engine {
         let Found { client, number } = self.find(sender, named)?;
         let mut state = client.live()?;
         let place = place(sender, &mut state, number, args)?;
-        self.may_lock(&client, &state, args)?;
+        self.may_lock(sender.now, &client, &state, args)?;
         check_mode(&state, place.open, args.kind)?;
         let owner = match place.owner {
             Some(owner) => owner,
@@ -153,12 +153,18 @@ impl Engine {
         Ok(stateid)
     }
 
-    fn may_lock(&self, client: &Client, state: &ClientState, args: &Lock<'_>) -> Result<()> {
+    fn may_lock(
+        &self,
+        now: Duration,
+        client: &Client,
+        state: &ClientState,
+        args: &Lock<'_>,
+    ) -> Result<()> {
         if args.reclaim {
             if state.reclaim_complete {
                 return Err(Error::NoGrace);
             }
-            return self.grace.may_reclaim(client, &args.file);
+            return self.grace.may_reclaim(now, client, &args.file);
         }
         let waits = client.desk == Desk::ExchangeId && !state.reclaim_complete;
         if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }

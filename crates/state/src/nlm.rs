@@ -99,14 +99,20 @@ impl Engine {
         lock: &HostLock<'_>,
         claiming: Claiming,
     ) -> Result<(), LockRefusal> {
-        self.may_lock_host(host, lock, claiming)?;
+        self.may_lock_host(now, host, lock, claiming)?;
         self.break_delegations(now, Some(host), &lock.file, share_of(lock.kind))?;
         self.unless_courteous(now, || self.try_lock_host(now, host, lock, claiming))
     }
 
-    fn may_lock_host(&self, host: &Client, lock: &HostLock<'_>, claiming: Claiming) -> Result<()> {
+    fn may_lock_host(
+        &self,
+        now: Duration,
+        host: &Client,
+        lock: &HostLock<'_>,
+        claiming: Claiming,
+    ) -> Result<()> {
         match claiming {
-            Claiming::Reclaim => self.grace.may_reclaim(host, &lock.file),
+            Claiming::Reclaim => self.grace.may_reclaim(now, host, &lock.file),
             _ if self.is_in_grace() => Err(Error::Grace),
             _ => Ok(()),
         }
@@ -231,7 +237,7 @@ impl Engine {
     ) -> Result<()> {
         let kind = LockType::Read;
         let range = ByteRange::ALL;
-        self.may_lock_host(host, &HostLock { owner: name, file: key, range, kind }, claiming)?;
+        self.may_lock_host(now, host, &HostLock { owner: name, file: key, range, kind }, claiming)?;
         self.break_delegations(now, Some(host), &key, share)?;
         let limits = &self.settings.limits;
         let file = self.file(&key)?;

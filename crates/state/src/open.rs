@@ -150,7 +150,7 @@ impl Engine {
             Claim::New => self.may_claim(open.client, false),
             Claim::Previous(_) => {
                 self.may_claim(open.client, true)?;
-                self.grace.may_reclaim(open.client, &open.file)
+                self.grace.may_reclaim(now, open.client, &open.file)
             }
             Claim::Delegated(stateid) => {
                 let client = (open.client.desk == Desk::ExchangeId).then_some(open.client);

@@ -133,6 +133,25 @@ fn a_host_says_once_that_it_has_started_anew() {
 }
 
 #[test]
+fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
+    let mut recovered = Recovered::new();
+    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    let engine = Engine::new(NOW, Settings::new(8), recovered);
+    let one = engine.host(NOW, b"one").unwrap();
+    let (grace, second) = (engine.settings().grace, Duration::from_secs(1));
+    let reclaim = |now| engine.lock_host(now, &one, &write(b"p", bytes(0, 9)), Claiming::Reclaim);
+    let mut now = NOW + grace - second;
+    while now < NOW + grace * 2 {
+        reclaim(now).unwrap();
+        engine.tick(now);
+        assert!(engine.is_in_grace(), "{now:?}");
+        now += second;
+    }
+    engine.tick(now);
+    assert!(!engine.is_in_grace(), "others have waited long enough");
+}
+
+#[test]
 fn only_who_was_there_before_the_restart_may_reclaim() {
     let mut recovered = Recovered::new();
     recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));

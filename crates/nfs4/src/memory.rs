@@ -9,8 +9,8 @@ use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::AuthSys;
 use comity_state::{
-    Client, ClientId, ClientOwner, ConnectionId, Engine, Error, FileKey, Mark, Principal, Sender, Share,
-    Special, Stateid, Verifier,
+    Client, ClientId, ClientOwner, ConnectionId, Engine, Error, FileKey, Mark, Principal, Sender,
+    Share, Special, Stateid, Verifier,
 };
 use comity_xdr::Decoder;
 use siphasher::sip::SipHasher13;

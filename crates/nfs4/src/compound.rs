@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use comity_credential::{AuthStat, OpaqueAuth};
 use comity_export::{Barrier, Door, Node, Plan, Pseudo, Refusal, SealedHandle, View, Visitor};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
@@ -24,6 +26,8 @@ pub(crate) struct Compound<'a> {
     pub(crate) request: &'a [u8],
     /// In which minor version.
     pub(crate) minor: u32,
+    /// When it was begun.
+    pub(crate) now: Duration,
     /// What came first in it: the client and session that SEQUENCE found, and their limits.
     pub(crate) desk: Desk,
     /// The number of the operation in hand.

@@ -1,19 +1,17 @@
 //! The way to what is remembered: from words of the wire to the engine's, and back.
 
-use std::hash::Hasher;
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_credential::Flavor;
 use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
-use comity_rpc::AuthSys;
+use comity_rpc::{AuthSys, limits::MACHINE_NAME_BYTES_MAX};
 use comity_state::{
     Client, ClientId, ClientOwner, ConnectionId, Engine, Error, FileKey, Mark, Principal, Sender,
     Share, Special, Stateid, Verifier,
 };
-use comity_xdr::Decoder;
-use siphasher::sip::SipHasher13;
+use comity_xdr::{Decoder, Malformed};
 
 use crate::callback::Callbacks;
 use crate::clock::Clock;
@@ -62,9 +60,9 @@ impl Compound<'_> {
         &self.nfs.memory().engine
     }
 
-    /// The time.
-    pub(crate) fn now(&self) -> Duration {
-        self.nfs.memory().clock.now()
+    /// When the COMPOUND was begun.
+    pub(crate) const fn now(&self) -> Duration {
+        self.now
     }
 
     /// Who sends the operation in hand, as far as a session says it.
@@ -135,14 +133,17 @@ impl Compound<'_> {
         Principal(words.iter().flat_map(|word| word.to_be_bytes()).collect())
     }
 
-    /// What the request is known by if it comes again: who asks, how long it is and how it begins.
-    /// A hash of all of a large WRITE would cost as much as the WRITE.
+    /// What the request is known by if it comes again: who asks, in the high half, and a hash of how
+    /// long it is and how it begins. All of a large WRITE would cost as much as the WRITE. Who makes
+    /// two requests of one hash gets the reply of the first, and that is all.
     pub(crate) fn digest(&self) -> u64 {
-        let mut hasher = SipHasher13::new();
-        hasher.write(&self.principal().0);
-        hasher.write_usize(self.request.len());
-        hasher.write(self.request.get(..DIGEST_BYTES).unwrap_or(self.request));
-        hasher.finish()
+        let user = match self.credential.flavor {
+            Flavor::SYS => user_of(self.credential.body.0).unwrap_or(0),
+            // No user has this number.
+            _ => u32::MAX,
+        };
+        let beginning = self.request.get(..DIGEST_BYTES).unwrap_or(self.request);
+        u64::from(user) << 32 | u64::from(hash(beginning, self.request.len()))
     }
 
     /// A stateid as an operation takes it: the current one is filled in (RFC 8881, 16.2.3.1.2).
@@ -214,6 +215,30 @@ impl Compound<'_> {
     }
 }
 
+/// The user of an AUTH_SYS credential, behind its stamp and its machine.
+fn user_of(body: &[u8]) -> Result<u32, Malformed> {
+    let mut body = Decoder::new(body);
+    body.value::<u32>()?;
+    body.opaque(MACHINE_NAME_BYTES_MAX)?;
+    body.value()
+}
+
+/// A hash that tells requests apart that were not made to be alike.
+fn hash(bytes: &[u8], length: usize) -> u32 {
+    let mix = |state: u64, word: u64| {
+        let wide = u128::from(state ^ word) * u128::from(SPREAD);
+        (wide as u64 ^ (wide >> 64) as u64).wrapping_add(SPREAD)
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words = words.iter().map(|word| u64::from_ne_bytes(*word));
+    let rest = rest.iter().map(|byte| u64::from(*byte));
+    let state = words.chain(rest).fold(length as u64, mix);
+    (state ^ state >> 32) as u32
+}
+
+/// An odd number without pattern: the golden ratio's.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// By what an object is known to the engine.
 pub(crate) fn key_of(view: &View<'_>, node: &Node) -> FileKey {
     FileKey { export: view.export_id().0, handle: *node.handle() }
@@ -283,4 +308,22 @@ const fn status_of(error: Error) -> Nfsstat4 {
 /// A refusal of TEST_STATEID, which is a result.
 pub(crate) const fn verdict(error: Error) -> Nfsstat4 {
     status_of(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_differ_in_a_byte_or_in_length_are_told_apart() {
+        let request = [7; 100];
+        let same = hash(&request, 100);
+        assert_eq!(hash(&request, 100), same);
+        assert_ne!(hash(&request, 104), same);
+        for at in 0..request.len() {
+            let mut other = request;
+            other[at] ^= 1;
+            assert_ne!(hash(&other, 100), same, "byte {at}");
+        }
+    }
 }

@@ -32,6 +32,7 @@ pub(crate) fn answer(
         credential: &call.header.credential,
         request: call.arguments,
         minor: head.minorversion,
+        now: nfs.memory().clock.now(),
         desk: Desk::of(head.minorversion),
         operation: operation::ILLEGAL,
         following: head.operations,
@@ -157,7 +158,9 @@ impl<'a> Compound<'a> {
     fn promise(&mut self, place: Place) {
         let before = self.pledges.len();
         let pledge = |wait| Pledge { wait, place };
-        self.pledges.extend(self.barriers.drain(..).map(Wait::Barrier).map(pledge));
+        if !self.barriers.is_empty() {
+            self.pledges.extend(self.barriers.drain(..).map(Wait::Barrier).map(pledge));
+        }
         self.pledges.extend(self.nfs.memory().unstored().map(pledge));
         match self.kept.take() {
             Some(kept) if self.pledges.len() == before => kept.told(),

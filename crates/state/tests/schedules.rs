@@ -199,6 +199,7 @@ fn person(engine: &Engine, number: u8) -> Arc<Client> {
         clientid: known.clientid,
         sequenceid: known.sequenceid,
         principal: Principal([].into()),
+        minor: 1,
         connection: ConnectionId(number.into()),
         back_wanted: true,
         fore: ATTRS,

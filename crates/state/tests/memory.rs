@@ -1,0 +1,106 @@
+//! What a server with 1,000 clients, 100,000 opens and 100,000 delegations takes of memory.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
+    DelegationWish, Engine, ExchangeId, FileKey, Open, Principal, Recovered, Settings, Share,
+    Verifier,
+};
+use comity_vfs::Handle;
+
+const CLIENTS: usize = 1_000;
+const FILES: usize = 100_000;
+
+/// Bytes of a client with a session that asked for as many slots as Linux does; of an open of a
+/// file that nobody else has; of a delegation.
+const CLIENT_BYTES_MAX: usize = 7 << 10;
+const OPEN_BYTES_MAX: usize = 450;
+const DELEGATION_BYTES_MAX: usize = 450;
+
+const NOW: Duration = Duration::from_secs(1);
+
+#[test]
+fn opens_and_delegations_take_bounded_memory() {
+    let engine = Engine::new(NOW, Settings::new(1), Recovered::new());
+    let mut last = resident_bytes();
+    let mut grown = |what: &str, count: usize, most: usize| {
+        let now = resident_bytes();
+        let each = now.saturating_sub(last) / count;
+        last = now;
+        println!("{what}: {each} bytes each, at most {most}");
+        assert!(each <= most, "{what}: {each} bytes each");
+    };
+    let clients: Vec<Arc<Client>> = (0..CLIENTS).map(|number| client(&engine, number)).collect();
+    grown("clients with sessions", CLIENTS, CLIENT_BYTES_MAX);
+    let granted = open_all(&engine, &clients, DelegationWish::None);
+    assert_eq!(granted, 0);
+    grown("opens", FILES, OPEN_BYTES_MAX);
+    let granted = open_all(&engine, &clients, DelegationWish::Read);
+    assert_eq!(granted, FILES, "a delegation was refused");
+    grown("delegations", FILES, DELEGATION_BYTES_MAX);
+    let census = engine.census();
+    let counts = (census.clients, census.files, census.states, census.delegations);
+    assert_eq!(counts, (CLIENTS, FILES, 2 * FILES, FILES));
+}
+
+/// Each file by one client; how many were delegated.
+fn open_all(engine: &Engine, clients: &[Arc<Client>], wish: DelegationWish) -> usize {
+    let mut granted = 0;
+    for number in 0..FILES {
+        let (client, file) = (&clients[number % CLIENTS], key(number));
+        let (share, claim) = (Share::access(Share::READ), Claim::New);
+        let open = Open { client, owner: b"a process", file, share, claim, wish };
+        let opened = engine.open(NOW, &open).unwrap();
+        granted += usize::from(matches!(opened.delegation, Delegation::Granted { .. }));
+    }
+    granted
+}
+
+const ATTRS: ChannelAttrs = ChannelAttrs {
+    request_bytes_max: 1 << 20,
+    response_bytes_max: 1 << 20,
+    response_cached_bytes_max: 4096,
+    operations_max: 16,
+    requests_max: 64,
+};
+
+fn client(engine: &Engine, number: usize) -> Arc<Client> {
+    let id = format!("Linux NFSv4.1 host-{number}.example.org").into_bytes().into();
+    let owner = ClientOwner { verifier: Verifier([1; 8]), id };
+    let principal = Principal([].into());
+    let args = ExchangeId { owner, principal: principal.clone(), update: false };
+    let known = engine.exchange_id(NOW, args).unwrap();
+    let session = CreateSession {
+        clientid: known.clientid,
+        sequenceid: known.sequenceid,
+        principal,
+        minor: 1,
+        connection: ConnectionId(number as u64),
+        back_wanted: true,
+        fore: ATTRS,
+        back: ATTRS,
+        program: 1,
+        security: Box::default(),
+    };
+    let session = engine.create_session(NOW, &session).unwrap().session;
+    let client = Arc::clone(engine.session(&session).unwrap().client());
+    engine.callbacks_work(&client);
+    engine.reclaim_complete(NOW, &client).unwrap();
+    client
+}
+
+/// As long as those of ext4 are.
+fn key(number: usize) -> FileKey {
+    let mut bytes = [7; 20];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    FileKey { export: 1, handle: Handle::new(&bytes).unwrap() }
+}
+
+fn resident_bytes() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = text.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}

@@ -44,7 +44,8 @@ pub(crate) struct Options {
     /// `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine
     /// that does nothing else.
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
-          value_delimiter = ',', conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
+          value_delimiter = ',',
+          conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]

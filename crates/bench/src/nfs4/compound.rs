@@ -47,7 +47,7 @@ impl Compound {
 pub(super) struct Arguments<'a>(pub(super) Option<Sequence4args>, pub(super) &'a Compound);
 
 impl Arguments<'_> {
-    /// Bytes before those of SEQUENCE: tag, minor version, number of operations, number of SEQUENCE.
+    /// Bytes before those of SEQUENCE: tag, minor version, number of operations, SEQUENCE's number.
     pub(super) const BEFORE_SEQUENCE: usize = 16;
 }
 

@@ -206,7 +206,8 @@ impl<'a> Context<'a> {
         self.progress.advance(share);
     }
 
-    /// How long the round should still take, where that is limited: what chooses its own times obeys.
+    /// How long the round should still take, where that is limited; what chooses its own times
+    /// obeys.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         self.time.left()

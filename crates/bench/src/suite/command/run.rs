@@ -37,8 +37,8 @@ pub struct Run {
 #[derive(Debug, Args)]
 struct Options {
     /// What is measured: a directory, nfs://host:port/export, peer:comity, peer:memory (comity with
-    /// its files in memory) or peer:ganesha (peer:NAME=DIR lays files in DIR), or idle: for the cost
-    /// of the suite itself; `?vers=4.1` behind a server has it spoken to in that version
+    /// its files in memory) or peer:ganesha (peer:NAME=DIR lays files in DIR), or idle: for the
+    /// cost of the suite itself; `?vers=4.1` behind a server has it spoken to in that version
     #[arg(value_name = "TARGET", required = true, value_parser = Spec::parse)]
     targets: Vec<Spec>,
 
@@ -320,7 +320,8 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// As many open files as the system allows: some workloads take thousands. Without more they say so.
+/// As many open files as the system allows: some workloads take thousands, and say so if they get
+/// fewer.
 fn raise_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);

@@ -22,6 +22,8 @@ pub(super) struct Cache {
     passing: Passing,
     /// Which shard gives way next.
     turn: AtomicUsize,
+    /// Time, counted in objects that were taken in or listed.
+    clock: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -37,8 +39,6 @@ struct Slot {
     serial: u64,
 }
 
-static SERIAL: AtomicU64 = AtomicU64::new(0);
-
 impl Cache {
     /// A cache whose nodes keep to about `descriptors`.
     pub(super) fn new(descriptors: Share) -> Self {
@@ -48,6 +48,7 @@ impl Cache {
             ledger: Arc::new(Ledger { descriptors, failures: Failures::default() }),
             passing,
             turn: AtomicUsize::new(0),
+            clock: AtomicU64::new(0),
         }
     }
 
@@ -78,7 +79,7 @@ impl Cache {
             return Arc::clone(&slot.node);
         }
         let node = Arc::new(node);
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let serial = self.clock.fetch_add(1, Ordering::Relaxed);
         shard.nodes.insert(handle, Slot { node: Arc::clone(&node), serial });
         shard.queue.push_back((handle, serial));
         shard.tidy();
@@ -108,9 +109,25 @@ impl Cache {
         !self.ledger.descriptors.is_full() || self.passing.again(hash(handle))
     }
 
-    /// Whether there is so much room that what nobody asked for may be taken in.
-    pub(super) fn is_roomy(&self) -> bool {
-        self.ledger.descriptors.is_roomy()
+    /// So many objects are about to be listed; tells the time before that.
+    pub(super) fn pass(&self, objects: usize) -> u64 {
+        self.clock.fetch_add(objects as u64, Ordering::Relaxed)
+    }
+
+    /// Whether an object that is listed, not asked for, may be taken in, if such a time has passed
+    /// since it was listed before: there is much room, or something that was not used for longer
+    /// makes room. One other object is looked at, so that those in use are seen to be in use as
+    /// often as all are looked at.
+    pub(super) fn makes_room_for_listed(&self, interval: u64) -> bool {
+        if self.ledger.descriptors.is_roomy() {
+            return true;
+        }
+        if interval > self.ledger.descriptors.most() as u64 {
+            return false;
+        }
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+        let idle = lock(&self.shards[turn]).next_idle();
+        idle.is_some()
     }
 
     /// Evicts until the bound is kept, as far as nodes are not held.
@@ -173,22 +190,22 @@ impl Shard {
         slots.filter(written).map(|slot| Arc::clone(&slot.node)).collect()
     }
 
-    /// Takes out the first node in the queue that was not used lately, that nobody holds and of
-    /// which all data is stable.
+    /// Takes out the first node in the queue that may go.
     fn evict(&mut self) -> Option<Slot> {
-        for _ in 0..2 * self.queue.len() {
-            let (handle, serial) = self.queue.pop_front()?;
-            let Some(slot) = self.nodes.get(&handle).filter(|slot| slot.serial == serial) else {
-                continue;
-            };
-            let kept = Arc::strong_count(&slot.node) > 1 || slot.node.barrier.is_written();
-            if slot.node.object().was_used() || kept {
-                self.queue.push_back((handle, serial));
-                continue;
-            }
-            return self.nodes.remove(&handle);
+        (0..2 * self.queue.len()).find_map(|_| self.next_idle())
+    }
+
+    /// Takes out the next node in the queue, if it was not used lately, nobody holds it and all its
+    /// data is stable; else it goes to the end.
+    fn next_idle(&mut self) -> Option<Slot> {
+        let (handle, serial) = self.queue.pop_front()?;
+        let slot = self.nodes.get(&handle).filter(|slot| slot.serial == serial)?;
+        let kept = Arc::strong_count(&slot.node) > 1 || slot.node.barrier.is_written();
+        if slot.node.object().was_used() || kept {
+            self.queue.push_back((handle, serial));
+            return None;
         }
-        None
+        self.nodes.remove(&handle)
     }
 
     /// Clears the queue of nodes that were removed, when they make up half of it.

@@ -69,6 +69,10 @@ pub(super) const SNAPSHOT_ENTRIES_MAX: usize = 16_384;
 /// directory: more cost less, but the last may be in vain.
 pub(super) const SNAPSHOT_STEP: usize = 16;
 
+/// One in so many entries of a remembered directory may stand for an object that was closed since
+/// before all such are forgotten: an entry that does costs as much as the step it is in.
+pub(super) const SNAPSHOT_WORN_PART: usize = 64;
+
 /// Entries of all remembered directories together: about 80 MiB.
 pub(super) const SNAPSHOTS_ENTRIES_MAX: usize = 524_288;
 

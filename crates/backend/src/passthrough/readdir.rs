@@ -63,7 +63,11 @@ impl Passthrough {
     /// All entries of a directory, if it has been quiet and is not too big.
     fn snapshot(&self, dir: &Node, cookie: u64, version: Version) -> Result<Option<Arc<Snapshot>>> {
         match self.snapshots.of(&dir.handle, version) {
-            Remembered::Whole(snapshot) => return Ok(Some(snapshot)),
+            Remembered::Whole(snapshot) => {
+                let renewed = if cookie == 0 { snapshot.renewed() } else { None };
+                let kept = renewed.and_then(|renewed| self.snapshots.keep(dir.handle, renewed));
+                return Ok(Some(kept.unwrap_or(snapshot)));
+            }
             Remembered::TooBig => return Ok(None),
             // Entries read while the directory changes would be out of date at once.
             Remembered::Nothing if cookie != 0 || !is_past(version.0) => return Ok(None),
@@ -92,7 +96,7 @@ impl Passthrough {
     fn show_snapshot(&self, show: &mut Show<'_>, snapshot: &Snapshot, version: Version) -> bool {
         let Some(mut position) = snapshot.position(show.cookie) else { return false };
         if position == 0 {
-            snapshot.begin();
+            snapshot.begin(self.nodes.pass(snapshot.len()));
         }
         // What is mounted on an entry is shown in its place.
         let open = show.nodes && !self.volumes.is_covered(&show.dir.handle);
@@ -164,7 +168,7 @@ impl Passthrough {
     }
 
     /// The object of an entry of a snapshot by its name. Whoever lists a directory again will do so
-    /// once more: then objects are taken into use, as long as there is much room.
+    /// once more: then objects are taken into use, as far as there is room.
     fn remembered_entry(
         &self,
         dir: &Node,
@@ -182,18 +186,16 @@ impl Passthrough {
             known.handle.get_or_init(|| handle);
             return entry_by_name(dir, name, handle);
         };
-        if !snapshot.is_listed_again() {
-            return entry_by_name(dir, name, handle);
-        }
+        let Some(interval) = snapshot.interval() else { return entry_by_name(dir, name, handle) };
         let in_use = match self.nodes.get(&handle) {
             Some(node) => node.stat().ok().map(|stat| (node, stat)),
-            None if self.nodes.is_roomy() => {
+            None if self.nodes.makes_room_for_listed(interval) => {
                 self.open_entry(dir, name).ok().filter(|(node, _)| node.handle == handle)
             }
             None => return entry_by_name(dir, name, handle),
         };
         let (node, stat) = in_use?;
-        known.keep(node.object());
+        snapshot.keep(known, node.object());
         Some(found_node(&node, &stat))
     }
 
@@ -284,4 +286,100 @@ fn entry_by_name(dir: &Node, name: &CStr, handle: Handle) -> Option<Found<Disk>>
 
 fn version(dir: &Node, stat: &Stat) -> Version {
     (ctime(stat), dir.barrier.count())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use comity_vfs::{Fs, Gid, Uid};
+
+    use super::super::{Descriptors, PassthroughOptions};
+    use super::*;
+
+    const DESCRIPTORS: usize = 400;
+
+    fn served() -> (tempfile::TempDir, Passthrough) {
+        let folder = tempfile::tempdir().unwrap();
+        let descriptors = Some(Descriptors::at_most(DESCRIPTORS));
+        let options = PassthroughOptions { descriptors, ..Default::default() };
+        let served = Passthrough::open(folder.path(), options).unwrap();
+        (folder, served)
+    }
+
+    /// A directory with so many files in it.
+    fn directory(served: &(tempfile::TempDir, Passthrough), name: &str, files: usize) -> Handle {
+        let path = served.0.path().join(name);
+        fs::create_dir(&path).unwrap();
+        (0..files).for_each(|file| fs::write(path.join(format!("f{file}")), b"").unwrap());
+        let name = Name::new(name.as_bytes()).unwrap();
+        served.1.lookup(&cred(), &served.1.root(), name).unwrap().node.handle
+    }
+
+    fn cred() -> Cred<Disk> {
+        Cred::new(Uid::new(0), Gid::new(0))
+    }
+
+    fn handles(served: &Passthrough, dir: &Handle) -> Vec<Handle> {
+        let mut handles = Vec::new();
+        let visit = &mut |entry: &Listing<'_, Disk>| {
+            handles.push(entry.node.unwrap().handle);
+            ControlFlow::Continue(())
+        };
+        Fs::readdir(served, &cred(), dir, 0, Listed::Nodes, visit).unwrap();
+        handles
+    }
+
+    fn list(served: &Passthrough, dir: &Handle, times: usize) {
+        (0..times).for_each(|_| drop(handles(served, dir)));
+    }
+
+    fn ask(served: &Passthrough, handles: &[Handle]) {
+        handles.iter().for_each(|handle| drop(served.getattr(handle).unwrap()));
+    }
+
+    /// Entries of a directory that are shown without a look at any map.
+    fn shown_at_once(served: &Passthrough, dir: &Handle) -> usize {
+        served.snapshots.last(dir).unwrap().open_objects().count()
+    }
+
+    #[test]
+    fn what_is_not_used_for_long_makes_room_for_what_is_listed_again() {
+        let served = served();
+        let [old, busy, listed] = [("old", 1_000), ("busy", 50), ("listed", 100)]
+            .map(|(name, files)| directory(&served, name, files));
+        std::thread::sleep(super::super::limits::TIME_GRAIN * 2);
+        let served = &served.1;
+        let [old, busy] = [old, busy].map(|dir| handles(served, &dir));
+        for _ in 0..2 {
+            ask(served, &busy);
+            (0..2).for_each(|_| ask(served, &old));
+            let full = served.nodes.ledger().descriptors.open();
+            for _ in 0..20 {
+                list(served, &listed, 1);
+                ask(served, &busy);
+            }
+            assert_eq!(shown_at_once(served, &listed), 100);
+            assert!(busy.iter().all(|handle| served.nodes.get(handle).is_some()));
+            assert!(served.nodes.ledger().descriptors.open() <= full.max(DESCRIPTORS));
+        }
+        served.release_identity().unwrap();
+    }
+
+    #[test]
+    fn what_is_in_use_stays_while_others_walk_through_more_than_can_be_open() {
+        let served = served();
+        let dirs: Vec<_> = (0..10).map(|dir| directory(&served, &format!("d{dir}"), 100)).collect();
+        let busy = directory(&served, "busy", 300);
+        std::thread::sleep(super::super::limits::TIME_GRAIN * 2);
+        let served = &served.1;
+        let busy = handles(served, &busy);
+        ask(served, &busy);
+        for _ in 0..5 {
+            dirs.iter().for_each(|dir| list(served, dir, 1));
+        }
+        let open = busy.iter().filter(|handle| served.nodes.get(handle).is_some()).count();
+        assert_eq!(open, 300);
+        served.release_identity().unwrap();
+    }
 }

@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use comity_vfs::{Handle, Result};
@@ -7,22 +7,30 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use super::cursor::{Batch, Item, Version, read_batch};
-use super::limits::{LISTING_BYTES, SNAPSHOT_ENTRIES_MAX, SNAPSHOTS_ENTRIES_MAX};
+use super::limits::{
+    LISTING_BYTES, SNAPSHOT_ENTRIES_MAX, SNAPSHOT_WORN_PART, SNAPSHOTS_ENTRIES_MAX,
+};
 use super::node::Object;
 
 /// All entries of a directory as they were at one version of it.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     version: Version,
-    pub(super) batch: Batch,
+    pub(super) batch: Arc<Batch>,
     known: Box<[Known]>,
     /// Whether cookies grow from entry to entry.
     ordered: bool,
     /// Whether it holds all: too big a directory is not remembered.
     whole: bool,
-    /// How often it was listed from the start.
-    listings: AtomicU32,
+    /// When it was listed last from the start, and how long that was after the time before.
+    begun: AtomicU64,
+    interval: AtomicU64,
+    /// How often an entry was shown of which a closed object is remembered.
+    worn: AtomicUsize,
 }
+
+/// The time of what has not happened yet.
+const NEVER: u64 = u64::MAX;
 
 /// What is known about an entry's object besides its name.
 #[derive(Debug, Default)]
@@ -37,9 +45,19 @@ impl Known {
         Some((self.handle.get()?, self.object.get()?.upgrade()?))
     }
 
-    /// Remembers the open object, unless one was remembered before.
-    pub(super) fn keep(&self, object: &Arc<Object>) {
-        self.object.get_or_init(|| Arc::downgrade(object));
+    /// Remembers the open object; `false` if one that was closed since is remembered.
+    pub(super) fn keep(&self, object: &Arc<Object>) -> bool {
+        let kept = self.object.get_or_init(|| Arc::downgrade(object));
+        kept.as_ptr() == Arc::as_ptr(object)
+    }
+
+    /// The same without an object that was closed.
+    fn renewed(&self) -> Self {
+        let object = self.object.get().filter(|object| object.strong_count() > 0);
+        Self {
+            handle: self.handle.clone(),
+            object: object.cloned().map_or_else(OnceLock::new, OnceLock::from),
+        }
     }
 }
 
@@ -61,18 +79,48 @@ impl Snapshot {
         };
         let ordered = all.items.is_sorted_by(|one, next| one.cookie < next.cookie);
         let known = all.items.iter().map(|_| Known::default()).collect();
-        let listings = AtomicU32::new(0);
-        Ok(Self { version, batch: all, known, ordered, whole, listings })
+        let (begun, interval) = (AtomicU64::new(NEVER), AtomicU64::new(NEVER));
+        let (batch, worn) = (Arc::new(all), AtomicUsize::new(0));
+        Ok(Self { version, batch, known, ordered, whole, begun, interval, worn })
     }
 
     /// A listing begins.
-    pub(super) fn begin(&self) {
-        self.listings.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn begin(&self, now: u64) {
+        let last = self.begun.swap(now, Ordering::Relaxed);
+        if last != NEVER {
+            self.interval.store(now.saturating_sub(last), Ordering::Relaxed);
+        }
     }
 
-    /// Whether it was listed before.
-    pub(super) fn is_listed_again(&self) -> bool {
-        self.listings.load(Ordering::Relaxed) > 1
+    /// How long before the present listing it was listed; `None` if it was not.
+    pub(super) fn interval(&self) -> Option<u64> {
+        Some(self.interval.load(Ordering::Relaxed)).filter(|interval| *interval != NEVER)
+    }
+
+    /// Remembers the open object of an entry.
+    pub(super) fn keep(&self, known: &Known, object: &Arc<Object>) {
+        if !known.keep(object) {
+            self.worn.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The same without what was closed, if that has been in the way.
+    pub(super) fn renewed(&self) -> Option<Self> {
+        let worn = self.worn.load(Ordering::Relaxed);
+        (worn > self.known.len() / SNAPSHOT_WORN_PART).then(|| Self {
+            version: self.version,
+            batch: Arc::clone(&self.batch),
+            known: self.known.iter().map(Known::renewed).collect(),
+            begun: AtomicU64::new(self.begun.load(Ordering::Relaxed)),
+            interval: AtomicU64::new(self.interval.load(Ordering::Relaxed)),
+            worn: AtomicUsize::new(0),
+            ..*self
+        })
+    }
+
+    /// How many entries it has.
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
     }
 
     /// Where a listing goes on behind `cookie`; `None` if that entry is not among these.

@@ -29,6 +29,8 @@ pub(crate) struct Connection<V> {
     pub(crate) away: u32,
     /// Whether room for replies is reported.
     pub(crate) watched: bool,
+    /// How long the record before was, if that is more than a batch.
+    pub(crate) large: Option<usize>,
     stamps: Stamps,
     pub(crate) place: Place,
 }
@@ -77,6 +79,7 @@ impl<V> Connection<V> {
             hung_up: false,
             away: 0,
             watched: false,
+            large: None,
             stamps: Stamps { heard: now, fresh: true, record: None, unread: None },
             place,
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 /// around its data.
 pub const RECORD_BYTES_MAX: usize = (1 << 20) + (64 << 10);
 
-/// Most bytes received at once into a worker's own buffer. A batch of small calls fits; of a large
-/// record this is the part that has to be copied once, 6 % of a WRITE of 1 MiB.
+/// Most bytes received at once into a worker's own buffer, unless the record before was longer. A
+/// batch of small calls fits.
 pub const BATCH_BYTES: usize = 64 << 10;
 
 /// A record longer than [`BATCH_BYTES`] gets a buffer of full size once so many bytes of it have

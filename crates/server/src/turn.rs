@@ -11,7 +11,7 @@ use comity_xdr::Encoder;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use crate::budget::LARGE_BYTES;
+use crate::budget::{Charge, LARGE_BYTES};
 use crate::connection::Connection;
 use crate::counters::DeskCounters;
 use crate::farewell::Farewell;
@@ -82,6 +82,12 @@ struct Cut {
     needed: usize,
     /// Records were left, because replies wait or much is pending.
     stopped: bool,
+}
+
+/// How much may be received at once, and what it is counted as meanwhile.
+struct Room {
+    bytes: usize,
+    _charge: Option<Charge>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -179,16 +185,27 @@ impl<S: Service> Turn<'_, '_, S> {
         let mut buffer = self.tray.buffer.borrow_mut();
         let kept = self.connection.inbox.unload(&mut buffer);
         let looked_at = !std::mem::take(&mut self.connection.stopped);
+        let room = self.room();
         let (received, socket) = if looked_at {
-            self.receive(&mut buffer[kept..kept + BATCH_BYTES])?
+            let end = buffer.len().min(kept + room.bytes);
+            self.receive(&mut buffer[kept..end])?
         } else {
             (0, Socket::MayHaveMore)
         };
-        drop(buffer);
+        drop((buffer, room));
         let filled = kept + received;
         let cut = self.answer_all(filled)?;
         let fed = self.keep(filled, &cut)?;
         Ok((socket, fed))
+    }
+
+    /// Who has just sent a long record is likely to send another, which then comes in one piece; if
+    /// there is memory to keep it should it not come whole.
+    fn room(&self) -> Room {
+        let Connection { large, place, .. } = &*self.connection;
+        let charge = large.and_then(|_| place.account.charge(LARGE_BYTES));
+        let bytes = large.filter(|_| charge.is_some()).unwrap_or(BATCH_BYTES);
+        Room { bytes, _charge: charge }
     }
 
     /// Receives a large record; it is answered from the thread's buffer too, which its memory
@@ -275,6 +292,7 @@ impl<S: Service> Turn<'_, '_, S> {
                     return Ok(Cut { used, needed: bytes_needed, stopped: false });
                 }
                 Scan::Record { body, end } => {
+                    self.connection.large = Some(end).filter(|end| *end > BATCH_BYTES);
                     self.answer(used + body.start..used + body.end, used + end..filled)?;
                     used += end;
                 }

@@ -85,6 +85,49 @@ fn an_announced_megabyte_costs_what_was_sent_of_it() {
 }
 
 #[test]
+fn a_long_record_that_does_not_go_on_comes_to_an_end() {
+    let server = start(&Arc::default(), settings());
+    let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
+    // Once it stops for good, once a little more comes now and then, of the first record and of
+    // the one behind a whole one.
+    for (behind, more) in [(false, 0), (false, 100), (true, 0), (true, 100)] {
+        let (mut client, mut sender) = (Client::new(&server), None);
+        if behind {
+            client.call(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
+        }
+        let started = Instant::now();
+        client.send(&call[..100_000]);
+        eventually("it is counted", || server.numbers().buffered_bytes > 1 << 20);
+        if more > 0 {
+            let (mut stream, piece) = (client.0.try_clone().unwrap(), call[..more].to_vec());
+            sender = Some(std::thread::spawn(move || {
+                while std::io::Write::write_all(&mut stream, &piece).is_ok() {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }));
+        }
+        assert!(client.is_ended_within(PATIENCE));
+        assert!(started.elapsed() < PATIENCE, "it went on for {:?}", started.elapsed());
+        eventually("all is given back", || is_empty(&server));
+        drop(client);
+        sender.into_iter().for_each(|sender| sender.join().unwrap());
+    }
+}
+
+#[test]
+fn who_closes_in_the_middle_of_a_long_record_is_gone_at_once() {
+    let server = start(&Arc::default(), settings());
+    let mut client = Client::new(&server);
+    let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
+    client.send(&call[..100_000]);
+    eventually("it is counted", || server.numbers().buffered_bytes > 1 << 20);
+    let started = Instant::now();
+    drop(client);
+    eventually("all is given back", || is_empty(&server));
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+}
+
+#[test]
 fn half_megabytes_wait_for_memory_and_are_served_when_there_is_some() {
     let settings = Settings { buffered_bytes_max: 3 << 20, ..settings() };
     let server = start(&Arc::default(), settings);

@@ -7,7 +7,7 @@ mod toy;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use comity_server::{Server, Settings};
 use toy::{Client, Shared, ToyService, eventually, opaque, record, settings, start};
@@ -105,7 +105,10 @@ fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
             }
         });
         // Every other talker lets its replies wait until they fit nowhere.
-        std::thread::sleep(Duration::from_millis(400 * (seed % 2)));
+        let deadline = Instant::now() + Duration::from_secs(2 * (seed % 2));
+        while server.numbers().backlogs == 0 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let mut wanted: BTreeMap<u32, Asked> = (0..).zip(asked).collect();
         while !wanted.is_empty() {
             let reply = client.reply();

@@ -29,5 +29,5 @@ pub use passthrough::{Capabilities, Descriptors, OpenError, Passthrough, Passthr
 /// # Errors
 /// What the kernel says.
 pub fn kernel_handle_bytes(dir: BorrowedFd<'_>, name: &CStr) -> Result<usize, Errno> {
-    sys::name_to_handle(dir, name, sys::HandleUse::Open).map(|(handle, _)| handle.bytes().len())
+    sys::name_to_handle(dir, name, sys::HandleUse::Open).map(|(handle, _)| handle.length())
 }

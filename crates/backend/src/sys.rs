@@ -17,6 +17,7 @@ pub(crate) type Result<T> = std::result::Result<T, Errno>;
 pub(crate) struct KernelHandle {
     pub(crate) kind: i32,
     length: usize,
+    /// Zeros stand behind the handle's own bytes: what is copied is of one length.
     bytes: [u8; KERNEL_HANDLE_BYTES_MAX],
 }
 
@@ -28,8 +29,14 @@ impl KernelHandle {
         Some(handle)
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
+    /// How many bytes it has.
+    pub(crate) const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Its bytes, and zeros behind them.
+    pub(crate) const fn padded(&self) -> &[u8; KERNEL_HANDLE_BYTES_MAX] {
+        &self.bytes
     }
 }
 
@@ -82,8 +89,11 @@ pub(crate) fn name_to_handle(
         )
     };
     checked(result)?;
-    let bytes = raw.bytes.get(..raw.length as usize).ok_or(Errno::OVERFLOW)?;
-    Ok((KernelHandle::new(raw.kind, bytes).ok_or(Errno::OVERFLOW)?, mount_id))
+    let length = raw.length as usize;
+    if length > KERNEL_HANDLE_BYTES_MAX {
+        return Err(Errno::OVERFLOW);
+    }
+    Ok((KernelHandle { kind: raw.kind, length, bytes: raw.bytes }, mount_id))
 }
 
 /// Opens the object of `handle` in the file system of `mount`. Needs CAP_DAC_READ_SEARCH.

@@ -27,6 +27,19 @@ impl Handle {
         Ok(handle)
     }
 
+    /// Takes the backend's bytes, the first `length` of these; zeros stand behind them.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`] if there are none or more than [`HANDLE_BYTES_MAX`].
+    #[inline]
+    pub fn from_padded(bytes: [u8; HANDLE_BYTES_MAX], length: usize) -> Result<Self> {
+        debug_assert!(bytes.iter().skip(length).all(|byte| *byte == 0), "padded by zeros");
+        match length {
+            1..=HANDLE_BYTES_MAX => Ok(Self { length: length as u8, bytes }),
+            _ => Err(Status::BadHandle),
+        }
+    }
+
     /// The backend's bytes.
     #[must_use]
     #[inline]
@@ -80,6 +93,7 @@ mod tests {
         };
         let (one, same) = (handle(b"one handle"), handle(b"one handle"));
         assert_eq!((one, hash(&one)), (same, hash(&same)));
+        assert_eq!(Handle::from_padded(*one.padded(), 10), Ok(one));
         // Zeros at the end are bytes like others.
         for other in [&b"one handlf"[..], b"one handle\0", b"one handl", b"One handle"] {
             assert_ne!(one, handle(other));

@@ -31,6 +31,7 @@ impl Decode<'_> for bool {
 }
 
 impl Encode for bool {
+    #[inline]
     fn encode(&self, encoder: &mut Encoder) {
         u32::from(*self).encode(encoder);
     }

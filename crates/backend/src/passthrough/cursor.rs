@@ -55,15 +55,6 @@ impl Batch {
         self.items.push(Item { fileid, cookie, maybe_directory, length, start });
     }
 
-    /// Adds the entries of another batch behind these.
-    pub(super) fn append(&mut self, other: &Self) {
-        let start = self.names.len() as u32;
-        self.names.extend_from_slice(&other.names);
-        self.items.extend(
-            other.items.iter().map(|item| Item { start: start + item.start, ..item.clone() }),
-        );
-    }
-
     fn clear(&mut self) {
         self.items.clear();
         self.names.clear();
@@ -186,6 +177,12 @@ fn seek_to(file: &File, cookie: u64) -> Result<()> {
 /// Reads once what the kernel gives; nothing is the end.
 pub(super) fn read_batch(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
     batch.clear();
+    read_more(file, batch, room)
+}
+
+/// Adds what the kernel gives at once; nothing is the end.
+pub(super) fn read_more(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
+    let before = batch.items.len();
     let room: &mut [MaybeUninit<u8>] = room.spare_capacity_mut();
     let mut entries = RawDir::new(file, room);
     while let Some(entry) = entries.next() {
@@ -194,7 +191,7 @@ pub(super) fn read_batch(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> 
         if name != c"." && name != c".." {
             batch.push(&entry);
         }
-        if entries.is_buffer_empty() && !batch.items.is_empty() {
+        if entries.is_buffer_empty() && batch.items.len() > before {
             break;
         }
     }

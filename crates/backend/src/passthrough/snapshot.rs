@@ -6,9 +6,9 @@ use comity_vfs::{Handle, Result};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::cursor::{Batch, Item, Version, read_batch};
+use super::cursor::{Batch, Item, Version, read_more};
 use super::limits::{
-    LISTING_BYTES, SNAPSHOT_ENTRIES_MAX, SNAPSHOT_WORN_PART, SNAPSHOTS_ENTRIES_MAX,
+    LISTING_BYTES, SNAPSHOT_ENTRIES_MAX, SNAPSHOT_STEP, SNAPSHOT_WORN_PART, SNAPSHOTS_ENTRIES_MAX,
 };
 use super::node::Object;
 
@@ -17,7 +17,10 @@ use super::node::Object;
 pub(super) struct Snapshot {
     version: Version,
     pub(super) batch: Arc<Batch>,
-    known: Box<[Known]>,
+    /// The handles of the entries, of those together that are looked at together.
+    handles: Arc<[OnceLock<Box<Handles>>]>,
+    /// The objects of the entries, as long as the cache of nodes keeps them open.
+    objects: Box<[OnceLock<Weak<Object>>]>,
     /// Whether cookies grow from entry to entry.
     ordered: bool,
     /// Whether it holds all: too big a directory is not remembered.
@@ -29,59 +32,40 @@ pub(super) struct Snapshot {
     worn: AtomicUsize,
 }
 
+/// The handles of entries that are looked at together, as far as they have some.
+pub(super) type Handles = [Option<Handle>; SNAPSHOT_STEP];
+
 /// The time of what has not happened yet.
 const NEVER: u64 = u64::MAX;
-
-/// What is known about an entry's object besides its name.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    pub(super) handle: OnceLock<Handle>,
-    /// It, as long as the cache of nodes keeps it open.
-    object: OnceLock<Weak<Object>>,
-}
-
-impl Known {
-    fn open(&self) -> Option<(&Handle, Arc<Object>)> {
-        Some((self.handle.get()?, self.object.get()?.upgrade()?))
-    }
-
-    /// Remembers the open object; `false` if one that was closed since is remembered.
-    pub(super) fn keep(&self, object: &Arc<Object>) -> bool {
-        let kept = self.object.get_or_init(|| Arc::downgrade(object));
-        kept.as_ptr() == Arc::as_ptr(object)
-    }
-
-    /// The same without an object that was closed.
-    fn renewed(&self) -> Self {
-        let object = self.object.get().filter(|object| object.strong_count() > 0);
-        Self {
-            handle: self.handle.clone(),
-            object: object.cloned().map_or_else(OnceLock::new, OnceLock::from),
-        }
-    }
-}
 
 impl Snapshot {
     /// Reads all entries of a directory, as far as they are not too many.
     pub(super) fn read(file: &File, version: Version) -> Result<Self> {
-        let (mut all, mut part) = (Batch::default(), Batch::default());
-        let mut room = Vec::with_capacity(LISTING_BYTES);
+        let (mut all, mut room) = (Batch::default(), Vec::with_capacity(LISTING_BYTES));
         let whole = loop {
-            read_batch(file, &mut part, &mut room)?;
-            if part.items.is_empty() {
+            let before = all.items.len();
+            read_more(file, &mut all, &mut room)?;
+            if all.items.len() == before {
                 break true;
             }
-            if all.items.len() + part.items.len() > SNAPSHOT_ENTRIES_MAX {
+            if all.items.len() > SNAPSHOT_ENTRIES_MAX {
                 all = Batch::default();
                 break false;
             }
-            all.append(&part);
         };
         let ordered = all.items.is_sorted_by(|one, next| one.cookie < next.cookie);
-        let known = all.items.iter().map(|_| Known::default()).collect();
-        let (begun, interval) = (AtomicU64::new(NEVER), AtomicU64::new(NEVER));
-        let (batch, worn) = (Arc::new(all), AtomicUsize::new(0));
-        Ok(Self { version, batch, known, ordered, whole, begun, interval, worn })
+        let steps = all.items.len().div_ceil(SNAPSHOT_STEP);
+        Ok(Self {
+            version,
+            handles: (0..steps).map(|_| OnceLock::new()).collect(),
+            objects: all.items.iter().map(|_| OnceLock::new()).collect(),
+            batch: Arc::new(all),
+            ordered,
+            whole,
+            begun: AtomicU64::new(NEVER),
+            interval: AtomicU64::new(NEVER),
+            worn: AtomicUsize::new(0),
+        })
     }
 
     /// A listing begins.
@@ -97,30 +81,9 @@ impl Snapshot {
         Some(self.interval.load(Ordering::Relaxed)).filter(|interval| *interval != NEVER)
     }
 
-    /// Remembers the open object of an entry.
-    pub(super) fn keep(&self, known: &Known, object: &Arc<Object>) {
-        if !known.keep(object) {
-            self.worn.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// The same without what was closed, if that has been in the way.
-    pub(super) fn renewed(&self) -> Option<Self> {
-        let worn = self.worn.load(Ordering::Relaxed);
-        (worn > self.known.len() / SNAPSHOT_WORN_PART).then(|| Self {
-            version: self.version,
-            batch: Arc::clone(&self.batch),
-            known: self.known.iter().map(Known::renewed).collect(),
-            begun: AtomicU64::new(self.begun.load(Ordering::Relaxed)),
-            interval: AtomicU64::new(self.interval.load(Ordering::Relaxed)),
-            worn: AtomicUsize::new(0),
-            ..*self
-        })
-    }
-
     /// How many entries it has.
     pub(super) fn len(&self) -> usize {
-        self.known.len()
+        self.batch.items.len()
     }
 
     /// Where a listing goes on behind `cookie`; `None` if that entry is not among these.
@@ -135,26 +98,80 @@ impl Snapshot {
         }
     }
 
-    /// The entries from `position` on.
-    pub(super) fn rest(&self, position: usize) -> &[Item] {
-        self.batch.items.get(position..).unwrap_or_default()
+    /// The entries from `position` on that are looked at together; none at the end.
+    pub(super) fn step(&self, position: usize) -> &[Item] {
+        let end = (position - position % SNAPSHOT_STEP + SNAPSHOT_STEP).min(self.len());
+        self.batch.items.get(position..end).unwrap_or_default()
     }
 
-    /// What is known about the object of an entry.
-    pub(super) fn known(&self, position: usize) -> Option<&Known> {
-        self.known.get(position)
+    /// The handles of the entries that are looked at together with that at `position`; `name` finds
+    /// those that are not known. They are remembered if all are there.
+    pub(super) fn handles(
+        &self,
+        position: usize,
+        name: impl FnMut(&Item) -> Option<Handle>,
+    ) -> Handles {
+        let Some(place) = self.handles.get(position / SNAPSHOT_STEP) else {
+            return [None; SNAPSHOT_STEP];
+        };
+        if let Some(handles) = place.get() {
+            return **handles;
+        }
+        let (mut handles, step) =
+            ([None; SNAPSHOT_STEP], self.step(position - position % SNAPSHOT_STEP));
+        for (handle, found) in handles.iter_mut().zip(step.iter().map(name)) {
+            *handle = found;
+        }
+        if handles.iter().flatten().count() == step.len() {
+            place.get_or_init(|| Box::new(handles));
+        }
+        handles
+    }
+
+    /// Remembers the open object of an entry.
+    pub(super) fn keep(&self, position: usize, object: &Arc<Object>) {
+        let Some(place) = self.objects.get(position) else { return };
+        let kept = place.get_or_init(|| Arc::downgrade(object));
+        if kept.as_ptr() != Arc::as_ptr(object) {
+            self.worn.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The same without objects that were closed, if those have been in the way.
+    pub(super) fn renewed(&self) -> Option<Self> {
+        let is_worn = self.worn.load(Ordering::Relaxed) > self.len() / SNAPSHOT_WORN_PART;
+        is_worn.then(|| Self {
+            version: self.version,
+            batch: Arc::clone(&self.batch),
+            handles: Arc::clone(&self.handles),
+            objects: self.objects.iter().map(if_open).collect(),
+            begun: AtomicU64::new(self.begun.load(Ordering::Relaxed)),
+            interval: AtomicU64::new(self.interval.load(Ordering::Relaxed)),
+            worn: AtomicUsize::new(0),
+            ..*self
+        })
     }
 
     /// The objects that are open.
     pub(super) fn open_objects(&self) -> impl Iterator<Item = (&Handle, Arc<Object>)> {
-        self.known.iter().filter_map(Known::open)
+        let entries = (0..self.len()).filter_map(|position| self.open_entry(position));
+        entries.map(|(_, handle, object)| (handle, object))
     }
 
     /// An entry and its object, if that is open.
     pub(super) fn open_entry(&self, position: usize) -> Option<(&Item, &Handle, Arc<Object>)> {
-        let (item, known) = (self.batch.items.get(position)?, self.known.get(position)?);
-        known.open().map(|(handle, object)| (item, handle, object))
+        let item = self.batch.items.get(position)?;
+        let handles = self.handles.get(position / SNAPSHOT_STEP)?.get()?;
+        let handle = handles.get(position % SNAPSHOT_STEP)?.as_ref()?;
+        let object = self.objects.get(position)?.get()?.upgrade()?;
+        Some((item, handle, object))
     }
+}
+
+/// What is remembered of an object, unless it was closed.
+fn if_open(object: &OnceLock<Weak<Object>>) -> OnceLock<Weak<Object>> {
+    let open = object.get().filter(|object| object.strong_count() > 0);
+    open.cloned().map_or_else(OnceLock::new, OnceLock::from)
 }
 
 /// Directories remembered whole.

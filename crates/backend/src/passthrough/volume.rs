@@ -97,8 +97,7 @@ impl Volume {
                 if mount_id != self.mount_id {
                     return Err(Errno::XDEV);
                 }
-                let kind = u16::try_from(handle.kind).map_err(|_| Errno::OVERFLOW)?;
-                self.encode(kind, handle.bytes())
+                self.encode(&handle)
             }
             Naming::Inode => self.name_by_inode(dir, name),
         }
@@ -140,16 +139,22 @@ impl Volume {
         bytes[..8].copy_from_slice(&found.stx_ino.to_be_bytes());
         bytes[8..16].copy_from_slice(&found.stx_btime.tv_sec.to_be_bytes());
         bytes[16..].copy_from_slice(&found.stx_btime.tv_nsec.to_be_bytes());
-        self.encode(KIND_INODE, &bytes)
+        let named = KernelHandle::new(KIND_INODE.into(), &bytes).ok_or(Errno::OVERFLOW)?;
+        self.encode(&named)
     }
 
-    fn encode(&self, kind: u16, bytes: &[u8]) -> Result<Handle, Errno> {
+    /// In pieces of fixed lengths: a listing makes a handle an entry.
+    fn encode(&self, named: &KernelHandle) -> Result<Handle, Errno> {
+        let kind = u16::try_from(named.kind).map_err(|_| Errno::OVERFLOW)?;
         let mut whole = [0; comity_vfs::limits::HANDLE_BYTES_MAX];
-        whole[..4].copy_from_slice(&self.id.to_be_bytes());
-        whole[4..6].copy_from_slice(&kind.to_be_bytes());
-        let end = 6 + bytes.len();
-        whole.get_mut(6..end).ok_or(Errno::OVERFLOW)?.copy_from_slice(bytes);
-        Handle::new(&whole[..end]).map_err(|_| Errno::OVERFLOW)
+        if let Some((id, rest)) = whole.split_first_chunk_mut()
+            && let Some((place, rest)) = rest.split_first_chunk_mut()
+        {
+            *id = self.id.to_be_bytes();
+            *place = kind.to_be_bytes();
+            rest.copy_from_slice(named.padded());
+        }
+        Handle::from_padded(whole, 6 + named.length()).map_err(|_| Errno::OVERFLOW)
     }
 }
 

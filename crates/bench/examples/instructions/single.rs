@@ -1,6 +1,8 @@
 //! One call, made again and again.
 
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use comity_backend::{Passthrough, PassthroughOptions};
@@ -9,7 +11,7 @@ use comity_bench::layout::Layout;
 use comity_export::{Exports, HandleKey, Source, Sources, load};
 use comity_nfs3::{Mount, Nfs3};
 use comity_proto::mount::{self, MountOk, Mountstat3};
-use comity_proto::nfs3::{self, Diropargs3, Lookup3res, Read3args, Result3};
+use comity_proto::nfs3::{self, Diropargs3, Lookup3res, Read3args, Readdirplus3args, Result3};
 use comity_vfs::Fs;
 use comity_xdr::{Decoder, Opaque};
 
@@ -47,7 +49,16 @@ fn exports(layout: &Layout) -> Result<Arc<Exports>> {
     Ok(Arc::new(Exports::new(plan)))
 }
 
-/// The record of a call of this operation; it has been made once.
+/// Longer than a directory must have been at rest to be remembered.
+const REST: Duration = Duration::from_millis(200);
+
+/// The first 35 entries or so of a directory.
+fn page(dir: &[u8]) -> Readdirplus3args<'_> {
+    let (cookie, cookieverf) = (0, [0; 8]);
+    Readdirplus3args { dir: Opaque(dir), cookie, cookieverf, dircount: 1_024, maxcount: 65_536 }
+}
+
+/// The record of a call of this operation; it has been made before.
 fn prepare(stack: &mut Stack, layout: &Layout, operation: &str) -> Result<Vec<u8>> {
     let root = mount(stack, layout)?;
     let place =
@@ -65,9 +76,14 @@ fn prepare(stack: &mut Stack, layout: &Layout, operation: &str) -> Result<Vec<u8
             let arguments = Read3args { file: Opaque(&file), offset: 4096, count: 4096 };
             nfs(nfs3::procedure::READ, &arguments)
         }
+        "readdirplus" => {
+            // Only a directory at rest is remembered, and its objects when it is listed again.
+            sleep(REST);
+            nfs(nfs3::procedure::READDIRPLUS, &page(&small))
+        }
         other => bail!("no operation `{other}`"),
     };
-    stack.results(&mut record)?;
+    (0..3).try_for_each(|_| stack.results(&mut record).map(drop))?;
     Ok(record)
 }
 

@@ -81,10 +81,10 @@ pub(super) const ROWS: &[Row] = &[
         best: None,
     },
     Row {
-        name: "cold, raw takes handles too",
+        name: "cold, raw takes no handles",
         unit: "us",
         base_name: "raw",
-        how: How::Special(measure::cold_listing_with_handles),
+        how: How::Special(measure::cold_listing_without_handles),
         must: None,
         best: None,
     },

@@ -26,14 +26,15 @@ impl Fattr3 {
     pub const BYTES: usize = 84;
 }
 
-/// In one piece, since nearly every reply carries one or two of them.
-impl Encode for Fattr3 {
+impl Fattr3 {
+    /// Its words on the wire.
     #[inline]
-    fn encode(&self, encoder: &mut Encoder) {
+    pub(super) const fn words(&self) -> [u32; Self::BYTES / 4] {
         let Self { ftype, mode, nlink, uid, gid, size, used, rdev, fsid, fileid, .. } = *self;
         let Self { atime, mtime, ctime, .. } = *self;
-        let [size, used, fsid, fileid] = [size, used, fsid, fileid].map(halves);
-        let words: [u32; Self::BYTES / 4] = [
+        let (size, used) = (halves(size), halves(used));
+        let (fsid, fileid) = (halves(fsid), halves(fileid));
+        [
             ftype as u32,
             mode,
             nlink,
@@ -55,13 +56,20 @@ impl Encode for Fattr3 {
             mtime.nseconds,
             ctime.seconds,
             ctime.nseconds,
-        ];
-        encoder.raw(words.map(u32::to_be_bytes).as_flattened());
+        ]
+    }
+}
+
+/// In one piece, since nearly every reply carries one or two of them.
+impl Encode for Fattr3 {
+    #[inline]
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.raw(self.words().map(u32::to_be_bytes).as_flattened());
     }
 }
 
 /// The words of a hyper, the upper one first.
-const fn halves(number: u64) -> (u32, u32) {
+pub(super) const fn halves(number: u64) -> (u32, u32) {
     ((number >> 32) as u32, number as u32)
 }
 

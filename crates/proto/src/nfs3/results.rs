@@ -3,6 +3,7 @@
 
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Malformed, Opaque};
 
+use super::attributes::halves;
 use super::{
     Cookieverf3, DATA_BYTES_MAX, Fattr3, Filename3, NfsFh3, Nfspath3, Nfsstat3, Nfstime3,
     PostOpAttr, StableHow, WccData, Writeverf3,
@@ -126,11 +127,46 @@ pub struct Entry3<'a> {
     pub cookie: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Decode)]
 pub struct Entryplus3<'a> {
     pub entry: Entry3<'a>,
     pub name_attributes: PostOpAttr,
     pub name_handle: Option<NfsFh3<'a>>,
+}
+
+/// What stands between the name and the bytes of the handle is one piece: listings are full of it.
+impl Encode for Entryplus3<'_> {
+    #[inline]
+    fn encode(&self, encoder: &mut Encoder) {
+        let Self { entry, name_attributes, name_handle } = self;
+        let (Some(attributes), Some(handle)) = (name_attributes, name_handle) else {
+            encoder.value(entry);
+            encoder.value(name_attributes);
+            return encoder.value(name_handle);
+        };
+        encoder.value(&entry.fileid);
+        encoder.value(&entry.name);
+        encoder.raw(between(entry.cookie, attributes, handle.0.len()).as_flattened());
+        encoder.fixed(handle.0);
+    }
+}
+
+/// Words of a cookie, a boolean, attributes, a boolean and a length.
+const BETWEEN: usize = 2 + 1 + Fattr3::BYTES / 4 + 1 + 1;
+
+#[inline]
+fn between(cookie: u64, attributes: &Fattr3, length: usize) -> [[u8; 4]; BETWEEN] {
+    let (mut words, cookie) = ([1; BETWEEN], halves(cookie));
+    if let Some((first, rest)) = words.split_first_chunk_mut() {
+        *first = [cookie.0, cookie.1];
+        if let Some(place) = rest.get_mut(1..).and_then(|rest| rest.first_chunk_mut()) {
+            *place = attributes.words();
+        }
+    }
+    if let Some(last) = words.last_mut() {
+        *last = length as u32;
+    }
+    words.map(u32::to_be_bytes)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
@@ -211,6 +247,42 @@ mod tests {
         encoder.value(&attr);
         assert_eq!(encoder.bytes().len(), Fattr3::BYTES);
         assert_eq!(Decoder::whole(encoder.bytes()), Ok(attr));
+    }
+
+    /// As laid out field by field (RFC 1813, 3.3.17), with all there can be and without.
+    #[test]
+    fn an_entry_in_one_piece_has_its_fields_in_order() {
+        let attr = Fattr3 {
+            ftype: Ftype3::Dir,
+            mode: 0o751,
+            nlink: 2,
+            uid: 3,
+            gid: 4,
+            size: 5 << 32 | 6,
+            used: 7,
+            rdev: Specdata3 { major: 8, minor: 9 },
+            fsid: 10 << 40,
+            fileid: 11,
+            atime: Nfstime3 { seconds: 12, nseconds: 13 },
+            mtime: Nfstime3 { seconds: 14, nseconds: 15 },
+            ctime: Nfstime3 { seconds: 16, nseconds: 17 },
+        };
+        let entry = Entry3 { fileid: 18, name: Opaque(b"named"), cookie: 19 << 32 | 20 };
+        for (name_attributes, name_handle) in [
+            (Some(attr), Some(Opaque(&b"handle"[..]))),
+            (Some(attr), None),
+            (None, Some(Opaque(b"handle"))),
+            (None, None),
+        ] {
+            let whole = Entryplus3 { entry, name_attributes, name_handle };
+            let (mut encoder, mut fields) = (Encoder::new(), Encoder::new());
+            encoder.value(&whole);
+            fields.value(&entry);
+            fields.value(&name_attributes);
+            fields.value(&name_handle);
+            assert_eq!(encoder.bytes(), fields.bytes());
+            assert_eq!(Decoder::whole(encoder.bytes()), Ok(whole));
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ const SIZE_AND_CHANGE: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::SIZ
 fn client(world: &World, minor: u32, name: &[u8]) -> Session {
     let mut session = Session::called_back(world, minor, name);
     for call in world.calls() {
-        assert!(world.hear(&accepted(&call).bytes().to_vec()), "the probe is waited for");
+        assert!(world.hear(accepted(&call).bytes()), "the probe is waited for");
     }
     perform(world, minor, &mut session, 1, |call| {
         call.value(&op::RECLAIM_COMPLETE);
@@ -210,6 +210,5 @@ fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
     let call = world.calls().remove(0);
     answer(&world, &call, Some((1, 1)));
     answer(&world, &call, Some((1, 1)));
-    let mut unasked = accepted(&[0, 0, 99, 0]);
-    assert!(!world.hear(&std::mem::take(&mut unasked).bytes().to_vec()), "nobody ever asked that");
+    assert!(!world.hear(accepted(&[0, 0, 99, 0]).bytes()), "nobody ever asked that");
 }

@@ -133,9 +133,9 @@ impl Compound<'_> {
         Principal(words.iter().flat_map(|word| word.to_be_bytes()).collect())
     }
 
-    /// What the request is known by if it comes again: who asks, in the high half, and a hash of how
-    /// long it is and how it begins. All of a large WRITE would cost as much as the WRITE. Who makes
-    /// two requests of one hash gets the reply of the first, and that is all.
+    /// What the request is known by if it comes again: who asks, in the high half, and a hash of
+    /// how long it is and how it begins. All of a large WRITE would cost as much as the WRITE. Who
+    /// makes two requests of one hash gets the reply of the first, and that is all.
     pub(crate) fn digest(&self) -> u64 {
         let user = match self.credential.flavor {
             Flavor::SYS => user_of(self.credential.body.0).unwrap_or(0),

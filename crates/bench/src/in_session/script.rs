@@ -61,8 +61,8 @@ pub struct Prober4<'a, W> {
 }
 
 impl<W: Wire> Prober4<'_, W> {
-    /// The calls of a load, which must have at most 32 outstanding, in sessions that nobody has used.
-    /// It can be run by one set of connections.
+    /// The calls of a load, which must have at most 32 outstanding, in sessions that nobody has
+    /// used. It can be run by one set of connections.
     ///
     /// # Errors
     /// A COMPOUND fails, or its results are wrong.

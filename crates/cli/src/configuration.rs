@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use comity_backend::{Descriptors, Memory, MemoryOptions, Passthrough, PassthroughOptions};
 use comity_export::{
-    ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
+    Export, ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
 };
 use comity_vfs::layers::{Layer, ReadOnly};
 use comity_vfs::{Fs, Gid, Uid};
@@ -117,6 +117,8 @@ pub(crate) struct Reload {
     exports: Arc<Exports>,
     /// How the server itself was configured when it started.
     written: ServerSettings,
+    /// What clients were delegated, to be recalled where it is hidden from some by a reload.
+    memory: comity_nfs4::Memory,
     /// One reload after the other.
     turn: Mutex<()>,
 }
@@ -125,9 +127,10 @@ impl Reload {
     pub(crate) fn new(
         configuration: Configuration,
         exports: Arc<Exports>,
+        memory: comity_nfs4::Memory,
         written: ServerSettings,
     ) -> Self {
-        Self { configuration, exports, written, turn: Mutex::new(()) }
+        Self { configuration, exports, written, memory, turn: Mutex::new(()) }
     }
 
     /// See [`Configuration::is_one_user`].
@@ -157,10 +160,22 @@ impl Reload {
         let old = Arc::clone(&self.exports.current());
         let (plan, findings) = self.configuration.load(Some(&old))?;
         self.exports.replace(plan);
+        self.recall_cloaked();
         if server_settings(&self.configuration.sources.list)? != self.written {
             tracing::warn!("[server] has changed: that takes effect when the server starts again");
         }
         Ok(findings)
+    }
+
+    /// Who was delegated a file serves it to all users of its machine without asking.
+    fn recall_cloaked(&self) {
+        let comity_nfs4::Memory { engine, clock, .. } = &self.memory;
+        let is_cloaked =
+            |export: &&Arc<Export>| export.clients().iter().any(|(_, it)| !it.cloak.is_empty());
+        let plan = self.exports.current();
+        for export in plan.exports().iter().filter(is_cloaked) {
+            engine.recall_export(clock.now(), export.id().0);
+        }
     }
 }
 

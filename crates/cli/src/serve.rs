@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use comity_export::{Exports, HandleKey, Plan};
+use comity_nfs4::Memory;
 use comity_server::control::ControlSocket;
 use comity_server::metrics::{Metrics, MetricsPage};
 use comity_server::{Patience, Quiet, Server, Settings, blocking_hook, inherited_listeners};
@@ -62,7 +63,9 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
         Err(found) => return Ok(findings::refused(&found)),
     };
     let listeners = listening::open(&serve.listen, inherited)?;
-    let reload = |exports: &Arc<Exports>| Reload::new(configuration, Arc::clone(exports), written);
+    let reload = |exports: &Arc<Exports>, memory| {
+        Reload::new(configuration, Arc::clone(exports), memory, written)
+    };
     Running::start(&serve, (plan, key), listeners, reload)?.run(&serve, journal)
 }
 
@@ -83,7 +86,7 @@ impl Running {
         serve: &Serve,
         (plan, key): (Plan, [u8; 16]),
         listeners: Vec<TcpListener>,
-        reload: impl FnOnce(&Arc<Exports>) -> Reload,
+        reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
         // From here on a signal waits until it is asked for.
         let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
@@ -126,7 +129,7 @@ impl Running {
         let is_found = serve.spoken.three && !matches!(directory, Directory::None);
         let monitor =
             is_found.then(|| Monitor::start(&keeper.memory(), monitor_state, server.addresses()));
-        let reload = Arc::new(reload(&exports));
+        let reload = Arc::new(reload(&exports, keeper.memory()));
         let page = page.transpose()?;
         Ok(Self { signals, server, page, directory, monitor, reload, exports, keeper })
     }

@@ -173,6 +173,17 @@ impl Engine {
         self.unless_expired(now, || self.try_break(now, &file, (mine, share)))
     }
 
+    /// Recalls all that is delegated of the files of an export, since it has changed who may see
+    /// them.
+    pub fn recall_export(&self, now: Duration, export: u32) {
+        if !self.has_delegations() {
+            return;
+        }
+        for file in self.files.all().iter().filter(|file| file.key.export == export) {
+            self.recall(now, file, &mut file.state(), (None, Share::access(Share::BOTH)));
+        }
+    }
+
     pub(crate) fn try_break(
         &self,
         now: Duration,

@@ -119,6 +119,7 @@ pub(super) const ALL: &[Test] = &[
     sqlite::TEST.over("sqlite-4.0", "4.0"),
     sqlite::TEST.over("sqlite-4.1", "4.1"),
     sqlite::TEST.over("sqlite-4.2", "4.2"),
+    sites::TEST.over("sites-4.1", "4.1"),
     smoke::TEST.over("smoke-4.0", "4.0"),
     smoke::TEST.over("smoke-4.1", "4.1"),
     smoke::TEST.over("smoke-4.2", "4.2"),

@@ -2,6 +2,7 @@
 //! the exports for each domain.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use comity_export::Plan;
 use comity_proto::nfs4::{
@@ -222,4 +223,23 @@ fn a_delegation_of_what_has_been_hidden_leads_nowhere_and_can_be_given_back() {
     owner.is(Nfsstat4::Delay, &site.file, op::OPEN, &owners);
     guest.is(Nfsstat4::Stale, &site.file, op::DELEGRETURN, &stateid);
     owner.is(Nfsstat4::Ok, &site.file, op::OPEN, &owners);
+}
+
+/// Who was delegated a file serves it to all users of its machine; after a reload it is asked anew.
+#[test]
+fn all_that_an_export_has_delegated_is_recalled_at_once() {
+    let site = Site::new();
+    let (world, [session, other]) = site.world("");
+    let mut guest = User { world: &world, session, uid: GUEST };
+    let mut owner = User { world: &world, session: other, uid: OWNER };
+    for user in [&mut guest, &mut owner] {
+        let given = user.open(&site.file, share::READ | share::WANT_READ_DELEG).1;
+        assert!(matches!(given, OpenDelegation4::Read(_)), "{given:?}");
+    }
+    let recalled = || std::iter::from_fn(|| world.engine.poll_effect()).count();
+    assert_eq!(recalled(), 0);
+    world.engine.recall_export(Duration::from_secs(1), EXPORT + 1);
+    assert_eq!(recalled(), 0, "another export's");
+    world.engine.recall_export(Duration::from_secs(1), EXPORT);
+    assert_eq!(recalled(), 2);
 }

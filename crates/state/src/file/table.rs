@@ -23,6 +23,11 @@ impl Files {
         self.all.get(key)
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<File>> {
+        self.all.all()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

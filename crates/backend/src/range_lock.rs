@@ -29,13 +29,29 @@ pub fn lock(
     (offset, length): (u64, u64),
     wait: bool,
 ) -> Result<(), Errno> {
-    let kind = match kind {
+    let signed = |number: u64| i64::try_from(number).map_err(|_| Errno::OVERFLOW);
+    sys::lock_range(file, number(kind), (signed(offset)?, signed(length)?), wait)
+}
+
+/// Whether a lock could be taken.
+///
+/// # Errors
+/// As [`lock`].
+pub(crate) fn is_free(
+    file: BorrowedFd<'_>,
+    kind: Kind,
+    (offset, length): (u64, u64),
+) -> Result<bool, Errno> {
+    let signed = |number: u64| i64::try_from(number).map_err(|_| Errno::OVERFLOW);
+    sys::is_range_free(file, number(kind), (signed(offset)?, signed(length)?))
+}
+
+const fn number(kind: Kind) -> libc::c_int {
+    match kind {
         Kind::Shared => libc::F_RDLCK,
         Kind::Exclusive => libc::F_WRLCK,
         Kind::Unlock => libc::F_UNLCK,
-    };
-    let signed = |number: u64| i64::try_from(number).map_err(|_| Errno::OVERFLOW);
-    sys::lock_range(file, kind, (signed(offset)?, signed(length)?), wait)
+    }
 }
 
 #[cfg(test)]

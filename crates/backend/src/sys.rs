@@ -285,6 +285,25 @@ pub(crate) fn lock_range(
     checked(libc::c_long::from(result))
 }
 
+/// Whether a lock on a stretch of a file could be had by this open file description.
+pub(crate) fn is_range_free(
+    file: BorrowedFd<'_>,
+    kind: libc::c_int,
+    (offset, length): (i64, i64),
+) -> Result<bool> {
+    let mut lock = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: offset,
+        l_len: length,
+        l_pid: 0,
+    };
+    // SAFETY: the structure is the one this command takes and fills, and lives over the call.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+    checked(libc::c_long::from(result))?;
+    Ok(libc::c_int::from(lock.l_type) == libc::F_UNLCK)
+}
+
 /// Closes a file and tells what the file system said to it.
 pub(crate) fn close(file: OwnedFd) -> Result<()> {
     // SAFETY: the descriptor is ours, and nobody uses it after this, whatever the answer.

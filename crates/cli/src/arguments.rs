@@ -175,6 +175,10 @@ pub(crate) struct Serve {
         value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) lease_seconds: u32,
 
+    /// Keep locks of clients and locks of programs on this machine apart: neither sees the other's
+    #[arg(long)]
+    pub(crate) no_local_locks: bool,
+
     /// Seconds that calls in hand get when the server is told to stop
     #[arg(long, value_name = "SECONDS", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(0..=3600))]

@@ -19,6 +19,7 @@ use comity_state::{Effect, Engine, Mark, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
+use crate::locals::Locals;
 use crate::monitor;
 
 /// How often time passes: leases, recalls and waits end by the second.
@@ -47,6 +48,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) key: &'a [u8; 16],
     /// How long leases last.
     pub(crate) lease_seconds: u32,
+    /// Whether programs on the server and clients see what the others lock.
+    pub(crate) local_locks: bool,
     /// Where what must outlive the server is.
     pub(crate) state_folder: &'a Path,
     /// What is offered.
@@ -62,7 +65,8 @@ impl Keeper {
         let [a, b, c, d, ..] = beginning.life;
         let lease = Duration::from_secs(beginning.lease_seconds.into());
         let usual = Settings::new(u32::from_be_bytes([a, b, c, d]));
-        let settings = Settings { lease, grace: lease, durable: true, ..usual };
+        let locals = beginning.local_locks;
+        let settings = Settings { lease, grace: lease, durable: true, locals, ..usual };
         let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
         let (clock, recovered) = (Clock::start(), store.recovered()?);
         let hosts = recovered.hosts().filter_map(address).collect();
@@ -73,7 +77,10 @@ impl Keeper {
             tracing::info!(seconds, "clients of before may reclaim what they had; others wait");
         }
         let dialer = Arc::new(OnceLock::new());
-        let callbacks = callbacks(&engine, clock, beginning.exports, &dialer);
+        let locals = locals.then(|| -> Arc<dyn comity_state::Locals> {
+            Arc::new(Locals::new(Arc::clone(&engine), Arc::clone(beginning.exports)))
+        });
+        let callbacks = callbacks(&engine, clock, (beginning.exports, &locals), &dialer);
         let memory = Memory {
             engine: Arc::clone(&engine),
             clock,
@@ -81,6 +88,7 @@ impl Keeper {
             callbacks: Some(Arc::clone(&callbacks)),
             settle: Some(settle(&engine, store)),
             pause: Some(Arc::new(|moment| blocking(|| thread::sleep(moment)))),
+            locals,
         };
         Ok(Self { memory, callbacks, dialer, monitor_state, hosts, watch: None })
     }
@@ -145,6 +153,7 @@ fn pass(memory: &Memory, callbacks: &Arc<Callbacks>) {
     let now = memory.clock.now();
     memory.engine.tick(now);
     callbacks.tick(now);
+    memory.locals.iter().for_each(|locals| locals.settle());
     if let (Some(mark), Some(settle)) = (memory.engine.unstored(), &memory.settle) {
         settle(mark);
     }
@@ -166,7 +175,7 @@ fn settle(engine: &Arc<Engine>, store: Arc<Store>) -> Arc<Settle> {
 fn callbacks(
     engine: &Arc<Engine>,
     clock: Clock,
-    exports: &Arc<Exports>,
+    (exports, locals): (&Arc<Exports>, &Option<Arc<dyn comity_state::Locals>>),
     dialer: &Arc<OnceLock<Box<Dialer>>>,
 ) -> Arc<Callbacks> {
     let dialer = Arc::clone(dialer);
@@ -177,7 +186,8 @@ fn callbacks(
             done(dialer.get().map_or_else(early, |dial| dial(address)));
         });
     };
-    let grants = Arc::new(Grants::new(Arc::clone(engine), Arc::clone(exports)));
+    let grants = Grants::new(Arc::clone(engine), Arc::clone(exports));
+    let grants = Arc::new(grants.beside(locals.clone()));
     let grant = move |effect: Effect| {
         let grants = Arc::clone(&grants);
         aside(move || tell(&grants, clock, effect));

@@ -10,3 +10,12 @@ pub(crate) const STATES_PAGE: usize = 1024;
 /// Those who wait that are shown: beyond it only their number is told. There is no order in which
 /// one could go on later, since they come and go.
 pub(crate) const WAITS_SHOWN_MAX: usize = 4096;
+
+/// Parts of the files that are locked, each seen to by one thread at a time: enough that two calls
+/// rarely meet.
+pub(crate) const LOCAL_PARTS: usize = 64;
+
+/// Byte ranges of a file that are shown to programs one by one; beyond it they find the whole file
+/// locked. The kernel keeps such locks in a list: with tens of thousands of them each call would take
+/// as long as a round trip.
+pub(crate) const LOCAL_RANGES_MAX: usize = 1024;

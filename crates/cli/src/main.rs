@@ -16,6 +16,7 @@ mod journal;
 mod keeper;
 mod limits;
 mod listening;
+mod locals;
 mod manager;
 mod manual;
 mod monitor;

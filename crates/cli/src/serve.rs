@@ -100,6 +100,7 @@ impl Running {
             life: verifier,
             key: &key,
             lease_seconds: serve.lease_seconds,
+            local_locks: serve.local_locks,
             state_folder: &serve.state_folder,
             exports: &exports,
         })?;

@@ -71,7 +71,8 @@ fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {
     let clock = memory.clock;
     let settle = memory.settle.clone().unwrap_or_else(|| Arc::new(|_| true));
     let engine = Arc::clone(&memory.engine);
-    Nlm::new(Arc::clone(exports), engine, move || clock.now(), settle)
+    let nlm = Nlm::new(Arc::clone(exports), engine, move || clock.now(), settle);
+    nlm.beside(memory.locals.clone())
 }
 
 /// The status monitor of hosts that lock, `state` being ours.

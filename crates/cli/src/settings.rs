@@ -49,6 +49,7 @@ pub(crate) struct Serve {
     pub(crate) spoken: Spoken,
     /// Seconds that a client of NFSv4 may be silent.
     pub(crate) lease_seconds: u32,
+    pub(crate) local_locks: bool,
     /// Seconds that calls in hand get at the end.
     pub(crate) drain_seconds: u32,
     /// What is kept between runs.
@@ -107,6 +108,7 @@ impl Serve {
             spoken: spoken(&typed.vers, written.vers.as_deref())?,
             threads: typed.threads.map(usize::from).or(written.threads),
             lease_seconds: typed.lease_seconds,
+            local_locks: !typed.no_local_locks,
             drain_seconds: typed.drain_seconds,
             json: typed.json.json,
         })

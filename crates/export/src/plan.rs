@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, Guard};
 use comity_cloak::Cloak;
 use comity_credential::Flavor;
 use comity_idmap::Ids;
-use comity_vfs::{Fs, Handle, Result, Status, Time};
+use comity_vfs::{Fs, Handle, RangeLock, Result, Status, Time};
 
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
@@ -278,6 +278,34 @@ impl Plan {
         let export = self.export(export)?;
         let fileid = export.fs.getattr(handle).ok().map(|attr| attr.fileid);
         Some((&export.path, fileid))
+    }
+
+    /// See [`Fs::hold_range`]: for what clients of all exports hold together, so at no caller's door.
+    ///
+    /// # Errors
+    /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].
+    pub fn hold_range(
+        &self,
+        (export, handle): (ExportId, &Handle),
+        bytes: (u64, u64),
+        lock: RangeLock,
+    ) -> Result<bool> {
+        let export = self.export(export).ok_or(Status::NotSupp)?;
+        export.fs.hold_range(handle, bytes, lock)
+    }
+
+    /// See [`Fs::is_range_free`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn is_range_free(
+        &self,
+        (export, handle): (ExportId, &Handle),
+        bytes: (u64, u64),
+        lock: RangeLock,
+    ) -> Result<bool> {
+        let export = self.export(export).ok_or(Status::NotSupp)?;
+        export.fs.is_range_free(handle, bytes, lock)
     }
 
     pub(crate) const fn key(&self) -> &HandleKey {

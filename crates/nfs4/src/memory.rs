@@ -8,8 +8,8 @@ use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::{AuthSys, limits::MACHINE_NAME_BYTES_MAX};
 use comity_state::{
-    Client, ClientId, ClientOwner, ConnectionId, Engine, Error, FileKey, Mark, Principal, Sender,
-    Share, Special, Stateid, Verifier,
+    ByteRange, Client, ClientId, ClientOwner, ConnectionId, Engine, Error, FileKey, Locals,
+    LockType, Mark, Principal, Sender, Share, Special, Stateid, Taken, Verifier,
 };
 use comity_xdr::{Decoder, Malformed};
 
@@ -38,6 +38,8 @@ pub struct Memory {
     pub settle: Option<Arc<Settle>>,
     /// Sleeps, while other threads serve what this one would; without it nobody is waited for.
     pub pause: Option<Arc<Pause>>,
+    /// Programs on the server that lock files, too, if those are looked at.
+    pub locals: Option<Arc<dyn Locals>>,
 }
 
 /// Sleeps for a moment.
@@ -163,6 +165,27 @@ impl Compound<'_> {
         let stateid = on_wire(stateid);
         self.stateid = stateid;
         stateid
+    }
+
+    /// Takes bytes of a file from programs on the server, then does `take`.
+    pub(crate) fn take(
+        &self,
+        file: &FileKey,
+        lock: (ByteRange, LockType),
+        mut take: impl FnMut() -> bool,
+    ) -> Taken {
+        match &self.nfs.memory().locals {
+            Some(locals) => locals.take(file, lock, &mut take),
+            None => {
+                take();
+                Taken::Done
+            }
+        }
+    }
+
+    /// Whether no program on the server holds bytes of a file.
+    pub(crate) fn is_free(&self, file: &FileKey, lock: (ByteRange, LockType)) -> bool {
+        self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.is_free(file, lock))
     }
 
     /// The file that the current handle stands for.

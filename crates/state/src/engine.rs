@@ -5,6 +5,7 @@ use crate::effect::{Journal, Outbox};
 use crate::file::Files;
 use crate::grace::{Grace, Recovered};
 use crate::limits::Limits;
+use crate::locals::Unlocked;
 use crate::numbers::Numbers;
 use crate::session::{ReplyCache, Session};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,9 @@ pub struct Settings {
     pub delegations: bool,
     /// Whether somebody fetches records and acknowledges them: else none are made.
     pub durable: bool,
+    /// Whether somebody wants to know of bytes that are unlocked, because programs on the server
+    /// lock files, too.
+    pub locals: bool,
     /// Longest message, in bytes.
     pub message_bytes_max: u32,
     /// How much is remembered.
@@ -56,6 +60,7 @@ impl Settings {
             recall_rest: Duration::from_secs(60),
             delegations: true,
             durable: false,
+            locals: false,
             message_bytes_max: (1 << 20) + 4096,
             limits: Limits::DEFAULT,
         }
@@ -77,6 +82,7 @@ pub struct Engine {
     pub(crate) grace: Grace,
     pub(crate) outbox: Outbox,
     pub(crate) tally: Tally,
+    pub(crate) unlocked: Unlocked,
     journal: Journal,
     confirms: AtomicU64,
 }
@@ -93,6 +99,7 @@ impl Engine {
             grace: Grace::new((now.saturating_add(settings.grace), settings.grace), recovered),
             outbox: Outbox::default(),
             tally: Tally::default(),
+            unlocked: Unlocked::default(),
             journal: Journal::default(),
             confirms: AtomicU64::new(1),
             settings,

@@ -358,6 +358,9 @@ impl Engine {
             What::Open(_) => file.shares.set(holder, None),
             What::Lock(locking) => {
                 let owner = u64::from(holder.client.number()) << 32 | u64::from(locking.owner);
+                let all = file.locks.held_by(owner).map(|(range, _)| range);
+                let all = all.reduce(crate::ByteRange::hull);
+                all.into_iter().for_each(|range| self.tell_unlocked(state.file.key, range));
                 file.locks.forget(now, owner, &mut offers);
             }
             What::Delegation(_) => self.drop_delegation(&mut file, holder),

@@ -260,6 +260,7 @@ impl Engine {
         on_file.locks.expire(sender.now, &mut offers);
         on_file.locks.unlock(sender.now, owner, range, &mut offers);
         drop(on_file);
+        self.tell_unlocked(*key, range);
         let (stateid, file) = (lock.change(&client, number), Arc::clone(&lock.file));
         drop(state);
         self.wake_waiters(&file, offers);

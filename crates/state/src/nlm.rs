@@ -180,6 +180,7 @@ impl Engine {
         self.change_host(host, lock, |owner, locks, offers| {
             locks.unlock(now, owner, lock.range, offers);
         });
+        self.tell_unlocked(lock.file, lock.range);
         self.tidy_host(now, host, lock);
     }
 

@@ -75,6 +75,12 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher + Default> Table<K, V, S> {
         self.parts.iter().flat_map(values).collect()
     }
 
+    /// Shows one to `look`, its part locked meanwhile.
+    pub(crate) fn look<R>(&self, key: &K, look: impl FnOnce(&V) -> R) -> Option<R> {
+        let part = self.part(key)?.read().unwrap_or_else(PoisonError::into_inner);
+        part.get(key).map(|value| look(value))
+    }
+
     /// Shows all to `each`, part by part, each part locked meanwhile: nothing is held longer for it.
     pub(crate) fn each(&self, mut each: impl FnMut(&V)) {
         for part in &self.parts {

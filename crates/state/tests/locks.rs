@@ -44,6 +44,21 @@ fn pieces(row: &[Option<LockType>; CELLS]) -> Vec<(ByteRange, LockType)> {
     pieces.into_iter().map(|(first, last, kind)| (range(first, last), kind)).collect()
 }
 
+/// What all owners together hold of a cell.
+fn united(model: &Model, cell: usize) -> Option<LockType> {
+    model.iter().map(|row| row[cell]).max().flatten()
+}
+
+/// Parts that follow each other without gaps, cell by cell.
+fn cells_of(parts: &[(ByteRange, Option<LockType>)]) -> Vec<Option<LockType>> {
+    assert!(parts.windows(2).all(|two| two[0].0.last + 1 == two[1].0.first));
+    let cell = |byte: u64| (byte as usize).min(CELLS - 1);
+    let cells = |(part, kind): &(ByteRange, _)| {
+        std::iter::repeat_n(*kind, cell(part.last) - cell(part.first) + 1)
+    };
+    parts.iter().flat_map(cells).collect()
+}
+
 #[derive(Debug, Clone)]
 struct Step {
     owner: usize,
@@ -87,6 +102,8 @@ proptest! {
             for (owner, row) in model.iter().enumerate() {
                 prop_assert_eq!(locks.held_by(owner as u64).collect::<Vec<_>>(), pieces(row));
             }
+            let united: Vec<_> = (first..=last).map(|cell| united(&model, cell)).collect();
+            prop_assert_eq!(cells_of(&locks.united(range(first, last))), united);
         }
         prop_assert!(offers.is_empty());
     }

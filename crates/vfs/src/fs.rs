@@ -321,6 +321,28 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
+    /// Holds bytes of a file, from the first to the last of them, against programs of this machine
+    /// that lock files, too; all who use this file system are one to them. `false` if such a
+    /// program holds some of them: nothing has changed then. To let go of all bytes (0 to
+    /// [`u64::MAX`]) is to let go of the file.
+    ///
+    /// # Errors
+    /// [`Status::NotSupp`] where there are no such programs; [`Status::Delay`] while too many files
+    /// are held; [`Status`].
+    fn hold_range(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        let _ = (node, bytes, lock);
+        Err(Status::NotSupp)
+    }
+
+    /// Whether [`Fs::hold_range`] would find nobody in its way.
+    ///
+    /// # Errors
+    /// The same.
+    fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        let _ = (node, bytes, lock);
+        Err(Status::NotSupp)
+    }
+
     /// Copies up to `length` bytes within the file system, sharing blocks where it can; tells how
     /// many and the target's change.
     ///
@@ -336,6 +358,17 @@ pub trait Fs: Send + Sync {
         let _ = (cred, source, target, length);
         Err(Status::NotSupp)
     }
+}
+
+/// How bytes of a file are held against programs of this machine that lock them, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RangeLock {
+    /// Not at all.
+    Free,
+    /// They may be read by others.
+    Shared,
+    /// They may be used by nobody else.
+    Exclusive,
 }
 
 /// What a file system is like; constant while it is served.

@@ -2,7 +2,7 @@ use std::ops::ControlFlow;
 
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
-    Listing, Made, Name, Node, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special,
+    Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space, Special,
     Target, Time, Written, XattrMode,
 };
 
@@ -219,6 +219,14 @@ impl Fs for Passthrough {
         length: u64,
     ) -> Result<Change<Disk>> {
         Passthrough::deallocate(self, cred, node, offset, length)
+    }
+
+    fn hold_range(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        Passthrough::hold_range(self, node, bytes, lock)
+    }
+
+    fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        Passthrough::is_range_free(self, node, bytes, lock)
     }
 
     fn copy(

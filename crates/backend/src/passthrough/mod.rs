@@ -19,6 +19,7 @@ mod errno;
 mod failures;
 mod fetch;
 mod fs;
+mod hold;
 mod identity;
 pub(crate) mod limits;
 mod link;
@@ -63,6 +64,7 @@ pub struct Passthrough {
     cursors: cursor::Cursors,
     snapshots: snapshot::Snapshots,
     places: places::Places,
+    holds: hold::Holds,
 }
 
 impl Passthrough {

@@ -70,6 +70,7 @@ impl Passthrough {
             cursors: Default::default(),
             snapshots: Default::default(),
             places: Places::new(searched || options.cross_mounts),
+            holds: Default::default(),
         };
         for shortcoming in opened.capabilities().shortcomings() {
             tracing::warn!(root = %root.display(), "{shortcoming}");

@@ -31,6 +31,11 @@ impl<P: Program<Visitor>> Layer<Visitor> for Attentive<P> {
         {
             callbacks.pump(self.memory.clock.now());
         }
+        if self.memory.engine.has_unlocked()
+            && let Some(locals) = &self.memory.locals
+        {
+            locals.settle();
+        }
         outcome
     }
 }

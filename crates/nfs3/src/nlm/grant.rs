@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use comity_export::{ExportId, Exports};
 use comity_proto::nlm::{Nlm4Lock, Nlm4Res, Nlm4Stats, Nlm4Testargs};
-use comity_state::{Claiming, Client, Effect, Engine, FileKey, HostLock, LockType};
+use comity_state::{Claiming, Client, Effect, Engine, FileKey, HostLock, Locals, LockType};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use super::owner::HostOwner;
+use super::take;
 
 /// Takes locks for who waits for them.
 pub struct Grants {
     engine: Arc<Engine>,
     exports: Arc<Exports>,
+    locals: Option<Arc<dyn Locals>>,
 }
 
 /// A lock that has been taken for a waiter. The host is to be told by NLM_GRANTED
@@ -36,7 +38,13 @@ impl Grants {
     /// Takes locks in `engine` of files of `exports`.
     #[must_use]
     pub const fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
-        Self { engine, exports }
+        Self { engine, exports, locals: None }
+    }
+
+    /// The same beside programs on the server that lock files, too.
+    #[must_use]
+    pub fn beside(self, locals: Option<Arc<dyn Locals>>) -> Self {
+        Self { locals, ..self }
     }
 
     /// Takes the lock that a host may have now, by a notice of the engine; nothing where it is
@@ -45,7 +53,8 @@ impl Grants {
         let Effect::NotifyLock { client, owner, file, range, kind } = effect else { return None };
         let address = std::str::from_utf8(client.owner()).ok()?.parse().ok()?;
         let lock = HostLock { owner: &owner, file, range, kind };
-        self.engine.lock_host(now, &client, &lock, Claiming::Now).ok()?;
+        let take_it = || self.engine.lock_host(now, &client, &lock, Claiming::Now);
+        take(self.locals.as_deref(), &lock, take_it).ok()?.ok()?;
         let arguments = self.arguments(&lock);
         Some(Grant { address, arguments, client, owner, file, range, kind })
     }

@@ -2,12 +2,12 @@
 //! to the server they are like the others.
 
 use comity_proto::nlm::{Nlm4Lockargs, Nlm4Stats};
-use comity_state::{Claiming, LockRefusal};
+use comity_state::{Claiming, LockRefusal, Taken};
 use comity_xdr::Encoder;
 
-use super::Nlm;
 use super::locked::Locked;
 use super::stats::{answer, denied, stopped};
+use super::{Nlm, take};
 use crate::answer::Answer;
 use crate::request::{Request, Stop};
 
@@ -42,10 +42,15 @@ fn claim(
     };
     locked.host.set_monitor_state(args.state);
     let wish = locked.lock(args.exclusive);
-    let stat = match nlm.engine.lock_host(nlm.now(), &locked.host, &wish, claiming) {
-        Ok(()) => Nlm4Stats::Granted,
-        Err(LockRefusal::Denied { .. }) if claiming == Claiming::Wait => Nlm4Stats::Blocked,
-        Err(refusal) => denied(&refusal),
+    let lock = || nlm.engine.lock_host(nlm.now(), &locked.host, &wish, claiming);
+    let stat = match take(nlm.locals.as_deref(), &wish, lock) {
+        Ok(Ok(())) => Nlm4Stats::Granted,
+        Ok(Err(LockRefusal::Denied { .. })) if claiming == Claiming::Wait => Nlm4Stats::Blocked,
+        Ok(Err(refusal)) => denied(&refusal),
+        // No notice comes when a program lets go: who waits is to ask again.
+        Err(_) if claiming == Claiming::Wait => Nlm4Stats::DeniedGracePeriod,
+        Err(Taken::Later) => Nlm4Stats::DeniedNolocks,
+        Err(_) => Nlm4Stats::Denied,
     };
     // A host that is not remembered could not reclaim after a restart.
     let remembered = nlm.engine.unstored().is_none_or(|mark| (nlm.settle)(mark));

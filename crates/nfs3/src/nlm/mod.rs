@@ -26,7 +26,7 @@ use std::time::Duration;
 use comity_export::{Exports, Visitor};
 use comity_proto::nlm::{PROGRAM, VERSION, procedure};
 use comity_rpc::{Call, Outcome, Program, Repeat};
-use comity_state::{Engine, Mark};
+use comity_state::{Engine, HostLock, LockRefusal, Locals, Mark, Taken};
 use comity_xdr::Encoder;
 
 pub use grant::{Grant, Grants};
@@ -43,6 +43,7 @@ pub struct Nlm {
     engine: Arc<Engine>,
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
     settle: Arc<Settle>,
+    locals: Option<Arc<dyn Locals>>,
 }
 
 impl Nlm {
@@ -55,12 +56,33 @@ impl Nlm {
         clock: impl Fn() -> Duration + Send + Sync + 'static,
         settle: Arc<Settle>,
     ) -> Self {
-        Self { exports, engine, clock: Box::new(clock), settle }
+        Self { exports, engine, clock: Box::new(clock), settle, locals: None }
+    }
+
+    /// The same beside programs on the server that lock files, too.
+    #[must_use]
+    pub fn beside(self, locals: Option<Arc<dyn Locals>>) -> Self {
+        Self { locals, ..self }
     }
 
     fn now(&self) -> Duration {
         (self.clock)()
     }
+}
+
+/// Takes bytes from programs on the server, then does `lock`; nothing if they have them.
+fn take(
+    locals: Option<&dyn Locals>,
+    wish: &HostLock<'_>,
+    mut lock: impl FnMut() -> Result<(), LockRefusal>,
+) -> Result<Result<(), LockRefusal>, Taken> {
+    let Some(locals) = locals else { return Ok(lock()) };
+    let mut locked = None;
+    let taken = locals.take(&wish.file, (wish.range, wish.kind), &mut || {
+        let done = locked.insert(lock());
+        done.is_ok()
+    });
+    locked.ok_or(taken)
 }
 
 /// What a host is known by: its address. What it calls itself may be anybody's.

@@ -1,7 +1,7 @@
 //! TEST: who would stand against a lock.
 
 use comity_proto::nlm::{Nlm4Holder, Nlm4Stats, Nlm4Testargs};
-use comity_state::{LockRefusal, LockType};
+use comity_state::{ByteRange, ClientId, Locals, LockRefusal, LockType};
 use comity_xdr::{Encoder, Opaque};
 
 use super::Nlm;
@@ -19,6 +19,12 @@ pub(super) fn test(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Res
     };
     let export = Some(locked.file.export);
     let tested = nlm.engine.test_host(nlm.now(), &locked.host, &locked.lock(exclusive));
+    let wish = locked.lock(exclusive);
+    let free = |locals: &dyn Locals| locals.is_free(&wish.file, (wish.range, wish.kind));
+    let tested = match &nlm.locals {
+        Some(locals) if tested.is_ok() && !free(&**locals) => Err(program(wish.range)),
+        _ => tested,
+    };
     let Err(refusal) = tested else {
         return Ok(answer(reply, cookie, (Nlm4Stats::Granted, export)));
     };
@@ -31,4 +37,10 @@ pub(super) fn test(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Res
         reply.value(&Nlm4Holder { exclusive, svid, oh, l_offset, l_len });
     }
     Ok(answered)
+}
+
+/// A program on the server has the bytes; who it is, is no host's business.
+fn program(range: ByteRange) -> LockRefusal {
+    let (client, owner) = (ClientId(0), Box::default());
+    LockRefusal::Denied { range, kind: LockType::Write, client, owner }
 }

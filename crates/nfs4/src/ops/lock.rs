@@ -4,7 +4,7 @@ use comity_proto::nfs4::{
     ExistLockOwner4, Lock4args, Lock4denied, Locker4, NfsLockType4, Nfsstat4, OpenToLockOwner4,
     StateOwner4,
 };
-use comity_state::{ByteRange, ClientId, Lock, LockRefusal, LockType, Locker, Stateid};
+use comity_state::{ByteRange, ClientId, Lock, LockRefusal, LockType, Locker, Stateid, Taken};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::compound::Compound;
@@ -28,12 +28,20 @@ pub(super) fn lock(
             wait: matches!(args.locktype, NfsLockType4::ReadWait | NfsLockType4::WriteWait),
             locker: locker(compound, stateid, &args.locker)?,
         };
-        match compound.engine().lock(compound.sender(), &wanted) {
-            Ok(stateid) => {
+        let mut locked = None;
+        let taken = compound.take(&wanted.file, (wanted.range, wanted.kind), || {
+            let done = locked.insert(compound.engine().lock(compound.sender(), &wanted));
+            done.is_ok()
+        });
+        match (locked, taken) {
+            (Some(Ok(stateid)), _) => {
                 reply.value(&compound.leave(stateid));
                 Ok(())
             }
-            Err(refusal) => Err(denied(refusal, reply)),
+            (Some(Err(refusal)), _) => Err(denied(refusal, reply)),
+            (None, Taken::Later) => Err(Nfsstat4::Delay.into()),
+            (None, _) if wanted.reclaim => Err(Nfsstat4::ReclaimConflict.into()),
+            (None, _) => Err(denied(program(wanted.range), reply)),
         }
     })
 }
@@ -77,6 +85,12 @@ pub(super) const fn kind(wanted: NfsLockType4) -> LockType {
         NfsLockType4::Read | NfsLockType4::ReadWait => LockType::Read,
         NfsLockType4::Write | NfsLockType4::WriteWait => LockType::Write,
     }
+}
+
+/// A program on the server stands in the way: who it is, is no client's business.
+pub(super) fn program(range: ByteRange) -> LockRefusal {
+    let (client, owner) = (ClientId(0), Box::from(&b"a program on the server"[..]));
+    LockRefusal::Denied { range, kind: LockType::Write, client, owner }
 }
 
 /// Tells what stands in the way.

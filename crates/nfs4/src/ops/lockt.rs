@@ -3,7 +3,7 @@
 use comity_proto::nfs4::{Lockt4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};
 
-use super::lock::{denied, kind, range};
+use super::lock::{denied, kind, program, range};
 use crate::compound::Compound;
 use crate::table::Stop;
 
@@ -20,5 +20,7 @@ pub(super) fn lockt(
     let wanted = (&file, bytes, kind(args.locktype));
     let owner = args.owner.owner.0;
     let tested = compound.engine().test_lock(compound.now(), &client, owner, wanted);
+    let free = tested.is_err() || compound.is_free(&file, (bytes, kind(args.locktype)));
+    let tested = if free { tested } else { Err(program(bytes)) };
     tested.map_err(|refusal| denied(refusal, reply))
 }

@@ -174,7 +174,8 @@ fn remembered(exports: &Arc<Exports>) -> comity_nfs4::Memory {
     let (dial, others) = (Box::new(|_, _| {}), Box::new(|_| {}));
     let callbacks = Callbacks::new(Arc::clone(&engine), Arc::clone(exports), dial, others);
     let callbacks = Some(Arc::new(callbacks));
-    comity_nfs4::Memory { engine, clock, identity, callbacks, settle: None, pause: None }
+    let (settle, pause, locals) = (None, None, None);
+    comity_nfs4::Memory { engine, clock, identity, callbacks, settle, pause, locals }
 }
 
 pub(crate) fn memory() -> Arc<dyn Fs> {

@@ -32,6 +32,11 @@ impl Files {
         self.all.len()
     }
 
+    /// Shows a file, if it is known; it is not kept from being forgotten by it.
+    pub(crate) fn look<R>(&self, key: &FileKey, look: impl FnOnce(&File) -> R) -> Option<R> {
+        self.all.look(key, look)
+    }
+
     /// Shows all files; none is kept from being forgotten by it.
     pub(crate) fn each(&self, each: impl FnMut(&File)) {
         self.all.each(each);

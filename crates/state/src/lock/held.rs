@@ -56,6 +56,28 @@ impl Held {
         pieces.map(|(&first, piece)| (ByteRange { first, last: piece.last }, piece.kind))
     }
 
+    /// What all owners together hold of a range, in order and without gaps.
+    pub(super) fn united(&self, range: ByteRange) -> Vec<(ByteRange, Option<LockType>)> {
+        let (mut parts, mut left) = (Vec::new(), Some(range));
+        while let Some(rest) = left {
+            let found = |tree: &Tree<u64>, kind| {
+                let (piece, _) = tree.find(rest, |_, _| true)?;
+                Some((piece.first.max(rest.first), piece.last.min(rest.last), kind))
+            };
+            let write = found(&self.write, LockType::Write);
+            let first = write.into_iter().chain(found(&self.read, LockType::Read)).min();
+            let Some((first, last, kind)) = first else {
+                parts.push((rest, None));
+                break;
+            };
+            let piece = ByteRange { first, last };
+            parts.extend(rest.before(piece).map(|gap| (gap, None)));
+            parts.push((piece, Some(kind)));
+            left = rest.behind(piece);
+        }
+        parts
+    }
+
     /// Makes `range` all of one kind for `owner`, or free: what it held there is split, joined or
     /// gone.
     pub(super) fn set(&mut self, owner: u64, range: ByteRange, kind: Option<LockType>) {

@@ -106,6 +106,12 @@ impl FileLocks {
         self.obstacle(Wish { owner, range, kind })
     }
 
+    /// What all owners together hold of a range, in order and without gaps.
+    #[must_use]
+    pub fn united(&self, range: ByteRange) -> Vec<(ByteRange, Option<LockType>)> {
+        self.held.united(range)
+    }
+
     /// How many locks are held, and how many are waited for.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {

@@ -21,8 +21,8 @@ pub use verb::Verb;
 
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
-    Listing, Made, Name, Node, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special,
-    Target, Time, Written, XattrMode,
+    Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space,
+    Special, Target, Time, Written, XattrMode,
 };
 
 /// What a layer does about the verbs that pass it.
@@ -287,6 +287,15 @@ impl<H: Hook> Fs for Layer<H> {
     ) -> Result<Change<Disk>> {
         let work = || self.fs.deallocate(cred, node, offset, length);
         self.hook.around(Verb::Deallocate, node, work)
+    }
+
+    /// No caller's verb: what clients hold is held for all of them together.
+    fn hold_range(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        self.fs.hold_range(node, bytes, lock)
+    }
+
+    fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        self.fs.is_range_free(node, bytes, lock)
     }
 
     fn copy(

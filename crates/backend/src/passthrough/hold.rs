@@ -1,0 +1,177 @@
+//! Bytes of files that are held for clients against other programs of this machine, by locks of open
+//! file descriptions: theirs are respected, and so are the traditional ones of processes.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use comity_vfs::{Handle, RangeLock, Result, Status};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::Passthrough;
+use super::errno::status;
+use crate::range_lock::{self, Kind};
+
+/// Files of which bytes are held, each open once.
+#[derive(Debug, Default)]
+pub(super) struct Holds(Mutex<HashMap<Handle, Arc<Held>>>);
+
+/// A file that is held. A read-only one shuts out writers only.
+#[derive(Debug)]
+struct Held {
+    file: OwnedFd,
+    writable: bool,
+}
+
+impl Passthrough {
+    /// See [`comity_vfs::Fs::hold_range`].
+    pub(super) fn hold_range(
+        &self,
+        node: &Handle,
+        bytes: (u64, u64),
+        lock: RangeLock,
+    ) -> Result<bool> {
+        let known = self.holds.files().get(node).map(Arc::clone);
+        let held = match (known, lock) {
+            (None, RangeLock::Free) => return Ok(true),
+            (Some(_), RangeLock::Free) if bytes == (0, u64::MAX) => {
+                self.forget(node);
+                return Ok(true);
+            }
+            (Some(held), _) => held,
+            (None, _) => self.open_held(node)?,
+        };
+        match range_lock::lock(held.file.as_fd(), held.kind(lock), length_of(bytes)?, false) {
+            Ok(()) => Ok(true),
+            Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
+            Err(errno) => Err(status(errno)),
+        }
+    }
+
+    /// See [`comity_vfs::Fs::is_range_free`].
+    pub(super) fn is_range_free(
+        &self,
+        node: &Handle,
+        bytes: (u64, u64),
+        lock: RangeLock,
+    ) -> Result<bool> {
+        let known = self.holds.files().get(node).map(Arc::clone);
+        let held = known.map_or_else(|| self.open_anew(node).map(Arc::new), Ok)?;
+        let bytes = length_of(bytes)?;
+        range_lock::is_free(held.file.as_fd(), held.kind(lock), bytes).map_err(status)
+    }
+
+    fn open_held(&self, node: &Handle) -> Result<Arc<Held>> {
+        if self.nodes.ledger().descriptors.is_full() {
+            return Err(Status::Delay);
+        }
+        let held = Arc::new(self.open_anew(node)?);
+        let mut files = self.holds.files();
+        let kept = files.entry(*node).or_insert_with(|| {
+            self.nodes.ledger().descriptors.opened();
+            held
+        });
+        Ok(Arc::clone(kept))
+    }
+
+    /// Opens the file once more: the locks of a description are those of all who use it.
+    fn open_anew(&self, node: &Handle) -> Result<Held> {
+        let (node, _) = self.file(node)?;
+        let opened = self.open_data(&node, OFlags::RDWR);
+        let writable = opened.is_ok();
+        let file = opened.or_else(|_| self.open_data(&node, OFlags::RDONLY))?;
+        Ok(Held { file, writable })
+    }
+
+    fn forget(&self, node: &Handle) {
+        if self.holds.files().remove(node).is_some() {
+            self.nodes.ledger().descriptors.closed(1);
+        }
+    }
+}
+
+impl Holds {
+    fn files(&self) -> MutexGuard<'_, HashMap<Handle, Arc<Held>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    const fn kind(&self, lock: RangeLock) -> Kind {
+        match lock {
+            RangeLock::Free => Kind::Unlock,
+            RangeLock::Exclusive if self.writable => Kind::Exclusive,
+            RangeLock::Shared | RangeLock::Exclusive => Kind::Shared,
+        }
+    }
+}
+
+/// Where bytes begin and how many they are; 0 reaches to the end. Files end before what the kernel
+/// cannot count, and so do locks of programs.
+fn length_of((first, last): (u64, u64)) -> Result<(u64, u64)> {
+    const END: u64 = i64::MAX as u64;
+    match (first, last) {
+        (END.., _) => Err(Status::FBig),
+        (_, END..) => Ok((first, 0)),
+        _ => Ok((first, last - first + 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_vfs::{Cred, Fs, Gid, Name, Uid};
+
+    use super::super::{Descriptors, PassthroughOptions};
+    use super::*;
+
+    const ALL: (u64, u64) = (0, u64::MAX);
+
+    fn served(folder: &tempfile::TempDir, most: usize) -> (Passthrough, Handle) {
+        std::fs::write(folder.path().join("file"), "some bytes").unwrap();
+        let descriptors = Some(Descriptors::at_most(most));
+        let options = PassthroughOptions { descriptors, ..PassthroughOptions::default() };
+        let fs = Passthrough::open(folder.path(), options).unwrap();
+        let cred = Cred::new(Uid::new(0), Gid::new(0));
+        let found = fs.lookup(&cred, &fs.root(), Name::new(b"file").unwrap()).unwrap();
+        (fs, found.node.handle)
+    }
+
+    #[test]
+    fn bytes_are_held_against_programs_and_the_other_way_round() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fs, file) = served(&folder, 1000);
+        let program = std::fs::File::options().read(true).write(true);
+        let program = program.open(folder.path().join("file")).unwrap();
+        let lock = |kind, bytes| range_lock::lock(program.as_fd(), kind, bytes, false);
+        let hold = |bytes, lock| Fs::hold_range(&fs, &file, bytes, lock).unwrap();
+        assert!(hold((2, 5), RangeLock::Exclusive));
+        assert_eq!(lock(Kind::Shared, (5, 1)), Err(Errno::AGAIN));
+        lock(Kind::Exclusive, (6, 0)).unwrap();
+        assert!(!hold((0, 6), RangeLock::Shared));
+        assert!(!Fs::is_range_free(&fs, &file, (6, 6), RangeLock::Shared).unwrap());
+        assert!(Fs::is_range_free(&fs, &file, (0, 5), RangeLock::Exclusive).unwrap());
+        assert_eq!(lock(Kind::Shared, (2, 1)), Err(Errno::AGAIN), "what was refused took nothing");
+        assert!(hold(ALL, RangeLock::Free));
+        assert!(fs.holds.files().is_empty());
+        lock(Kind::Exclusive, (0, 0)).unwrap();
+        assert!(!Fs::is_range_free(&fs, &file, (3, u64::MAX), RangeLock::Shared).unwrap());
+        fs.release_identity().unwrap();
+    }
+
+    #[test]
+    fn what_is_held_counts_among_the_descriptors() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fs, file) = served(&folder, 1000);
+        let before = fs.nodes.ledger().descriptors.open();
+        assert!(Fs::hold_range(&fs, &file, (0, 0), RangeLock::Shared).unwrap());
+        assert_eq!(fs.nodes.ledger().descriptors.open(), before + 1);
+        assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
+        assert_eq!(fs.nodes.ledger().descriptors.open(), before);
+        let (fs, file) = served(&folder, 0);
+        (0..100).for_each(|_| fs.nodes.ledger().descriptors.opened());
+        let refused = Fs::hold_range(&fs, &file, (0, 0), RangeLock::Shared);
+        assert_eq!(refused, Err(Status::Delay));
+        fs.release_identity().unwrap();
+    }
+}

@@ -1,0 +1,120 @@
+//! Programs on the server that lock the same files: they hold nothing against clients unseen, and
+//! see what clients hold.
+
+use std::array;
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use comity_export::{ExportId, Exports};
+use comity_state::{ByteRange, Engine, FileKey, LockType, Taken};
+use comity_vfs::{RangeLock, Result, Status};
+
+use crate::limits::{LOCAL_PARTS, LOCAL_RANGES_MAX};
+
+/// What clients hold of files is held for them, all together, where programs look.
+pub(crate) struct Locals {
+    engine: Arc<Engine>,
+    exports: Arc<Exports>,
+    hasher: RandomState,
+    /// Held while what the engine knows of a file is looked at and done.
+    parts: [Mutex<Part>; LOCAL_PARTS],
+}
+
+/// Files in which so many ranges are held that more than those are held for clients.
+type Part = HashSet<FileKey>;
+
+impl Locals {
+    /// Holds for the clients of `engine`, in the files of `exports`.
+    pub(crate) fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
+        let parts = array::from_fn(|_| Mutex::default());
+        Self { engine, exports, hasher: RandomState::new(), parts }
+    }
+
+    /// Nobody else sees to this file meanwhile.
+    fn alone(&self, file: &FileKey) -> MutexGuard<'_, Part> {
+        let part = &self.parts[self.hasher.hash_one(file) as usize % LOCAL_PARTS];
+        part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds of a range what clients hold of it: no less, and no more unless there are so many
+    /// ranges that the kernel, which looks at one after the other, would take long.
+    fn follow(&self, many: &mut Part, file: &FileKey, range: ByteRange) {
+        let count = self.engine.held_count(file);
+        if count > LOCAL_RANGES_MAX {
+            many.insert(*file);
+            return;
+        }
+        let range = if many.remove(file) { ByteRange::ALL } else { range };
+        let held = if count > 0 { self.engine.held(file, range) } else { Vec::new() };
+        for (part, kind) in held {
+            // What cannot be held any more was not held before either.
+            let _ = self.hold(file, part, kind);
+        }
+        if count == 0 {
+            let _ = self.hold(file, ByteRange::ALL, None);
+        }
+    }
+
+    /// Holds a range for a client, and what others hold of it as before.
+    fn reserve(&self, file: &FileKey, range: ByteRange, kind: LockType) -> Taken {
+        let many = self.engine.held_count(file) > LOCAL_RANGES_MAX;
+        if many && self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true) {
+            return Taken::Done;
+        }
+        for (part, held) in self.engine.held(file, range) {
+            match self.hold(file, part, held.max(Some(kind))) {
+                Ok(false) => return Taken::Held,
+                Err(Status::Delay) => return Taken::Later,
+                // There are no other programs, or none can lock this file.
+                Ok(true) | Err(_) => {}
+            }
+        }
+        Taken::Done
+    }
+
+    fn hold(&self, file: &FileKey, range: ByteRange, kind: Option<LockType>) -> Result<bool> {
+        let lock = kind.map_or(RangeLock::Free, range_lock);
+        let object = (ExportId(file.export), &file.handle);
+        self.exports.current().hold_range(object, (range.first, range.last), lock)
+    }
+}
+
+impl comity_state::Locals for Locals {
+    fn take(
+        &self,
+        file: &FileKey,
+        (range, kind): (ByteRange, LockType),
+        take: &mut dyn FnMut() -> bool,
+    ) -> Taken {
+        let mut many = self.alone(file);
+        let reserved = self.reserve(file, range, kind);
+        let taken = reserved == Taken::Done && take();
+        // Who reads now may have written before.
+        if !taken || kind == LockType::Read {
+            self.follow(&mut many, file, range);
+        }
+        reserved
+    }
+
+    fn settle(&self) {
+        while let Some((file, range)) = self.engine.poll_unlocked() {
+            let mut many = self.alone(&file);
+            self.follow(&mut many, &file, range);
+        }
+    }
+
+    fn is_free(&self, file: &FileKey, (range, kind): (ByteRange, LockType)) -> bool {
+        let object = (ExportId(file.export), &file.handle);
+        let bytes = (range.first, range.last);
+        let free = self.exports.current().is_range_free(object, bytes, range_lock(kind));
+        free.unwrap_or(true)
+    }
+}
+
+const fn range_lock(kind: LockType) -> RangeLock {
+    match kind {
+        LockType::Read => RangeLock::Shared,
+        LockType::Write => RangeLock::Exclusive,
+    }
+}

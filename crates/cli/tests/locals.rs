@@ -1,0 +1,129 @@
+//! Programs on the server and clients see what the others lock.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+mod common;
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use comity_backend::range_lock::{self, Kind};
+use comity_proto::nfs4::{NfsLockType4, Nfsstat4, share};
+use common::four::{Four, Opened};
+use common::{NOBODY, Place, Running, comity, run, wait_until};
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::io::Errno;
+
+/// A place whose data everybody may change, and a file in it.
+fn place() -> (Place, PathBuf) {
+    let place = Place::new();
+    fs::set_permissions(place.data(), Permissions::from_mode(0o777)).unwrap();
+    let path = place.data().join("file");
+    fs::write(&path, "shared by programs and clients").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+    (place, path)
+}
+
+/// A program's own open of the file.
+fn program(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
+
+fn client(server: &Running, path: &Path, name: &str) -> (Four, Opened) {
+    let mut client = Four::connect(server.port, NOBODY, name);
+    let file = client.open(path, share::BOTH | share::WANT_NO_DELEG).unwrap();
+    (client, file)
+}
+
+const EXCLUSIVE: FlockOperation = FlockOperation::NonBlockingLockExclusive;
+const SHARED: FlockOperation = FlockOperation::NonBlockingLockShared;
+const FREE: FlockOperation = FlockOperation::Unlock;
+
+#[test]
+fn a_client_is_denied_what_a_program_has_locked() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let (mut client, file) = client(&server, &path, "one");
+    let program = program(&path);
+    fcntl_lock(&program, EXCLUSIVE).unwrap();
+    assert_eq!(client.lock(&file, NfsLockType4::Read, (3, 4)), Err(Nfsstat4::Denied));
+    fcntl_lock(&program, SHARED).unwrap();
+    assert_eq!(client.lock(&file, NfsLockType4::Write, (3, 4)), Err(Nfsstat4::Denied));
+    let read = client.lock(&file, NfsLockType4::Read, (3, 4)).unwrap();
+    fcntl_lock(&program, FREE).unwrap();
+    client.unlock(&file, read, (3, 4)).unwrap();
+}
+
+#[test]
+fn a_program_is_denied_what_a_client_has_locked() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let (mut one, file) = client(&server, &path, "one");
+    let (mut two, same) = client(&server, &path, "two");
+    let program = program(&path);
+    let first = one.lock(&file, NfsLockType4::Read, (0, 10)).unwrap();
+    let second = two.lock(&same, NfsLockType4::Read, (5, 10)).unwrap();
+    assert_eq!(fcntl_lock(&program, EXCLUSIVE), Err(Errno::AGAIN));
+    fcntl_lock(&program, SHARED).unwrap();
+    fcntl_lock(&program, FREE).unwrap();
+    one.unlock(&file, first, (0, 10)).unwrap();
+    assert_eq!(fcntl_lock(&program, EXCLUSIVE), Err(Errno::AGAIN), "the other still reads");
+    two.unlock(&same, second, (0, 10)).unwrap();
+    assert_eq!(fcntl_lock(&program, EXCLUSIVE), Err(Errno::AGAIN), "five bytes are left");
+    two.unlock(&same, second_of(second), (10, 5)).unwrap();
+    fcntl_lock(&program, EXCLUSIVE).unwrap();
+}
+
+/// The same stateid, whichever change it is at.
+fn second_of(stateid: comity_proto::nfs4::Stateid4) -> comity_proto::nfs4::Stateid4 {
+    comity_proto::nfs4::Stateid4 { seqid: 0, ..stateid }
+}
+
+#[test]
+fn what_a_client_leaves_behind_is_free_for_programs() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let (mut one, file) = client(&server, &path, "one");
+    one.lock(&file, NfsLockType4::Write, (0, u64::MAX)).unwrap();
+    let program = program(&path);
+    assert_eq!(fcntl_lock(&program, SHARED), Err(Errno::AGAIN));
+    let id = format!("{:016x}", one.clientid);
+    let said = run(comity().args(["evict", &id, "--state-dir"]).arg(place.state()));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    wait_until("the lock is free", || fcntl_lock(&program, SHARED).is_ok());
+}
+
+/// The kernel looks at one lock after the other: there are not to be tens of thousands.
+#[test]
+fn beyond_many_ranges_the_whole_file_is_held() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let (mut one, file) = client(&server, &path, "one");
+    let program = program(&path);
+    let between = || range_lock::lock(program.as_fd(), Kind::Exclusive, (1, 1), false);
+    let mut lock = None;
+    for number in 0..1024 {
+        lock = Some(one.lock(&file, NfsLockType4::Write, (2 * number, 1)).unwrap());
+    }
+    between().unwrap();
+    range_lock::lock(program.as_fd(), Kind::Unlock, (1, 1), false).unwrap();
+    for number in 1024..1030 {
+        lock = Some(one.lock(&file, NfsLockType4::Write, (2 * number, 1)).unwrap());
+    }
+    assert_eq!(between(), Err(Errno::AGAIN));
+    one.unlock(&file, lock.unwrap(), (100, 1000)).unwrap();
+    between().unwrap();
+}
+
+#[test]
+fn they_are_kept_apart_if_that_is_wanted() {
+    let (place, path) = place();
+    let server = Running::start(place.serve_data().arg("--no-local-locks"));
+    let (mut one, file) = client(&server, &path, "one");
+    let program = program(&path);
+    fcntl_lock(&program, EXCLUSIVE).unwrap();
+    one.lock(&file, NfsLockType4::Write, (0, 10)).unwrap();
+    fcntl_lock(&program, FREE).unwrap();
+    fcntl_lock(&program, EXCLUSIVE).unwrap();
+}

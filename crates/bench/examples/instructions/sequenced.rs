@@ -27,6 +27,7 @@ pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
         callbacks: None,
         settle: Some(Arc::new(|_| true)),
         pause: None,
+        locals: None,
     };
     Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, memory))])
 }

@@ -12,7 +12,9 @@ use comity_proto::nlm::{
     Nlm4Shareargs, Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
 };
 use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
-use comity_state::{Engine, Mark, Record, Recovered, Settings};
+use comity_state::{
+    ByteRange, Engine, FileKey, Locals, LockType, Mark, Record, Recovered, Settings, Taken,
+};
 use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
 
@@ -30,6 +32,38 @@ struct Site {
 }
 
 fn site(settles: bool) -> Site {
+    site_beside(settles, None)
+}
+
+/// A server on which a program holds all bytes of all files.
+struct Busy;
+
+impl Locals for Busy {
+    fn take(&self, _: &FileKey, _: (ByteRange, LockType), _: &mut dyn FnMut() -> bool) -> Taken {
+        Taken::Held
+    }
+
+    fn settle(&self) {}
+
+    fn is_free(&self, _: &FileKey, _: (ByteRange, LockType)) -> bool {
+        false
+    }
+}
+
+#[test]
+fn what_a_program_on_the_server_holds_is_denied_and_who_waits_asks_again() {
+    let site = site_beside(true, Some(Arc::new(Busy)));
+    assert_eq!(site.lock(1, (10, 10), false), Nlm4Stats::Denied);
+    assert_eq!(site.lock(1, (10, 10), true), Nlm4Stats::DeniedGracePeriod);
+    let args = Nlm4Testargs { cookie: COOKIE, exclusive: false, alock: site.alock(2, 0, 11) };
+    let body = site.ask(procedure::TEST, &args);
+    let mut decoder = Decoder::new(&body);
+    assert_eq!(decoder.value::<Nlm4Res<'_>>().unwrap().stat, Nlm4Stats::Denied);
+    let holder: Nlm4Holder<'_> = decoder.value().unwrap();
+    assert_eq!((holder.exclusive, holder.l_offset, holder.l_len), (true, 0, 11));
+}
+
+fn site_beside(settles: bool, locals: Option<Arc<dyn Locals>>) -> Site {
     let settings = Settings { durable: true, ..Settings::new(7) };
     let engine = Arc::new(Engine::new(NOW, settings, Recovered::new()));
     let world = World::new(Ground::default());
@@ -47,7 +81,7 @@ fn site(settles: bool) -> Site {
         settles
     };
     let nlm = Nlm::new(Arc::clone(&world.exports), Arc::clone(&engine), || NOW, Arc::new(settle));
-    let nsm = Nsm::new(Arc::clone(&engine), || NOW, 11);
+    let (nlm, nsm) = (nlm.beside(locals), Nsm::new(Arc::clone(&engine), || NOW, 11));
     Site { world: world.with(vec![Arc::new(nlm), Arc::new(nsm)]), engine, file, settled }
 }
 

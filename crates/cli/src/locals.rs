@@ -57,10 +57,17 @@ impl Locals {
     }
 
     /// Holds a range for a client, and what others hold of it as before.
-    fn reserve(&self, file: &FileKey, range: ByteRange, kind: LockType) -> Taken {
-        let many = self.engine.held_count(file) > LOCAL_RANGES_MAX;
-        if many && self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true) {
-            return Taken::Done;
+    fn reserve(
+        &self,
+        many: &mut Part,
+        file: &FileKey,
+        (range, kind): (ByteRange, LockType),
+    ) -> Taken {
+        if self.engine.held_count(file) > LOCAL_RANGES_MAX {
+            many.insert(*file);
+            if self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true) {
+                return Taken::Done;
+            }
         }
         for (part, held) in self.engine.held(file, range) {
             match self.hold(file, part, held.max(Some(kind))) {
@@ -88,7 +95,7 @@ impl comity_state::Locals for Locals {
         take: &mut dyn FnMut() -> bool,
     ) -> Taken {
         let mut many = self.alone(file);
-        let reserved = self.reserve(file, range, kind);
+        let reserved = self.reserve(&mut many, file, (range, kind));
         let taken = reserved == Taken::Done && take();
         // Who reads now may have written before.
         if !taken || kind == LockType::Read {

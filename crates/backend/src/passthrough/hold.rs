@@ -141,8 +141,8 @@ mod tests {
     fn bytes_are_held_against_programs_and_the_other_way_round() {
         let folder = tempfile::tempdir().unwrap();
         let (fs, file) = served(&folder, 1000);
-        let program = std::fs::File::options().read(true).write(true);
-        let program = program.open(folder.path().join("file")).unwrap();
+        let path = folder.path().join("file");
+        let program = std::fs::File::options().read(true).write(true).open(path).unwrap();
         let lock = |kind, bytes| range_lock::lock(program.as_fd(), kind, bytes, false);
         let hold = |bytes, lock| Fs::hold_range(&fs, &file, bytes, lock).unwrap();
         assert!(hold((2, 5), RangeLock::Exclusive));

@@ -16,6 +16,6 @@ pub(crate) const WAITS_SHOWN_MAX: usize = 4096;
 pub(crate) const LOCAL_PARTS: usize = 64;
 
 /// Byte ranges of a file that are shown to programs one by one; beyond it they find the whole file
-/// locked. The kernel keeps such locks in a list: with tens of thousands of them each call would take
-/// as long as a round trip.
+/// locked. The kernel keeps such locks in a list: with tens of thousands of them each call would
+/// take as long as a round trip.
 pub(crate) const LOCAL_RANGES_MAX: usize = 1024;

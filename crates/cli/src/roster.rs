@@ -151,12 +151,15 @@ impl Roster<'_> {
                 "access": modes(share.access),
                 "deny": modes(share.deny),
             }),
-            Held::Locks { owner, count, ranges } => json!({
-                "kind": "lock",
-                "owner": owner.escape_ascii().to_string(),
-                "ranges_count": count,
-                "ranges": ranges.iter().map(|(bytes, kind)| range(*bytes, *kind)).collect::<Vec<_>>(),
-            }),
+            Held::Locks { owner, count, ranges } => {
+                let ranges = ranges.iter().map(|(bytes, kind)| range(*bytes, *kind));
+                json!({
+                    "kind": "lock",
+                    "owner": owner.escape_ascii().to_string(),
+                    "ranges_count": count,
+                    "ranges": ranges.collect::<Vec<_>>(),
+                })
+            }
             Held::Delegation { kind, recalled } => json!({
                 "kind": "delegation",
                 "access": allowed(*kind),

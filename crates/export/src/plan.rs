@@ -280,7 +280,7 @@ impl Plan {
         Some((&export.path, fileid))
     }
 
-    /// See [`Fs::hold_range`]: for what clients of all exports hold together, so at no caller's door.
+    /// See [`Fs::hold_range`]: for what all clients hold together, so at no caller's door.
     ///
     /// # Errors
     /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].

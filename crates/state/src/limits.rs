@@ -60,7 +60,7 @@ pub(crate) const BACK_SLOTS_MAX: u32 = 16;
 /// Connections of one session: nconnect goes to 16.
 pub(crate) const CONNECTIONS_MAX: usize = 64;
 
-/// Those in whose way a client stands are shown up to this many: enough to see who is at the root of
+/// Those who stand in a client's way are shown up to this many: enough to see who is at the root of
 /// it.
 pub(crate) const BLOCKERS_SHOWN_MAX: usize = 8;
 

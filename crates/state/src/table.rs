@@ -81,7 +81,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher + Default> Table<K, V, S> {
         part.get(key).map(|value| look(value))
     }
 
-    /// Shows all to `each`, part by part, each part locked meanwhile: nothing is held longer for it.
+    /// Shows all to `each`, part by part, each part locked meanwhile.
     pub(crate) fn each(&self, mut each: impl FnMut(&V)) {
         for part in &self.parts {
             let part = part.read().unwrap_or_else(PoisonError::into_inner);

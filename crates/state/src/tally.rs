@@ -44,8 +44,8 @@ pub struct Totals {
     pub lock_waits: u64,
     /// Requests that were answered as they had been before.
     pub replies_again: u64,
-    /// Clients that were sent away with all they had: by an administrator, or because their lease was
-    /// over.
+    /// Clients that were sent away with all they had: by an administrator, or because their lease
+    /// was over.
     pub clients_evicted: u64,
 }
 

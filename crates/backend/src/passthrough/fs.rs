@@ -2,8 +2,8 @@ use std::ops::ControlFlow;
 
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
-    Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space, Special,
-    Target, Time, Written, XattrMode,
+    Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space,
+    Special, Target, Time, Written, XattrMode,
 };
 
 use super::Passthrough;

@@ -1,5 +1,5 @@
-//! Bytes of files that are held for clients against other programs of this machine, by locks of open
-//! file descriptions: theirs are respected, and so are the traditional ones of processes.
+//! Bytes of files that are held for clients against other programs of this machine, by locks of
+//! open file descriptions: theirs are respected, and so are the traditional ones of processes.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};

@@ -204,9 +204,9 @@ pub(crate) fn furnish(fs: &dyn Fs) {
     fs.symlink(&server, &root, Name::new(b"link").unwrap(), b"file", &mode(0o777)).unwrap();
 }
 
-/// Exports `/srv/site` to a domain whose users and groups 1000 to 1999 are 5000 to 5999 here, some of
-/// them with names, `/srv/strict` to one that has no others at all, and `/srv/squashed` to one where
-/// all are nobody; all are furnished.
+/// Exports `/srv/site` to a domain whose users and groups 1000 to 1999 are 5000 to 5999 here, some
+/// of them with names, `/srv/strict` to one that has no others at all, and `/srv/squashed` to one
+/// where all are nobody; all are furnished.
 pub(crate) fn sites() -> World {
     let range = |first| Range { first, last: first + 999 };
     let mut map = IdMapBuilder::default();

@@ -1,6 +1,11 @@
 //! A running `comity serve`, and small things that several tests need.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on ends"
+)]
 
 pub mod four;
 pub mod raw;

@@ -63,6 +63,9 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut build = vec!["build", "--release", "--locked", "--package", "comity-bench", "--bins"];
+    if options.identity {
+        build_without_rooms(root)?;
+    }
     if options.instructions || options.identity {
         build.extend(["--example", "instructions"]);
     } else {
@@ -73,6 +76,17 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     program.args(arguments(options)).current_dir(root);
     let status = program.status().context("run comity-bench")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The program that is measured beside the one that is delivered: without range maps and cloaks.
+fn build_without_rooms(root: &Path) -> Result<()> {
+    let build = ["build", "--release", "--locked", "--package", "comity-bench"];
+    let without = ["--example", "instructions", "--no-default-features"];
+    cargo(root, &[&build[..], &without].concat())?;
+    let built = root.join("target/release/examples/instructions");
+    let kept = root.join("target/release/examples/instructions-without-rooms");
+    std::fs::copy(built, kept).context("keep the program without rooms")?;
+    Ok(())
 }
 
 fn arguments(options: &Options) -> Vec<String> {

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use comity_ranges::{Builder, Ranges, Recent};
-use comity_vfs::{Cred, Disk, Gid, Mode, Side, Uid};
+use comity_vfs::{Cred, Disk, Gid, Mode, Uid};
 
 use crate::{Entry, Mask, Owned};
 
-/// Bits by which the digits of a mode for group and others are shifted.
-const GROUP: u32 = 3;
-const OTHER: u32 = 0;
+/// The bits of a mode for group and others.
+const GROUP: u32 = 0o070;
+const OTHER: u32 = 0o007;
 
 /// The cloak entries of one export for one client, in the order in which they count. Cheap to
 /// clone.
@@ -17,7 +17,7 @@ pub struct Cloak {
     users: Ranges<u32>,
     groups: Ranges<u32>,
     entries: Arc<[Entry]>,
-    /// The entries of owners who were met lately.
+    /// The masks of owners who were met lately, where only owners count.
     recent: Recent,
 }
 
@@ -87,7 +87,7 @@ impl Cloak {
     /// Whether `caller`, in ids on disk, may know of a file with this owner, group and mode: what
     /// [`Cloak::verdict`] says, without a reason.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn shows(
         &self,
         caller: &Cred<Disk>,
@@ -99,7 +99,7 @@ impl Cloak {
         if caller.uid == owner || caller.is_root() {
             return true;
         }
-        let Some((_, mask)) = self.first(owner, group) else { return true };
+        let Some(mask) = self.mask(owner, group) else { return true };
         mask.shows(mode.bits(), class(caller, group))
     }
 
@@ -127,22 +127,28 @@ impl Cloak {
         }
     }
 
+    /// The mask of the first entry that covers a file.
+    #[inline(always)]
+    fn mask(&self, owner: Uid<Disk>, group: Gid<Disk>) -> Option<Mask> {
+        let first = move || self.first(owner, group).map(|(_, mask)| mask);
+        if self.groups.is_empty() {
+            let word = move || first().map(Mask::to_word);
+            self.recent.get_or(owner.number(), word).map(Mask::from_word)
+        } else {
+            first()
+        }
+    }
+
     /// The first entry, of users and groups together, that covers a file: its number and mask.
-    #[inline]
-    fn first<S: Side>(&self, owner: Uid<S>, group: Gid<S>) -> Option<(u32, Mask)> {
-        let owner = owner.number();
-        let by_user = self.recent.get_or(owner, || self.users.value(owner).copied());
-        let first = match self.groups.is_empty() {
-            true => by_user,
-            false => {
-                [by_user, self.groups.value(group.number()).copied()].into_iter().flatten().min()
-            }
-        }?;
+    fn first(&self, owner: Uid<Disk>, group: Gid<Disk>) -> Option<(u32, Mask)> {
+        let by_user = self.users.value(owner.number());
+        let by_group = self.groups.value(group.number());
+        let first = by_user.into_iter().chain(by_group).copied().min()?;
         self.entries.get(first as usize).map(|entry| (first, entry.mask))
     }
 }
 
-/// By how much the digit of a mode that counts for a caller is shifted.
+/// The bits of a mode that count for a caller.
 #[inline]
 fn class(caller: &Cred<Disk>, group: Gid<Disk>) -> u32 {
     if caller.is_member(group) { GROUP } else { OTHER }
@@ -217,6 +223,10 @@ mod tests {
     #[test]
     fn masks_are_read_as_they_are_written() {
         assert_eq!("-640".parse(), Ok(Mask { sign: Sign::All, bits: 0o640 }));
+        for text in ["-640", "+777", "-777", "+000"] {
+            let mask: Mask = text.parse().unwrap();
+            assert_eq!((mask.to_string().as_str(), Mask::from_word(mask.to_word())), (text, mask));
+        }
         for bad in ["", "+", "070", "+08", "+0700", "+79", "+79a", "*000"] {
             assert!(bad.parse::<Mask>().is_err(), "{bad}");
         }

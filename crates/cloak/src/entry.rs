@@ -48,14 +48,24 @@ pub struct Mask {
 pub struct BadMask;
 
 impl Mask {
-    /// Whether a caller of the class that stands `shift` bits up sees a file of this mode.
-    pub(crate) const fn shows(self, mode: u32, shift: u32) -> bool {
-        let bits = (self.bits as u32 >> shift) & 7;
-        let mode = (mode >> shift) & 7;
-        match self.sign {
-            Sign::Any => mode & bits != 0,
-            Sign::All => bits != 0 && mode & bits == bits,
-        }
+    /// Whether a caller of a class with these bits of a mode sees a file of this mode.
+    #[inline]
+    pub(crate) fn shows(self, mode: u32, class: u32) -> bool {
+        let named = u32::from(self.bits) & class;
+        let met = mode & named;
+        met != 0 && (self.sign == Sign::Any || met == named)
+    }
+
+    /// The mask in one number, [`u32::MAX`] never.
+    pub(crate) fn to_word(self) -> u32 {
+        u32::from(self.bits) << 1 | u32::from(self.sign == Sign::Any)
+    }
+
+    /// What [`Mask::to_word`] made a number of.
+    #[inline]
+    pub(crate) const fn from_word(word: u32) -> Self {
+        let sign = if word & 1 == 1 { Sign::Any } else { Sign::All };
+        Self { sign, bits: (word >> 1) as u16 }
     }
 }
 

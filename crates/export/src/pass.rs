@@ -18,6 +18,34 @@ pub(crate) struct Pass {
     caller: Caller,
     tally: Arc<Tally>,
     fsid: u64,
+    rooms: Rooms,
+}
+
+/// Whether this build has range maps and cloaks. One without them is there to measure what they
+/// cost where nobody uses them: each call asks here first, and that is all that asks.
+const PRESENT: bool = cfg!(feature = "rooms");
+
+/// Which rooms a caller's calls go through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rooms {
+    /// Ids are others on disk.
+    mapped: bool,
+    /// There may be objects that the caller may not know of.
+    cloaked: bool,
+    /// Directories look changed in every reply.
+    restless: bool,
+}
+
+impl Rooms {
+    /// Those that the rules lead through; none, if one is needed that this build does not have.
+    /// Nothing is hidden from the server's root.
+    fn of(rules: &Rules, caller: &Caller, present: bool) -> Option<Self> {
+        let mapped = !rules.ids.users.is_empty() || !rules.ids.groups.is_empty();
+        let (cloaked, restless) = (!rules.cloak.is_empty(), rules.no_client_cache);
+        let needed = mapped || cloaked || restless;
+        let cloaked = cloaked && !caller.disk().is_root();
+        (present || !needed).then_some(Self { mapped, cloaked, restless })
+    }
 }
 
 impl Pass {
@@ -37,10 +65,11 @@ impl Pass {
             Credential::None => rules.ids.nobody(),
             Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
         };
+        let rooms = Rooms::of(rules, &caller, PRESENT).ok_or(Status::ServerFault)?;
         let id = u64::from(export.id().0);
         let fsid = export.fsid() ^ (id << 32 | id);
         let (export, rules) = (Arc::clone(export), Arc::clone(rules));
-        Ok(Self { export, rules, client, caller, tally: Arc::clone(tally), fsid })
+        Ok(Self { export, rules, client, caller, tally: Arc::clone(tally), fsid, rooms })
     }
 
     pub(crate) const fn export(&self) -> &Arc<Export> {
@@ -59,6 +88,24 @@ impl Pass {
     /// What turns the numbers of file systems into those the caller sees.
     pub(crate) const fn fsid(&self) -> u64 {
         self.fsid
+    }
+
+    /// Whether ids are others on disk.
+    #[inline]
+    pub(crate) const fn is_mapped(&self) -> bool {
+        PRESENT && self.rooms.mapped
+    }
+
+    /// Whether there may be objects that the caller may not know of.
+    #[inline]
+    pub(crate) const fn is_cloaked(&self) -> bool {
+        PRESENT && self.rooms.cloaked
+    }
+
+    /// Whether directories look changed in every reply.
+    #[inline]
+    pub(crate) const fn is_restless(&self) -> bool {
+        PRESENT && self.rooms.restless
     }
 
     pub(crate) const fn caller(&self) -> &Caller {
@@ -131,4 +178,36 @@ pub(crate) fn locate<'p>(
         export.strangers().refuse();
     }
     Err(Status::Acces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cloak;
+    use comity_cloak::{Entry, Owned};
+    use comity_idmap::{IdMapBuilder, Ids, Range, Rule};
+
+    #[test]
+    fn without_rooms_nobody_meets_rules_that_need_one() {
+        let plain = Rules::default();
+        let caller = plain.ids.nobody();
+        assert!(Rooms::of(&plain, &caller, false).is_some());
+        let (wire, disk) = (Range::single(5), Range::single(6));
+        let mut map = IdMapBuilder::default();
+        map.add(Rule { wire, disk }).unwrap();
+        let map = map.build();
+        let users = Ids { users: map.clone(), ..Ids::default() };
+        let groups = Ids { groups: map, ..Ids::default() };
+        let mask = "+000".parse().unwrap();
+        let entry = Entry { owned: Owned::ByGroup, ids: disk, mask };
+        for rules in [
+            Rules { ids: users, ..plain.clone() },
+            Rules { ids: groups, ..plain.clone() },
+            Rules { cloak: Cloak::new(&[entry]).0, ..plain.clone() },
+            Rules { no_client_cache: true, ..plain },
+        ] {
+            assert_eq!(Rooms::of(&rules, &caller, false), None);
+            assert!(Rooms::of(&rules, &caller, true).is_some());
+        }
+    }
 }

@@ -7,7 +7,6 @@ mod moment;
 mod name;
 mod owner;
 
-use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -55,10 +54,11 @@ impl From<Status> for Refusal {
 pub struct View<'a> {
     plan: &'a Plan,
     pass: Arc<Pass>,
-    /// The object let in last and its attributes, where the cloak had to look at them: they are
-    /// those of this moment, and need not be asked for again.
-    admitted: Cell<Option<comity_vfs::Node<Disk>>>,
 }
+
+/// An object whose handle came off the wire, not let in yet: it can only be looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Outside(Handle);
 
 /// An object that this view has let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct Seen {
 pub type SeenMade = Changed<Seen, Wire>;
 
 /// Who is shown the entries of a directory.
-pub type VisitSeen<'a> = dyn FnMut(&Listing<'_, Disk>, Option<Seen>) -> ControlFlow<()> + 'a;
+pub type VisitSeen<'a> = dyn FnMut(&Listing<'_, Disk>, Option<&Seen>) -> ControlFlow<()> + 'a;
 
 impl<'a> View<'a> {
     /// Lets a request in: finds its export, the rules for its caller, the ids it acts under, and
@@ -104,8 +104,7 @@ impl<'a> View<'a> {
     ) -> std::result::Result<(Self, Node), Refusal> {
         match door {
             Door::Handle(sealed) => {
-                let (id, handle) = plan.key().open(sealed)?;
-                let view = Self::of(plan, admit(plan, visitor, credential, id)?).counted();
+                let (view, Outside(handle)) = Self::approach(plan, visitor, credential, sealed)?;
                 let node = view.let_in(handle)?;
                 Ok((view, node))
             }
@@ -119,10 +118,28 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(crate) const fn of(plan: &'a Plan, pass: Arc<Pass>) -> Self {
-        Self { plan, pass, admitted: Cell::new(None) }
+    /// The same for a request that asks for the attributes of an object and nothing else:
+    /// [`View::look`] lets it in by what it has to look at in any case.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    #[inline]
+    pub fn approach(
+        plan: &'a Plan,
+        visitor: &Visitor,
+        credential: &OpaqueAuth<'_>,
+        sealed: &[u8],
+    ) -> std::result::Result<(Self, Outside), Refusal> {
+        let (id, handle) = plan.key().open(sealed)?;
+        let view = Self::of(plan, admit(plan, visitor, credential, id)?).counted();
+        Ok((view, Outside(handle)))
     }
 
+    pub(crate) const fn of(plan: &'a Plan, pass: Arc<Pass>) -> Self {
+        Self { plan, pass }
+    }
+
+    #[inline]
     fn counted(self) -> Self {
         if self.pass.caller().is_squashed() {
             self.pass.tally().squash();
@@ -179,13 +196,18 @@ impl<'a> View<'a> {
     /// [`Status`].
     #[inline(always)]
     pub fn getattr(&self, node: &Node) -> Result<Attr<Wire>> {
-        if self.is_cloaked()
-            && let Some(admitted) = self.admitted.get()
-            && admitted.handle == node.0
-        {
-            return Ok(self.attr_out(admitted.attr));
-        }
-        Ok(self.attr_out(self.fs().getattr(&node.0)?))
+        Ok(self.attr_out(&self.fs().getattr(&node.0)?))
+    }
+
+    /// The attributes of an object that is still outside.
+    ///
+    /// # Errors
+    /// [`Status`]; [`Status::Stale`] if the caller may not know of it.
+    #[inline(always)]
+    pub fn look(&self, object: &Outside) -> Result<Attr<Wire>> {
+        let attr = self.fs().getattr(&object.0)?;
+        self.judge(&object.0, &attr)?;
+        Ok(self.attr_out(&attr))
     }
 
     /// See [`Fs::setattr`].
@@ -212,7 +234,7 @@ impl<'a> View<'a> {
         if self.rules().read_only {
             granted = granted & (Access::READ | Access::LOOKUP | Access::EXECUTE);
         }
-        Ok((granted, self.attr_out(attr)))
+        Ok((granted, self.attr_out(&attr)))
     }
 
     /// Finds a name as it came off the wire, `.` and `..` among them, in a directory; tells the
@@ -222,13 +244,13 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn lookup(&self, dir: &Node, name: &[u8]) -> Result<(Seen, Option<Attr<Wire>>)> {
         let (found, dir) = match name {
-            b"." | b".." => (self.seen(self.dots(dir, name)?), None),
+            b"." | b".." => (self.seen(&self.dots(dir, name)?), None),
             _ => {
                 let entry = self.fs().lookup(self.cred(), &dir.0, plain_name(name)?)?;
-                (self.seen_or(entry.node, Status::NoEnt)?, entry.dir)
+                (self.seen_or(&entry.node, Status::NoEnt)?, entry.dir)
             }
         };
-        Ok((found, dir.map(|attr| self.attr_out(attr))))
+        Ok((found, dir.map(|attr| self.attr_out(&attr))))
     }
 
     /// See [`Fs::readlink`].
@@ -237,7 +259,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn readlink(&self, node: &Node) -> Result<(Target, Attr<Wire>)> {
         let (target, attr) = self.fs().readlink(self.cred(), &node.0)?;
-        Ok((target, self.attr_out(attr)))
+        Ok((target, self.attr_out(&attr)))
     }
 
     /// See [`Fs::read`].
@@ -252,7 +274,7 @@ impl<'a> View<'a> {
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Wire>> {
         let Read { data, eof, attr } = self.fs().read(self.cred(), &node.0, offset, count, into)?;
-        Ok(Read { data, eof, attr: self.attr_out(attr) })
+        Ok(Read { data, eof, attr: self.attr_out(&attr) })
     }
 
     /// See [`Fs::write`].
@@ -381,7 +403,7 @@ impl<'a> View<'a> {
         let name = entry_name(name, MADE)?;
         let linked = fs.link(self.cred(), &node.0, &dir.0, name);
         let Changed { value, change } = linked.map_err(|why| self.told(dir, name, why))?;
-        Ok(Changed { value: self.attr_out(value), change: self.change_out(change) })
+        Ok(Changed { value: self.attr_out(&value), change: self.change_out(change) })
     }
 
     /// See [`Fs::readdir`]. Each entry comes with its object as the caller sees it, with
@@ -402,15 +424,16 @@ impl<'a> View<'a> {
         let wanted = if cloaked { Listed::Nodes } else { wanted };
         let mut hidden = 0;
         let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut |listing| {
-            if cloaked && !listing.node.is_some_and(|node| self.shows(&node.attr)) {
+            let node = listing.node.as_ref();
+            if cloaked && !node.is_some_and(|node| self.shows(&node.attr)) {
                 hidden += 1;
                 return ControlFlow::Continue(());
             }
-            let seen = listing.node.map(|node| self.seen(node));
-            visit(&Listing { node: None, ..*listing }, seen)
+            let seen = node.map(|node| self.seen(node));
+            visit(&Listing { node: None, ..*listing }, seen.as_ref())
         })?;
         self.pass.tally().hide(hidden);
-        Ok(self.attr_out(attr))
+        Ok(self.attr_out(&attr))
     }
 
     /// The directory above, as the caller sees it: the root's is the root itself.
@@ -418,7 +441,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn parent(&self, dir: &Node) -> Result<Seen> {
-        Ok(self.seen(self.fs().parent(self.cred(), &dir.0)?))
+        Ok(self.seen(&self.fs().parent(self.cred(), &dir.0)?))
     }
 
     /// What must be waited for before it may be said that what was written to `node` is stable.
@@ -440,9 +463,8 @@ impl<'a> View<'a> {
         &**self.pass.export().fs()
     }
 
-    /// The file system, to change something in it: what was known of it is of yesterday then.
+    /// The file system, to change something in it.
     fn writable(&self) -> Result<&dyn Fs> {
-        self.admitted.set(None);
         if self.rules().read_only { Err(Status::RoFs) } else { Ok(self.fs()) }
     }
 
@@ -477,7 +499,7 @@ impl<'a> View<'a> {
         let made = make(fs, name).map_err(|why| self.told(dir, name, why));
         let Changed { value, change } = made?;
         // A hidden object that came into the place since it was looked at was found, not made.
-        let value = self.seen_or(value, Status::Exist)?;
+        let value = self.seen_or(&value, Status::Exist)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
@@ -500,7 +522,7 @@ impl<'a> View<'a> {
             let Component::Normal(name) = component else { return Err(Status::Inval) };
             let name = Name::new(name.as_bytes())?;
             let found = self.fs().lookup(&server, &handle, name)?.node;
-            handle = self.seen_or(found, Status::NoEnt)?.node.0;
+            handle = self.seen_or(&found, Status::NoEnt)?.node.0;
             if found.attr.file_type == FileType::Symlink {
                 return Err(Status::NotDir);
             }
@@ -509,22 +531,27 @@ impl<'a> View<'a> {
     }
 
     #[inline]
-    fn seen(&self, node: comity_vfs::Node<Disk>) -> Seen {
-        Seen { node: Node(node.handle), attr: self.attr_out(node.attr) }
+    fn seen(&self, node: &comity_vfs::Node<Disk>) -> Seen {
+        Seen { node: Node(node.handle), attr: self.attr_out(&node.attr) }
     }
 
     fn change_out(&self, change: Change<Disk>) -> Change<Wire> {
         let before = change.before.filter(|attr| !self.looks_changed(attr));
-        Change { before, ..change }.map(|attr| self.attr_out(attr))
+        Change { before, ..change }.map(|attr| self.attr_out(&attr))
     }
 
     /// Two exports of one file system are two file systems to a client, or it would share caches
     /// between them although their rules differ. The file system of an export's root is called by
     /// the export's number alone, which stays the same when devices are numbered anew.
     #[inline(always)]
-    fn attr_out(&self, attr: Attr<Disk>) -> Attr<Wire> {
-        let attr = Attr { fsid: attr.fsid ^ self.pass.fsid(), ..attr };
-        let seen = self.rules().ids.attr_out(self.pass.caller(), attr);
+    fn attr_out(&self, attr: &Attr<Disk>) -> Attr<Wire> {
+        // Ids first: what is looked up in the middle of a copy makes the copy dear.
+        let mut seen = if self.pass.is_mapped() {
+            self.rules().ids.attr_out(self.pass.caller(), attr)
+        } else {
+            comity_idmap::unmapped(attr)
+        };
+        seen.fsid ^= self.pass.fsid();
         if self.looks_changed(&seen) { self.at_another_moment(seen) } else { seen }
     }
 }

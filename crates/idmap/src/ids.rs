@@ -44,6 +44,13 @@ pub struct Caller {
     squashed: bool,
 }
 
+/// Attributes as they are shown where no id is another on disk.
+#[must_use]
+#[inline(always)]
+pub fn unmapped(attr: &Attr<Disk>) -> Attr<Wire> {
+    attr.with_ids(attr.uid.carried_over(), attr.gid.carried_over())
+}
+
 impl Caller {
     /// Whether its user or its group is the anonymous one, whatever it said.
     #[must_use]
@@ -99,9 +106,10 @@ impl Ids {
 
     /// Attributes as they are shown to a caller.
     #[must_use]
-    #[inline]
-    pub fn attr_out(&self, caller: &Caller, attr: Attr<Disk>) -> Attr<Wire> {
-        attr.with_ids(self.user_out(caller, attr.uid), self.group_out(caller, attr.gid))
+    #[inline(always)]
+    pub fn attr_out(&self, caller: &Caller, attr: &Attr<Disk>) -> Attr<Wire> {
+        let (uid, gid) = (self.user_out(caller, attr.uid), self.group_out(caller, attr.gid));
+        attr.with_ids(uid, gid)
     }
 
     /// Attributes to be set as they are on disk.
@@ -153,7 +161,7 @@ impl Ids {
 
     /// By which number a user on disk is shown to a caller.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn user_out(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
         if !self.users_mapped() {
             return Uid::new(uid.number());
@@ -166,7 +174,7 @@ impl Ids {
 
     /// By which number a group on disk is shown to a caller.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn group_out(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
         if !self.groups_mapped() {
             return Gid::new(gid.number());
@@ -202,10 +210,12 @@ impl Ids {
         }
     }
 
+    #[inline]
     fn users_mapped(&self) -> bool {
         !self.users.is_empty()
     }
 
+    #[inline]
     fn groups_mapped(&self) -> bool {
         !self.groups.is_empty()
     }
@@ -254,7 +264,7 @@ impl Ids {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn out(&self, map: &IdMap, disk: u32, anonymous: u32) -> u32 {
         match map.shown(disk) {
             Some(wire) => wire,

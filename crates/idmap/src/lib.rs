@@ -23,7 +23,7 @@ mod squash;
 
 pub use comity_ranges::Range;
 pub use fate::Fate;
-pub use ids::{Caller, Denied, Ids, Unmapped};
+pub use ids::{Caller, Denied, Ids, Unmapped, unmapped};
 pub use map::{Conflict, IdMap, IdMapBuilder, Inverse, MapDefault, Rule, Step};
 pub use owner::{NameError, Owner, Owners, OwnersBuilder};
 pub use squash::Squash;

@@ -202,9 +202,9 @@ impl IdMap {
 
     /// The same without the rule: a few thousand that were asked for lately are remembered.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn shown(&self, disk: u32) -> Option<u32> {
-        self.recent.get_or(disk, || match self.to_wire(disk) {
+        self.recent.get_or(disk, move || match self.to_wire(disk) {
             Inverse::Shown { wire, .. } => Some(wire),
             Inverse::Unreached => None,
         })

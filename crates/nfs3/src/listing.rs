@@ -87,6 +87,6 @@ fn dots(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Res
 fn entries(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Result<Attr<Wire>> {
     view.readdir(dir, from.behind(), page.listed(), &mut |listing, seen| match page.is_full() {
         true => ControlFlow::Break(()),
-        false => page.entry(view, listing, seen.as_ref()),
+        false => page.entry(view, listing, seen),
     })
 }

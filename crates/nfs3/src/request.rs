@@ -1,4 +1,4 @@
-use comity_export::{Door, Node, Plan, Refusal, View, Visitor};
+use comity_export::{Door, Node, Outside, Plan, Refusal, View, Visitor};
 use comity_rpc::{AuthStat, Call, Flavor, OpaqueAuth};
 use comity_vfs::Status;
 use comity_xdr::{Decode, Opaque};
@@ -33,6 +33,15 @@ impl From<Status> for Stop {
     }
 }
 
+impl Stop {
+    const fn refused(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Status(status) => Self::Status(status),
+            Refusal::Denied(why) => Self::Denied(why),
+        }
+    }
+}
+
 impl<'a> Request<'a> {
     pub(crate) const fn new(plan: &'a Plan, visitor: &'a Visitor, call: &'a Call<'a>) -> Self {
         Self { plan, visitor, call }
@@ -46,6 +55,13 @@ impl<'a> Request<'a> {
     /// Lets the request in.
     pub(crate) fn enter(&self, door: Door<'_>) -> Result<(View<'a>, Node), Stop> {
         self.enter_by(&self.call.header.credential, door)
+    }
+
+    /// Lets a request in that asks for the attributes of an object and nothing else.
+    #[inline]
+    pub(crate) fn approach(&self, sealed: &[u8]) -> Result<(View<'a>, Outside), Stop> {
+        let credential = &self.call.header.credential;
+        View::approach(self.plan, self.visitor, credential, sealed).map_err(Stop::refused)
     }
 
     /// Lets a request in that belongs to mounting. Who says nothing about itself then (RFC 2623,
@@ -65,9 +81,6 @@ impl<'a> Request<'a> {
         credential: &OpaqueAuth<'_>,
         door: Door<'_>,
     ) -> Result<(View<'a>, Node), Stop> {
-        View::enter(self.plan, self.visitor, credential, door).map_err(|refusal| match refusal {
-            Refusal::Status(status) => Stop::Status(status),
-            Refusal::Denied(why) => Stop::Denied(why),
-        })
+        View::enter(self.plan, self.visitor, credential, door).map_err(Stop::refused)
     }
 }

@@ -5,38 +5,50 @@ use std::sync::{Arc, OnceLock};
 /// What stands for no answer; nor is it a number that is asked for.
 const NONE: u32 = u32::MAX;
 
-/// Answers that are kept: a listing of a thousand owners finds most of them again, in 16 KiB.
-const KEPT: usize = 2048;
+/// Pairs of answers that are kept, 32 KiB: a listing of a thousand owners finds nearly all of them
+/// again, wherever their numbers lie.
+const PAIRS: usize = 2048;
+
+/// The answers for two numbers that belong at one place: the newer one first.
+type Pair = [AtomicU64; 2];
 
 /// What numbers were found to be lately. Shared by all threads: a question and its answer are one
 /// word, so nobody reads half of another's. Takes no memory before it is asked. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Recent(Arc<OnceLock<Box<[AtomicU64; KEPT]>>>);
+pub struct Recent(Arc<OnceLock<Box<[Pair; PAIRS]>>>);
 
 impl Recent {
     /// What `find` says of a number, or said of it lately. It must always say the same of it, and
     /// never `u32::MAX`.
-    #[inline]
+    #[inline(always)]
     pub fn get_or(&self, number: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
         let kept = self.0.get_or_init(empty);
         // Fibonacci hashing: numbers of a kind lie side by side, or at even distances.
-        let at = (number.wrapping_mul(0x9e37_79b9) >> (u32::BITS - KEPT.ilog2())) as usize;
-        let Some(place) = kept.get(at) else { return find() };
-        let known = place.load(Ordering::Relaxed);
-        let answer = if (known >> 32) as u32 == number {
-            known as u32
-        } else {
-            let answer = find().unwrap_or(NONE);
-            place.store(word(number, answer), Ordering::Relaxed);
-            answer
-        };
+        let at = (number.wrapping_mul(0x9e37_79b9) >> (u32::BITS - PAIRS.ilog2())) as usize;
+        let Some(pair) = kept.get(at) else { return find() };
+        let [newer, _] = pair;
+        let known = newer.load(Ordering::Relaxed);
+        let is_known = (known >> 32) as u32 == number;
+        let answer = if is_known { known as u32 } else { older_or(pair, number, find) };
         (answer != NONE).then_some(answer)
     }
 }
 
+#[inline(never)]
+fn older_or([newer, older]: &Pair, number: u32, find: impl FnOnce() -> Option<u32>) -> u32 {
+    let known = older.load(Ordering::Relaxed);
+    if (known >> 32) as u32 == number {
+        return known as u32;
+    }
+    let answer = find().unwrap_or(NONE);
+    older.store(newer.load(Ordering::Relaxed), Ordering::Relaxed);
+    newer.store(word(number, answer), Ordering::Relaxed);
+    answer
+}
+
 #[cold]
-fn empty() -> Box<[AtomicU64; KEPT]> {
-    Box::new([const { AtomicU64::new(word(NONE, NONE)) }; KEPT])
+fn empty() -> Box<[Pair; PAIRS]> {
+    Box::new([const { [const { AtomicU64::new(word(NONE, NONE)) }; 2] }; PAIRS])
 }
 
 const fn word(number: u32, answer: u32) -> u64 {

@@ -14,7 +14,6 @@ use comity_nfs3::Nfs3;
 use comity_vfs::Fs;
 
 use crate::stack::Stack;
-use crate::vanilla::Vanilla;
 
 /// The number of the export that is measured.
 pub(crate) const EXPORT: ExportId = ExportId(1);
@@ -33,14 +32,13 @@ pub(crate) fn serving(
     configuration: Configuration,
     entries: u32,
 ) -> Result<Stack> {
+    let present = cfg!(feature = "rooms");
+    ensure!(present != (configuration == Configuration::Van), "{configuration} is another build");
     let rules = rules(configuration, entries)?;
     let clients = vec![(Client::Everybody, Arc::new(rules))];
     let export = Export::new(EXPORT, PathBuf::from("/bench"), Arc::clone(fs), clients);
     let exports = Arc::new(Exports::new(Plan::new(key(), vec![Arc::new(export)])));
-    Ok(match configuration {
-        Configuration::Van => Stack::new(vec![Arc::new(Vanilla::new(exports, Arc::clone(fs)))]),
-        _ => Stack::new(vec![Arc::new(Nfs3::new(exports, [1; 8]))]),
-    })
+    Ok(Stack::new(vec![Arc::new(Nfs3::new(exports, [1; 8]))]))
 }
 
 fn rules(configuration: Configuration, entries: u32) -> Result<Rules> {

@@ -1,10 +1,12 @@
 //! What maps and cloaks cost, in one process.
 //!
-//! `identity count CONFIGURATION ENTRIES TREE DIRECTORY SEEN PART`: a walk through a directory of
-//! which so many entries are seen, in a function of its own for callgrind. `identity time TREE
-//! ROUNDS`: all configurations in turn, a line of JSON for each sample.
+//! `identity count TREE CASE PART`: a walk through a directory, in a function of its own for callgrind. `identity time TREE`:
+//! for each line with a case, a line of JSON with a sample.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::hint::black_box;
+use std::io::stdin;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,8 +32,8 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
             once(&mut walk, part)?;
             counted(&mut walk, part)
         }
-        ["time", tree, rounds] => time(&open(Path::new(tree))?, rounds.parse()?),
-        _ => bail!("identity count TREE CASE PART, or identity time TREE ROUNDS"),
+        ["time", tree] => time(&open(Path::new(tree))?),
+        _ => bail!("identity count TREE CASE PART, or identity time TREE"),
     }
 }
 
@@ -62,15 +64,16 @@ fn counted(walk: &mut Walk, part: Part) -> Result<()> {
     black_box(once(black_box(walk), part))
 }
 
-fn time(fs: &Arc<dyn Fs>, rounds: u32) -> Result<()> {
-    let cases = Case::timed();
-    let mut walks = cases.iter().map(|case| prepare(fs, case)).collect::<Result<Vec<_>>>()?;
-    walks.iter_mut().try_for_each(Walk::walk)?;
-    for _ in 0..rounds {
-        for (case, walk) in cases.iter().zip(&mut walks) {
-            let sample = sample(walk)?;
-            println!("{}", serde_json::to_string(&(case.to_string(), sample))?);
-        }
+/// Cases are prepared when they are first asked for.
+fn time(fs: &Arc<dyn Fs>) -> Result<()> {
+    let mut walks = BTreeMap::new();
+    for line in stdin().lines() {
+        let case: Case = line?.parse()?;
+        let walk = match walks.entry(case) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(prepare(fs, &case)?),
+        };
+        println!("{}", serde_json::to_string(&sample(walk)?)?);
     }
     Ok(())
 }

@@ -8,7 +8,6 @@ mod identity;
 mod sequenced;
 mod single;
 mod stack;
-mod vanilla;
 mod walk;
 
 use anyhow::{Context, Result};

@@ -6,7 +6,7 @@ use anyhow::{Context, Error, bail};
 /// How a server is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Configuration {
-    /// The code is absent: the file system is wired in directly.
+    /// The code is absent: a build without range maps and cloaks.
     Van,
     /// The code is there and not used.
     Mnu,
@@ -27,7 +27,7 @@ pub enum Files {
     Own,
     /// 1,000 of as many others as there are entries, each one's together.
     Mixed,
-    /// So many that the caller may not know of.
+    /// So many that the caller may not know of where there are cloaks.
     Hidden(usize),
     /// None.
     Empty,
@@ -90,9 +90,10 @@ impl Case {
     /// How many entries are seen there.
     #[must_use]
     pub const fn seen(&self) -> usize {
-        match self.files {
-            Files::Own | Files::Mixed => SEEN,
-            Files::Hidden(_) | Files::Empty => 0,
+        match (self.files, self.configuration) {
+            (Files::Own | Files::Mixed, _) => SEEN,
+            (Files::Hidden(count), Configuration::Mnu) => count,
+            (Files::Hidden(_) | Files::Empty, _) => 0,
         }
     }
 
@@ -117,20 +118,19 @@ impl Case {
         cases.into_iter().flat_map(parts).collect()
     }
 
-    /// Directories in which nothing is seen: the empty one where nothing is cloaked comes first.
+    /// Directories in which all is hidden, the same with nothing hidden, and an empty one.
     pub(super) fn hidden() -> Vec<(Self, Part)> {
-        let empty = Self::new(Configuration::Van, 1000, Files::Empty);
-        let hidden = |files| Self::new(Configuration::Clk, 1000, Files::Hidden(files));
-        let cases = std::iter::once(empty).chain(HIDDEN_FILES.map(hidden));
-        cases.map(|case| (case, Part::List)).collect()
+        let mut cases = vec![Self::EMPTY];
+        for files in HIDDEN_FILES.map(Files::Hidden) {
+            cases.extend(
+                [Configuration::Clk, Configuration::Mnu].map(|c| Self::new(c, 1000, files)),
+            );
+        }
+        cases.into_iter().map(|case| (case, Part::List)).collect()
     }
 
-    /// What time is taken of, in turns.
-    #[must_use]
-    pub fn timed() -> Vec<Self> {
-        let walks = Self::counted().into_iter().filter(|(_, part)| *part == Part::Walk);
-        walks.map(|(case, _)| case).filter(|case| case.files == Files::Mixed).collect()
-    }
+    /// A directory without entries, and nothing that could hide any.
+    pub(super) const EMPTY: Self = Self::new(Configuration::Van, 1000, Files::Empty);
 }
 
 impl fmt::Display for Configuration {

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 
-use super::case::{Case, Configuration, Files, Part};
+use super::case::{Case, Configuration, Files, HIDDEN_FILES, Part};
 use super::goal::percent_more;
+use super::programs::Programs;
 use crate::instructions::callgrind;
 
 /// The function whose instructions count.
@@ -15,7 +16,7 @@ const COUNTED: &str = "--toggle-collect=*identity*counted*";
 pub(super) type Counts = BTreeMap<(Case, Part), u64>;
 
 /// Counts the instructions of each; as many at a time as there are processors.
-pub(super) fn all(program: &Path, tree: &Path, cases: &[(Case, Part)]) -> Result<Counts> {
+pub(super) fn all(programs: &Programs, tree: &Path, cases: &[(Case, Part)]) -> Result<Counts> {
     let queue = Mutex::new(cases.iter());
     let next = || queue.lock().ok().and_then(|mut queue| queue.next());
     let work = || -> Result<Vec<_>> {
@@ -23,7 +24,7 @@ pub(super) fn all(program: &Path, tree: &Path, cases: &[(Case, Part)]) -> Result
         while let Some(&(case, part)) = next() {
             let tree = tree.to_string_lossy();
             let words = ["identity", "count", &tree, &case.to_string(), &part.to_string()];
-            let count = callgrind(program, &[COUNTED], &words);
+            let count = callgrind(programs.of(&case), &[COUNTED], &words);
             done.push(((case, part), count.with_context(|| case.to_string())?));
         }
         Ok(done)
@@ -55,17 +56,24 @@ pub(super) fn table(counts: &Counts) {
     }
 }
 
-/// Prints what hidden files cost, and that it grows with their number and no faster.
-pub(super) fn line(counts: &Counts) {
-    println!("\ninstructions of listing a directory in which nothing is seen");
-    let empty = counts.iter().find(|((case, _), _)| case.files == Files::Empty);
-    let empty = empty.map_or(0, |(_, count)| *count);
+/// Prints what hidden files cost; says whether at every count one costs less than if it were shown.
+pub(super) fn line(counts: &Counts) -> bool {
+    println!("\ninstructions of listing a directory of which nothing is seen");
+    let count = |case: Case| counts.get(&(case, Part::List)).copied().unwrap_or_default();
+    let empty = count(Case::EMPTY);
     println!("VAN, empty {empty:>23}");
-    for ((case, _), count) in counts {
-        if let Files::Hidden(files) = case.files {
-            let each = (count - empty) as f64 / files as f64;
-            let times = *count as f64 / empty as f64;
-            println!("CLK, {files:>6} hidden {count:>15}   {each:6.1} a file, {times:.1} x empty");
-        }
-    }
+    HIDDEN_FILES.iter().fold(true, |all, &files| {
+        let [hidden, shown] = [Configuration::Clk, Configuration::Mnu]
+            .map(|configuration| count(Case::new(configuration, 1000, Files::Hidden(files))));
+        let each = |count: u64| count.saturating_sub(empty) as f64 / files as f64;
+        let is_less = 0 < hidden && hidden < shown;
+        println!(
+            "CLK, {files:>6} hidden {hidden:>15}   {:7.1} a file, shown {:7.1}   {}   {:.1} x empty",
+            each(hidden),
+            each(shown),
+            if is_less { "met" } else { "DEARER than to show them" },
+            hidden as f64 / empty as f64,
+        );
+        all && is_less
+    })
 }

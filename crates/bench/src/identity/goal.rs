@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::case::{Case, Configuration, Files, Part};
+use super::time::{Samples, spread};
 
 /// What a configuration may cost beside another, in instructions of a walk.
 struct Goal {
@@ -72,6 +73,25 @@ pub(super) fn judge(counts: &BTreeMap<(Case, Part), u64>) -> bool {
         );
         all && is_held
     })
+}
+
+/// Prints the same in time.
+pub(super) fn times(samples: &Samples) {
+    println!("\ntime: median of the rounds (least to greatest)              against");
+    for goal in GOALS {
+        let (Some(own), Some(base)) = (samples.get(&goal.case), samples.get(&goal.base)) else {
+            continue;
+        };
+        println!(
+            "{:8}{:27} {:>10}   processor {}   wall {}   2002 {:4.1} %",
+            goal.case.configuration,
+            goal.what,
+            format!("{} {}", goal.base.configuration, goal.base.entries),
+            spread(own, base, |sample| sample.processor_nanoseconds),
+            spread(own, base, |sample| sample.wall_nanoseconds),
+            goal.paper,
+        );
+    }
 }
 
 /// How much more one is than the other, in percent.

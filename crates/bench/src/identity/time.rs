@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, Configuration};
+use super::case::Case;
+use super::goal;
+use super::programs::Programs;
 
 /// What some walks took.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -16,46 +19,77 @@ pub struct Sample {
     pub wall_nanoseconds: u64,
 }
 
-/// Takes time of all configurations in turns, and prints each as a ratio to MNU.
+/// A sample of each round.
+pub(super) type Samples = BTreeMap<Case, Vec<Sample>>;
+
+/// Takes time of all that has a goal, in turns: each round begins with another case.
 ///
 /// # Errors
-/// The program fails or says something else.
-pub(super) fn measure(program: &Path, tree: &Path, rounds: u32) -> Result<()> {
-    let mut command = Command::new(program);
-    command.args(["identity", "time"]).arg(tree).arg(rounds.to_string());
-    let done = command.output().context("run the example `instructions`")?;
-    ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let mut samples = BTreeMap::<Case, Vec<Sample>>::new();
-    for line in String::from_utf8(done.stdout)?.lines() {
-        let (case, sample): (String, Sample) = serde_json::from_str(line)?;
-        samples.entry(case.parse()?).or_default().push(sample);
+/// A program fails or says something else.
+pub(super) fn take(programs: &Programs, tree: &Path, rounds: u32) -> Result<Samples> {
+    let mut cases: Vec<_> = goal::cases().into_iter().map(|(case, _)| case).collect();
+    let mut samplers = BTreeMap::new();
+    for case in &cases {
+        let program = programs.of(case);
+        if !samplers.contains_key(program) {
+            samplers.insert(program, Sampler::start(program, tree)?);
+        }
     }
-    print(&samples);
-    Ok(())
+    let mut samples = Samples::new();
+    // The first round is for caches.
+    for round in 0..=rounds {
+        for case in &cases {
+            let sampler = samplers.get_mut(programs.of(case)).context("no program")?;
+            let sample = sampler.sample(case).with_context(|| case.to_string())?;
+            if round > 0 {
+                samples.entry(*case).or_default().push(sample);
+            }
+        }
+        cases.rotate_left(1);
+    }
+    Ok(samples)
 }
 
-fn print(samples: &BTreeMap<Case, Vec<Sample>>) {
-    let base = Case::timed().into_iter().find(|case| case.configuration == Configuration::Mnu);
-    let Some(base) = base.and_then(|case| samples.get(&case)) else { return };
-    println!("\ntime against MNU, others' files: median of the rounds (least to greatest)");
-    for (case, own) in samples {
-        let told = [
-            spread(own, base, |sample| sample.processor_nanoseconds),
-            spread(own, base, |sample| sample.wall_nanoseconds),
-        ];
-        let Case { configuration, entries, .. } = case;
-        println!("{configuration:9}{entries:7}  processor {}   wall {}", told[0], told[1]);
-    }
-}
-
-/// The ratios of two series, round by round, in percent more.
-fn spread(own: &[Sample], base: &[Sample], of: impl Fn(&Sample) -> u64) -> String {
-    let ratio = |(own, base): (&Sample, &Sample)| of(own) as f64 / of(base) as f64 * 100.0 - 100.0;
-    let mut ratios: Vec<f64> = own.iter().zip(base).map(ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (Some(least), Some(greatest)) = (ratios.first(), ratios.last()) else {
+/// How much more of something one took than another, round by round, in percent.
+pub(super) fn spread(one: &[Sample], other: &[Sample], of: impl Fn(&Sample) -> u64) -> String {
+    let percent = |(one, other): (&Sample, &Sample)| goal::percent_more(of(one), of(other));
+    let mut percents: Vec<f64> = one.iter().zip(other).map(percent).collect();
+    percents.sort_by(f64::total_cmp);
+    let (Some(least), Some(greatest)) = (percents.first(), percents.last()) else {
         return String::new();
     };
-    let median = ratios[ratios.len() / 2];
+    let median = percents[percents.len() / 2];
     format!("{median:+5.1} % ({least:+.1} to {greatest:+.1})")
+}
+
+/// A program that is asked for samples.
+struct Sampler {
+    child: Child,
+    ask: Option<ChildStdin>,
+    told: BufReader<ChildStdout>,
+}
+
+impl Sampler {
+    fn start(program: &Path, tree: &Path) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["identity", "time"]).arg(tree).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().with_context(|| program.display().to_string())?;
+        let (ask, told) = (child.stdin.take(), child.stdout.take().context("no output")?);
+        Ok(Self { child, ask, told: BufReader::new(told) })
+    }
+
+    fn sample(&mut self, case: &Case) -> Result<Sample> {
+        writeln!(self.ask.as_mut().context("no input")?, "{case}")?;
+        let mut line = String::new();
+        self.told.read_line(&mut line)?;
+        serde_json::from_str(&line).context("no sample")
+    }
+}
+
+impl Drop for Sampler {
+    /// It ends with its input.
+    fn drop(&mut self) {
+        drop(self.ask.take());
+        let _ = self.child.wait();
+    }
 }

@@ -8,7 +8,7 @@ use super::{Node, Seen, View};
 impl View<'_> {
     #[inline]
     pub(super) fn is_cloaked(&self) -> bool {
-        !self.rules().cloak.is_empty()
+        self.pass.is_cloaked()
     }
 
     /// Whether the caller may know of an object with these attributes.
@@ -21,22 +21,28 @@ impl View<'_> {
         self.rules().cloak.verdict(self.cred(), attr.uid, attr.gid, attr.mode)
     }
 
-    /// An object whose handle came off the wire. A hidden one does not exist: its handle is stale.
+    /// An object whose handle came off the wire. The root is never hidden, and not looked at.
     #[inline]
     pub(super) fn let_in(&self, handle: Handle) -> Result<Node> {
         if self.is_cloaked() && handle != self.fs().root() {
-            let attr = self.fs().getattr(&handle)?;
-            if !self.shows(&attr) {
-                self.pass.tally().hide(1);
-                return Err(Status::Stale);
-            }
-            self.admitted.set(Some(comity_vfs::Node { handle, attr }));
+            self.judge(&handle, &self.fs().getattr(&handle)?)?;
         }
         Ok(Node(handle))
     }
 
+    /// Whether a handle off the wire is good, by what it is of: that of a hidden object, which does
+    /// not exist, is stale.
+    #[inline]
+    pub(super) fn judge(&self, handle: &Handle, attr: &Attr<Disk>) -> Result<()> {
+        if !self.is_cloaked() || self.shows(attr) || *handle == self.fs().root() {
+            return Ok(());
+        }
+        self.pass.tally().hide(1);
+        Err(Status::Stale)
+    }
+
     /// An object that was found, if the caller may know of it.
-    pub(super) fn seen_or(&self, node: comity_vfs::Node<Disk>, otherwise: Status) -> Result<Seen> {
+    pub(super) fn seen_or(&self, node: &comity_vfs::Node<Disk>, otherwise: Status) -> Result<Seen> {
         if self.is_cloaked() && !self.shows(&node.attr) {
             self.pass.tally().hide(1);
             Err(otherwise)

@@ -9,7 +9,7 @@ impl View<'_> {
     /// Whether the caller is never to see the same of this object twice.
     #[inline]
     pub(super) fn looks_changed<S: Side>(&self, attr: &Attr<S>) -> bool {
-        self.rules().no_client_cache && attr.file_type == FileType::Directory
+        self.pass.is_restless() && attr.file_type == FileType::Directory
     }
 
     /// Whether a client may be left alone with a file. Where it would tell all its users of it, it

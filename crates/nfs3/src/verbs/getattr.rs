@@ -1,6 +1,5 @@
 //! GETATTR (RFC 1813, 3.3.1): the attributes of an object. Half of all calls.
 
-use comity_export::Door;
 use comity_proto::nfs3::NfsFh3;
 use comity_xdr::Encoder;
 
@@ -15,8 +14,8 @@ pub(super) fn getattr(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let object = request.arguments::<NfsFh3<'_>>()?;
-    let (view, node) = request.enter(Door::Handle(object.0))?;
-    Ok(match view.getattr(&node) {
+    let (view, object) = request.approach(object.0)?;
+    Ok(match view.look(&object) {
         Ok(attr) => ok(reply, &view, &fattr3(&attr)),
         Err(status) => fail(reply, &view, status, &()),
     })

@@ -130,13 +130,18 @@ impl Cloak {
     /// The mask of the first entry that covers a file.
     #[inline(always)]
     fn mask(&self, owner: Uid<Disk>, group: Gid<Disk>) -> Option<Mask> {
-        let first = move || self.first(owner, group).map(|(_, mask)| mask);
         if self.groups.is_empty() {
-            let word = move || first().map(Mask::to_word);
-            self.recent.get_or(owner.number(), word).map(Mask::from_word)
+            let owner = owner.number();
+            self.recent.kept().get_or(owner, move || self.word(owner)).map(Mask::from_word)
         } else {
-            first()
+            self.first(owner, group).map(|(_, mask)| mask)
         }
+    }
+
+    /// The mask of the entry that covers an owner first, as it is kept.
+    fn word(&self, owner: u32) -> Option<u32> {
+        let first = *self.users.value(owner)?;
+        self.entries.get(first as usize).map(|entry| entry.mask.to_word())
     }
 
     /// The first entry, of users and groups together, that covers a file: its number and mask.

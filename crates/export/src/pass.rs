@@ -28,8 +28,6 @@ const PRESENT: bool = cfg!(feature = "rooms");
 /// Which rooms a caller's calls go through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rooms {
-    /// Ids are others on disk.
-    mapped: bool,
     /// There may be objects that the caller may not know of.
     cloaked: bool,
     /// Directories look changed in every reply.
@@ -44,7 +42,7 @@ impl Rooms {
         let (cloaked, restless) = (!rules.cloak.is_empty(), rules.no_client_cache);
         let needed = mapped || cloaked || restless;
         let cloaked = cloaked && !caller.disk().is_root();
-        (present || !needed).then_some(Self { mapped, cloaked, restless })
+        (present || !needed).then_some(Self { cloaked, restless })
     }
 }
 
@@ -90,10 +88,10 @@ impl Pass {
         self.fsid
     }
 
-    /// Whether ids are others on disk.
+    /// Whether ids may be others on disk: `idmap` knows, if it is there.
     #[inline]
-    pub(crate) const fn is_mapped(&self) -> bool {
-        PRESENT && self.rooms.mapped
+    pub(crate) const fn may_map() -> bool {
+        PRESENT
     }
 
     /// Whether there may be objects that the caller may not know of.

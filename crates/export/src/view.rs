@@ -546,7 +546,7 @@ impl<'a> View<'a> {
     #[inline(always)]
     fn attr_out(&self, attr: &Attr<Disk>) -> Attr<Wire> {
         // Ids first: what is looked up in the middle of a copy makes the copy dear.
-        let mut seen = if self.pass.is_mapped() {
+        let mut seen = if Pass::may_map() {
             self.rules().ids.attr_out(self.pass.caller(), attr)
         } else {
             comity_idmap::unmapped(attr)

@@ -1,3 +1,4 @@
+use comity_ranges::Kept;
 use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wire};
 
 use crate::squash::NO_ID;
@@ -42,6 +43,9 @@ pub struct Caller {
     wire: Option<(Uid<Wire>, Gid<Wire>)>,
     disk: Cred<Disk>,
     squashed: bool,
+    /// What users and groups were found to be lately, where they are mapped at all.
+    users: Option<Kept>,
+    groups: Option<Kept>,
 }
 
 /// Attributes as they are shown where no id is another on disk.
@@ -83,7 +87,7 @@ impl Ids {
     /// As whom somebody acts who did not say who it is.
     #[must_use]
     pub fn nobody(&self) -> Caller {
-        Caller { wire: None, disk: self.anonymous.clone(), squashed: true }
+        self.caller(None, self.anonymous.clone(), true)
     }
 
     /// As whom somebody acts who says it is `wire`. A supplementary group in no range is dropped,
@@ -101,7 +105,17 @@ impl Ids {
         let disk = Cred::new(uid, gid).with_groups(groups);
         let fates = [self.user_fate(wire.uid), self.group_fate(wire.gid)];
         let squashed = fates.iter().any(|fate| matches!(fate, Fate::Squashed | Fate::Anonymous));
-        Ok(Caller { wire: Some((wire.uid, wire.gid)), disk, squashed })
+        Ok(self.caller(Some((wire.uid, wire.gid)), disk, squashed))
+    }
+
+    fn caller(
+        &self,
+        wire: Option<(Uid<Wire>, Gid<Wire>)>,
+        disk: Cred<Disk>,
+        squashed: bool,
+    ) -> Caller {
+        let (users, groups) = (self.users.recent(), self.groups.recent());
+        Caller { wire, disk, squashed, users, groups }
     }
 
     /// Attributes as they are shown to a caller.
@@ -163,12 +177,13 @@ impl Ids {
     #[must_use]
     #[inline(always)]
     pub fn user_out(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
-        if !self.users_mapped() {
-            return Uid::new(uid.number());
-        }
+        let Some(recent) = &caller.users else { return uid.carried_over() };
         match caller.wire {
             Some((own, _)) if caller.disk.uid == uid => own,
-            _ => Uid::new(self.out(&self.users, uid.number(), self.anonymous.uid.number())),
+            _ => {
+                let shown = self.users.shown(recent, uid.number());
+                Uid::new(self.out(shown, uid.number(), self.anonymous.uid.number()))
+            }
         }
     }
 
@@ -176,12 +191,13 @@ impl Ids {
     #[must_use]
     #[inline(always)]
     pub fn group_out(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
-        if !self.groups_mapped() {
-            return Gid::new(gid.number());
-        }
+        let Some(recent) = &caller.groups else { return gid.carried_over() };
         match caller.wire {
             Some((_, own)) if caller.disk.gid == gid => own,
-            _ => Gid::new(self.out(&self.groups, gid.number(), self.anonymous.gid.number())),
+            _ => {
+                let shown = self.groups.shown(recent, gid.number());
+                Gid::new(self.out(shown, gid.number(), self.anonymous.gid.number()))
+            }
         }
     }
 
@@ -208,16 +224,6 @@ impl Ids {
             (Step::Uncovered, MapDefault::Squash) => Fate::Anonymous,
             (Step::Uncovered, MapDefault::Deny) => Fate::Denied,
         }
-    }
-
-    #[inline]
-    fn users_mapped(&self) -> bool {
-        !self.users.is_empty()
-    }
-
-    #[inline]
-    fn groups_mapped(&self) -> bool {
-        !self.groups.is_empty()
     }
 
     fn user_in(&self, uid: Uid<Wire>) -> Option<Uid<Disk>> {
@@ -265,8 +271,8 @@ impl Ids {
     }
 
     #[inline(always)]
-    fn out(&self, map: &IdMap, disk: u32, anonymous: u32) -> u32 {
-        match map.shown(disk) {
+    fn out(&self, shown: Option<u32>, disk: u32, anonymous: u32) -> u32 {
+        match shown {
             Some(wire) => wire,
             None if self.default == MapDefault::Pass => disk,
             None => anonymous,

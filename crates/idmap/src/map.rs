@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use comity_ranges::{Builder, Range, Ranges, Recent};
+use comity_ranges::{Builder, Kept, Range, Ranges, Recent};
 
 /// Client ids that are server ids: one to one if both ranges are as long, all to one if `disk` is a
 /// single id.
@@ -200,11 +200,15 @@ impl IdMap {
         }
     }
 
-    /// The same without the rule: a few thousand that were asked for lately are remembered.
-    #[must_use]
+    /// What was asked of it lately; nothing where there is nothing to ask.
+    pub(crate) fn recent(&self) -> Option<Kept> {
+        (!self.is_empty()).then(|| self.recent.kept().clone())
+    }
+
+    /// The same without the rule, for who has what was asked lately at hand.
     #[inline(always)]
-    pub fn shown(&self, disk: u32) -> Option<u32> {
-        self.recent.get_or(disk, move || match self.to_wire(disk) {
+    pub(crate) fn shown(&self, recent: &Kept, disk: u32) -> Option<u32> {
+        recent.get_or(disk, move || match self.to_wire(disk) {
             Inverse::Shown { wire, .. } => Some(wire),
             Inverse::Unreached => None,
         })
@@ -323,7 +327,7 @@ mod tests {
             for wire in 0..1100 {
                 if let Step::Mapped { disk, rule } = map.to_disk(wire) {
                     prop_assert_eq!(map.to_wire(disk), Inverse::Shown { wire, rule });
-                prop_assert_eq!(map.shown(disk), Some(wire));
+                    prop_assert_eq!(map.recent().and_then(|kept| map.shown(&kept, disk)), Some(wire));
                 }
             }
         }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub use recent::Recent;
+pub use recent::{Kept, Recent};
 
 /// Numbers from `first` to `last`, both among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

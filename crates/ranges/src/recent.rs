@@ -12,20 +12,37 @@ const PAIRS: usize = 2048;
 /// The answers for two numbers that belong at one place: the newer one first.
 type Pair = [AtomicU64; 2];
 
-/// What numbers were found to be lately. Shared by all threads: a question and its answer are one
-/// word, so nobody reads half of another's. Takes no memory before it is asked. Cheap to clone.
+/// What numbers were found to be lately. Takes no memory before it is wanted. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Recent(Arc<OnceLock<Box<[Pair; PAIRS]>>>);
+pub struct Recent(Arc<OnceLock<Kept>>);
+
+/// The same, wanted: for who asks again and again. Shared by all threads: a question and its answer
+/// are one word, so nobody reads half of another's. Cheap to clone.
+#[derive(Clone)]
+pub struct Kept(Arc<[Pair; PAIRS]>);
 
 impl Recent {
+    /// What is kept.
+    #[inline]
+    #[must_use]
+    pub fn kept(&self) -> &Kept {
+        self.0.get_or_init(Kept::empty)
+    }
+}
+
+impl Kept {
+    #[cold]
+    fn empty() -> Self {
+        Self(Arc::new([const { [const { AtomicU64::new(word(NONE, NONE)) }; 2] }; PAIRS]))
+    }
+
     /// What `find` says of a number, or said of it lately. It must always say the same of it, and
     /// never `u32::MAX`.
     #[inline(always)]
     pub fn get_or(&self, number: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
-        let kept = self.0.get_or_init(empty);
         // Fibonacci hashing: numbers of a kind lie side by side, or at even distances.
         let at = (number.wrapping_mul(0x9e37_79b9) >> (u32::BITS - PAIRS.ilog2())) as usize;
-        let Some(pair) = kept.get(at) else { return find() };
+        let Some(pair) = self.0.get(at) else { return find() };
         let [newer, _] = pair;
         let known = newer.load(Ordering::Relaxed);
         let is_known = (known >> 32) as u32 == number;
@@ -46,29 +63,31 @@ fn older_or([newer, older]: &Pair, number: u32, find: impl FnOnce() -> Option<u3
     answer
 }
 
-#[cold]
-fn empty() -> Box<[Pair; PAIRS]> {
-    Box::new([const { [const { AtomicU64::new(word(NONE, NONE)) }; 2] }; PAIRS])
-}
-
 const fn word(number: u32, answer: u32) -> u64 {
     (number as u64) << 32 | answer as u64
 }
 
 /// What is kept says nothing that would not be found.
-impl PartialEq for Recent {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
+macro_rules! says_nothing {
+    ($name:ident) => {
+        impl PartialEq for $name {
+            fn eq(&self, _: &Self) -> bool {
+                true
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    };
 }
 
-impl Eq for Recent {}
-
-impl fmt::Debug for Recent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Recent")
-    }
-}
+says_nothing!(Recent);
+says_nothing!(Kept);
 
 #[cfg(test)]
 mod tests {
@@ -82,9 +101,10 @@ mod tests {
         ) {
             let find = |id: u32| (!id.is_multiple_of(3)).then_some(id / 2);
             let recent = Recent::default();
+            let kept = recent.kept();
             for id in ids {
                 let expected = if id == NONE { None } else { find(id) };
-                prop_assert_eq!(recent.get_or(id, || find(id)), expected);
+                prop_assert_eq!(kept.get_or(id, || find(id)), expected);
             }
         }
     }
@@ -92,9 +112,10 @@ mod tests {
     #[test]
     fn an_answer_is_looked_for_once() {
         let recent = Recent::default();
-        assert_eq!(recent.get_or(7, || Some(9)), Some(9));
-        assert_eq!(recent.get_or(7, || panic!("asked again")), Some(9));
-        assert_eq!(recent.get_or(8, || None), None);
-        assert_eq!(recent.get_or(8, || panic!("asked again")), None);
+        let kept = recent.kept();
+        assert_eq!(kept.get_or(7, || Some(9)), Some(9));
+        assert_eq!(kept.get_or(7, || panic!("asked again")), Some(9));
+        assert_eq!(kept.get_or(8, || None), None);
+        assert_eq!(kept.get_or(8, || panic!("asked again")), None);
     }
 }

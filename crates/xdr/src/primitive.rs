@@ -96,6 +96,7 @@ impl<'a, const LIMIT: u32> Decode<'a> for Opaque<'a, LIMIT> {
 }
 
 impl<const LIMIT: u32> Encode for Opaque<'_, LIMIT> {
+    #[inline]
     fn encode(&self, encoder: &mut Encoder) {
         debug_assert!(self.0.len() <= LIMIT as usize, "opaque above its limit");
         encoder.opaque(self.0);

@@ -1,4 +1,5 @@
-//! `View::enter` is the one door between a protocol and an export: who opens it is listed here.
+//! `View::enter` is the one door between a protocol and an export, with `View::approach` for who
+//! only wants to look: who opens it is listed here.
 
 use syn::visit::{self, Visit};
 use syn::{ExprCall, ImplItemFn, ItemFn, ItemMod};
@@ -11,47 +12,58 @@ use super::sources::{Source, Tree};
 /// third would be a way round the rooms.
 const DOORS: &[&str] = &["nfs3", "nfs4"];
 
-/// Counts the places that call `View::enter` outside tests.
+/// Counts the places that call `View::enter` or `View::approach` outside tests.
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
+    for function in ["enter", "approach"] {
+        check_function(function, tree, findings);
+    }
+}
+
+fn check_function(function: &str, tree: &Tree, findings: &mut Vec<Finding>) {
     let mut calls: Vec<(&str, usize)> = Vec::new();
     for source in tree.sources.iter().filter(|source| !source.is_test) {
-        calls.extend(calls_in(source).into_iter().map(|line| (source.path.as_str(), line)));
+        let lines = calls_in(source, function).into_iter();
+        calls.extend(lines.map(|line| (source.path.as_str(), line)));
     }
     for name in DOORS {
         let folder = format!("crates/{name}/");
         let own: Vec<_> = calls.iter().filter(|(path, _)| path.starts_with(&folder)).collect();
         match own.as_slice() {
+            [] if function != "enter" => {}
             [] => findings.push(Finding::new(
                 (&format!("{folder}src/lib.rs"), 1),
                 format!("`{name}` never calls `View::enter`"),
                 "a protocol reaches an export through its view only",
             )),
             [_] => {}
-            [_, more @ ..] => more.iter().for_each(|call| findings.push(second_door(**call))),
+            [_, more @ ..] => {
+                more.iter().for_each(|call| findings.push(second_door(function, **call)));
+            }
         }
         calls.retain(|(path, _)| !path.starts_with(&folder));
     }
-    findings.extend(calls.into_iter().map(second_door));
+    findings.extend(calls.into_iter().map(|call| second_door(function, call)));
 }
 
-fn second_door(at: (&str, usize)) -> Finding {
+fn second_door(function: &str, at: (&str, usize)) -> Finding {
     let remedy = "take the view from the crate's one door; doors are listed in \
                   xtask/src/tidy/doors.rs";
-    Finding::new(at, "`View::enter` is called here too", remedy)
+    Finding::new(at, format!("`View::{function}` is called here too"), remedy)
 }
 
-fn calls_in(source: &Source) -> Vec<usize> {
-    let mut calls = Calls { lines: Vec::new() };
+fn calls_in(source: &Source, function: &str) -> Vec<usize> {
+    let mut calls = Calls { function, lines: Vec::new() };
     calls.visit_file(&source.syntax);
     calls.lines
 }
 
 /// Lines of the calls that are compiled outside tests.
-struct Calls {
+struct Calls<'f> {
+    function: &'f str,
     lines: Vec<usize>,
 }
 
-impl<'a> Visit<'a> for Calls {
+impl<'a> Visit<'a> for Calls<'_> {
     fn visit_item_mod(&mut self, module: &'a ItemMod) {
         if !is_test_only(&module.attrs) {
             visit::visit_item_mod(self, module);
@@ -74,7 +86,7 @@ impl<'a> Visit<'a> for Calls {
         if let syn::Expr::Path(path) = &*call.func {
             let mut names = path.path.segments.iter().rev().map(|segment| &segment.ident);
             if let (Some(last), Some(owner)) = (names.next(), names.next())
-                && last == "enter"
+                && last == self.function
                 && owner == "View"
             {
                 self.lines.push(last.span().start().line);
@@ -113,5 +125,9 @@ mod tests {
         assert_eq!(found(&[other, ("crates/nfs3/src/a.rs", two)])[0].line, 2);
         let both = [other, ("crates/nfs3/src/a.rs", one), ("crates/server/src/b.rs", one)];
         assert_eq!(found(&both)[0].path, "crates/server/src/b.rs");
+        let look = "fn f() { View::enter(1); View::approach(1); }";
+        assert_eq!(found(&[other, ("crates/nfs3/src/a.rs", look)]), []);
+        let twice = "fn f() { View::enter(1); View::approach(1);\n View::approach(2); }";
+        assert_eq!(found(&[other, ("crates/nfs3/src/a.rs", twice)])[0].line, 2);
     }
 }

@@ -32,9 +32,14 @@ impl View<'_> {
 
     /// Whether a handle off the wire is good, by what it is of: that of a hidden object, which does
     /// not exist, is stale.
-    #[inline]
+    #[inline(always)]
     pub(super) fn judge(&self, handle: &Handle, attr: &Attr<Disk>) -> Result<()> {
-        if !self.is_cloaked() || self.shows(attr) || *handle == self.fs().root() {
+        if self.is_cloaked() && !self.shows(attr) { self.refuse(handle) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn refuse(&self, handle: &Handle) -> Result<()> {
+        if *handle == self.fs().root() {
             return Ok(());
         }
         self.pass.tally().hide(1);

@@ -64,7 +64,11 @@ impl Fattr3 {
 impl Encode for Fattr3 {
     #[inline]
     fn encode(&self, encoder: &mut Encoder) {
-        encoder.raw(self.words().map(u32::to_be_bytes).as_flattened());
+        let mut bytes = [0; Self::BYTES];
+        for (place, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(self.words()) {
+            *place = word.to_be_bytes();
+        }
+        encoder.raw(&bytes);
     }
 }
 

@@ -59,6 +59,7 @@ pub use netgroup::{Members, Netgroups};
 pub use offer::{Fsid, Settings};
 pub use offered::Offered;
 pub use origin::Origin;
+pub use pass::ROOMS;
 pub use plan::{Export, ExportId, Exports, Plan, Rules};
 pub use pseudo::{Found, Pseudo, PseudoNode};
 pub use resolver::{Resolver, SystemResolver, Unresolved};

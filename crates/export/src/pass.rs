@@ -23,7 +23,7 @@ pub(crate) struct Pass {
 
 /// Whether this build has range maps and cloaks. One without them is there to measure what they
 /// cost where nobody uses them: each call asks here first, and that is all that asks.
-const PRESENT: bool = cfg!(feature = "rooms");
+pub const ROOMS: bool = cfg!(feature = "rooms");
 
 /// Which rooms a caller's calls go through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Pass {
             Credential::None => rules.ids.nobody(),
             Credential::Sys(cred) => rules.ids.admit(cred).map_err(|_| Status::Acces)?,
         };
-        let rooms = Rooms::of(rules, &caller, PRESENT).ok_or(Status::ServerFault)?;
+        let rooms = Rooms::of(rules, &caller, ROOMS).ok_or(Status::ServerFault)?;
         let id = u64::from(export.id().0);
         let fsid = export.fsid() ^ (id << 32 | id);
         let (export, rules) = (Arc::clone(export), Arc::clone(rules));
@@ -91,19 +91,19 @@ impl Pass {
     /// Whether ids may be others on disk: `idmap` knows, if it is there.
     #[inline]
     pub(crate) const fn may_map() -> bool {
-        PRESENT
+        ROOMS
     }
 
     /// Whether there may be objects that the caller may not know of.
     #[inline]
     pub(crate) const fn is_cloaked(&self) -> bool {
-        PRESENT && self.rooms.cloaked
+        ROOMS && self.rooms.cloaked
     }
 
     /// Whether directories look changed in every reply.
     #[inline]
     pub(crate) const fn is_restless(&self) -> bool {
-        PRESENT && self.rooms.restless
+        ROOMS && self.rooms.restless
     }
 
     pub(crate) const fn caller(&self) -> &Caller {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use comity_bench::identity::{Configuration, FOREIGN, HIDDEN, foreign};
 use comity_bench::layout::CALLER;
 use comity_cloak::{Entry, Owned};
-use comity_export::{Client, Cloak, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules};
+use comity_export::{Client, Cloak, Export, ExportId, Exports, HandleKey, Ids, Plan, ROOMS, Rules};
 use comity_idmap::{IdMap, IdMapBuilder, Range, Rule};
 use comity_nfs3::Nfs3;
 use comity_vfs::Fs;
@@ -32,8 +32,7 @@ pub(crate) fn serving(
     configuration: Configuration,
     entries: u32,
 ) -> Result<Stack> {
-    let present = cfg!(feature = "rooms");
-    ensure!(present != (configuration == Configuration::Van), "{configuration} is another build");
+    ensure!(ROOMS != (configuration == Configuration::Van), "{configuration} is another build");
     let rules = rules(configuration, entries)?;
     let clients = vec![(Client::Everybody, Arc::new(rules))];
     let export = Export::new(EXPORT, PathBuf::from("/bench"), Arc::clone(fs), clients);

@@ -8,9 +8,7 @@ struct Goal {
     what: &'static str,
     case: Case,
     base: Case,
-    /// Less than so much more is wanted, in percent.
-    percent_wanted: f64,
-    /// No more is let pass: what was reached, and a little.
+    /// Less than so much more, in percent.
     percent_max: f64,
     /// What the paper has, in percent of time.
     paper: f64,
@@ -20,14 +18,14 @@ use Configuration::{Clk, Mnu, Rmap, RmapClk, Van};
 use Files::{Mixed, Own};
 
 const GOALS: &[Goal] = &[
-    goal("code present, not used", (Mnu, 1000, Mixed), (Van, 1000, Mixed), (1.0, 17.0, 17.6)),
-    goal("1,000 entries mapped", (Rmap, 1000, Mixed), (Mnu, 1000, Mixed), (2.0, 5.0, 18.1)),
-    goal("100,000 entries mapped", (Rmap, 100_000, Mixed), (Mnu, 1000, Mixed), (2.0, 6.0, 18.1)),
-    goal("from 10 to 1,000 entries", (Rmap, 1000, Mixed), (Rmap, 10, Mixed), (1.0, 1.0, 13.6)),
-    goal("cloak +000, all visible", (Clk, 1000, Own), (Mnu, 1000, Own), (5.0, 5.0, 30.3)),
-    goal("cloak, others' files seen", (Clk, 1000, Mixed), (Mnu, 1000, Mixed), (5.0, 11.0, 30.3)),
-    goal("both, the caller's own", (RmapClk, 1000, Own), (Van, 1000, Own), (7.0, 23.0, 72.3)),
-    goal("both, others' files seen", (RmapClk, 1000, Mixed), (Van, 1000, Mixed), (7.0, 33.0, 72.3)),
+    goal("code present, not used", (Mnu, 1000, Mixed), (Van, 1000, Mixed), (1.0, 17.6)),
+    goal("1,000 entries mapped", (Rmap, 1000, Mixed), (Mnu, 1000, Mixed), (2.0, 18.1)),
+    goal("100,000 entries mapped", (Rmap, 100_000, Mixed), (Mnu, 1000, Mixed), (2.0, 18.1)),
+    goal("from 10 to 1,000 entries", (Rmap, 1000, Mixed), (Rmap, 10, Mixed), (1.0, 13.6)),
+    goal("cloak +000, all visible", (Clk, 1000, Own), (Mnu, 1000, Own), (5.0, 30.3)),
+    goal("cloak, others' files seen", (Clk, 1000, Mixed), (Mnu, 1000, Mixed), (5.0, 30.3)),
+    goal("both, the caller's own", (RmapClk, 1000, Own), (Van, 1000, Own), (7.0, 72.3)),
+    goal("both, others' files seen", (RmapClk, 1000, Mixed), (Van, 1000, Mixed), (7.0, 72.3)),
 ];
 
 type Short = (Configuration, u32, Files);
@@ -36,11 +34,11 @@ const fn goal(
     what: &'static str,
     (configuration, entries, files): Short,
     base: Short,
-    (percent_wanted, percent_max, paper): (f64, f64, f64),
+    (percent_max, paper): (f64, f64),
 ) -> Goal {
     let case = Case::new(configuration, entries, files);
     let base = Case::new(base.0, base.1, base.2);
-    Goal { what, case, base, percent_wanted, percent_max, paper }
+    Goal { what, case, base, percent_max, paper }
 }
 
 /// What has to be counted to judge.
@@ -51,25 +49,21 @@ pub(super) fn cases() -> Vec<(Case, Part)> {
     cases.into_iter().map(|case| (case, Part::Walk)).collect()
 }
 
-/// Prints how far each goal is reached; says whether none is further off than it was.
+/// Prints how far each goal is reached; says whether all are.
 pub(super) fn judge(counts: &BTreeMap<(Case, Part), u64>) -> bool {
-    println!("instructions of an ls -lR of 1,000 files     against   more      wanted   2002");
+    println!("instructions of an ls -lR of 1,000 files     against   more      bound   2002");
     let count = |case: &Case| counts.get(&(*case, Part::Walk)).copied().unwrap_or_default();
     GOALS.iter().fold(true, |all, goal| {
         let percent = percent_more(count(&goal.case), count(&goal.base));
         let is_held = percent < goal.percent_max;
-        let judgement = match percent {
-            _ if !is_held => format!("MORE than the {} % that were reached", goal.percent_max),
-            met if met < goal.percent_wanted => "met".to_owned(),
-            _ => format!("missed; held at {} %", goal.percent_max),
-        };
         println!(
-            "{:8}{:27} {:>10}   {percent:+6.2} %   <{} %   {:4.1} %   {judgement}",
+            "{:8}{:27} {:>10}   {percent:+6.2} %   <{} %   {:4.1} %   {}",
             goal.case.configuration,
             goal.what,
             format!("{} {}", goal.base.configuration, goal.base.entries),
-            goal.percent_wanted,
+            goal.percent_max,
             goal.paper,
+            if is_held { "met" } else { "MISSED" },
         );
         all && is_held
     })

@@ -1,7 +1,7 @@
 //! What maps and cloaks cost, in one process.
 //!
-//! `identity count TREE CASE PART`: a walk through a directory, in a function of its own for callgrind. `identity time TREE`:
-//! for each line with a case, a line of JSON with a sample.
+//! `identity count TREE CASE PART`: a walk through a directory, in a function of its own for
+//! callgrind. `identity time TREE`: for each line with a case, a line of JSON with a sample.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

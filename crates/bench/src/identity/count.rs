@@ -68,7 +68,8 @@ pub(super) fn line(counts: &Counts) -> bool {
         let each = |count: u64| count.saturating_sub(empty) as f64 / files as f64;
         let is_less = 0 < hidden && hidden < shown;
         println!(
-            "CLK, {files:>6} hidden {hidden:>15}   {:7.1} a file, shown {:7.1}   {}   {:.1} x empty",
+            "CLK, {files:>6} hidden {hidden:>15}   {:7.1} a file, shown {:7.1}   {}   {:.1} x \
+             empty",
             each(hidden),
             each(shown),
             if is_less { "met" } else { "DEARER than to show them" },

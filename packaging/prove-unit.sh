@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs comity.service, as it is, under a real systemd: starts it, works on it, reloads it, kills it with
-# SIGKILL, stops it. The systemd is the first process of namespaces of its own, in which /run, /tmp,
-# /var, /srv, /etc/systemd and the folders of the program are empty ones; it ends with the script.
+# Runs comity.service, as it is, under a real systemd: starts it, works on it, reloads it, kills it
+# with SIGKILL, stops it. The systemd is the first process of namespaces of its own, in which /run,
+# /tmp, /var, /srv, /etc/systemd and the folders of the program are empty ones; it ends with the
+# script.
 #
 #   sudo packaging/prove-unit.sh target/release/comity
 set -eu
@@ -35,7 +36,8 @@ boot() {
 if [ "${1:-}" = boot ]; then shift; boot "$@"; fi
 
 [ "$(id -u)" = 0 ] || die "takes root: namespaces and a systemd in them"
-program=$(realpath "${1:?prove-unit: name the program: packaging/prove-unit.sh target/release/comity}")
+[ $# = 1 ] || die "name the program: packaging/prove-unit.sh target/release/comity"
+program=$(realpath "$1")
 folder=$(dirname "$(realpath "$0")")
 [ -x /lib/systemd/systemd ] || die "there is no systemd here (Debian: apt install systemd)"
 # What is mounted on; removed afterwards when it was not there before.
@@ -48,8 +50,9 @@ group=/sys/fs/cgroup/systemd
 [ -d $group ] || group=/sys/fs/cgroup
 group=$group/comity-proof.$$
 mkdir -p "$group"
-sh -c "echo \$\$ > $group/cgroup.procs; exec unshare --pid --fork --kill-child --mount --uts --ipc \
-    --net --cgroup sh '$folder/prove-unit.sh' boot '$program' '$folder/comity.service' /usr/bin/comity" &
+sh -c "echo \$\$ > $group/cgroup.procs
+    exec unshare --pid --fork --kill-child --mount --uts --ipc --net --cgroup \
+    sh '$folder/prove-unit.sh' boot '$program' '$folder/comity.service' /usr/bin/comity" &
 unshare=$!
 finish() {
     kill -9 $unshare 2>/dev/null || true
@@ -70,7 +73,8 @@ done
 prove() {
     within systemctl start comity &&
     within systemctl is-active comity &&
-    within comity bench run nfsstone nfs://127.0.0.1/srv/site --quick --rounds 1 --output /run/result &&
+    within comity bench run nfsstone nfs://127.0.0.1/srv/site --quick --rounds 1 \
+        --output /run/result &&
     within systemctl reload comity &&
     within sh -c 'kill -9 "$(systemctl show comity -p MainPID --value)"; sleep 3' &&
     within systemctl is-active comity &&

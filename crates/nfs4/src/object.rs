@@ -5,10 +5,6 @@ use crate::table::Stop;
 
 /// An object that a COMPOUND works on: what the current or the saved file handle stands for.
 #[derive(Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a COMPOUND has two, and nearly all are the large one"
-)]
 pub(crate) enum Object<'a> {
     /// A directory above the exports.
     Pseudo(PseudoNode<'a>),
@@ -17,10 +13,6 @@ pub(crate) enum Object<'a> {
 }
 
 /// What a name leads to.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it lives for a moment, and is nearly always the large one"
-)]
 pub(crate) enum Finding<'a> {
     /// An object where the name was looked for.
     Object(Object<'a>),

@@ -26,7 +26,7 @@ use std::time::Duration;
 use comity_export::{Exports, Visitor};
 use comity_proto::nlm::{PROGRAM, VERSION, procedure};
 use comity_rpc::{Call, Outcome, Program, Repeat};
-use comity_state::{Engine, HostLock, LockRefusal, Locals, Mark, Taken};
+use comity_state::{Engine, HostLock, Locals, LockRefusal, Mark, Taken};
 use comity_xdr::Encoder;
 
 pub use grant::{Grant, Grants};

@@ -194,18 +194,18 @@ pub(crate) const OPTIONS: &[Choice] = &[
     refused(
         "insecure_locks",
         Argument::None,
-        "NLM, the lock protocol of NFSv3, is not served yet, with or without credentials",
+        "locks take the credential that files take; leave it out",
     ),
     flag(
         "secure_locks",
         "locks",
         NOTHING,
-        "no lock is granted without a credential: NLM is not served yet; the default",
+        "locks take the credential that files take; the default",
     ),
     refused(
         "no_auth_nlm",
         Argument::None,
-        "NLM, the lock protocol of NFSv3, is not served yet, with or without credentials",
+        "locks take the credential that files take; leave it out",
     ),
     flag("auth_nlm", "locks", NOTHING, "another name of `secure_locks`"),
     valued(
@@ -241,15 +241,19 @@ pub(crate) const OPTIONS: &[Choice] = &[
     refused(
         "refer",
         Argument::Needed("PATH@HOST"),
-        "referrals need NFSv4, which is not served yet",
+        "nobody is referred to another server yet; leave it out",
     ),
-    refused("replicas", Argument::Needed("PATH@HOST"), "it needs NFSv4, which is not served yet"),
-    refused("pnfs", Argument::None, "pNFS needs NFSv4.1, which is not served yet"),
+    refused(
+        "replicas",
+        Argument::Needed("PATH@HOST"),
+        "other places of the same files are not told yet; leave it out",
+    ),
+    refused("pnfs", Argument::None, "pNFS is not served yet; leave it out"),
     flag("no_pnfs", "pnfs", NOTHING, "no layouts are given; the default"),
     refused(
         "security_label",
         Argument::None,
-        "labels of mandatory access control need NFSv4.2, which is not served yet",
+        "labels of mandatory access control are not served yet; leave it out",
     ),
     refused(
         "reexport",

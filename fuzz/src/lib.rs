@@ -220,7 +220,8 @@ fn nobody_known() -> comity_nfs4::Memory {
     let clock = Clock::start();
     let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
     let (engine, identity) = (Arc::new(engine), b"fuzz".as_slice().into());
-    comity_nfs4::Memory { engine, clock, identity, callbacks: None, settle: None }
+    let (callbacks, settle, pause, locals) = (None, None, None, None);
+    comity_nfs4::Memory { engine, clock, identity, callbacks, settle, pause, locals }
 }
 
 impl Default for House {

@@ -32,6 +32,8 @@ struct Rooms {
     cloaked: bool,
     /// Directories look changed in every reply.
     restless: bool,
+    /// Attributes are shown as they are on disk.
+    plain: bool,
 }
 
 impl Rooms {
@@ -42,7 +44,8 @@ impl Rooms {
         let (cloaked, restless) = (!rules.cloak.is_empty(), rules.no_client_cache);
         let needed = mapped || cloaked || restless;
         let cloaked = cloaked && !caller.disk().is_root();
-        (present || !needed).then_some(Self { cloaked, restless })
+        let plain = !mapped && !restless;
+        (present || !needed).then_some(Self { cloaked, restless, plain })
     }
 }
 
@@ -88,10 +91,10 @@ impl Pass {
         self.fsid
     }
 
-    /// Whether ids may be others on disk: `idmap` knows, if it is there.
+    /// Whether attributes are shown as they are on disk.
     #[inline]
-    pub(crate) const fn may_map() -> bool {
-        ROOMS
+    pub(crate) const fn is_plain(&self) -> bool {
+        !ROOMS || self.rooms.plain
     }
 
     /// Whether there may be objects that the caller may not know of.

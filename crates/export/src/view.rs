@@ -545,12 +545,12 @@ impl<'a> View<'a> {
     /// the export's number alone, which stays the same when devices are numbered anew.
     #[inline(always)]
     fn attr_out(&self, attr: &Attr<Disk>) -> Attr<Wire> {
+        if self.pass.is_plain() {
+            let seen = comity_idmap::unmapped(attr);
+            return Attr { fsid: seen.fsid ^ self.pass.fsid(), ..seen };
+        }
         // Ids first: what is looked up in the middle of a copy makes the copy dear.
-        let mut seen = if Pass::may_map() {
-            self.rules().ids.attr_out(self.pass.caller(), attr)
-        } else {
-            comity_idmap::unmapped(attr)
-        };
+        let mut seen = self.rules().ids.attr_out(self.pass.caller(), attr);
         seen.fsid ^= self.pass.fsid();
         if self.looks_changed(&seen) { self.at_another_moment(seen) } else { seen }
     }

@@ -203,7 +203,7 @@ const LOAD_LEAST: Duration = Duration::from_millis(50);
 /// Part of the rate that counts as the whole of it: gaps are random.
 const REACHED: f64 = 0.95;
 
-/// Makes the files that calls are about, as [`Prober`] expects them.
+/// Makes the files that calls are about, as the scripts of each version expect them.
 fn prepare(context: &Context<'_>) -> Result<()> {
     let mut files = context.target().files()?;
     for directory in [Layout::SMALL, Layout::DATA] {

@@ -92,7 +92,7 @@ impl<'a> Compound<'a> {
         if !self.nfs.versions().speaks(head.minorversion) {
             return Ok(End { status: Nfsstat4::MinorVersMismatch, results: 0 });
         }
-        if std::str::from_utf8(head.tag.0).is_err() {
+        if !is_text(head.tag.0) {
             return Ok(End { status: Nfsstat4::Inval, results: 0 });
         }
         if head.operations > OPERATIONS_MAX {
@@ -141,7 +141,8 @@ impl<'a> Compound<'a> {
             Err(Stop::Replay(answered)) => return Err(answered),
         };
         reply.fill(status, |reply| reply.value(&said));
-        if said == Nfsstat4::Ok && reply.length_since(self.start) > self.desk.reply_bytes_max() {
+        let has_body = said == Nfsstat4::Ok || reply.length_since(body) > 0;
+        if has_body && reply.length_since(self.start) > self.desk.reply_bytes_max() {
             let status = self.desk.too_big();
             reply.rollback(begin);
             reply.value(&known);
@@ -184,13 +185,11 @@ impl<'a> Compound<'a> {
         if row.traits.has(Traits::NEEDS_HANDLE) && self.current.is_none() {
             return Err(Nfsstat4::NoFileHandle.into());
         }
-        if row.traits.has(Traits::CHANGES) {
-            if self.room(reply) < CHANGING_REPLY_BYTES {
-                return Err(self.desk.too_big().into());
-            }
-            if matches!(self.current, Some(Object::Pseudo(_))) {
-                return Err(Nfsstat4::RoFs.into());
-            }
+        if row.traits.has(Traits::TELLS) && self.room(reply) < CHANGING_REPLY_BYTES {
+            return Err(self.desk.too_big().into());
+        }
+        if row.traits.has(Traits::CHANGES) && matches!(self.current, Some(Object::Pseudo(_))) {
+            return Err(Nfsstat4::RoFs.into());
         }
         (row.perform)(self, args, reply)
     }
@@ -220,5 +219,27 @@ impl<'a> Compound<'a> {
             count_at,
             ticket,
         }))
+    }
+}
+
+/// Whether a tag is text: UTF-8, and no number that stands for no character (RFC 8881, 16.2.3).
+fn is_text(tag: &[u8]) -> bool {
+    let text = std::str::from_utf8(tag);
+    text.is_ok_and(|text| !text.contains(['\u{fffe}', '\u{ffff}']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_text() {
+        for text in ["", "create", "Gr\u{fc}\u{df}e", "\u{feff}\u{1f30d}"] {
+            assert!(is_text(text.as_bytes()), "{text}");
+        }
+        for bytes in [&b"\xff"[..], b"\xc0\xaf", b"\xed\xa0\x80", b"\xef\xbf\xbe", b"\xef\xbf\xbf"]
+        {
+            assert!(!is_text(bytes), "{bytes:x?}");
+        }
     }
 }

@@ -71,8 +71,8 @@ impl Engine {
         if let Some(open) = open {
             self.release_state(sender.now, holder, &open, &mut wakes);
         }
-        if !sender.is_unsequenced() && state.holdings.owner(owner).is_some_and(|o| o.states == 0) {
-            state.holdings.remove_owner(owner);
+        if !sender.is_unsequenced() {
+            state.holdings.forget_idle(owner);
         }
         drop(state);
         self.announce(wakes);

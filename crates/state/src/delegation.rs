@@ -12,7 +12,7 @@ use crate::lookup::Found;
 use crate::open::Obstacle;
 use crate::sync::atomic::Ordering;
 use crate::{
-    Claim, Client, ClientId, Engine, Error, FileKey, Open, Record, Result, Sender, Stateid,
+    Claim, Client, ClientId, Desk, Engine, Error, FileKey, Open, Record, Result, Sender, Stateid,
 };
 
 /// Which delegation a client would like with an OPEN (`OPEN4_SHARE_ACCESS_WANT_*`).
@@ -303,6 +303,10 @@ impl Engine {
         let mut state = client.state();
         if !state.holdings.revoke(holder.state) {
             return;
+        }
+        if client.desk == Desk::Setclientid {
+            // Minor version 0 has no way to free it.
+            state.holdings.remove(holder.state);
         }
         self.tally.revoked.add(1);
         self.drop_delegation(&mut file.state(), holder);

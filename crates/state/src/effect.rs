@@ -96,7 +96,9 @@ pub struct RecordedClient {
 /// with the files whose state it lost: what [`crate::Recovered`] is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// The client may have state, and may reclaim it after a restart.
+    /// The client may have state, and may reclaim it after a restart. One with sessions says by
+    /// what leads to this (RECLAIM_COMPLETE, FREE_STATEID of the last that was revoked) that it
+    /// knows what it has lost: what was revoked before is no hindrance any more.
     Client(RecordedClient),
     /// The client must not reclaim anything: it is gone, lost its lease, or did not come back in
     /// grace (RFC 8881, 8.4.2.1).

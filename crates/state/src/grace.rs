@@ -26,7 +26,11 @@ impl Recovered {
     pub fn apply(&mut self, record: Record) {
         match record {
             Record::Client(client) => {
-                self.clients.entry(client).or_default();
+                let knows = client.desk == Desk::ExchangeId;
+                let files = self.clients.entry(client).or_default();
+                if knows {
+                    files.clear();
+                }
             }
             Record::Forget(client) => {
                 self.clients.remove(&client);

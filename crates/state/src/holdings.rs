@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::file::{File, Holder, Share};
-use crate::limits::Limits;
+use crate::limits::{Limits, REAPED_MIN};
 use crate::numbers::Numbers;
 use crate::owner::{Owner, OwnerKind};
 use crate::{Client, DelegationKind, Engine, Error, FileKey, Offer, Result, Stateid};
@@ -22,6 +22,8 @@ pub(crate) struct Holdings {
     by_file: HashMap<(u32, usize), u32, Numbers>,
     /// The lock states under an open that has any; those of hosts are under none.
     under: HashMap<u32, Vec<u32>, Numbers>,
+    /// At how many owners those are looked for that have nothing any more.
+    reap_at: usize,
     counts: Counts,
 }
 
@@ -189,6 +191,28 @@ impl Holdings {
         let owner = self.owners.remove(&number)?;
         self.names(owner.kind).remove(&owner.name);
         Some(owner)
+    }
+
+    /// Forgets an owner that has nothing any more.
+    pub(crate) fn forget_idle(&mut self, number: u32) {
+        if self.owners.get(&number).is_some_and(|owner| owner.states == 0) {
+            self.remove_owner(number);
+        }
+    }
+
+    /// Forgets owners that have had nothing since `before`, as those have that waited for a lock
+    /// and went away. They are looked for when there are twice as many owners as were left the
+    /// last time, so that it costs next to nothing.
+    pub(crate) fn reap_owners(&mut self, before: Duration) {
+        if self.owners.len() < self.reap_at.max(REAPED_MIN) {
+            return;
+        }
+        let stale = self.owners().filter(|(_, owner)| owner.is_stale(before));
+        let stale: Vec<u32> = stale.map(|(number, _)| number).collect();
+        for number in stale {
+            self.remove_owner(number);
+        }
+        self.reap_at = self.owners.len() * 2;
     }
 
     /// The state of an owner for a file.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::file::{DelegationKind, Holder, Share};
+use crate::file::{DelegationKind, File, Holder, Share};
 use crate::holdings::What;
 use crate::lookup::Found;
 use crate::open::Obstacle;
 use crate::stateid::Special;
-use crate::{Client, Engine, Error, FileKey, Result, Sender, Stateid};
+use crate::{Client, Engine, Error, FileKey, Record, Result, Sender, Stateid};
 
 impl Engine {
     /// Whether a stateid lets its bearer read or write a file ([`Share::READ`], [`Share::WRITE`]);
@@ -58,15 +58,19 @@ impl Engine {
             What::Open(_) => number,
             What::Revoked => return Err(Error::BadStateid),
         };
-        let Some(What::Open(opening)) = state.holdings.get(open).map(|open| &open.what) else {
-            return Err(Error::BadStateid);
-        };
-        let (granted, owner) = (opening.share.access, opening.owner);
-        if !state.holdings.owner(owner).is_some_and(|owner| owner.confirmed) {
+        let opened = state.holdings.get(open).ok_or(Error::BadStateid)?;
+        let What::Open(opening) = &opened.what else { return Err(Error::BadStateid) };
+        if !state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed) {
             return Err(Error::BadStateid);
         }
+        let granted = opening.share.access;
+        let may = if granted & access == access {
+            Ok(())
+        } else {
+            may_read_too(&opened.file, Holder { client: client.id, state: open }, access)
+        };
         drop(state);
-        if granted & access == access { Ok(client) } else { Err(Error::Openmode) }
+        may.map(|()| client)
     }
 
     fn check_anonymous(
@@ -113,6 +117,10 @@ impl Engine {
         match state.current(sender, number, stateid) {
             Err(Error::DelegRevoked) => {
                 state.holdings.remove(number);
+                if state.holdings.counts().revoked == 0 {
+                    // It knows what it has lost: what it has of these files now is its own.
+                    self.record(Record::Client(client.recorded()));
+                }
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -120,17 +128,32 @@ impl Engine {
         }
         let lock = state.holdings.get(number).ok_or(Error::BadStateid)?;
         let What::Lock(locking) = &lock.what else { return Err(Error::LocksHeld) };
-        let owner = crate::holdings::lock_owner(&client, locking.owner);
-        if lock.file.state().locks.held_by(owner).next().is_some() {
+        let owner = locking.owner;
+        let held = crate::holdings::lock_owner(&client, owner);
+        if lock.file.state().locks.held_by(held).next().is_some() {
             return Err(Error::LocksHeld);
         }
         if let Some(lock) = state.holdings.remove(number) {
             let holder = Holder { client: client.id, state: number };
             let mut wakes = Vec::new();
             self.release_state(sender.now, holder, &lock, &mut wakes);
+            // Linux frees the stateid of each process that is done, and comes with another owner.
+            state.holdings.forget_idle(owner);
             drop(state);
             self.announce(wakes);
         }
         Ok(())
+    }
+}
+
+/// An open for writing lets its holder read, too, unless others deny it: who writes parts of blocks
+/// may have to read the rest (RFC 8881, 9.1.2).
+fn may_read_too(file: &File, holder: Holder, access: u32) -> Result<()> {
+    if access != Share::READ {
+        return Err(Error::Openmode);
+    }
+    match file.state().shares.conflict(Some(holder), Share::access(access)) {
+        Some(_) => Err(Error::ShareDenied),
+        None => Ok(()),
     }
 }

@@ -60,6 +60,9 @@ pub(crate) const BACK_SLOTS_MAX: u32 = 16;
 /// Connections of one session: nconnect goes to 16.
 pub(crate) const CONNECTIONS_MAX: usize = 64;
 
+/// Owners of a client among which those are looked for that have nothing: so many may be left.
+pub(crate) const REAPED_MIN: usize = 64;
+
 /// Those who stand in a client's way are shown up to this many: enough to see who is at the root of
 /// it.
 pub(crate) const BLOCKERS_SHOWN_MAX: usize = 8;

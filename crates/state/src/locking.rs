@@ -120,16 +120,13 @@ impl Engine {
         let place = place(sender, &mut state, number, args)?;
         self.may_lock(sender.now, &client, &state, args)?;
         check_mode(&state, place.open, args.kind)?;
+        self.has_room(&state, &place)?;
         let owner = match place.owner {
             Some(owner) => owner,
             None => self.add_locker(sender, &mut state, args)?,
         };
         let mut offers = Vec::new();
         let mut on_file = place.file.state();
-        let limit = self.settings.limits.locks_per_file;
-        if on_file.locks.len() >= limit {
-            return Err(Error::Resource.into());
-        }
         let number = lock_owner(&client, owner);
         let wish = Offer { owner: number, range: args.range, kind: args.kind };
         let wait = args.wait.then(|| self.waits_until(sender.now, &client));
@@ -143,7 +140,7 @@ impl Engine {
             if args.wait {
                 self.watch(&place.file);
             }
-            forget_unused(&mut state, owner, &place, args.wait);
+            forget_unused(sender.now, &mut state, (owner, &place), args.wait);
             return Err(Blocked::By(conflict));
         }
         let now = sender.now;
@@ -170,6 +167,15 @@ impl Engine {
         if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
     }
 
+    /// Whether one lock more can be remembered: one that is held and has no state would never be
+    /// free again.
+    fn has_room(&self, state: &ClientState, place: &Place) -> Result<()> {
+        let limits = &self.settings.limits;
+        let full = place.lock.is_none() && state.holdings.len() >= limits.states_per_client
+            || place.file.state().locks.len() >= limits.locks_per_file;
+        if full { Err(Error::Resource) } else { Ok(()) }
+    }
+
     fn add_locker(
         &self,
         sender: Sender<'_>,
@@ -177,10 +183,14 @@ impl Engine {
         args: &Lock<'_>,
     ) -> Result<u32> {
         let Locker::New { owner, seqid, .. } = args.locker else { return Err(Error::BadStateid) };
+        let now = sender.now;
         let owner = if sender.is_unsequenced() {
-            Owner::new(sender.now, OwnerKind::Lock, owner, seqid)
+            Owner::new(now, OwnerKind::Lock, owner, seqid)
         } else {
-            Owner::sequenced(OwnerKind::Lock, owner)
+            // Who waits no more than this has no place any more.
+            let Settings { lock_wait, lock_offer, .. } = self.settings;
+            state.holdings.reap_owners(now.saturating_sub(lock_wait + lock_offer));
+            Owner::sequenced(now, OwnerKind::Lock, owner)
         };
         state.holdings.add_owner(&self.settings.limits, owner)
     }
@@ -311,9 +321,8 @@ impl Engine {
             self.release_state(now, holder, &lock, wakes);
             if let What::Lock(Locking { owner, .. }) = lock.what
                 && client.desk == Desk::ExchangeId
-                && state.holdings.owner(owner).is_some_and(|owner| owner.states == 0)
             {
-                state.holdings.remove_owner(owner);
+                state.holdings.forget_idle(owner);
             }
         }
     }
@@ -438,10 +447,16 @@ fn place(
 }
 
 /// Forgets a lock-owner that was made for a lock it did not get and does not wait for.
-fn forget_unused(state: &mut ClientState, owner: u32, place: &Place, waits: bool) {
-    let unused = state.holdings.owner(owner).is_some_and(|owner| owner.states == 0);
-    if unused && place.owner.is_none() && !waits {
-        state.holdings.remove_owner(owner);
+fn forget_unused(
+    now: Duration,
+    state: &mut ClientState,
+    (owner, place): (u32, &Place),
+    waits: bool,
+) {
+    if waits {
+        state.holdings.owner_mut(owner).into_iter().for_each(|owner| owner.seen(now));
+    } else if place.owner.is_none() {
+        state.holdings.forget_idle(owner);
     }
 }
 

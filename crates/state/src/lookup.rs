@@ -55,7 +55,6 @@ impl ClientState {
         let state = self.holdings.get_mut(number).ok_or(Error::BadStateid)?;
         match &state.what {
             What::Open(opening) if opening.closed => return Err(Error::BadStateid),
-            What::Revoked if unsequenced => return Err(Error::BadStateid),
             What::Revoked => return Err(Error::DelegRevoked),
             _ => {}
         }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Birth;
-use crate::file::{Holder, Share};
+use crate::file::{File, Holder, Share};
 use crate::holdings::{Locking, Opening, What, lock_owner};
+use crate::open::{Obstacle, forget_opener};
 use crate::owner::{Owner, OwnerKind};
 use crate::{
     ByteRange, Client, ClientOwner, Desk, Engine, Error, FileKey, LockRefusal, LockType, Offer,
@@ -101,7 +102,11 @@ impl Engine {
     ) -> Result<(), LockRefusal> {
         self.may_lock_host(now, host, lock, claiming)?;
         self.break_delegations(now, Some(host), &lock.file, share_of(lock.kind))?;
-        self.unless_courteous(now, || self.try_lock_host(now, host, lock, claiming))
+        let locked = self.unless_courteous(now, || self.try_lock_host(now, host, lock, claiming));
+        if matches!(locked, Err(LockRefusal::Error(_))) {
+            self.tidy_host(now, host, lock);
+        }
+        locked
     }
 
     fn may_lock_host(
@@ -131,7 +136,8 @@ impl Engine {
         let owner = match state.holdings.find_owner(OwnerKind::Lock, lock.owner) {
             Some(owner) => owner,
             None => {
-                state.holdings.add_owner(limits, Owner::sequenced(OwnerKind::Lock, lock.owner))?
+                let owner = Owner::sequenced(now, OwnerKind::Lock, lock.owner);
+                state.holdings.add_owner(limits, owner)?
             }
         };
         if state.holdings.find(owner, &file).is_none() {
@@ -210,15 +216,14 @@ impl Engine {
     /// where that was the last.
     fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let mut state = host.state();
-        let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, lock.owner) else { return };
         let Some(file) = self.files.get(&lock.file) else { return };
-        let Some(number) = state.holdings.find(owner, &file) else { return };
-        if file.state().locks.knows(lock_owner(host, owner)) {
-            return;
-        }
-        state.holdings.remove(number);
-        if state.holdings.owner(owner).is_some_and(|owner| owner.states == 0) {
-            state.holdings.remove_owner(owner);
+        if let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, lock.owner) {
+            let number = state.holdings.find(owner, &file);
+            let is_idle = |_: &u32| !file.state().locks.knows(lock_owner(host, owner));
+            if let Some(number) = number.filter(is_idle) {
+                state.holdings.remove(number);
+            }
+            state.holdings.forget_idle(owner);
         }
         drop(state);
         self.let_go(now, &file);
@@ -240,24 +245,42 @@ impl Engine {
         let range = ByteRange::ALL;
         self.may_lock_host(now, host, &HostLock { owner: name, file: key, range, kind }, claiming)?;
         self.break_delegations(now, Some(host), &key, share)?;
-        let limits = &self.settings.limits;
         let file = self.file(&key)?;
+        let shared = self.unless_expired(now, || self.try_share(now, host, (name, &file), share));
+        if shared.is_err() {
+            forget_opener(host, name);
+        }
+        self.let_go(now, &file);
+        shared
+    }
+
+    fn try_share(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        (name, file): (&[u8], &Arc<File>),
+        share: Share,
+    ) -> Result<(), Obstacle> {
+        let limits = &self.settings.limits;
         let mut state = host.live()?;
         let owner = match state.holdings.find_owner(OwnerKind::Open, name) {
             Some(owner) => owner,
-            None => state.holdings.add_owner(limits, Owner::sequenced(OwnerKind::Open, name))?,
+            None => {
+                let owner = Owner::sequenced(now, OwnerKind::Open, name);
+                state.holdings.add_owner(limits, owner)?
+            }
         };
-        let known = state.holdings.find(owner, &file);
+        let known = state.holdings.find(owner, file);
         let mut on_file = file.state();
         let holder = known.map(|state| Holder { client: host.id, state });
-        if on_file.shares.conflict(holder, share).is_some() {
-            return Err(Error::ShareDenied);
+        if let Some(other) = on_file.shares.conflict(holder, share) {
+            return Err(Obstacle::Share(other));
         }
         let number = match known {
             Some(number) => number,
             None => {
                 let what = What::Open(Opening { owner, share, opened: 0, closed: false });
-                state.holdings.insert(limits, (now, &file), what)?
+                state.holdings.insert(limits, (now, file), what)?
             }
         };
         on_file.shares.set(Holder { client: host.id, state: number }, Some(share));
@@ -271,9 +294,7 @@ impl Engine {
         let Some(file) = self.files.get(&key) else { return };
         let Some(number) = state.holdings.find(owner, &file) else { return };
         let Some(open) = state.holdings.remove(number) else { return };
-        if state.holdings.owner(owner).is_some_and(|owner| owner.states == 0) {
-            state.holdings.remove_owner(owner);
-        }
+        state.holdings.forget_idle(owner);
         drop(state);
         let holder = Holder { client: host.id, state: number };
         self.release_state(now, holder, &open, &mut Vec::new());

@@ -101,7 +101,7 @@ impl Engine {
         let file = self.file(&open.file)?;
         let opened = self.unless_expired(now, || self.try_open(now, open, &file));
         if opened.is_err() {
-            forget_opener(open);
+            forget_opener(open.client, open.owner);
         }
         self.let_go(now, &file);
         match (opened, open.claim) {
@@ -167,7 +167,7 @@ impl Engine {
         file: &Arc<File>,
     ) -> Result<Opened, Obstacle> {
         let mut state = open.client.live()?;
-        let owner = self.opener(&mut state, open)?;
+        let owner = self.opener(now, &mut state, open)?;
         let mut on_file = file.state();
         let known = state.holdings.find(owner, file);
         let share = open.share;
@@ -220,11 +220,11 @@ impl Engine {
         Ok(Opened { stateid, confirm: !confirmed, delegation })
     }
 
-    fn opener(&self, state: &mut ClientState, open: &Open<'_>) -> Result<u32> {
+    fn opener(&self, now: Duration, state: &mut ClientState, open: &Open<'_>) -> Result<u32> {
         match state.holdings.find_owner(OwnerKind::Open, open.owner) {
             Some(owner) => Ok(owner),
             None => {
-                let owner = Owner::sequenced(OwnerKind::Open, open.owner);
+                let owner = Owner::sequenced(now, OwnerKind::Open, open.owner);
                 state.holdings.add_owner(&self.settings.limits, owner)
             }
         }
@@ -232,14 +232,13 @@ impl Engine {
 }
 
 /// Forgets an open-owner that was made for an open it did not get; in minor version 0 it counts.
-fn forget_opener(open: &Open<'_>) {
-    let mut state = open.client.state();
-    let owner = state.holdings.find_owner(OwnerKind::Open, open.owner);
-    let idle = |owner: &u32| state.holdings.owner(*owner).is_some_and(|owner| owner.states == 0);
-    if let Some(owner) = owner.filter(idle)
-        && open.client.desk == Desk::ExchangeId
+pub(crate) fn forget_opener(client: &Client, owner: &[u8]) {
+    let mut state = client.state();
+    let owner = state.holdings.find_owner(OwnerKind::Open, owner);
+    if let Some(owner) = owner
+        && client.desk != Desk::Setclientid
     {
-        state.holdings.remove_owner(owner);
+        state.holdings.forget_idle(owner);
     }
 }
 

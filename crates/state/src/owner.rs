@@ -93,8 +93,13 @@ impl Owner {
     }
 
     /// An owner of minor version 1, whose operations the session keeps in order.
-    pub(crate) fn sequenced(kind: OwnerKind, name: &[u8]) -> Self {
-        Self { confirmed: true, ..Self::new(Duration::ZERO, kind, name, 1) }
+    pub(crate) fn sequenced(now: Duration, kind: OwnerKind, name: &[u8]) -> Self {
+        Self { confirmed: true, ..Self::new(now, kind, name, 1) }
+    }
+
+    /// It has asked for something, though it may not have got it.
+    pub(crate) const fn seen(&mut self, now: Duration) {
+        self.used = now;
     }
 
     /// Whether this is the next number.
@@ -108,7 +113,7 @@ impl Owner {
     }
 
     /// Whether it has nothing, and has had nothing for so long that nothing is asked again.
-    fn is_stale(&self, before: Duration) -> bool {
+    pub(crate) fn is_stale(&self, before: Duration) -> bool {
         self.states == 0 && !self.busy && self.used < before
     }
 

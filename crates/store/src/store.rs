@@ -3,7 +3,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_state::{Engine, Mark, Record, Recovered};
+use comity_state::{Desk, Engine, Mark, Record, Recovered};
 use redb::backends::FileBackend;
 use redb::{
     Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableTable, Table,
@@ -217,7 +217,11 @@ fn apply_one(
 ) -> Result<(), redb::Error> {
     match record {
         Record::Client(client) => {
-            clients.insert(&*key::of_client(client), ())?;
+            let key = key::of_client(client);
+            clients.insert(&*key, ())?;
+            if client.desk == Desk::ExchangeId {
+                revoked.remove_all(&*key)?;
+            }
         }
         Record::Forget(client) => {
             let key = key::of_client(client);

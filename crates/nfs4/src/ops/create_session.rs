@@ -50,7 +50,8 @@ pub(super) fn create_session(
     Ok(())
 }
 
-/// The credentials that callbacks may carry; RPCSEC_GSS is not spoken.
+/// The credential that callbacks carry: the first that is spoken, which RPCSEC_GSS is not. No other
+/// is kept, for none is ever tried.
 pub(super) fn security(offered: &[CallbackSecParms4<'_>]) -> Box<[CallbackSecurity]> {
     let known = |offer: &CallbackSecParms4<'_>| match offer {
         CallbackSecParms4::None => Some(CallbackSecurity::None),
@@ -62,7 +63,7 @@ pub(super) fn security(offered: &[CallbackSecParms4<'_>]) -> Box<[CallbackSecuri
         }),
         CallbackSecParms4::Gss(_) => None,
     };
-    offered.iter().filter_map(known).collect()
+    offered.iter().filter_map(known).take(1).collect()
 }
 
 const fn attrs(wished: &ChannelAttrs4) -> ChannelAttrs {

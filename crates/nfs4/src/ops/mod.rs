@@ -63,28 +63,29 @@ use crate::table::{Perform, Row, Traits};
 const NONE: Traits = Traits::NONE;
 const HANDLE: Traits = Traits::NEEDS_HANDLE;
 const CHANGES: Traits = Traits::NEEDS_HANDLE.and(Traits::CHANGES);
+const STATE: Traits = Traits::NEEDS_HANDLE.and(Traits::TELLS);
 const FIRST: Traits = Traits::SESSIONLESS;
 
 /// All of them, in the order of their numbers.
 static OPERATIONS: [Row; 58] = [
     op(operation::ACCESS, "ACCESS", HANDLE, access::access),
-    op(operation::CLOSE, "CLOSE", HANDLE, close::close),
+    op(operation::CLOSE, "CLOSE", STATE, close::close),
     op(operation::COMMIT, "COMMIT", HANDLE, commit::commit),
     op(operation::CREATE, "CREATE", CHANGES, create::create),
     op(operation::DELEGPURGE, "DELEGPURGE", NONE, delegpurge::delegpurge),
-    op(operation::DELEGRETURN, "DELEGRETURN", HANDLE, delegreturn::delegreturn),
+    op(operation::DELEGRETURN, "DELEGRETURN", STATE, delegreturn::delegreturn),
     op(operation::GETATTR, "GETATTR", HANDLE, getattr::getattr),
     op(operation::GETFH, "GETFH", HANDLE, getfh::getfh),
     op(operation::LINK, "LINK", CHANGES, link::link),
-    op(operation::LOCK, "LOCK", HANDLE, lock::lock),
+    op(operation::LOCK, "LOCK", STATE, lock::lock),
     op(operation::LOCKT, "LOCKT", HANDLE, lockt::lockt),
-    op(operation::LOCKU, "LOCKU", HANDLE, locku::locku),
+    op(operation::LOCKU, "LOCKU", STATE, locku::locku),
     op(operation::LOOKUP, "LOOKUP", HANDLE, lookup::lookup),
     op(operation::LOOKUPP, "LOOKUPP", HANDLE, lookupp::lookupp),
     op(operation::NVERIFY, "NVERIFY", HANDLE, verify::nverify),
-    op(operation::OPEN, "OPEN", HANDLE, open::open),
+    op(operation::OPEN, "OPEN", STATE, open::open),
     op(operation::OPEN_CONFIRM, "OPEN_CONFIRM", HANDLE, open_confirm::open_confirm).until(0),
-    op(operation::OPEN_DOWNGRADE, "OPEN_DOWNGRADE", HANDLE, open_downgrade::open_downgrade),
+    op(operation::OPEN_DOWNGRADE, "OPEN_DOWNGRADE", STATE, open_downgrade::open_downgrade),
     op(operation::PUTFH, "PUTFH", NONE, putfh::putfh),
     op(operation::PUTPUBFH, "PUTPUBFH", NONE, putrootfh::putrootfh),
     op(operation::PUTROOTFH, "PUTROOTFH", NONE, putrootfh::putrootfh),

@@ -25,6 +25,10 @@ pub(super) fn putfh<'a>(
             entered => entered?,
         },
     };
+    if let (Object::In(view, node), 0) = (&object, compound.following) {
+        // No other operation is going to find out that it is gone.
+        view.getattr(node)?;
+    }
     compound.go_to(object);
     Ok(())
 }

@@ -9,6 +9,7 @@ mod callbacks;
 mod cloaks;
 mod hostile;
 mod hunt;
+mod opens;
 mod owners;
 mod reload;
 mod rendering;

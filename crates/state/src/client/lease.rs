@@ -60,21 +60,30 @@ impl Engine {
         !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
     }
 
-    /// Sees to it that one more client can be let in: one whose lease is over goes, the one not
-    /// heard of for longest first.
+    /// Sees to it that one more client can be let in: one whose lease is over goes, or one that
+    /// has not come to confirm itself, the one not heard of for longest first.
     pub(crate) fn make_room(&self, now: Duration, names: &mut Names) -> Result<()> {
         if self.clients.len() < self.settings.limits.clients {
             return Ok(());
         }
-        let expired = |client: &Arc<Client>| self.has_expired(now, client);
-        let all = self.clients.all().into_iter().filter(expired);
-        let oldest = all.min_by_key(|client| client.renewed()).ok_or(Error::Delay)?;
-        self.discard(now, names, &oldest);
+        let all = self.clients.all();
+        let oldest = |goes: &dyn Fn(&Client) -> bool| {
+            let those = all.iter().filter(|client| goes(client));
+            those.min_by_key(|client| client.renewed())
+        };
+        let oldest = oldest(&|client| self.has_expired(now, client))
+            .or_else(|| oldest(&|client| client.state().standing == Standing::Unconfirmed));
+        self.discard(now, names, oldest.ok_or(Error::Delay)?);
         Ok(())
     }
 
-    /// Forgets those whose time is over: at once without state, else after the courtesy.
+    /// Forgets those whose time is over: at once without state, else after the courtesy. While
+    /// grace lasts nobody gets what another had, so nobody goes: many clients that reclaim one
+    /// after the other may take longer than a lease.
     pub(crate) fn expire_clients(&self, now: Duration) {
+        if self.is_in_grace() {
+            return;
+        }
         for client in self.clients.all() {
             if client.desk == Desk::Setclientid {
                 self.reap_owners(now, &client);

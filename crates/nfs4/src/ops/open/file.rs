@@ -66,6 +66,9 @@ pub(super) fn find<'a>(
     args: &Open4args<'a>,
     share: Share,
 ) -> Result<File<'a>, Stop> {
+    if let Object::Pseudo(_) = compound.object()? {
+        return Err(above(compound, args)?);
+    }
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     let (view, node) = (view.clone(), *node);
     let name = match &args.claim {
@@ -86,6 +89,16 @@ pub(super) fn find<'a>(
     match &args.openhow {
         Openflag4::NoCreate => existing(compound, (view, &node), name, share),
         Openflag4::Create(how) => made(compound, (view, &node), name, (how, share)),
+    }
+}
+
+/// What is said of an OPEN above the exports, where there are directories only.
+fn above(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Stop, Stop> {
+    let OpenClaim4::Null(name) = &args.claim else { return Ok(Nfsstat4::IsDir.into()) };
+    let name = component(name.0)?;
+    match args.openhow {
+        Openflag4::Create(_) => Ok(Nfsstat4::RoFs.into()),
+        Openflag4::NoCreate => compound.find(name).map(|_| Nfsstat4::IsDir.into()),
     }
 }
 

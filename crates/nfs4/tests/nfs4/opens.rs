@@ -1,0 +1,79 @@
+//! OPEN where nothing can be opened, and where its answer would not fit.
+
+use comity_proto::nfs4::{
+    Bitmap4, Component4, CompoundHead, CompoundResultHead, Createhow4, Fattr4, Nfsstat4, Open4args,
+    OpenClaim4, Openflag4, StateOwner4, operation as op, share,
+};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::session::Session;
+use crate::world::World;
+
+/// Opens a name in a directory; the status.
+fn open(
+    (world, session): (&World, &mut Session),
+    dir: &[&[u8]],
+    (name, openhow): (&[u8], Openflag4<'_>),
+) -> Nfsstat4 {
+    let mut call = Encoder::new();
+    let operations = dir.len() as u32 + 3;
+    call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations });
+    session.sequence(&mut call);
+    call.value(&op::PUTROOTFH);
+    for name in dir {
+        call.value(&op::LOOKUP);
+        call.value::<Component4<'_>>(&Opaque(name));
+    }
+    call.value(&op::OPEN);
+    call.value(&Open4args {
+        seqid: 0,
+        share_access: share::BOTH,
+        share_deny: 0,
+        owner: StateOwner4 { clientid: 0, owner: Opaque(b"process") },
+        openhow,
+        claim: OpenClaim4::Null(Opaque(name)),
+    });
+    let told = world.compound(call.bytes()).0;
+    Decoder::new(&told).value::<CompoundResultHead<'_>>().unwrap().status
+}
+
+fn made() -> Openflag4<'static> {
+    let attrs = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(b"") };
+    Openflag4::Create(Createhow4::Guarded(attrs))
+}
+
+/// What is opened and cannot be told would be open until the client goes.
+#[test]
+fn nothing_is_opened_whose_answer_does_not_fit() {
+    let world = World::new();
+    for (maxresponsesize, status) in [(560, Nfsstat4::RepTooBig), (1024, Nfsstat4::Ok)] {
+        let mut session = Session::open_for(&world, 1, maxresponsesize);
+        if status == Nfsstat4::RepTooBig {
+            session.call_back(&world);
+        }
+        let (dir, name) = ([&b"srv"[..], b"pub"], (&b"file"[..], Openflag4::NoCreate));
+        assert_eq!(open((&world, &mut session), &dir, name), status);
+        assert_eq!(world.engine.census().opens, usize::from(status == Nfsstat4::Ok));
+    }
+}
+
+/// A directory, a name in it, how that is opened, and what is said.
+type Case = (&'static [&'static [u8]], &'static [u8], Openflag4<'static>, Nfsstat4);
+
+#[test]
+fn above_the_exports_there_are_directories_only() {
+    let world = World::new();
+    let mut session = Session::open(&world, 1);
+    session.call_back(&world);
+    let cases: [Case; 5] = [
+        (&[], b"srv", Openflag4::NoCreate, Nfsstat4::IsDir),
+        (&[b"srv"], b"pub", Openflag4::NoCreate, Nfsstat4::IsDir),
+        (&[b"srv"], b"nothing", Openflag4::NoCreate, Nfsstat4::NoEnt),
+        (&[b"srv"], b"nothing", made(), Nfsstat4::RoFs),
+        (&[b"srv"], b"..", made(), Nfsstat4::BadName),
+    ];
+    for (dir, name, how, status) in cases {
+        let said = open((&world, &mut session), dir, (name, how));
+        assert_eq!(said, status, "{dir:?} {name:?}");
+    }
+}

@@ -1,0 +1,317 @@
+//! What clients have had and have no more leaves nothing behind, however it ended.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    ByteRange, CallbackAddress, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId,
+    CreateSession, Delegation, DelegationWish, Desk, Effect, Engine, Error, ExchangeId, FileKey,
+    HostLock, Lock, LockRefusal, LockType, Locker, Open, Opened, Principal, Record, Recovered,
+    Sender, Setclientid, Settings, Share, Stateid, Verifier,
+};
+use comity_vfs::Handle;
+
+const NOW: Duration = Duration::from_secs(1000);
+const SECOND: Duration = Duration::from_secs(1);
+
+const ATTRS: ChannelAttrs = ChannelAttrs {
+    request_bytes_max: 1 << 20,
+    response_bytes_max: 1 << 20,
+    response_cached_bytes_max: 4096,
+    operations_max: 16,
+    requests_max: 4,
+};
+
+fn engine(change: impl FnOnce(&mut Settings)) -> Engine {
+    let mut settings = Settings::new(1);
+    change(&mut settings);
+    Engine::new(NOW, settings, Recovered::new())
+}
+
+fn owner(name: &str) -> ClientOwner {
+    ClientOwner { verifier: Verifier([1; 8]), id: name.as_bytes().into() }
+}
+
+fn principal() -> Principal {
+    Principal([].into())
+}
+
+/// A client with a session that has reclaimed all it wanted.
+fn client(engine: &Engine, now: Duration, name: &str) -> Arc<Client> {
+    let args = ExchangeId { owner: owner(name), principal: principal(), update: false };
+    let known = engine.exchange_id(now, args).unwrap();
+    let session = CreateSession {
+        clientid: known.clientid,
+        sequenceid: known.sequenceid,
+        principal: principal(),
+        minor: 1,
+        connection: ConnectionId(1),
+        back_wanted: true,
+        fore: ATTRS,
+        back: ATTRS,
+        program: 1,
+        security: Box::default(),
+    };
+    let session = engine.create_session(now, &session).unwrap().session;
+    let client = Arc::clone(engine.session(&session).unwrap().client());
+    engine.callbacks_work(&client);
+    let complete = engine.reclaim_complete(now, &client);
+    assert!(matches!(complete, Ok(()) | Err(Error::CompleteAlready)));
+    client
+}
+
+fn file(number: u8) -> FileKey {
+    FileKey { export: 1, handle: Handle::new(&[number]).unwrap() }
+}
+
+/// Opens a file for reading and writing; a delegation only where one is wished for.
+fn open(
+    engine: &Engine,
+    client: &Arc<Client>,
+    (owner, number): (&str, u8),
+    wish: DelegationWish,
+) -> Result<Opened, Error> {
+    let (owner, file) = (owner.as_bytes(), file(number));
+    let (share, claim) = (Share::access(Share::BOTH), Claim::New);
+    engine.open(NOW, &Open { client, owner, file, share, claim, wish })
+}
+
+fn opened(engine: &Engine, client: &Arc<Client>, (owner, number): (&str, u8)) -> Stateid {
+    open(engine, client, (owner, number), DelegationWish::None).unwrap().stateid
+}
+
+fn lock<'a>(open: Stateid, owner: &'a str, number: u8) -> Lock<'a> {
+    Lock {
+        file: file(number),
+        range: ByteRange { first: 0, last: 9 },
+        kind: LockType::Write,
+        reclaim: false,
+        wait: false,
+        locker: Locker::New { open, owner: owner.as_bytes(), seqid: 1 },
+    }
+}
+
+fn sender(now: Duration, client: &Arc<Client>) -> Sender<'_> {
+    Sender { now, client: Some(client) }
+}
+
+/// Each process of a Linux client locks as another owner, and frees its stateid when it is done.
+#[test]
+fn owners_whose_lock_stateid_is_freed_are_forgotten() {
+    let engine = engine(|_| {});
+    let client = client(&engine, NOW, "a");
+    let open = opened(&engine, &client, ("o", 1));
+    for process in 0..300 {
+        let name = format!("process {process}");
+        let sender = sender(NOW, &client);
+        let held = engine.lock(sender, &lock(open, &name, 1)).unwrap();
+        let held = engine.unlock(sender, &held, (&file(1), ByteRange::ALL)).unwrap();
+        engine.free_stateid(sender, &held).unwrap();
+    }
+    let census = engine.census();
+    assert_eq!((census.owners, census.states), (1, 1), "the open and its owner");
+}
+
+/// A lock that is granted and then has no place to be remembered in would be nobody's.
+#[test]
+fn a_lock_that_cannot_be_remembered_is_not_held() {
+    let engine = engine(|settings| settings.limits.states_per_client = 2);
+    let (one, two) = (client(&engine, NOW, "a"), client(&engine, NOW, "b"));
+    let open = opened(&engine, &one, ("o", 1));
+    opened(&engine, &one, ("o", 2));
+    let refused = engine.lock(sender(NOW, &one), &lock(open, "l", 1));
+    assert_eq!(refused, Err(LockRefusal::Error(Error::Resource)));
+    assert_eq!(engine.census().owners, 1, "no owner is left of it");
+    engine.evict(NOW, &one);
+    let open = opened(&engine, &two, ("p", 1));
+    assert!(engine.lock(sender(NOW, &two), &lock(open, "m", 1)).is_ok());
+}
+
+#[test]
+fn owners_that_gave_up_waiting_do_not_pile_up() {
+    let engine = engine(|_| {});
+    let (one, two) = (client(&engine, NOW, "a"), client(&engine, NOW, "b"));
+    let open = opened(&engine, &one, ("o", 1));
+    engine.lock(sender(NOW, &one), &lock(open, "l", 1)).unwrap();
+    let open = opened(&engine, &two, ("p", 1));
+    for process in 0..5000_u32 {
+        let (name, now) = (format!("process {process}"), NOW + SECOND * process);
+        let wish = Lock { wait: true, ..lock(open, &name, 1) };
+        let refused = engine.lock(sender(now, &two), &wish);
+        assert!(matches!(refused, Err(LockRefusal::Denied { .. })), "{refused:?}");
+        for client in [&one, &two] {
+            let session = client.sessions()[0];
+            let both = (ConnectionId(1), comity_state::Direction::Both);
+            engine.bind_connection(now, &session, both).unwrap();
+        }
+        while engine.poll_effect().is_some() {}
+        engine.tick(now);
+    }
+    let owners = engine.census().owners;
+    assert!(owners < 300, "{owners} owners");
+}
+
+#[test]
+fn an_owner_that_waits_keeps_its_place_whoever_else_comes() {
+    let engine = engine(|_| {});
+    let (one, two) = (client(&engine, NOW, "a"), client(&engine, NOW, "b"));
+    let open = opened(&engine, &one, ("o", 1));
+    let held = engine.lock(sender(NOW, &one), &lock(open, "l", 1)).unwrap();
+    let open = opened(&engine, &two, ("p", 1));
+    for process in 0..500 {
+        let name = format!("process {process}");
+        let wish = Lock { wait: true, ..lock(open, &name, 1) };
+        engine.lock(sender(NOW + SECOND * 30, &two), &wish).unwrap_err();
+    }
+    while engine.poll_effect().is_some() {}
+    engine.unlock(sender(NOW + SECOND * 31, &one), &held, (&file(1), ByteRange::ALL)).unwrap();
+    let Some(Effect::NotifyLock { owner, .. }) = engine.poll_effect() else {
+        panic!("nobody is told");
+    };
+    assert_eq!(&*owner, b"process 0");
+}
+
+#[test]
+fn what_a_host_is_refused_leaves_nothing() {
+    let engine = engine(|settings| settings.limits.locks_per_file = 1);
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let share = |host, owner: &str, access, deny| {
+        let (owner, share) = (owner.as_bytes(), Share { access, deny });
+        engine.share_host(NOW, host, (owner, file(1)), share, Claiming::Now)
+    };
+    share(&one, "o", Share::READ, Share::WRITE).unwrap();
+    fn wish(owner: &[u8]) -> HostLock<'_> {
+        HostLock { owner, file: file(2), range: ByteRange::ALL, kind: LockType::Read }
+    }
+    engine.lock_host(NOW, &one, &wish(b"o"), Claiming::Now).unwrap();
+    for process in 0..10 {
+        let name = format!("process {process}");
+        assert_eq!(share(&two, &name, Share::WRITE, 0), Err(Error::ShareDenied));
+        let refused = engine.lock_host(NOW, &two, &wish(name.as_bytes()), Claiming::Now);
+        assert_eq!(refused, Err(LockRefusal::Error(Error::Resource)));
+    }
+    let census = engine.census();
+    assert_eq!((census.states, census.owners, census.files), (2, 2, 2));
+}
+
+#[test]
+fn a_share_of_an_expired_client_gives_way_to_a_host() {
+    let engine = engine(|_| {});
+    let gone = client(&engine, NOW, "a");
+    let denying = Share { access: Share::READ, deny: Share::WRITE };
+    let (claim, wish) = (Claim::New, DelegationWish::None);
+    let asked = Open { client: &gone, owner: b"o", file: file(1), share: denying, claim, wish };
+    engine.open(NOW, &asked).unwrap();
+    let later = NOW + engine.settings().lease;
+    let host = engine.host(later, b"one").unwrap();
+    let share = Share::access(Share::WRITE);
+    engine.share_host(later, &host, (b"p", file(1)), share, Claiming::Now).unwrap();
+}
+
+/// A client of minor version 0 has no operation by which it could free it.
+#[test]
+fn what_is_revoked_of_a_client_without_sessions_leaves_nothing() {
+    let engine = engine(|_| {});
+    let args = Setclientid {
+        owner: owner("a"),
+        principal: principal(),
+        callback: CallbackAddress::default(),
+    };
+    let known = engine.setclientid(NOW, args).unwrap();
+    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), &principal()).unwrap();
+    let old = engine.client_of(NOW, known.clientid).unwrap();
+    assert_eq!(old.desk(), Desk::Setclientid);
+    engine.callbacks_work(&old);
+    let by_itself = Sender { now: NOW, client: None };
+    let given = open(&engine, &old, ("o", 2), DelegationWish::NoPreference).unwrap();
+    let Delegation::Granted { stateid, .. } = given.delegation else { panic!("{given:?}") };
+    let other = client(&engine, NOW, "b");
+    assert_eq!(open(&engine, &other, ("p", 2), DelegationWish::None), Err(Error::Delay));
+    engine.recall_sent(NOW, &old, &stateid);
+    let states = engine.census().states;
+    let later = NOW + engine.settings().lease;
+    engine.renew(later - SECOND, known.clientid).unwrap();
+    engine.tick(later);
+    assert_eq!(engine.totals().delegations_revoked, 1);
+    assert_eq!(engine.census().states, states - 1);
+    assert_eq!(engine.delegreturn(by_itself, &stateid), Err(Error::BadStateid));
+}
+
+/// Flooded with clients that never come back to confirm themselves, the server lets others in.
+#[test]
+fn who_never_confirms_itself_makes_room() {
+    let engine = engine(|settings| settings.limits.clients = 4);
+    let staying = client(&engine, NOW, "stays");
+    for number in 0..10 {
+        let owner = owner(&format!("passer-by {number}"));
+        let args = ExchangeId { owner, principal: principal(), update: false };
+        engine.exchange_id(NOW, args).unwrap();
+    }
+    client(&engine, NOW, "new");
+    assert!(engine.client_by_id(staying.id()).is_some());
+    assert_eq!(engine.census().clients, 4);
+}
+
+fn recovered(engine: &Engine, mut store: Recovered) -> Recovered {
+    let mut records = Vec::new();
+    let mark = engine.poll_records(&mut records);
+    records.into_iter().for_each(|record| store.apply(record));
+    engine.stored(mark);
+    store
+}
+
+/// A client that has freed what was revoked knows of it: what it has of the file since then it may
+/// reclaim.
+#[test]
+fn what_was_had_since_a_revocation_may_be_reclaimed() {
+    let engine = engine(|settings| settings.durable = true);
+    let (one, two) = (client(&engine, NOW, "a"), client(&engine, NOW, "b"));
+    let given = open(&engine, &one, ("o", 1), DelegationWish::NoPreference).unwrap();
+    let Delegation::Granted { stateid, .. } = given.delegation else { panic!("{given:?}") };
+    assert_eq!(open(&engine, &two, ("p", 1), DelegationWish::None), Err(Error::Delay));
+    engine.recall_sent(NOW, &one, &stateid);
+    let later = NOW + engine.settings().lease;
+    engine
+        .bind_connection(
+            later,
+            &one.sessions()[0],
+            (ConnectionId(1), comity_state::Direction::Both),
+        )
+        .unwrap();
+    engine.tick(later);
+    let revoked =
+        |store: &Recovered| store.records().any(|record| matches!(record, Record::Revoked(..)));
+    let store = recovered(&engine, Recovered::new());
+    assert!(revoked(&store));
+    assert_eq!(engine.free_stateid(sender(later, &one), &stateid), Ok(()));
+    assert!(engine.unstored().is_some(), "the answer waits for it");
+    let store = recovered(&engine, store);
+    assert!(!revoked(&store));
+    assert!(store.records().any(|record| matches!(record, Record::Client(_))));
+}
+
+/// Clients that come back by the thousand take longer than a lease to do so, one after the other.
+#[test]
+fn nobody_is_forgotten_while_grace_lasts() {
+    let mut store = Recovered::new();
+    for id in [&b"a"[..], b"late"] {
+        store.apply(Record::Client(comity_state::RecordedClient {
+            desk: Desk::ExchangeId,
+            id: id.into(),
+        }));
+    }
+    let lease = SECOND * 20;
+    let settings = Settings { lease, grace: lease * 3, ..Settings::new(2) };
+    let engine = Engine::new(NOW, settings, store);
+    let one = client(&engine, NOW, "a");
+    engine.tick(NOW + lease * 2);
+    assert!(engine.is_in_grace());
+    let args = ExchangeId { owner: owner("a"), principal: principal(), update: false };
+    let known = engine.exchange_id(NOW + lease * 2, args).unwrap();
+    assert_eq!((known.clientid, known.confirmed), (one.id(), true));
+    let again = engine.reclaim_complete(NOW + lease * 2, &one);
+    assert_eq!(again, Err(Error::CompleteAlready));
+    engine.tick(NOW + lease * 4);
+    assert!(!engine.is_in_grace());
+}

@@ -1,9 +1,10 @@
 //! Every file system of this crate does what an `Fs` must do.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 
@@ -25,14 +26,21 @@ fn server() -> Cred<Disk> {
     cred(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
-fn needs_met(fs: &Passthrough) -> Needs {
+fn needs_met(fs: &Passthrough, dir: &Path) -> Needs {
     let capabilities = fs.capabilities();
     let lacking = [
         (capabilities.caller_identities, Needs::IDENTITIES.and(Needs::DEVICES)),
         (capabilities.still_links, Needs::STILL_LINKS),
+        (shares_blocks(dir), Needs::CLONE),
     ];
     let lacking = lacking.into_iter().filter(|(present, _)| !present);
     lacking.fold(Needs::ALL, |has, (_, needs)| has.without(needs))
+}
+
+/// Whether the file system of a directory lets files share blocks, as the kernel says.
+fn shares_blocks(dir: &Path) -> bool {
+    let [one, other] = ["one", "other"].map(|name| File::create_new(dir.join(name)).unwrap());
+    rustix::fs::ioctl_ficlone(&other, &one).is_ok()
 }
 
 #[test]
@@ -45,7 +53,7 @@ fn memory() {
 fn passthrough() {
     let dir = tempfile::tempdir().unwrap();
     let fs = Passthrough::open(dir.path(), PassthroughOptions::default()).unwrap();
-    let has = needs_met(&fs);
+    let has = needs_met(&fs, dir.path());
     // A thread of its own: it takes on the callers' ids.
     let report = thread::scope(|scope| scope.spawn(|| run(&fs, &server(), has)).join()).unwrap();
     check("passthrough", &report);

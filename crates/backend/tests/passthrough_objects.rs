@@ -326,6 +326,25 @@ fn ranges_are_copied() {
     assert_eq!(bytes, b"\0\0\0\x0023456789");
 }
 
+/// Where files cannot share blocks the answer is that they cannot, and nothing is changed: clients
+/// copy then, and do not ask again. Where they can, `conformance` shows it.
+#[test]
+fn a_file_system_without_shared_blocks_says_so() {
+    let served = serve();
+    let from = served.create(&root(), "from", 0o644).unwrap();
+    let to = served.create(&root(), "to", 0o644).unwrap();
+    served.fs.write(&root(), &from.handle, 0, b"0123456789").unwrap();
+    let length =
+        |length| served.fs.clone_range(&root(), (&from.handle, 0), (&to.handle, 0), length);
+    let (all, too_much) = (length(10).map(drop), length(11).map(drop));
+    assert_eq!(too_much, Err(Status::Inval));
+    let bytes = read(&served.fs, &root(), &to.handle, 0, 100).unwrap().0;
+    match all {
+        Ok(()) => assert_eq!(bytes, b"0123456789"),
+        Err(status) => assert_eq!((status, &bytes[..]), (Status::NotSupp, &b""[..])),
+    }
+}
+
 #[test]
 fn extended_attributes_are_kept_apart_by_mode() {
     let served = serve();

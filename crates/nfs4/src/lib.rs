@@ -31,6 +31,7 @@ mod status;
 mod stream;
 mod table;
 mod tally;
+mod transfer;
 mod turn;
 mod walk;
 

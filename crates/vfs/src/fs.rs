@@ -358,6 +358,23 @@ pub trait Fs: Send + Sync {
         let _ = (cred, source, target, length);
         Err(Status::NotSupp)
     }
+
+    /// Makes `length` bytes of the target those of the source, all or none, by sharing blocks.
+    ///
+    /// # Errors
+    /// [`Status::Inval`] if the source ends before, the ranges overlap, or they do not begin and
+    /// end where blocks do ([`Properties::clone_bytes`]; the source's end will do where the target
+    /// ends, too); [`Status::XDev`]; [`Status`].
+    fn clone_range(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        let _ = (cred, source, target, length);
+        Err(Status::NotSupp)
+    }
 }
 
 /// How bytes of a file are held against programs of this machine that lock them, too.
@@ -392,6 +409,8 @@ pub struct Properties {
     pub case_insensitive: bool,
     /// Whether `A` is still `A` when listed.
     pub case_preserving: bool,
+    /// The grain in bytes at which [`Fs::clone_range`] shares blocks, a power of two.
+    pub clone_bytes: u32,
     /// Whose everything is that is made in it, whoever makes it: the server's own user and group,
     /// where it cannot act as its callers.
     pub maker: Option<(Uid<Disk>, Gid<Disk>)>,

@@ -7,6 +7,7 @@
 mod acl;
 mod attributes;
 mod change;
+mod clone;
 mod concurrency;
 mod create;
 mod data;
@@ -74,8 +75,10 @@ impl Needs {
     pub const DEVICES: Self = Self(1 << 7);
     /// Links whose access time stays as it is when they are read.
     pub const STILL_LINKS: Self = Self(1 << 8);
+    /// Blocks shared between files, in a grain of at most 64 KiB.
+    pub const CLONE: Self = Self(1 << 9);
     /// All of them.
-    pub const ALL: Self = Self((1 << 9) - 1);
+    pub const ALL: Self = Self((1 << 10) - 1);
 
     /// Whether all of `other` is in this set.
     #[must_use]
@@ -116,6 +119,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         acl::CASES,
         xattr::CASES,
         space::CASES,
+        clone::CASES,
         concurrency::CASES,
     ]
     .into_iter()

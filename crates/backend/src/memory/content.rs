@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use comity_vfs::{Result, Seek, Status};
 
 use super::limits::PAGE_BYTES;
 use super::space::Charge;
 
-type Page = Box<[u8; PAGE_BYTES as usize]>;
+/// Files that were cloned share pages until one of them writes.
+type Page = Arc<[u8; PAGE_BYTES as usize]>;
 
 /// A regular file's data: pages that hold something, and holes between them.
 ///
@@ -16,6 +18,12 @@ type Page = Box<[u8; PAGE_BYTES as usize]>;
 pub(super) struct Content {
     size: u64,
     pages: BTreeMap<u64, Page>,
+}
+
+/// What a file shares with another.
+pub(super) struct Shared {
+    pages: Vec<(u64, Page)>,
+    length: u64,
 }
 
 impl Content {
@@ -105,6 +113,33 @@ impl Content {
         Ok(())
     }
 
+    /// The pages of a range, each with its distance in pages from the range's beginning.
+    pub(super) fn share(&self, range: Range<u64>) -> Shared {
+        let first = range.start / PAGE_BYTES;
+        let pages = self.pages.range(pages_of(range.clone()));
+        let pages = pages.map(|(number, page)| (number - first, Arc::clone(page))).collect();
+        Shared { pages, length: range.end - range.start }
+    }
+
+    /// Makes what stands at `at`, the beginning of a page, what another file shares; all or none.
+    /// The space counts as if the pages were this file's alone.
+    pub(super) fn adopt(&mut self, charge: &mut Charge, at: u64, shared: Shared) -> Result<()> {
+        let range = at..at + shared.length;
+        let present: Vec<u64> =
+            self.pages.range(pages_of(range.clone())).map(|(number, _)| *number).collect();
+        let (old, new) = (present.len() as u64, shared.pages.len() as u64);
+        charge.grow(new.saturating_sub(old) * PAGE_BYTES)?;
+        for number in &present {
+            self.pages.remove(number);
+        }
+        charge.shrink(old.saturating_sub(new) * PAGE_BYTES);
+        let first = at / PAGE_BYTES;
+        let pages = shared.pages.into_iter().map(|(distance, page)| (first + distance, page));
+        self.pages.extend(pages);
+        self.size = self.size.max(range.end);
+        Ok(())
+    }
+
     /// The next data or hole at or behind `offset`; a hole stands at the end of every file.
     pub(super) fn seek(&self, offset: u64, what: Seek) -> Option<u64> {
         if offset >= self.size {
@@ -122,11 +157,11 @@ impl Content {
         (what == Seek::Hole || found < self.size).then_some(found)
     }
 
-    fn page(&mut self, charge: &mut Charge, number: u64) -> Result<&mut Page> {
+    fn page(&mut self, charge: &mut Charge, number: u64) -> Result<&mut [u8; PAGE_BYTES as usize]> {
         if !self.pages.contains_key(&number) {
             charge.grow(PAGE_BYTES)?;
         }
-        Ok(self.pages.entry(number).or_insert_with(zeros))
+        Ok(Arc::make_mut(self.pages.entry(number).or_insert_with(zeros)))
     }
 
     /// Zeros a range that lies within one page.
@@ -138,13 +173,13 @@ impl Content {
         if let Some(page) = self.pages.get_mut(&number) {
             let start = (range.start % PAGE_BYTES) as usize;
             let length = (range.end - range.start).min(PAGE_BYTES - start as u64) as usize;
-            page[start..start + length].fill(0);
+            Arc::make_mut(page)[start..start + length].fill(0);
         }
     }
 }
 
 fn zeros() -> Page {
-    Box::new([0; PAGE_BYTES as usize])
+    Arc::new([0; PAGE_BYTES as usize])
 }
 
 /// The numbers of the pages that hold a part of the range.

@@ -8,8 +8,8 @@ use comity_vfs::{
 
 use super::Memory;
 use super::attributes::{accessed, attr_of_living};
-use super::content::Content;
-use super::limits::COPY_BYTES_MAX;
+use super::content::{Content, Shared};
+use super::limits::{COPY_BYTES_MAX, PAGE_BYTES};
 use super::node::{Body, State};
 use super::space::Charge;
 
@@ -127,6 +127,59 @@ pub(super) fn copy(
         Piece::Data(data) => content.write(charge, to, &data).map(|count| Some(count.into())),
     })
     .map(|Changed { value, change }| Changed { value: value.unwrap_or(0), change })
+}
+
+/// Shares pages of the source, as they are at one moment, with the target.
+pub(super) fn clone_range(
+    memory: &Memory,
+    cred: &Cred<Disk>,
+    (source, from): (&Handle, u64),
+    (target, to): (&Handle, u64),
+    length: u64,
+) -> Result<Change<Disk>> {
+    let end = |begin: u64| begin.checked_add(length).ok_or(Status::FBig);
+    let (here, there) = (from..end(from)?, to..end(to)?);
+    if there.end > memory.options.file_size_max {
+        return Err(Status::FBig);
+    }
+    let overlap = here.start < there.end && there.start < here.end;
+    if source == target && overlap || !is_whole(from) || !is_whole(to) {
+        return Err(Status::Inval);
+    }
+    let (shared, at_end) = shared(memory, cred, source, here)?;
+    let adopt = |content: &mut Content, charge: &mut Charge| {
+        // A part of a page can be shared only where both files end in it.
+        let both_end = at_end && there.end >= content.size();
+        match length {
+            _ if !is_whole(length) && !both_end => Err(Status::Inval),
+            0 => Ok(None),
+            _ => content.adopt(charge, to, shared).map(Some),
+        }
+    };
+    change(memory, cred, target, adopt).map(|changed| changed.change)
+}
+
+const fn is_whole(offset: u64) -> bool {
+    offset.is_multiple_of(PAGE_BYTES)
+}
+
+/// What a range of a file holds, and whether the file ends with it.
+fn shared(
+    memory: &Memory,
+    cred: &Cred<Disk>,
+    source: &Handle,
+    range: Range<u64>,
+) -> Result<(Shared, bool)> {
+    let node = memory.table.find(source)?;
+    let state = node.read();
+    readable(&state, cred)?;
+    let content = state.content()?;
+    let at_end = range.end == content.size();
+    // Nothing can be shared, but only where nothing is.
+    if range.end > content.size() || range.is_empty() && !at_end {
+        return Err(Status::Inval);
+    }
+    Ok((content.share(range), at_end))
 }
 
 enum Piece {

@@ -125,6 +125,7 @@ impl Fs for Memory {
             chown_restricted: true,
             case_insensitive: false,
             case_preserving: true,
+            clone_bytes: limits::PAGE_BYTES as u32,
             maker: None,
         })
     }
@@ -343,6 +344,16 @@ impl Fs for Memory {
         length: u64,
     ) -> Result<Changed<u64, Disk>> {
         data::copy(self, cred, source, target, length)
+    }
+
+    fn clone_range(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        data::clone_range(self, cred, source, target, length)
     }
 }
 

@@ -238,4 +238,14 @@ impl Fs for Passthrough {
     ) -> Result<Changed<u64, Disk>> {
         Passthrough::copy(self, cred, source, target, length)
     }
+
+    fn clone_range(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        Passthrough::clone_range(self, cred, source, target, length)
+    }
 }

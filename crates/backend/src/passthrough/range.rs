@@ -93,11 +93,44 @@ impl Passthrough {
         target: (&Handle, u64),
         length: u64,
     ) -> Result<Changed<u64, Disk>> {
+        self.between(cred, source, target, length, |from, to, rest| {
+            copy_now(from, to, rest.min(length))
+        })
+    }
+
+    /// See [`comity_vfs::Fs::clone_range`].
+    pub(super) fn clone_range(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        let cloned = self.between(cred, source, target, length, |from, to, rest| {
+            // To the kernel no length means all the rest.
+            match length <= rest && (length > 0 || rest == 0) {
+                true => sys::clone_range(from, to, length).map_err(unclonable),
+                false => Err(Status::Inval),
+            }
+        });
+        cloned.map(|cloned| cloned.change)
+    }
+
+    /// Brings bytes from one file into another: `work` is told how many the source has from its
+    /// offset on.
+    fn between<T>(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+        work: impl FnOnce(End<'_>, End<'_>, u64) -> Result<T>,
+    ) -> Result<Changed<T, Disk>> {
         must_fit(source.1, length)?;
         must_fit(target.1, length)?;
         let (from, stat) = self.file(source.0)?;
         self.admit_reader(cred, &from, &stat)?;
-        let present = (stat.st_size as u64).saturating_sub(source.1).min(length);
+        let rest = (stat.st_size as u64).saturating_sub(source.1);
         let to = self.node(target.0)?;
         let writing = to.begin_write();
         let (to, stat) = self.file(&to.handle)?;
@@ -108,12 +141,12 @@ impl Passthrough {
         let files = (self.data(&from, Use::Read)?, self.data(&to, Use::Write)?);
         self.identity.caller(cred)?;
         let ends = ((files.0.as_fd(), source.1), (files.1.as_fd(), target.1));
-        let copied = blocking(|| copy_now(ends.0, ends.1, present));
+        let value = blocking(|| work(ends.0, ends.1, rest));
         to.barrier.changed_attributes();
         to.barrier.written();
         let before = writing.is_alone().then(|| attr(&to.volume, &stat));
         let change = self.since(&to, before);
-        Ok(Changed { value: copied?, change })
+        Ok(Changed { value: value?, change })
     }
 }
 
@@ -139,6 +172,15 @@ fn copy_now(source: End<'_>, target: End<'_>, length: u64) -> Result<u64> {
         }
     }
     Ok(copied)
+}
+
+/// Files that cannot share blocks say so in many ways: some file systems have the request and
+/// refuse it for a mount or a pair of files.
+fn unclonable(errno: Errno) -> Status {
+    match errno {
+        Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS => Status::NotSupp,
+        errno => status(errno),
+    }
 }
 
 fn must_fit(offset: u64, length: u64) -> Result<()> {

@@ -26,6 +26,7 @@ impl Passthrough {
             chown_restricted: true,
             case_insensitive: false,
             case_preserving: true,
+            clone_bytes: block_bytes(whole.f_bsize),
             maker: self.maker(),
         })
     }
@@ -45,4 +46,10 @@ impl Passthrough {
             files_available: whole.f_favail,
         })
     }
+}
+
+/// The size of a block, by which ranges are shared where they can be; 1, which asks for nothing, if
+/// the file system names none. Its own verdict counts.
+fn block_bytes(size: u64) -> u32 {
+    u32::try_from(size).ok().filter(|size| size.is_power_of_two()).unwrap_or(1)
 }

@@ -98,6 +98,20 @@ impl View<'_> {
         let Changed { value, change } = self.writable()?.copy(self.cred(), from, to, length)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
+
+    /// See [`comity_vfs::Fs::clone_range`]; both nodes are of this export.
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn clone_range(
+        &self,
+        source: (&Node, u64),
+        target: (&Node, u64),
+        length: u64,
+    ) -> Result<Change<Wire>> {
+        let (from, to) = ((&source.0.0, source.1), (&target.0.0, target.1));
+        Ok(self.change_out(self.writable()?.clone_range(self.cred(), from, to, length)?))
+    }
 }
 
 /// A name of an extended attribute; it may hold slashes on disk, but not here (RFC 8276, 8.1).

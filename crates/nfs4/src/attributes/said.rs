@@ -62,6 +62,7 @@ const PROPERTIES: Bitmap4 = Bitmap4::of(&[
     a::MAXLINK,
     a::MAXNAME,
     a::TIME_DELTA,
+    a::CLONE_BLKSIZE,
 ]);
 
 /// An object whose attributes are to be said.
@@ -231,6 +232,7 @@ fn say_property(reply: &mut Encoder, number: u32, properties: &Properties) {
         a::MAXFILESIZE => reply.value(&properties.file_size_max),
         a::MAXLINK => reply.value(&properties.links_max),
         a::MAXNAME => reply.value(&properties.name_bytes_max),
+        a::CLONE_BLKSIZE => reply.value(&properties.clone_bytes),
         _ => reply.value(&nfstime4(properties.time_delta)),
     }
 }
@@ -331,5 +333,6 @@ const ABOVE: Properties = Properties {
     chown_restricted: true,
     case_insensitive: false,
     case_preserving: true,
+    clone_bytes: 1,
     maker: None,
 };

@@ -54,8 +54,13 @@ const ALWAYS: Bitmap4 = Bitmap4::of(&[
 const SINCE_1: Bitmap4 = Bitmap4::of(&[a::SUPPATTR_EXCLCREAT, a::FS_CHARSET_CAP]);
 
 /// From 4.2 on.
-const SINCE_2: Bitmap4 =
-    Bitmap4::of(&[a::CHANGE_ATTR_TYPE, a::MODE_UMASK, a::XATTR_SUPPORT, a::OPEN_ARGUMENTS]);
+const SINCE_2: Bitmap4 = Bitmap4::of(&[
+    a::CLONE_BLKSIZE,
+    a::CHANGE_ATTR_TYPE,
+    a::MODE_UMASK,
+    a::XATTR_SUPPORT,
+    a::OPEN_ARGUMENTS,
+]);
 
 /// What can be set but not read (RFC 8881, 5.5).
 pub(crate) const READABLE_NOT: Bitmap4 =

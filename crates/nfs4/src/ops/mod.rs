@@ -4,6 +4,7 @@ mod access;
 mod allocate;
 mod backchannel_ctl;
 mod bind_conn_to_session;
+mod clone;
 mod close;
 mod commit;
 mod copy;
@@ -67,7 +68,7 @@ const STATE: Traits = Traits::NEEDS_HANDLE.and(Traits::TELLS);
 const FIRST: Traits = Traits::SESSIONLESS;
 
 /// All of them, in the order of their numbers.
-static OPERATIONS: [Row; 58] = [
+static OPERATIONS: [Row; 59] = [
     op(operation::ACCESS, "ACCESS", HANDLE, access::access),
     op(operation::CLOSE, "CLOSE", STATE, close::close),
     op(operation::COMMIT, "COMMIT", HANDLE, commit::commit),
@@ -139,6 +140,7 @@ static OPERATIONS: [Row; 58] = [
     op(operation::IO_ADVISE, "IO_ADVISE", HANDLE, io_advise::io_advise),
     op(operation::READ_PLUS, "READ_PLUS", HANDLE, read_plus::read_plus),
     op(operation::SEEK, "SEEK", HANDLE, seek::seek),
+    op(operation::CLONE, "CLONE", CHANGES, clone::clone),
     op(operation::GETXATTR, "GETXATTR", HANDLE, getxattr::getxattr),
     op(operation::SETXATTR, "SETXATTR", CHANGES, setxattr::setxattr),
     op(operation::LISTXATTRS, "LISTXATTRS", HANDLE, listxattrs::listxattrs),

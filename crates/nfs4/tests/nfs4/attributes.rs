@@ -40,6 +40,7 @@ const NAMES: &[(&str, u32)] = &[
     ("suppattr_exclcreat", a::SUPPATTR_EXCLCREAT),
     ("change_attr_type", a::CHANGE_ATTR_TYPE),
     ("mode_umask", a::MODE_UMASK),
+    ("clone_blksize", a::CLONE_BLKSIZE),
     ("xattr_support", a::XATTR_SUPPORT),
 ];
 

@@ -12,6 +12,7 @@ use crate::attributes;
 const NAMES: &[(&str, u32)] = &[
     ("ACCESS", op::ACCESS),
     ("ALLOCATE", op::ALLOCATE),
+    ("CLONE", op::CLONE),
     ("COMMIT", op::COMMIT),
     ("COPY", op::COPY),
     ("CREATE", op::CREATE),

@@ -10,7 +10,7 @@ use comity_proto::nfs4::{
     Rename4args, Seek4args, Setxattr4args, SetxattrOption4, Specdata4, StableHow4, Stateid4,
     Write4args, operation as op,
 };
-use comity_proto::nfs4::{Commit4args, Copy4args, IoAdvise4args, Listxattrs4args};
+use comity_proto::nfs4::{Clone4args, Commit4args, Copy4args, IoAdvise4args, Listxattrs4args};
 use comity_xdr::{Counted, Encoder, Opaque};
 
 use crate::attributes;
@@ -180,6 +180,13 @@ fn data(call: &mut Encoder, number: u32, words: &mut Words<'_>) {
             consecutive: true,
             synchronous: true,
             source_server: Counted(Vec::new()),
+        }),
+        op::CLONE => call.value(&Clone4args {
+            src_stateid: stateid,
+            dst_stateid: stateid,
+            src_offset: words.number(),
+            dst_offset: words.number(),
+            count: words.number(),
         }),
         op::IO_ADVISE => {
             let (offset, count) = (words.number(), words.number());

@@ -307,4 +307,15 @@ impl<H: Hook> Fs for Layer<H> {
     ) -> Result<Changed<u64, Disk>> {
         self.hook.around(Verb::Copy, target.0, || self.fs.copy(cred, source, target, length))
     }
+
+    fn clone_range(
+        &self,
+        cred: &Cred<Disk>,
+        source: (&Handle, u64),
+        target: (&Handle, u64),
+        length: u64,
+    ) -> Result<Change<Disk>> {
+        let work = || self.fs.clone_range(cred, source, target, length);
+        self.hook.around(Verb::CloneRange, target.0, work)
+    }
 }

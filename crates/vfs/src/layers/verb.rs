@@ -31,11 +31,12 @@ pub enum Verb {
     Allocate,
     Deallocate,
     Copy,
+    CloneRange,
 }
 
 impl Verb {
     /// All of them, each at the place of its number.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Properties,
         Self::Statfs,
         Self::Getattr,
@@ -65,6 +66,7 @@ impl Verb {
         Self::Allocate,
         Self::Deallocate,
         Self::Copy,
+        Self::CloneRange,
     ];
 
     /// Its name as in the source, for logs and metrics.
@@ -100,6 +102,7 @@ impl Verb {
             Self::Allocate => "allocate",
             Self::Deallocate => "deallocate",
             Self::Copy => "copy",
+            Self::CloneRange => "clone_range",
         }
     }
 
@@ -123,6 +126,7 @@ impl Verb {
                 | Self::Allocate
                 | Self::Deallocate
                 | Self::Copy
+                | Self::CloneRange
         )
     }
 }

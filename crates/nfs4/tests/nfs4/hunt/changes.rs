@@ -1,8 +1,8 @@
 //! Any operation that changes something, or would.
 
 use comity_proto::nfs4::{
-    Copy4args, Create4args, Createtype4, Rename4args, Setattr4args, Setxattr4args, SetxattrOption4,
-    Specdata4, StableHow4, Stateid4, Write4args, operation as op,
+    Clone4args, Copy4args, Create4args, Createtype4, Rename4args, Setattr4args, Setxattr4args,
+    SetxattrOption4, Specdata4, StableHow4, Stateid4, Write4args, operation as op,
 };
 use comity_xdr::{Counted, Decoder, Opaque};
 
@@ -92,7 +92,7 @@ fn set(dice: &mut Dice, target: &Target) -> Shot {
 
 fn of_data(dice: &mut Dice, one: &Target, other: &Target) -> Shot {
     let (stateid, stable, data) = (Stateid4::ANONYMOUS, StableHow4::Unstable, Opaque(b"other"));
-    match dice.below(4) {
+    match dice.below(5) {
         0 => Shot::new(format!("ALLOCATE in {}", one.path), |ops| {
             ops.at(one).op(op::ALLOCATE, &range())
         }),
@@ -100,6 +100,7 @@ fn of_data(dice: &mut Dice, one: &Target, other: &Target) -> Shot {
             ops.at(one).op(op::DEALLOCATE, &range())
         }),
         2 => copied(one, other),
+        3 => cloned(one, other),
         _ => Shot::new(format!("WRITE to {}", one.path), |ops| {
             ops.at(one).op(op::WRITE, &Write4args { stateid, offset: 3, stable, data })
         }),
@@ -119,6 +120,19 @@ fn copied(from: &Target, to: &Target) -> Shot {
     };
     Shot::new(format!("COPY of {} to {}", from.path, to.path), |ops| {
         ops.at(from).bare(op::SAVEFH).at(to).op(op::COPY, &args).look()
+    })
+}
+
+fn cloned(from: &Target, to: &Target) -> Shot {
+    let args = Clone4args {
+        src_stateid: Stateid4::ANONYMOUS,
+        dst_stateid: Stateid4::ANONYMOUS,
+        src_offset: 0,
+        dst_offset: 0,
+        count: 0,
+    };
+    Shot::new(format!("CLONE of {} to {}", from.path, to.path), |ops| {
+        ops.at(from).bare(op::SAVEFH).at(to).op(op::CLONE, &args).look()
     })
 }
 

@@ -1,0 +1,25 @@
+//! CLONE (RFC 7862, 15.13): bytes of one file become those of another by sharing its blocks, all of
+//! them or none. There is no COMMIT for it: it is answered behind a barrier.
+
+use comity_proto::nfs4::Clone4args;
+use comity_xdr::{Decoder, Encoder};
+
+use crate::compound::Compound;
+use crate::table::Stop;
+use crate::transfer::Transfer;
+
+pub(super) fn clone(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    let args: Clone4args = args.value()?;
+    let transfer = Transfer::of(compound, (&args.src_stateid, &args.dst_stateid))?;
+    let offsets = (args.src_offset, args.dst_offset);
+    let length = transfer.length(offsets, args.count)?;
+    let Transfer { view, source, target, .. } = transfer;
+    view.clone_range((source, offsets.0), (target, offsets.1), length)?;
+    let barrier = view.barrier(target);
+    compound.behind(Some(barrier));
+    Ok(())
+}

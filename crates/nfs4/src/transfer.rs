@@ -1,0 +1,54 @@
+//! What COPY and CLONE have in common: bytes of the saved file go into the current one.
+
+use comity_export::{Node, View};
+use comity_proto::nfs4::{Nfsstat4, Stateid4};
+
+use crate::compound::Compound;
+use crate::stateid::{may_read_saved, may_write};
+use crate::table::Stop;
+
+/// Two files of one export, the first of which may be read and the second written.
+pub(crate) struct Transfer<'c, 'a> {
+    /// The export.
+    pub(crate) view: &'c View<'a>,
+    /// From which.
+    pub(crate) source: &'c Node,
+    /// Into which.
+    pub(crate) target: &'c Node,
+    /// How long the source is, in bytes.
+    source_size: u64,
+}
+
+impl<'c, 'a> Transfer<'c, 'a> {
+    /// The saved and the current file, as these stateids may use them.
+    ///
+    /// # Errors
+    /// As a stateid is refused; WRONG_TYPE and ISDIR of what is no file; XDEV.
+    pub(crate) fn of(
+        compound: &'c Compound<'a>,
+        (source_stateid, target_stateid): (&Stateid4, &Stateid4),
+    ) -> Result<Self, Stop> {
+        may_read_saved(compound, source_stateid)?;
+        may_write(compound, target_stateid)?;
+        let (view, target) = compound.real(Nfsstat4::IsDir)?;
+        let (from, source) = compound.real_saved(Nfsstat4::IsDir)?;
+        let attr = from.getattr(source)?;
+        compound.must_be_file(attr.file_type)?;
+        compound.must_be_file(view.getattr(target)?.file_type)?;
+        if from.export_id() != view.export_id() {
+            return Err(Nfsstat4::XDev.into());
+        }
+        Ok(Self { view, source, target, source_size: attr.size })
+    }
+
+    /// How many bytes are meant by `count`, 0 being all the rest.
+    ///
+    /// # Errors
+    /// INVAL: there are not so many, or they would be written over themselves.
+    pub(crate) fn length(&self, (from, to): (u64, u64), count: u64) -> Result<u64, Stop> {
+        let rest = self.source_size.checked_sub(from).ok_or(Nfsstat4::Inval)?;
+        let length = if count == 0 { rest } else { count };
+        let overlaps = self.source == self.target && from.abs_diff(to) < length;
+        if length > rest || overlaps { Err(Nfsstat4::Inval.into()) } else { Ok(length) }
+    }
+}

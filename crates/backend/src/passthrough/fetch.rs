@@ -66,6 +66,13 @@ impl Passthrough {
         Ok((node, stat))
     }
 
+    /// The node of a handle, which must be a regular file's; no system call if it is in use.
+    pub(super) fn regular(&self, handle: &Handle) -> Result<Arc<Node>> {
+        let node = self.node(handle)?;
+        must_be_file(&node)?;
+        Ok(node)
+    }
+
     /// Takes the object open as `object` into use. Gives the node that is in use already, if any.
     pub(super) fn adopt(
         &self,

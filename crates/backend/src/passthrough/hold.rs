@@ -2,25 +2,33 @@
 //! open file descriptions: theirs are respected, and so are the traditional ones of processes.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::File;
+use std::hash::BuildHasherDefault;
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{Handle, RangeLock, Result, Status};
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Passthrough;
+use super::cache::HandleHasher;
 use super::errno::status;
+use super::limits::DESCRIPTORS_LEAST;
+use super::node::{Node, Use};
 use crate::range_lock::{self, Kind};
 
-/// Files of which bytes are held, each open once.
+/// Files of which bytes are held, all by the one description that data goes through: it is open as
+/// long as they are.
 #[derive(Debug, Default)]
-pub(super) struct Holds(Mutex<HashMap<Handle, Arc<Held>>>);
+pub(super) struct Holds(Mutex<Files>);
+
+type Files = HashMap<Handle, Arc<Held>, BuildHasherDefault<HandleHasher>>;
 
 /// A file that is held. A read-only one shuts out writers only.
 #[derive(Debug)]
 struct Held {
-    file: OwnedFd,
+    node: Arc<Node>,
+    file: Arc<File>,
     writable: bool,
 }
 
@@ -35,14 +43,13 @@ impl Passthrough {
         let known = self.holds.files().get(node).map(Arc::clone);
         let held = match (known, lock) {
             (None, RangeLock::Free) => return Ok(true),
-            (Some(_), RangeLock::Free) if bytes == (0, u64::MAX) => {
-                self.forget(node);
-                return Ok(true);
+            (Some(held), RangeLock::Free) if bytes == (0, u64::MAX) => {
+                return self.forget(&held).map(|()| true);
             }
             (Some(held), _) => held,
-            (None, _) => self.open_held(node)?,
+            (None, _) => self.begin_holding(node)?,
         };
-        match range_lock::lock(held.file.as_fd(), held.kind(lock), length_of(bytes)?, false) {
+        match held.lock(lock, bytes)? {
             Ok(()) => Ok(true),
             Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
             Err(errno) => Err(status(errno)),
@@ -57,47 +64,49 @@ impl Passthrough {
         lock: RangeLock,
     ) -> Result<bool> {
         let known = self.holds.files().get(node).map(Arc::clone);
-        let held = known.map_or_else(|| self.open_anew(node).map(Arc::new), Ok)?;
+        let held = known.map_or_else(|| self.held(node).map(Arc::new), Ok)?;
         let bytes = length_of(bytes)?;
         range_lock::is_free(held.file.as_fd(), held.kind(lock), bytes).map_err(status)
     }
 
-    fn open_held(&self, node: &Handle) -> Result<Arc<Held>> {
-        if self.nodes.ledger().descriptors.is_full() {
+    fn begin_holding(&self, node: &Handle) -> Result<Arc<Held>> {
+        let held = Arc::new(self.held(node)?);
+        let mut files = self.holds.files();
+        if 2 * files.len() + DESCRIPTORS_LEAST > self.nodes.ledger().descriptors.most() {
             return Err(Status::Delay);
         }
-        let held = Arc::new(self.open_anew(node)?);
-        let mut files = self.holds.files();
-        let kept = files.entry(*node).or_insert_with(|| {
-            self.nodes.ledger().descriptors.opened();
-            held
-        });
-        Ok(Arc::clone(kept))
+        held.node.set_locked(true);
+        Ok(Arc::clone(files.entry(*node).or_insert(held)))
     }
 
-    /// Opens the file once more: the locks of a description are those of all who use it.
-    fn open_anew(&self, node: &Handle) -> Result<Held> {
-        let (node, _) = self.file(node)?;
-        let opened = self.open_data(&node, OFlags::RDWR);
+    fn held(&self, node: &Handle) -> Result<Held> {
+        let node = self.regular(node)?;
+        let opened = self.data(&node, Use::Write);
         let writable = opened.is_ok();
-        let file = opened.or_else(|_| self.open_data(&node, OFlags::RDONLY))?;
-        Ok(Held { file, writable })
+        let file = opened.or_else(|_| self.data(&node, Use::Read))?;
+        Ok(Held { node, file, writable })
     }
 
-    fn forget(&self, node: &Handle) {
-        if self.holds.files().remove(node).is_some() {
-            self.nodes.ledger().descriptors.closed(1);
-        }
+    fn forget(&self, held: &Held) -> Result<()> {
+        let freed = held.lock(RangeLock::Free, (0, u64::MAX))?.map_err(status);
+        self.holds.files().remove(&held.node.handle);
+        held.node.set_locked(false);
+        held.node.end_writing();
+        freed
     }
 }
 
 impl Holds {
-    fn files(&self) -> MutexGuard<'_, HashMap<Handle, Arc<Held>>> {
+    fn files(&self) -> MutexGuard<'_, Files> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Held {
+    fn lock(&self, lock: RangeLock, bytes: (u64, u64)) -> Result<std::result::Result<(), Errno>> {
+        Ok(range_lock::lock(self.file.as_fd(), self.kind(lock), length_of(bytes)?, false))
+    }
+
     const fn kind(&self, lock: RangeLock) -> Kind {
         match lock {
             RangeLock::Free => Kind::Unlock,
@@ -169,9 +178,38 @@ mod tests {
         assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
         assert_eq!(fs.nodes.ledger().descriptors.open(), before);
         let (fs, file) = served(&folder, 0);
-        (0..100).for_each(|_| fs.nodes.ledger().descriptors.opened());
         let refused = Fs::hold_range(&fs, &file, (0, 0), RangeLock::Shared);
         assert_eq!(refused, Err(Status::Delay));
+        fs.release_identity().unwrap();
+    }
+
+    #[test]
+    fn bytes_are_held_when_all_descriptors_are_taken_by_what_could_be_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fs, file) = served(&folder, 100);
+        let cred = Cred::new(Uid::new(0), Gid::new(0));
+        for number in 0..200 {
+            let name = number.to_string();
+            std::fs::write(folder.path().join(&name), "").unwrap();
+            fs.lookup(&cred, &fs.root(), Name::new(name.as_bytes()).unwrap()).unwrap();
+        }
+        assert!(fs.nodes.ledger().descriptors.is_full());
+        assert_eq!(Fs::hold_range(&fs, &file, (0, 0), RangeLock::Exclusive), Ok(true));
+        fs.release_identity().unwrap();
+    }
+
+    #[test]
+    fn what_is_held_stays_so_when_its_data_is_stable() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fs, file) = served(&folder, 1000);
+        let program = std::fs::File::open(folder.path().join("file")).unwrap();
+        assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Exclusive).unwrap());
+        fs.node(&file).unwrap().end_writing();
+        let mine = range_lock::lock(program.as_fd(), Kind::Shared, (0, 1), false);
+        assert_eq!(mine, Err(Errno::AGAIN));
+        let open = fs.nodes.ledger().descriptors.open();
+        assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
+        assert_eq!(fs.nodes.ledger().descriptors.open(), open - 1);
         fs.release_identity().unwrap();
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Node {
     reading: OnceLock<Arc<File>>,
     /// For reading and writing data, while that goes on.
     writing: Mutex<Writer>,
+    /// Whether bytes are locked by the descriptor for writing.
+    locked: AtomicBool,
     /// A link's target, which never changes.
     pub(super) target: OnceLock<Box<[u8]>>,
     pub(super) verdicts: Mutex<Verdicts>,
@@ -106,6 +108,7 @@ impl Node {
             object: Arc::new(Object { file: object, used: AtomicBool::new(false) }),
             reading: OnceLock::new(),
             writing: Mutex::default(),
+            locked: AtomicBool::new(false),
             target: OnceLock::new(),
             verdicts: Mutex::default(),
             barrier: Barrier::default(),
@@ -162,14 +165,20 @@ impl Node {
 
     /// Lets go of the descriptor for writing, after all that was written is stable: as long as it
     /// is open nobody on this machine can execute the file (ETXTBSY). Who writes and commits in
-    /// quick turns keeps it.
+    /// quick turns keeps it, and so does who locks bytes by it.
     pub(super) fn end_writing(&self) {
         let mut writer = self.writer();
-        let done = writer.opened <= WRITER_TURNS && !self.barrier.is_written();
+        let used = self.barrier.is_written() || self.locked.load(Ordering::Relaxed);
+        let done = writer.opened <= WRITER_TURNS && !used;
         if done && writer.file.take().is_some() {
             self.opened.fetch_sub(1, Ordering::Relaxed);
             self.ledger.descriptors.closed(1);
         }
+    }
+
+    /// Says whether bytes are locked by the descriptor for writing.
+    pub(super) fn set_locked(&self, locked: bool) {
+        self.locked.store(locked, Ordering::Relaxed);
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {

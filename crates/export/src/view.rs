@@ -420,19 +420,11 @@ impl<'a> View<'a> {
         wanted: Listed,
         visit: &mut VisitSeen<'_>,
     ) -> Result<Attr<Wire>> {
-        let cloaked = self.is_cloaked();
-        let wanted = if cloaked { Listed::Nodes } else { wanted };
-        let mut hidden = 0;
-        let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut |listing| {
-            let node = listing.node.as_ref();
-            if cloaked && !node.is_some_and(|node| self.shows(&node.attr)) {
-                hidden += 1;
-                return ControlFlow::Continue(());
-            }
-            let seen = node.map(|node| self.seen(node));
-            visit(&Listing { node: None, ..*listing }, seen.as_ref())
-        })?;
-        self.pass.tally().hide(hidden);
+        if self.is_cloaked() {
+            return self.readdir_shown(dir, cookie, visit);
+        }
+        let mut visit = |listing: &Listing<'_, Disk>| self.show(listing, visit);
+        let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut visit)?;
         Ok(self.attr_out(&attr))
     }
 
@@ -528,6 +520,13 @@ impl<'a> View<'a> {
             }
         }
         Ok(Node(handle))
+    }
+
+    /// Shows somebody an entry as the caller sees it.
+    #[inline]
+    fn show(&self, listing: &Listing<'_, Disk>, visit: &mut VisitSeen<'_>) -> ControlFlow<()> {
+        let seen = listing.node.as_ref().map(|node| self.seen(node));
+        visit(&Listing { node: None, ..*listing }, seen.as_ref())
     }
 
     #[inline]

@@ -1,9 +1,11 @@
 //! What a view does not let its caller know of: an object that the cloak hides does not exist.
 
-use comity_cloak::Verdict;
-use comity_vfs::{Access, Attr, Disk, Handle, Name, Result, Status};
+use std::ops::ControlFlow;
 
-use super::{Node, Seen, View};
+use comity_cloak::Verdict;
+use comity_vfs::{Access, Attr, Disk, Handle, Listed, Name, Result, Status, Wire};
+
+use super::{Node, Seen, View, VisitSeen};
 
 impl View<'_> {
     #[inline]
@@ -54,6 +56,26 @@ impl View<'_> {
         } else {
             Ok(self.seen(node))
         }
+    }
+
+    /// [`View::readdir`] without the entries that the caller may not know of.
+    pub(super) fn readdir_shown(
+        &self,
+        dir: &Node,
+        cookie: u64,
+        visit: &mut VisitSeen<'_>,
+    ) -> Result<Attr<Wire>> {
+        let mut hidden = 0;
+        let (fs, nodes) = (self.fs(), Listed::Nodes);
+        let attr = fs.readdir(self.cred(), &dir.0, cookie, nodes, &mut |listing| {
+            if listing.node.as_ref().is_some_and(|node| self.shows(&node.attr)) {
+                return self.show(listing, visit);
+            }
+            hidden += 1;
+            ControlFlow::Continue(())
+        })?;
+        self.pass.tally().hide(hidden);
+        Ok(self.attr_out(&attr))
     }
 
     /// Refuses a name whose object the caller may not know of, as if it were not there.

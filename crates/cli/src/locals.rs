@@ -63,21 +63,20 @@ impl Locals {
         file: &FileKey,
         (range, kind): (ByteRange, LockType),
     ) -> Taken {
-        if self.engine.held_count(file) > LOCAL_RANGES_MAX {
+        let count = self.engine.held_count(file);
+        if count == 0 {
+            return taken(self.hold(file, range, Some(kind)));
+        }
+        if count > LOCAL_RANGES_MAX {
             many.insert(*file);
             if self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true) {
                 return Taken::Done;
             }
         }
-        for (part, held) in self.engine.held(file, range) {
-            match self.hold(file, part, held.max(Some(kind))) {
-                Ok(false) => return Taken::Held,
-                Err(Status::Delay) => return Taken::Later,
-                // There are no other programs, or none can lock this file.
-                Ok(true) | Err(_) => {}
-            }
-        }
-        Taken::Done
+        let held = self.engine.held(file, range).into_iter();
+        let mut each = held.map(|(part, held)| self.hold(file, part, held.max(Some(kind))));
+        each.find_map(|held| Some(taken(held)).filter(|taken| *taken != Taken::Done))
+            .unwrap_or(Taken::Done)
     }
 
     fn hold(&self, file: &FileKey, range: ByteRange, kind: Option<LockType>) -> Result<bool> {
@@ -116,6 +115,15 @@ impl comity_state::Locals for Locals {
         let bytes = (range.first, range.last);
         let free = self.exports.current().is_range_free(object, bytes, range_lock(kind));
         free.unwrap_or(true)
+    }
+}
+
+fn taken(held: Result<bool>) -> Taken {
+    match held {
+        Ok(false) => Taken::Held,
+        Err(Status::Delay) => Taken::Later,
+        // There are no other programs, or none can lock this file.
+        Ok(true) | Err(_) => Taken::Done,
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use comity_export::{Exports, Plan};
 use comity_nfs4::Memory;
 use comity_server::ShellNumbers;
@@ -35,36 +35,37 @@ pub(crate) struct House<N> {
 
 impl<N: Fn() -> ShellNumbers + Send + Sync + 'static> Steward for House<N> {
     fn perform(&self, request: Request) -> Answer {
-        match request {
-            Request::Reload => Answer::Done(self.reload()),
-            Request::Status => Answer::Done(self.status()),
-            Request::LogLevel { level: None } => Answer::Done(self.journal.level().into()),
-            Request::LogLevel { level: Some(level) } => match self.journal.set_level(&level) {
-                Ok(()) => {
-                    tracing::info!(level, "log level changed");
-                    Answer::Done(level.into())
-                }
-                Err(error) => Answer::Failed(error.to_string()),
-            },
-            Request::Explain { .. } => match explain::value(&self.exports.current(), &request) {
-                Ok(value) => Answer::Done(value),
-                Err(error) => Answer::Failed(error.to_string()),
-            },
-            Request::Clients { .. }
-            | Request::Client { .. }
-            | Request::Waits { .. }
-            | Request::Evict { .. } => match self.about_clients(&request) {
-                Ok(value) => Answer::Done(value),
-                Err(error) => Answer::Failed(error.to_string()),
-            },
-            Request::Exports { client } => {
-                Answer::Done(offered_to(&self.exports.current(), client))
-            }
+        match self.answer(&request) {
+            Ok(value) => Answer::Done(value),
+            Err(error) => Answer::Failed(error.to_string()),
         }
     }
 }
 
 impl<N: Fn() -> ShellNumbers> House<N> {
+    fn answer(&self, request: &Request) -> Result<Value> {
+        let plan = self.exports.current();
+        let roster = Roster { memory: &self.memory, plan: &plan };
+        match request {
+            Request::Reload => Ok(self.reload()),
+            Request::Status => Ok(self.status(&plan)),
+            Request::LogLevel { level: None } => Ok(self.journal.level().into()),
+            Request::LogLevel { level: Some(level) } => self.set_level(level),
+            Request::Explain { .. } => explain::value(&plan, request),
+            Request::Exports { client } => Ok(offered_to(&plan, *client)),
+            Request::Client { client, after } => roster.client(client, *after),
+            Request::Waits { client } => roster.waits(client.as_deref()),
+            Request::Evict { client } => roster.evict(client),
+            Request::Clients { after } => roster.clients(after.as_deref()),
+        }
+    }
+
+    fn set_level(&self, level: &str) -> Result<Value> {
+        self.journal.set_level(level)?;
+        tracing::info!(level, "log level changed");
+        Ok(level.into())
+    }
+
     fn reload(&self) -> Value {
         let (ok, found) = match self.reload.perform() {
             Ok(doubts) => (true, doubts),
@@ -75,21 +76,8 @@ impl<N: Fn() -> ShellNumbers> House<N> {
         json!({ "ok": ok, "exports": exports, "findings": findings })
     }
 
-    fn about_clients(&self, request: &Request) -> Result<Value> {
-        let plan = self.exports.current();
-        let roster = Roster { memory: &self.memory, plan: &plan };
-        match request {
-            Request::Client { client, after } => roster.client(client, *after),
-            Request::Waits { client } => roster.waits(client.as_deref()),
-            Request::Evict { client } => roster.evict(client),
-            Request::Clients { after } => roster.clients(after.as_deref()),
-            _ => bail!("that is no question about clients"),
-        }
-    }
-
-    fn status(&self) -> Value {
+    fn status(&self, plan: &Plan) -> Value {
         let numbers = (self.numbers)();
-        let plan = self.exports.current();
         let paths = plan.exports().iter().map(|export| export.path().display().to_string());
         json!({
             "version": env!("CARGO_PKG_VERSION"),

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Where the xid stands in an encoded call, behind the record mark.
-const XID: Range<usize> = 4..8;
+pub(crate) const XID: Range<usize> = 4..8;
 
 /// The calls of a load, used in turn, of one operation against one server.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,21 +11,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::layout::Layout;
 use crate::load::{Client, Load, Stop};
 use crate::operation::Operation;
 use crate::raw::Pages;
-use crate::target::{self, Comity, SERVER_PROCESSOR, Target};
+use crate::target::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
 
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// The comity that is measured.
-    #[arg(long, default_value = "target/release/comity")]
-    pub comity: PathBuf,
-    /// Where the files are made.
-    #[arg(long, default_value_os_t = std::env::temp_dir())]
-    pub directory: PathBuf,
+    /// On what.
+    #[command(flatten)]
+    pub subject: Subject,
     /// Exit with 1 if there are more calls than there should be.
     #[arg(long)]
     pub check: bool,
@@ -57,18 +53,13 @@ type Counts = BTreeMap<String, u64>;
 /// The server or strace does not come up.
 pub fn run(options: &Options) -> Result<bool> {
     target::enter_namespace()?;
-    let folder = tempfile::Builder::new().prefix("comity-bench-").tempdir_in(&options.directory)?;
-    let (tree, work) = (folder.path().join("tree"), folder.path().join("work"));
-    std::fs::create_dir(&tree)?;
-    std::fs::create_dir(&work)?;
-    let layout = Layout::build(&tree)?;
-    let program = options.comity.clone();
-    let comity = Comity { program, processors: vec![SERVER_PROCESSOR], is_async: false };
-    let comity = target::start_comity(&comity, &layout, &work)?;
+    let grounds = Grounds::make(&options.subject)?;
+    let comity = grounds.start_comity(&[SERVER_PROCESSOR], false)?;
     crate::process::pin(None, &[target::LOAD_PROCESSOR])?;
     let mut all = true;
     for (operation, most) in LOOKED_AT {
-        let counts = counted(&comity, operation, &work).with_context(|| operation.to_string())?;
+        let counts =
+            counted(&comity, operation, &grounds.work).with_context(|| operation.to_string())?;
         all &= report(operation, &counts, most);
     }
     Ok(all)

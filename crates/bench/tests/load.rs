@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
+use std::time::Duration;
 
 use comity_bench::OPERATIONS;
 use comity_bench::layout::{Layout, SMALL_FILES};
-use comity_bench::load::{Client, Load, Stop};
+use comity_bench::load::{Client, Load, OpenLoad, Stop};
 use comity_bench::raw::{Pages, attributes_by_name, listing_with_handles, script, serve};
+use comity_bench::script::{Expectation, Script, Template};
 
 /// A tree of files, and the minimal server on it until the test program ends.
 fn served() -> (tempfile::TempDir, Layout, SocketAddr) {
@@ -91,4 +94,45 @@ fn a_name_that_is_not_there_ends_the_run() {
     let mut client = Client::connect(address, 1).unwrap();
     let error = client.run(&script, Load { depth: 4, stop: Stop::Calls(50) }).unwrap_err();
     assert!(error.to_string().contains("wrong reply to call 7"), "{error:#}");
+}
+
+/// Bytes of a call, and of its answer, with the mark: an xid, and a word that is the same in all.
+const ECHOED: usize = 12;
+
+/// A server that gives back every call, and once rests for a while before it goes on.
+fn stalling(at_call: usize, rest: Duration) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let mut record = [0; ECHOED];
+        for number in 0.. {
+            if stream.read_exact(&mut record).is_err() {
+                return;
+            }
+            if number == at_call {
+                thread::sleep(rest);
+            }
+            stream.write_all(&record).unwrap();
+        }
+    });
+    address
+}
+
+/// Calls that are due while the server rests wait for it, and with them those for which there is no
+/// room: of 500 calls in half a second 200 are due in the two fifths that it rests. A closed loop
+/// would have four that wait.
+#[test]
+fn what_a_rest_of_the_server_made_others_wait_is_in_the_latencies_of_an_open_loop() {
+    let bytes = [&[0x80, 0, 0, 8][..], &[0; 8]].concat();
+    let expect = Expectation::like(&[0; 8], 8);
+    let template = Template { bytes, expect, units: 1, ..Template::default() };
+    let script = Script { templates: vec![template], ..Script::default() };
+    let mut client = Client::connect(stalling(100, Duration::from_millis(200)), 1).unwrap();
+    let time = Duration::from_millis(500);
+    let load = OpenLoad { rate: 1000.0, time, depth: 4, seed: 1 };
+    let outcome = client.run_open(&script, load).unwrap();
+    assert!((400..600).contains(&outcome.calls), "{} calls", outcome.calls);
+    let late = outcome.latency.value_at_quantile(0.75) as f64 / 1e6;
+    assert!(late > 20.0, "a quarter of the calls waited for {late} ms at most");
 }

@@ -187,12 +187,7 @@ fn an_interrupted_run_leaves_a_valid_result_and_nothing_else() {
     command.args(["bench", "run", "lsr", "--users", "1", "--rounds", "10000"]).arg(place.data());
     command.arg("--output").arg(&output).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    let start = Instant::now();
-    let rounds = || result(&output)["workloads"][0]["rounds"].as_array().unwrap().len();
-    while !output.join("result.json").exists() || rounds() == 0 {
-        assert!(start.elapsed() < PATIENCE, "no round ended");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    await_round(&output);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let said = child.wait_with_output().unwrap();
     let said = (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned());
@@ -202,4 +197,118 @@ fn an_interrupted_run_leaves_a_valid_result_and_nothing_else() {
     assert_eq!(result["complete"], false);
     assert_eq!(result["workloads"][0]["rounds"][0]["complete"], true);
     assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0, "files are left");
+}
+
+#[test]
+fn a_server_that_goes_away_is_missed_and_what_was_measured_is_kept() {
+    for version in ["3", "4.1"] {
+        let place = Place::new();
+        let output = place.path("result");
+        let line = format!("{} 127.0.0.1(rw,insecure,no_root_squash)\n", place.data().display());
+        let exports = place.write("exports", &line).display().to_string();
+        let server = Running::start(&mut place.serve(&["--exports", &exports, "--in-memory"]));
+        let url = format!("nfs://127.0.0.1:{}{}", server.port, place.data().display());
+        let mut command = comity();
+        command.args(["bench", "run", "lsr", "--users", "1", "--rounds", "10000"]);
+        command.args(["--files", "100", "--vers", version, &url]);
+        command.arg("--output").arg(&output).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        await_round(&output);
+        drop(server);
+        let said = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert_eq!(said.status.code(), Some(1), "{told}");
+        let last = told.lines().last().unwrap_or_default();
+        assert!(last.contains("server") && last.contains("--resume"), "{version}: {told}");
+        let result = result(&output);
+        assert_eq!(result["complete"], false);
+        assert_eq!(result["failure"]["workload"], "lsr");
+        assert_eq!(result["workloads"][0]["rounds"][0]["complete"], true);
+    }
+}
+
+/// Waits until a run has measured something.
+fn await_round(output: &Path) {
+    let start = Instant::now();
+    let rounds = || result(output)["workloads"][0]["rounds"].as_array().unwrap().len();
+    while !output.join("result.json").exists() || rounds() == 0 {
+        assert!(start.elapsed() < PATIENCE, "no round ended");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// A result whose listings all took `about` so many seconds, and little more from round to round.
+fn doctored(from: &Path, to: &Path, about: f64) {
+    let mut result = result(from);
+    for round in result["workloads"][0]["rounds"].as_array_mut().unwrap() {
+        let seconds = about + round["round"].as_f64().unwrap();
+        for sample in round["samples"].as_array_mut().unwrap() {
+            let rate = sample["metric"] == "entries";
+            sample["value"] = if rate { 1e6 / seconds } else { seconds }.into();
+        }
+    }
+    fs::create_dir(to).unwrap();
+    fs::write(to.join("result.json"), result.to_string()).unwrap();
+}
+
+#[test]
+fn results_are_compared_and_the_exit_code_says_whether_one_is_worse() {
+    let place = Place::new();
+    let output = place.path("result");
+    let mut command = comity();
+    command.args(["bench", "run", "lsr", "--files", "20", "--users", "1", "--rounds", "4"]);
+    let ran = run(command.arg("--quiet").arg(place.data()).arg("--output").arg(&output));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let [fast, slow] = ["fast", "slow"].map(|name| place.path(name));
+    doctored(&output, &fast, 100.0);
+    doctored(&output, &slow, 200.0);
+    let compare = |a: &Path, b: &Path, over: &[&str]| {
+        run(comity().args(["bench", "compare"]).args([a, b]).args(over))
+    };
+    let told = compare(&fast, &slow, &[]);
+    assert_eq!(told.code, Some(0), "a table alone judges nothing: {}", told.err);
+    assert!(told.out.contains("worse"), "{}", told.out);
+    assert_eq!(compare(&fast, &slow, &["--fail-over", "5%"]).code, Some(1));
+    assert_eq!(compare(&slow, &fast, &["--fail-over", "5%"]).code, Some(0), "it is better");
+    assert_eq!(compare(&fast, &fast, &["--fail-over", "5%"]).code, Some(0), "it is the same");
+    let json = compare(&fast, &slow, &["--json"]);
+    assert!(serde_json::from_str::<Value>(&json.out).is_ok(), "{}", json.out);
+    let none = compare(&fast, &place.path("none"), &[]);
+    assert_eq!(none.code, Some(1));
+    assert!(none.err.contains("there is no result in"), "{}", none.err);
+}
+
+#[test]
+fn a_run_goes_on_where_it_ended_and_files_are_kept_if_asked() {
+    let place = Place::new();
+    let output = place.path("result");
+    let go = |more: &[&str]| {
+        let mut command = comity();
+        command.args(["bench", "run", "lsr", "--files", "20", "--users", "1", "--rounds", "2"]);
+        run(command.arg(place.data()).arg("--output").arg(&output).args(more))
+    };
+    assert_eq!(go(&[]).code, Some(0));
+    let again = go(&[]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.err.contains("--resume") && again.err.contains("--output"), "{}", again.err);
+    // The second round is lost.
+    let mut cut = result(&output);
+    cut["workloads"][0]["rounds"].as_array_mut().unwrap().pop();
+    cut["complete"] = false.into();
+    fs::write(output.join("result.json"), cut.to_string()).unwrap();
+    let on = go(&["--resume", "--keep"]);
+    assert_eq!(on.code, Some(0), "{}", on.err);
+    assert!(on.err.contains("round 1: is there"), "{}", on.err);
+    let whole = result(&output);
+    assert_eq!(whole["complete"], true);
+    assert_eq!(whole["workloads"][0]["rounds"][0], cut["workloads"][0]["rounds"][0]);
+    assert_eq!(whole["workloads"][0]["rounds"].as_array().unwrap().len(), 2);
+    assert_eq!(fs::read_dir(place.data()).unwrap().count(), 1, "nothing was kept");
+    let not_empty = go(&["--resume"]);
+    assert_eq!(not_empty.code, Some(1), "what was kept is in the way");
+    assert!(not_empty.err.contains("--here"), "{}", not_empty.err);
+    assert_eq!(go(&["--resume", "--here"]).code, Some(0));
+    let seed = go(&["--resume", "--here", "--seed", "2"]);
+    assert_eq!(seed.code, Some(1));
+    assert!(seed.err.contains("--seed 1"), "{}", seed.err);
 }

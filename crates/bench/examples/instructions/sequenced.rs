@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use comity_bench::InSession;
-use comity_bench::in_session::{Backchannel, Prober4, Session, Wire};
 use comity_bench::layout::{CALLER, Layout};
+use comity_bench::nfs4::{Backchannel, Prober, Session, Wire};
+use comity_bench::raw::Pages;
 use comity_bench::script::{SlotPlace, Stamp, Turn};
+use comity_bench::{InSession, Operation};
 use comity_export::Exports;
 use comity_nfs4::{Clock, Memory, Nfs4, Versions};
 use comity_state::{Engine, Recovered, Settings};
@@ -34,10 +35,11 @@ pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
 
 /// Makes so many calls.
 pub(crate) fn run(stack: Stack, layout: &Layout, operation: InSession, calls: u64) -> Result<()> {
-    let mut session = Session::begin(stack, b"bench", (CALLER, CALLER), Backchannel::No)?;
-    let root = session.walk(&layout.root().to_string_lossy())?;
-    let script = Prober4 { session: &mut session, layout, root, locked: 0 }.script(operation)?;
-    let sessionid = session.another(SLOTS)?;
+    let mut session = Session::begin(stack, (CALLER, CALLER), Backchannel::No)?;
+    let root = session.mount(&layout.root().to_string_lossy())?;
+    let mut prober = Prober { session: &mut session, root, locked: 0 };
+    let script = prober.script(Operation::InSession(operation), &Pages::default())?;
+    let (sessionid, _) = session.another(SLOTS)?;
     let mut stamps = [Stamp::default(); SLOTS as usize];
     let mut call = Vec::new();
     for number in 0..calls {
@@ -59,7 +61,7 @@ pub(crate) fn run(stack: Stack, layout: &Layout, operation: InSession, calls: u6
 }
 
 impl Wire for Stack {
-    fn exchange(&mut self, record: &[u8]) -> Result<Vec<u8>> {
-        Ok(self.exchange_within(&mut record.to_vec())?.to_vec())
+    fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>> {
+        Ok(self.exchange_within(&mut record.concat())?.to_vec())
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::rows::{Comparison, Row};
 use crate::report::number;
+use crate::statistics::Verdict;
 
 /// The table for a terminal.
 pub(super) fn text(found: &Comparison, only_distinct: bool) -> String {
@@ -46,12 +47,13 @@ fn verdict(row: &Row) -> &'static str {
     if few(&row.before) || few(&row.after) {
         return "one round: no result";
     }
-    let noisy = !row.before.verdict.is_steady() || !row.after.verdict.is_steady();
-    match (row.gain.is_distinct(), row.gain.interval.center > 1.0, noisy) {
-        (false, _, false) => "the same",
-        (false, _, true) => "noisy, not told apart",
-        (true, true, _) => "better",
-        (true, false, _) => "worse",
+    let either = |is: fn(&Verdict) -> bool| is(&row.before.verdict) || is(&row.after.verdict);
+    match (row.gain.is_distinct(), row.gain.interval.center > 1.0) {
+        (true, true) => "better",
+        (true, false) => "worse",
+        _ if either(|verdict| matches!(verdict, Verdict::Few { .. })) => "too few rounds to tell",
+        _ if either(|verdict| !verdict.is_steady()) => "noisy, not told apart",
+        _ => "the same",
     }
 }
 

@@ -1,4 +1,4 @@
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -11,8 +11,10 @@ use comity_rpc::{AuthSys, CallHeader, Flavor, OpaqueAuth};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
 use super::dial::dial;
+use super::receive::receive;
 use crate::layout::CALLER;
-use crate::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
+use crate::limits::SILENCE_SECONDS_MAX;
+use crate::script::XID;
 
 /// One connection on which one call is made at a time, for finding out what a load needs.
 #[derive(Debug)]
@@ -92,7 +94,7 @@ impl Caller {
     pub fn nfs(&mut self, procedure: u32, arguments: &impl Encode) -> Result<(Vec<u8>, Vec<u8>)> {
         let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
         let arguments = encoded(arguments);
-        let call = record(&header, &arguments);
+        let call = record(&header, &arguments, 0);
         Ok((call, self.call(&header, &arguments)?))
     }
 
@@ -116,56 +118,29 @@ impl Caller {
         arguments: &impl Encode,
         payload: usize,
     ) -> Vec<u8> {
-        self.record((nfs3::PROGRAM, nfs3::VERSION, procedure), arguments, payload).0
-    }
-
-    /// The bytes of a call of any program with `payload` bytes to come behind it, and where in them
-    /// the arguments begin.
-    pub(crate) fn record(
-        &self,
-        program: (u32, u32, u32),
-        arguments: &impl Encode,
-        payload: usize,
-    ) -> (Vec<u8>, usize) {
-        let header = self.header(program);
-        let mut call = record(&header, &encoded(arguments));
-        let mark = 1 << 31 | (call.len() - 4 + payload) as u32;
-        call[..4].copy_from_slice(&mark.to_be_bytes());
-        (call, 4 + header.len())
+        let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
+        record_before(&header, arguments, payload)
     }
 
     /// Sends a record as it is and gives the reply's.
     pub(crate) fn exchange(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
         parts.iter().try_for_each(|part| self.stream.write_all(part)).context("send")?;
-        let mut mark = [0; 4];
-        self.stream.read_exact(&mut mark).context("receive")?;
-        let mark = u32::from_be_bytes(mark);
-        let length = (mark & !(1 << 31)) as usize;
-        ensure!(mark >> 31 == 1 && length <= REPLY_BYTES_MAX, "record mark {mark:#x}");
-        let mut reply = vec![0; length];
-        self.stream.read_exact(&mut reply).context("receive")?;
+        let reply = receive(&mut self.stream)?;
         accepted(&reply)?;
         Ok(reply)
     }
 
     fn call(&mut self, header: &[u8], arguments: &[u8]) -> Result<Vec<u8>> {
         self.xid = self.xid.wrapping_add(1);
-        let mut call = record(header, arguments);
-        call[4..8].copy_from_slice(&self.xid.to_be_bytes());
+        let mut call = record(header, arguments, 0);
+        call[XID].copy_from_slice(&self.xid.to_be_bytes());
         let reply = self.exchange(&[&call])?;
         ensure!(reply[..4] == self.xid.to_be_bytes(), "a reply to another call");
         Ok(reply)
     }
 
-    fn header(&self, (program, version, procedure): (u32, u32, u32)) -> Vec<u8> {
-        encoded(&CallHeader {
-            xid: 0,
-            program,
-            version,
-            procedure,
-            credential: OpaqueAuth { flavor: Flavor::SYS, body: Opaque(&self.credential) },
-            verifier: OpaqueAuth::NONE,
-        })
+    fn header(&self, program: (u32, u32, u32)) -> Vec<u8> {
+        header(program, &self.credential)
     }
 }
 
@@ -197,21 +172,21 @@ fn accepted(reply: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The header of calls to a procedure of a program (number, version, procedure), under xid 0.
-pub(crate) fn call_header(
-    (program, version, procedure): (u32, u32, u32),
-    user: u32,
-    group: u32,
-) -> Vec<u8> {
-    let credential = credential(user, group);
-    let credential = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(&credential) };
-    let verifier = OpaqueAuth::NONE;
-    encoded(&CallHeader { xid: 0, program, version, procedure, credential, verifier })
+/// The header of calls to a procedure of a program (number, version, procedure) as a user and
+/// group, under xid 0.
+pub(crate) fn call_header(program: (u32, u32, u32), (user, group): (u32, u32)) -> Vec<u8> {
+    header(program, &credential(user, group))
 }
 
-/// A call under this header, as a record with its mark.
-pub(crate) fn encoded_record(header: &[u8], arguments: &impl Encode) -> Vec<u8> {
-    record(header, &encoded(arguments))
+/// A call under this header, as a record with its mark, with `payload` bytes to come behind it.
+pub(crate) fn record_before(header: &[u8], arguments: &impl Encode, payload: usize) -> Vec<u8> {
+    record(header, &encoded(arguments), payload)
+}
+
+fn header((program, version, procedure): (u32, u32, u32), credential: &[u8]) -> Vec<u8> {
+    let credential = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(credential) };
+    let verifier = OpaqueAuth::NONE;
+    encoded(&CallHeader { xid: 0, program, version, procedure, credential, verifier })
 }
 
 /// Whose calls a benchmark makes: [`CALLER`]'s, or one's own if one may be nobody else.
@@ -222,9 +197,9 @@ pub(crate) fn caller_ids() -> (u32, u32) {
     (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
 }
 
-impl crate::in_session::Wire for Caller {
-    fn exchange(&mut self, record: &[u8]) -> Result<Vec<u8>> {
-        Self::exchange(self, &[record])
+impl crate::nfs4::Wire for Caller {
+    fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>> {
+        Self::exchange(self, record)
     }
 }
 
@@ -244,7 +219,7 @@ fn encoded<T: Encode>(value: &T) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-fn record(header: &[u8], arguments: &[u8]) -> Vec<u8> {
-    let mark = 1 << 31 | (header.len() + arguments.len()) as u32;
+fn record(header: &[u8], arguments: &[u8], payload: usize) -> Vec<u8> {
+    let mark = 1 << 31 | (header.len() + arguments.len() + payload) as u32;
     [&mark.to_be_bytes(), header, arguments].concat()
 }

@@ -4,13 +4,15 @@
 mod blocking;
 mod dial;
 mod listing;
+mod receive;
 mod script;
 
 pub use blocking::Caller;
 pub(crate) use blocking::{
-    RESULTS_AT, call_header, caller_ids, encoded_record, fh, filename, results,
+    RESULTS_AT, call_header, caller_ids, fh, filename, record_before, results,
 };
 pub(crate) use dial::dial;
 pub use listing::{Page, list};
+pub(crate) use receive::receive;
 pub use script::Prober;
 pub(crate) use script::{SERIAL_NAME, serial_place};

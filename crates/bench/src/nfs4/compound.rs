@@ -4,17 +4,24 @@ use comity_proto::nfs4::{
     CompoundHead, CompoundResultHead, NfsFh4, Nfsstat4, Sequence4args, Sequence4resok,
     operation as op,
 };
-use comity_xdr::{Decode, Decoder, Encode, Encoder, Malformed, Opaque};
-use rustix::io::Errno;
+use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
 
 use super::MINOR;
+use super::failure::{malformed, numbered, refused};
 use crate::nfs::RESULTS_AT;
+
+/// What must not be done twice: the server is asked to keep the reply for a retry, as Linux's
+/// client asks it.
+const ONCE: [u32; 7] =
+    [op::CLOSE, op::CREATE, op::DELEGRETURN, op::LOCK, op::LOCKU, op::OPEN, op::REMOVE];
 
 /// The operations of a COMPOUND, SEQUENCE left out.
 #[derive(Debug, Default)]
 pub(crate) struct Compound {
     body: Encoder,
     operations: u32,
+    /// Whether the server should keep the reply.
+    pub(super) is_kept: bool,
 }
 
 impl Compound {
@@ -34,6 +41,7 @@ impl Compound {
         self.body.value(&operation);
         self.body.value(arguments);
         self.operations += 1;
+        self.is_kept |= ONCE.contains(&operation);
         self
     }
 
@@ -64,23 +72,25 @@ impl Encode for Arguments<'_> {
     }
 }
 
-/// A reply to a COMPOUND.
+/// A reply to a COMPOUND, and the call that brought it.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    /// The record.
+    /// The call's record, its mark included, what came behind it left out.
+    pub(crate) call: Vec<u8>,
+    /// The reply's record, without its mark.
     pub(crate) bytes: Vec<u8>,
     /// Of the first operation that failed, or of all.
-    pub(super) status: Nfsstat4,
+    pub(crate) status: Nfsstat4,
     /// Where the results begin that have not been read.
     at: usize,
 }
 
 impl Reply {
-    pub(super) fn new(bytes: Vec<u8>) -> IoResult<Self> {
+    pub(super) fn new(call: Vec<u8>, bytes: Vec<u8>) -> IoResult<Self> {
         let mut decoder = Decoder::new(bytes.get(RESULTS_AT..).unwrap_or_default());
         let head: CompoundResultHead<'_> = decoder.value().map_err(malformed)?;
         let (status, at) = (head.status, bytes.len() - decoder.rest().len());
-        Ok(Self { bytes, status, at })
+        Ok(Self { call, bytes, status, at })
     }
 
     /// Reads the result of SEQUENCE.
@@ -89,6 +99,11 @@ impl Reply {
         let sequence = results.next(op::SEQUENCE)?;
         self.at = self.bytes.len() - results.0.rest().len();
         Ok(sequence)
+    }
+
+    /// All operations were done.
+    pub(crate) fn settled(self) -> IoResult<Self> {
+        if self.status == Nfsstat4::Ok { Ok(self) } else { Err(refused(self.status)) }
     }
 
     /// What comes behind SEQUENCE.
@@ -115,7 +130,7 @@ impl<'a> Results<'a> {
         match self.0.value().map_err(malformed)? {
             Nfsstat4::Ok if found == operation => self.0.value().map_err(malformed),
             Nfsstat4::Ok => Err(Error::other(format!("a result of operation {found}"))),
-            status => Err(failure(status)),
+            status => Err(numbered(status)),
         }
     }
 
@@ -123,35 +138,4 @@ impl<'a> Results<'a> {
     pub(crate) fn is_of(&self, operation: u32) -> bool {
         self.0.rest().starts_with(&operation.to_be_bytes())
     }
-}
-
-/// NFS4ERR numbers up to 70 are those of Unix; where Linux has others, they are translated.
-pub(super) fn failure(status: Nfsstat4) -> Error {
-    let errno = match status {
-        Nfsstat4::NameTooLong => Errno::NAMETOOLONG,
-        Nfsstat4::NotEmpty => Errno::NOTEMPTY,
-        Nfsstat4::DQuot => Errno::DQUOT,
-        Nfsstat4::Stale | Nfsstat4::BadHandle | Nfsstat4::FhExpired => Errno::STALE,
-        Nfsstat4::NotSupp | Nfsstat4::AttrNotSupp | Nfsstat4::LockNotSupp => Errno::OPNOTSUPP,
-        Nfsstat4::Denied | Nfsstat4::Locked => Errno::AGAIN,
-        Nfsstat4::Deadlock => Errno::DEADLK,
-        Nfsstat4::Symlink => Errno::LOOP,
-        status if (status as u32) < 63 => Errno::from_raw_os_error(status as i32),
-        status => return Error::other(format!("the server says {status:?}")),
-    };
-    errno.into()
-}
-
-/// Whether the server wants to be asked again.
-pub(super) const fn is_later(status: Nfsstat4) -> bool {
-    matches!(status, Nfsstat4::Delay | Nfsstat4::Grace)
-}
-
-/// What went wrong below the protocol.
-pub(crate) fn broken(error: &anyhow::Error) -> Error {
-    Error::other(format!("{error:#}"))
-}
-
-pub(super) fn malformed(error: Malformed) -> Error {
-    Error::new(std::io::ErrorKind::InvalidData, format!("a reply that is malformed: {error}"))
 }

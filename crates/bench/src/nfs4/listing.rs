@@ -7,7 +7,7 @@ use comity_xdr::{Decode, Decoder, Malformed};
 
 use super::attributes::{ENTRY, metadata};
 use super::compound::Compound;
-use super::session::Session;
+use super::session::{Session, Wire};
 use crate::suite::Entry;
 
 /// Most bytes of a page.
@@ -57,7 +57,11 @@ pub(super) fn page_of(dir: &[u8], place: (u64, Verifier4), attributes: bool) -> 
 ///
 /// # Errors
 /// As the server says; pages that lead nowhere.
-pub(crate) fn list(session: &mut Session, dir: &[u8], attributes: bool) -> IoResult<Vec<Entry>> {
+pub(crate) fn list<W: Wire>(
+    session: &mut Session<W>,
+    dir: &[u8],
+    attributes: bool,
+) -> IoResult<Vec<Entry>> {
     let (mut entries, mut place) = (Vec::new(), (0, Verifier4::default()));
     loop {
         let reply = session.perform(&page_of(dir, place, attributes))?;

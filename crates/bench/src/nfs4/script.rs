@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use comity_proto::nfs4::{
     Access4res, Close4args, Component4, Createhow4, Fattr4, NfsFh4, Openflag4, Read4args,
     Read4resok, StableHow4, Stateid4, Write4resok, operation as op, share,
@@ -10,20 +10,20 @@ use comity_xdr::{Encode, Encoder, Opaque};
 use super::attributes::{OBJECT, made, metadata};
 use super::compound::{Compound, Reply};
 use super::listing::{Page, page_of};
-use super::session::Session;
+use super::opened::Opening;
+use super::session::{Session, Wire};
 use crate::layout::{self, LARGE_BYTES, Layout, SMALL_FILES, WRITTEN_FILES};
 use crate::nfs::{SERIAL_NAME, serial_place};
-use crate::operation::{Operation, Stable};
+use crate::operation::{InSession, Operation, Stable};
 use crate::raw::Pages;
-use crate::script::{Expectation, Script, Template};
+use crate::script::{Expectation, Order, Script, Template};
 
-/// Where the arguments of SEQUENCE end in a reply's head: its status is the same in all, its slot
-/// is not.
-const SEQUENCE_END: usize = 44;
+/// Where the results of SEQUENCE begin in a reply, behind its number and status.
+const SEQUENCED_AT: usize = crate::nfs::RESULTS_AT + 20;
 /// Where the results behind SEQUENCE begin: first PUTFH's, then those of the operation itself.
-const RESULTS_AT: usize = SEQUENCE_END + 36;
+pub(super) const REST_AT: usize = SEQUENCED_AT + 36;
 /// Bytes of the number and the status of an operation.
-const STATUS_BYTES: usize = 8;
+pub(super) const STATUS_BYTES: usize = 8;
 /// Bytes of the mask of attributes, and of the length of their values.
 const MASK_BYTES: usize = 16;
 /// Where SIZE stands among the values, behind TYPE and CHANGE.
@@ -32,30 +32,40 @@ const SIZE_AT: usize = 12;
 const ACCESS_ALL: u32 = 0x3f;
 /// The owner of the files that a load holds open, and of those that it makes.
 const OWNERS: [&[u8]; 2] = [b"load", b"load: made"];
+/// An open for reading and writing that wants no delegation.
+pub(super) const PLAIN: u32 = share::BOTH | share::WANT_NO_DELEG;
 
 /// Makes each kind of call once, decodes its reply in full and holds it against what stands on the
 /// disk; replies under load must then be like it. The calls are those of a kernel's client.
 #[derive(Debug)]
-pub(crate) struct Prober<'a> {
-    /// The client.
-    pub(crate) session: &'a mut Session,
+pub struct Prober<'a, W: Wire> {
+    /// Whose session it uses.
+    pub session: &'a mut Session<W>,
     /// The handle of the top of the tree.
-    pub(crate) root: Vec<u8>,
+    pub root: Vec<u8>,
+    /// The byte that is locked in each file: another for each server, for servers see the locks
+    /// of others in files that they share.
+    pub locked: u64,
 }
 
-impl Prober<'_> {
-    /// The calls for an operation.
+impl<W: Wire> Prober<'_, W> {
+    /// The calls for an operation, to be made in sessions of the client that nobody has used. The
+    /// state that they name is there as long as the prober's session.
     ///
     /// # Errors
     /// A call fails, or its results are wrong.
-    pub(crate) fn script(&mut self, operation: Operation, pages: &Pages) -> Result<Script> {
+    pub fn script(&mut self, operation: Operation, pages: &Pages) -> Result<Script> {
         let mut script = Script::default();
         script.templates = match operation {
             Operation::Null => return self.nothing(),
-            Operation::Getattr => self.each_small(Self::getattr)?,
+            Operation::Getattr | Operation::InSession(InSession::Getattr) => {
+                self.each_small(Self::getattr)?
+            }
             Operation::Lookup => self.lookups()?,
             Operation::Access => self.each_small(Self::access)?,
-            Operation::Read(bytes) => self.reads(bytes)?,
+            Operation::Read(bytes) | Operation::InSession(InSession::Read(bytes)) => {
+                self.reads(bytes)?
+            }
             Operation::Write(bytes, stable) => {
                 script.payload = layout::content(0, bytes as usize).into();
                 self.writes(stable, &Arc::clone(&script.payload))?
@@ -66,11 +76,17 @@ impl Prober<'_> {
                 vec![template]
             }
             Operation::Readdirplus => self.listings(&pages.listed)?,
-            Operation::InSession(_) => bail!("{operation} is none of the workloads'"),
+            Operation::InSession(held) => {
+                script.order = Order::Own(2);
+                self.held(held)?
+            }
         };
-        script.sequence_at = Some(self.session.sequence_at());
-        script.sequenced_at = Some(SEQUENCE_END);
-        Ok(script)
+        Ok(self.sequenced(script))
+    }
+
+    fn sequenced(&self, script: Script) -> Script {
+        let sequence_at = Some(self.session.sequence_at());
+        Script { sequence_at, sequenced_at: Some(SEQUENCED_AT), ..script }
     }
 
     /// REMOVE of the files that the calls of [`Operation::Create`] have made in a directory, by
@@ -83,10 +99,8 @@ impl Prober<'_> {
         let name: Component4<'_> = Opaque(SERIAL_NAME);
         let (template, _) = self.like(&Compound::on(&dir).with(op::REMOVE, &name), &[])?;
         let serial_at = Some(serial_place(&template.bytes)?);
-        let sequence_at = Some(self.session.sequence_at());
-        let sequenced_at = Some(SEQUENCE_END);
         let templates = vec![template];
-        Ok(Script { templates, serial_at, sequence_at, sequenced_at, ..Script::default() })
+        Ok(self.sequenced(Script { templates, serial_at, ..Script::default() }))
     }
 
     fn nothing(&mut self) -> Result<Script> {
@@ -116,7 +130,7 @@ impl Prober<'_> {
         let (mut template, reply) = self.like(&compound, &[])?;
         let found: Fattr4<'_> = reply.on_object()?.next(op::GETATTR)?;
         metadata(&found).context("GETATTR")?;
-        let values = RESULTS_AT + 2 * STATUS_BYTES + MASK_BYTES;
+        let values = REST_AT + 2 * STATUS_BYTES + MASK_BYTES;
         template.expect.samples.extend(sample(&reply.bytes, values + SIZE_AT));
         Ok(template)
     }
@@ -134,7 +148,7 @@ impl Prober<'_> {
         results.next::<()>(op::LOOKUP)?;
         let handle = results.next::<NfsFh4<'_>>(op::GETFH)?.0.len();
         // The end of the handle tells one file from another.
-        let end = RESULTS_AT + 3 * STATUS_BYTES + 4 + handle;
+        let end = REST_AT + 3 * STATUS_BYTES + 4 + handle;
         template.expect.samples.extend(sample(&reply.bytes, end - STATUS_BYTES.min(handle)));
         Ok(template)
     }
@@ -144,12 +158,13 @@ impl Prober<'_> {
         let (mut template, reply) = self.like(&compound.with(op::GETATTR, &OBJECT), &[])?;
         let granted: Access4res = reply.on_object()?.next(op::ACCESS)?;
         ensure!(granted.access & 1 == 1, "ACCESS: no right to read");
-        template.expect.samples.extend(sample(&reply.bytes, RESULTS_AT + 2 * STATUS_BYTES));
+        template.expect.samples.extend(sample(&reply.bytes, REST_AT + 2 * STATUS_BYTES));
         Ok(template)
     }
 
     fn reads(&mut self, bytes: u32) -> Result<Vec<Template>> {
-        let (file, stateid) = self.open(&Layout::read_file(), share::READ)?;
+        let (file, stateid) =
+            self.open(&Layout::read_file(), share::READ | share::WANT_NO_DELEG)?;
         let offsets = (0..LARGE_BYTES).step_by(bytes as usize);
         offsets.map(|offset| self.read(&file, stateid, (offset, bytes))).collect()
     }
@@ -177,7 +192,7 @@ impl Prober<'_> {
         let stable = stable_how(stable);
         let mut files = Vec::new();
         for number in 0..WRITTEN_FILES {
-            files.push(self.open(&Layout::written_file(number), share::BOTH)?);
+            files.push(self.open(&Layout::written_file(number), PLAIN)?);
         }
         let head = |file: &(Vec<u8>, Stateid4), offset| {
             let head = WriteHead { stateid: file.1, offset, stable, length: payload.len() };
@@ -219,10 +234,10 @@ impl Prober<'_> {
         let attributes = made(0o644, None);
         let how = Openflag4::Create(Createhow4::Unchecked(attributes.fattr()));
         let name = str::from_utf8(SERIAL_NAME)?;
-        let opening = self.session.opening(OWNERS[1], how, share::BOTH, name);
-        let compound = Compound::on(&dir).with(op::OPEN, &opening).then(op::GETFH);
+        let opening = Opening { dir: &dir, name, owner: OWNERS[1], how, access: PLAIN };
         let close = Close4args { seqid: 0, open_stateid: Stateid4::CURRENT };
-        let (template, _) = self.like(&compound.with(op::CLOSE, &close), &[])?;
+        let compound = self.session.opening(&opening).with(op::CLOSE, &close);
+        let (template, _) = self.like(&compound, &[])?;
         Ok(template)
     }
 
@@ -250,20 +265,21 @@ impl Prober<'_> {
     fn open(&mut self, path: &str, access: u32) -> Result<(Vec<u8>, Stateid4)> {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         let dir = self.session.walk(&self.root, dir)?;
-        let place = (dir.as_slice(), name);
-        let opened = self.session.open_file(place, OWNERS[0], Openflag4::NoCreate, access)?;
+        let (owner, how) = (OWNERS[0], Openflag4::NoCreate);
+        let opened = self.session.open(&Opening { dir: &dir, name, owner, how, access })?;
         // The number 0 stands for the newest of the state (RFC 8881, 8.2.2).
         Ok((opened.handle, Stateid4 { seqid: 0, ..opened.stateid }))
     }
 
-    /// Makes a call and takes its reply for a model.
-    fn like(&mut self, compound: &Compound, payload: &[u8]) -> Result<(Template, Reply)> {
-        let bytes = self.session.record(compound, payload.len());
-        let reply = self.session.exchange(&[&bytes, payload])?;
-        let mut expect = Expectation::like(&reply.bytes, SEQUENCE_END);
-        for at in [RESULTS_AT, RESULTS_AT + STATUS_BYTES] {
+    /// Makes a call and takes its reply for a model, up to where the results of SEQUENCE begin and
+    /// further on numbers and statuses.
+    pub(super) fn like(&mut self, compound: &Compound, data: &[u8]) -> Result<(Template, Reply)> {
+        let mut reply = self.session.perform_with(compound, data)?;
+        let mut expect = Expectation::like(&reply.bytes, SEQUENCED_AT);
+        for at in [REST_AT, REST_AT + STATUS_BYTES] {
             expect.samples.extend(sample(&reply.bytes, at));
         }
+        let bytes = std::mem::take(&mut reply.call);
         Ok((Template { bytes, expect, units: 1, ..Template::default() }, reply))
     }
 }

@@ -1,62 +1,100 @@
 use std::io::{Error, Result as IoResult};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use comity_proto::nfs4::{
-    ChannelAttrs4, ClientOwner4, Clientid4, CreateSession4args, CreateSession4resok,
-    ExchangeId4args, ExchangeId4resok, NfsFh4, Open4args, Open4resok, OpenClaim4, Openflag4,
-    PROGRAM, Sequence4args, Sessionid4, StateOwner4, StateProtect4a, Stateid4, VERSION, exchgid,
-    operation as op, procedure, share,
+    CallbackSecParms4, ChannelAttrs4, ClientOwner4, Clientid4, Component4, CreateSession4args,
+    CreateSession4resok, ExchangeId4args, ExchangeId4resok, NfsFh4, PROGRAM, Sequence4args,
+    Sessionid4, StateProtect4a, VERSION, create_session, exchgid, operation as op, procedure,
 };
-use comity_xdr::{Counted, Encode, Opaque};
+use comity_xdr::{Counted, Opaque};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::compound::{Arguments, Compound, Reply, broken, failure, is_later};
+use super::compound::{Arguments, Compound, Reply};
+use super::failure::{broken, is_later};
 use crate::limits::SILENCE_SECONDS_MAX;
-use crate::nfs::Caller;
+use crate::nfs::{Caller, call_header, record_before};
+use crate::script::XID;
 
-/// Program, version and procedure of every call but one.
-const COMPOUND: (u32, u32, u32) = (PROGRAM, VERSION, procedure::COMPOUND);
+/// What carries records to a server and replies back.
+pub trait Wire {
+    /// Sends a record in pieces, its mark included, and gives the reply's, without its mark.
+    ///
+    /// # Errors
+    /// No reply, or one that does not accept the call.
+    fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>>;
+}
+
+/// Whether the server may call back on the session's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backchannel {
+    /// It may: so it can delegate.
+    Yes,
+    /// It may not.
+    No,
+}
+
 /// Bytes of a READ's or WRITE's data at most.
 const DATA_BYTES_MAX: u32 = 1 << 20;
 /// Room for what else is in their COMPOUNDs.
 const ROOM_BYTES: u32 = 4096;
 /// Operations of the longest COMPOUND.
-const OPERATIONS_MAX: u32 = 8;
+const OPERATIONS_MAX: u32 = 16;
+/// Slots that are asked for: as many as Linux asks for, or more.
+const SLOTS_WANTED: u32 = 64;
+/// The RPC program of callbacks.
+const CALLBACK_PROGRAM: u32 = 0x4000_0000;
 /// The first and the longest wait after which a server that says DELAY is asked again.
 const DELAY_WAITS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
 
-/// A client of its own with a session of one slot: it makes one call at a time.
+/// A client of its own with a session, in which it makes one call at a time. What it has at the
+/// server ends with it.
 #[derive(Debug)]
-pub(crate) struct Session {
-    caller: Caller,
+pub struct Session<W: Wire> {
+    /// What carries its calls.
+    pub wire: W,
+    /// User and group of the calls.
+    who: (u32, u32),
+    /// The header of its calls.
+    header: Vec<u8>,
+    /// Of the last call.
+    xid: u32,
     clientid: Clientid4,
     /// Of the next CREATE_SESSION.
     creations: u32,
+    back: Backchannel,
     sessions: Vec<Sessionid4>,
     own: Sessionid4,
-    /// Of the last call.
+    /// Of the last request in the slot.
     sequenceid: u32,
     data_bytes: usize,
 }
 
-/// A file that was opened.
-#[derive(Debug, Clone)]
-pub(crate) struct Opened {
-    pub(crate) handle: Vec<u8>,
-    pub(crate) stateid: Stateid4,
+impl Session<Caller> {
+    /// Introduces a client to a server, as a user; there is nothing to call it back for.
+    pub(crate) fn connect(address: SocketAddr, who: (u32, u32)) -> IoResult<Self> {
+        let caller = Caller::connect_as(address, who.0, who.1).map_err(|error| broken(&error))?;
+        Self::begin(caller, who, Backchannel::No)
+    }
 }
 
-impl Session {
-    /// Introduces a client to a server, as a user.
-    pub(crate) fn open(address: SocketAddr, who: (u32, u32)) -> IoResult<Self> {
-        let caller = Caller::connect_as(address, who.0, who.1).map_err(|error| broken(&error))?;
+impl<W: Wire> Session<W> {
+    /// A new client with a session, whose calls are made as this user and group.
+    ///
+    /// # Errors
+    /// It is not let in.
+    pub fn begin(wire: W, who: (u32, u32), back: Backchannel) -> IoResult<Self> {
+        let header = call_header((PROGRAM, VERSION, procedure::COMPOUND), who);
         let mut session = Self {
-            caller,
+            wire,
+            who,
+            header,
+            xid: 0,
             clientid: 0,
             creations: 0,
+            back,
             sessions: Vec::new(),
             own: [0; 16],
             sequenceid: 0,
@@ -74,13 +112,11 @@ impl Session {
         Ok(session)
     }
 
+    /// As a client that was never there: what an earlier one had is nobody's.
     fn introduce(&mut self) -> IoResult<()> {
-        static CLIENTS: AtomicU64 = AtomicU64::new(0);
-        let number = CLIENTS.fetch_add(1, Ordering::Relaxed);
         let mut verifier = [0; 8];
         getrandom(&mut verifier, GetRandomFlags::empty())?;
-        let chance = u64::from_be_bytes(verifier);
-        let id = format!("comity-bench {} {number} {chance:016x}", std::process::id());
+        let id = format!("comity-bench {:016x}", u64::from_be_bytes(verifier));
         let arguments = ExchangeId4args {
             clientowner: ClientOwner4 { verifier, id: Opaque(id.as_bytes()) },
             flags: exchgid::USE_NON_PNFS,
@@ -93,36 +129,40 @@ impl Session {
         Ok(())
     }
 
-    /// Another session of the client, with as many slots as the server grants of those wished for.
-    pub(crate) fn another(&mut self, slots: u32) -> IoResult<(Sessionid4, u32)> {
+    /// Another session of the client, which nobody has used, and how many slots it has: as many as
+    /// are wished for, if the server grants them.
+    ///
+    /// # Errors
+    /// There can be no more.
+    pub fn another(&mut self, slots: u32) -> IoResult<(Sessionid4, u32)> {
         let made = self.create(slots)?;
         self.sessions.push(made.sessionid);
         Ok((made.sessionid, made.fore_chan.maxrequests))
     }
 
     fn create(&mut self, slots: u32) -> IoResult<CreateSession4resok> {
-        let fore_chan = ChannelAttrs4 {
+        let channel = |maxrequests| ChannelAttrs4 {
             headerpadsize: 0,
             maxrequestsize: DATA_BYTES_MAX + ROOM_BYTES,
             maxresponsesize: DATA_BYTES_MAX + ROOM_BYTES,
             maxresponsesize_cached: ROOM_BYTES,
             maxoperations: OPERATIONS_MAX,
-            maxrequests: slots,
+            maxrequests,
             rdma_ird: None,
         };
-        let back_chan = ChannelAttrs4 { maxrequests: 1, ..fore_chan };
+        let back = self.back == Backchannel::Yes;
         let arguments = CreateSession4args {
             clientid: self.clientid,
             sequence: self.creations,
-            flags: 0,
-            fore_chan,
-            back_chan: ChannelAttrs4 { maxrequestsize: ROOM_BYTES, ..back_chan },
-            cb_program: 0x4000_0000,
-            sec_parms: Counted(vec![comity_proto::nfs4::CallbackSecParms4::None]),
+            flags: if back { create_session::CONN_BACK_CHAN } else { 0 },
+            fore_chan: channel(slots.max(SLOTS_WANTED)),
+            back_chan: channel(1),
+            cb_program: CALLBACK_PROGRAM,
+            sec_parms: Counted(vec![CallbackSecParms4::None]),
         };
         let reply = self.alone(&Compound::new().with(op::CREATE_SESSION, &arguments))?;
         let made = reply.results().next(op::CREATE_SESSION)?;
-        self.creations += 1;
+        self.creations = self.creations.wrapping_add(1);
         Ok(made)
     }
 
@@ -142,37 +182,30 @@ impl Session {
     /// The first that the server refused, by its number; or that nobody answers. A server that
     /// wants to be asked later is, for as long as one may be silent.
     pub(crate) fn perform(&mut self, compound: &Compound) -> IoResult<Reply> {
+        self.perform_with(compound, &[])
+    }
+
+    /// The same with data behind the last operation, as its arguments say.
+    pub(super) fn perform_with(&mut self, compound: &Compound, data: &[u8]) -> IoResult<Reply> {
         let started = Instant::now();
         let mut wait = DELAY_WAITS[0];
         loop {
-            let reply = self.attempt(compound)?;
+            let reply = self.attempt(compound, data)?;
             let patience = Duration::from_secs(SILENCE_SECONDS_MAX.into());
             if !is_later(reply.status) || started.elapsed() > patience {
-                return settled(reply);
+                return reply.settled();
             }
             sleep(wait);
             wait = (wait * 2).min(DELAY_WAITS[1]);
         }
     }
 
-    fn attempt(&mut self, compound: &Compound) -> IoResult<Reply> {
-        let reply = self.call(&Arguments(Some(self.next()), compound))?;
-        self.sequenced(reply)
-    }
-
-    /// The slot's next request.
-    const fn next(&self) -> Sequence4args {
-        Sequence4args {
-            sessionid: self.own,
-            sequenceid: self.sequenceid.wrapping_add(1),
-            slotid: 0,
-            highest_slotid: 0,
-            cachethis: false,
-        }
-    }
-
-    /// The slot has had its request.
-    fn sequenced(&mut self, mut reply: Reply) -> IoResult<Reply> {
+    /// Asks once for the operations to be done, with data behind the last.
+    ///
+    /// # Errors
+    /// Nobody answers, or not even SEQUENCE was done.
+    pub(crate) fn attempt(&mut self, compound: &Compound, data: &[u8]) -> IoResult<Reply> {
+        let mut reply = self.call(self.record(compound, data.len()), data)?;
         reply.sequence()?;
         self.sequenceid = self.sequenceid.wrapping_add(1);
         Ok(reply)
@@ -180,39 +213,54 @@ impl Session {
 
     /// A COMPOUND outside of any session.
     fn alone(&mut self, compound: &Compound) -> IoResult<Reply> {
-        settled(self.call(&Arguments(None, compound))?)
+        self.call(record_before(&self.header, &Arguments(None, compound), 0), &[])?.settled()
     }
 
-    fn call(&mut self, arguments: &impl Encode) -> IoResult<Reply> {
-        Reply::new(self.caller.program(COMPOUND, arguments).map_err(|error| broken(&error))?)
+    fn call(&mut self, mut record: Vec<u8>, data: &[u8]) -> IoResult<Reply> {
+        let answer = self.exchange(&mut record, data)?;
+        Reply::new(record, answer)
+    }
+
+    fn exchange(&mut self, record: &mut [u8], data: &[u8]) -> IoResult<Vec<u8>> {
+        self.xid = self.xid.wrapping_add(1);
+        let xid = self.xid.to_be_bytes();
+        record[XID].copy_from_slice(&xid);
+        let answer = self.wire.exchange(&[record, data]).map_err(|error| broken(&error))?;
+        let is_ours = answer.starts_with(&xid);
+        if is_ours { Ok(answer) } else { Err(Error::other("a reply to another call")) }
     }
 
     /// The record of a call as it is sent next in the session's slot, with `payload` bytes to come
     /// behind it.
     pub(super) fn record(&self, compound: &Compound, payload: usize) -> Vec<u8> {
-        self.caller.record(COMPOUND, &Arguments(Some(self.next()), compound), payload).0
+        let sequence = Sequence4args {
+            sessionid: self.own,
+            sequenceid: self.sequenceid.wrapping_add(1),
+            slotid: 0,
+            highest_slotid: 0,
+            cachethis: compound.is_kept,
+        };
+        record_before(&self.header, &Arguments(Some(sequence), compound), payload)
     }
 
     /// Where in a record the arguments of SEQUENCE begin.
-    pub(super) fn sequence_at(&self) -> usize {
-        self.caller.record(COMPOUND, &(), 0).1 + Arguments::BEFORE_SEQUENCE
+    pub(super) const fn sequence_at(&self) -> usize {
+        4 + self.header.len() + Arguments::BEFORE_SEQUENCE
     }
 
     /// The record of a call that does nothing, and the record of its reply.
     pub(super) fn nothing(&mut self) -> IoResult<(Vec<u8>, Vec<u8>)> {
-        let (call, _) = self.caller.record((PROGRAM, VERSION, procedure::NULL), &(), 0);
-        let reply = self.caller.exchange(&[&call]).map_err(|error| broken(&error))?;
+        let header = call_header((PROGRAM, VERSION, procedure::NULL), self.who);
+        let mut call = record_before(&header, &(), 0);
+        let reply = self.exchange(&mut call, &[])?;
         Ok((call, reply))
     }
 
-    /// Sends a record and what comes behind it as they are.
-    pub(super) fn exchange(&mut self, parts: &[&[u8]]) -> IoResult<Reply> {
-        let answered = self.caller.exchange(parts).map_err(|error| broken(&error))?;
-        settled(self.sequenced(Reply::new(answered)?)?)
-    }
-
     /// The handle of a path from the server's root on.
-    pub(crate) fn mount(&mut self, path: &str) -> IoResult<Vec<u8>> {
+    ///
+    /// # Errors
+    /// A name is not there.
+    pub fn mount(&mut self, path: &str) -> IoResult<Vec<u8>> {
         let reply = self.perform(&Compound::new().then(op::PUTROOTFH).then(op::GETFH))?;
         let mut results = reply.results();
         results.next::<()>(op::PUTROOTFH)?;
@@ -221,81 +269,29 @@ impl Session {
     }
 
     /// The handle of a path below a directory.
+    ///
+    /// # Errors
+    /// A name is not there.
     pub(crate) fn walk(&mut self, root: &[u8], path: &str) -> IoResult<Vec<u8>> {
         let mut names = path.split('/').filter(|name| !name.is_empty());
         names.try_fold(root.to_vec(), |handle, name| self.lookup(&handle, name))
     }
 
     fn lookup(&mut self, dir: &[u8], name: &str) -> IoResult<Vec<u8>> {
-        let name: comity_proto::nfs4::Component4<'_> = Opaque(name.as_bytes());
+        let name: Component4<'_> = Opaque(name.as_bytes());
         let reply = self.perform(&Compound::on(dir).with(op::LOOKUP, &name).then(op::GETFH))?;
         let mut results = reply.on_object()?;
         results.next::<()>(op::LOOKUP)?;
         Ok(results.next::<NfsFh4<'_>>(op::GETFH)?.0.to_vec())
     }
-
-    /// Opens a name in a directory. Two opens under one owner would be one.
-    pub(crate) fn open_file(
-        &mut self,
-        (dir, name): (&[u8], &str),
-        owner: &[u8],
-        openhow: Openflag4<'_>,
-        access: u32,
-    ) -> IoResult<Opened> {
-        let arguments = self.opening(owner, openhow, access, name);
-        let reply = self.perform(&Compound::on(dir).with(op::OPEN, &arguments).then(op::GETFH))?;
-        let mut results = reply.on_object()?;
-        let stateid = results.next::<Open4resok<'_>>(op::OPEN)?.stateid;
-        let handle = results.next::<NfsFh4<'_>>(op::GETFH)?.0.to_vec();
-        Ok(Opened { handle, stateid })
-    }
-
-    /// The arguments of an OPEN that wants no delegation.
-    pub(super) const fn opening<'a>(
-        &self,
-        owner: &'a [u8],
-        openhow: Openflag4<'a>,
-        access: u32,
-        name: &'a str,
-    ) -> Open4args<'a> {
-        Open4args {
-            seqid: 0,
-            share_access: access | share::WANT_NO_DELEG,
-            share_deny: 0,
-            owner: StateOwner4 { clientid: self.clientid, owner: Opaque(owner) },
-            openhow,
-            claim: OpenClaim4::Null(Opaque(name.as_bytes())),
-        }
-    }
 }
 
-impl Drop for Session {
+impl<W: Wire> Drop for Session<W> {
     fn drop(&mut self) {
         // The lease ends what cannot be ended in order.
         for id in self.sessions.drain(..).chain([self.own]).collect::<Vec<_>>() {
             let _ = self.alone(&Compound::new().with(op::DESTROY_SESSION, &id));
         }
         let _ = self.alone(&Compound::new().with(op::DESTROY_CLIENTID, &self.clientid));
-    }
-}
-
-fn settled(reply: Reply) -> IoResult<Reply> {
-    match reply.status {
-        comity_proto::nfs4::Nfsstat4::Ok => Ok(reply),
-        status => Err(refused(status)),
-    }
-}
-
-/// What ends the client tells why.
-fn refused(status: comity_proto::nfs4::Nfsstat4) -> Error {
-    use comity_proto::nfs4::Nfsstat4::{
-        BadSession, BadStateid, DeadSession, Expired, MinorVersMismatch, StaleClientid,
-    };
-    match status {
-        MinorVersMismatch => Error::other("the server does not speak NFS 4.1"),
-        BadSession | DeadSession | StaleClientid | Expired | BadStateid => Error::other(format!(
-            "the server says {status:?}: it restarted, or the lease ended while nothing was asked"
-        )),
-        status => failure(status),
     }
 }

@@ -4,15 +4,18 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 use comity_proto::nfs4::{
-    Close4args, Commit4args, Component4, Create4args, Create4resok, Createhow4, Createtype4,
-    Fattr4, Openflag4, Read4args, Read4resok, Setattr4args, StableHow4, Stateid4, Verifier4,
-    Write4args, Write4resok, operation as op, share,
+    Commit4args, Component4, Create4args, Create4resok, Createhow4, Createtype4, Fattr4, Openflag4,
+    Read4args, Read4resok, Setattr4args, StableHow4, Stateid4, Verifier4, Write4args, Write4resok,
+    operation as op, share,
 };
 use comity_xdr::Opaque;
 use rustix::io::Errno;
 use slab::Slab;
 
-use crate::nfs4::{Compound, OBJECT, Opened, Session, list, made, metadata, owned};
+use crate::nfs::Caller;
+use crate::nfs4::{
+    Compound, Locker, OBJECT, Opened, Opening, Session, list, made, metadata, owned,
+};
 use crate::suite::{Access, Entry, FileId, Files, LockKind, Metadata, Range, Wait};
 
 mod lock;
@@ -23,19 +26,18 @@ const DIRECTORIES_MAX: usize = 10_000;
 /// Files over NFS version 4.1, one call at a time: a client of its own with one slot. Handles of
 /// directories are remembered, nothing else; it takes no delegations.
 pub(super) struct Nfs4Files {
-    session: Session,
+    session: Session<Caller>,
     root: Vec<u8>,
     directories: HashMap<String, Vec<u8>>,
     open: Slab<Open>,
-    /// Lock-owners so far.
-    lockers: u64,
+    /// Files opened so far; each has a lock-owner of its own.
+    opens: u64,
 }
 
 struct Open {
     file: Opened,
     path: String,
-    /// Set while locks are held, or were.
-    locked: Option<Stateid4>,
+    locker: Locker,
     /// The verifier under which data was written that is not committed yet.
     uncommitted: Option<Verifier4>,
 }
@@ -43,9 +45,9 @@ struct Open {
 impl Nfs4Files {
     /// Introduces itself, as a user.
     pub(super) fn connect(address: SocketAddr, root: &[u8], who: (u32, u32)) -> Result<Self> {
-        let session = Session::open(address, who)?;
+        let session = Session::connect(address, who)?;
         let (directories, open) = (HashMap::new(), Slab::new());
-        Ok(Self { session, root: root.to_vec(), directories, open, lockers: 0 })
+        Ok(Self { session, root: root.to_vec(), directories, open, opens: 0 })
     }
 
     /// The handle of the directory that a path is in, and the last name.
@@ -77,9 +79,11 @@ impl Nfs4Files {
         // An owner that opened a file twice would have it open once.
         let already = self.open.iter().filter(|(_, open)| open.path == path).count();
         let owner = (already as u64).to_be_bytes();
-        let file = self.session.open_file((&dir, name), &owner, how, access)?;
-        let (path, locked, uncommitted) = (path.to_owned(), None, None);
-        Ok(FileId(self.open.insert(Open { file, path, locked, uncommitted }) as u64))
+        let access = access | share::WANT_NO_DELEG;
+        let file = self.session.open(&Opening { dir: &dir, name, owner: &owner, how, access })?;
+        self.opens += 1;
+        let (path, locker) = (path.to_owned(), Locker::new(self.opens.to_be_bytes()));
+        Ok(FileId(self.open.insert(Open { file, path, locker, uncommitted: None }) as u64))
     }
 
     fn opened(&mut self, file: FileId) -> IoResult<&mut Open> {
@@ -146,13 +150,11 @@ impl Files for Nfs4Files {
         self.commit(file)?;
         self.unlock_all(file)?;
         let open = self.open.try_remove(file.0 as usize).ok_or(Errno::BADF)?;
-        let arguments = Close4args { seqid: 0, open_stateid: open.file.stateid };
-        let compound = Compound::on(&open.file.handle).with(op::CLOSE, &arguments);
-        self.session.perform(&compound).map(drop)
+        self.session.perform(&open.file.closing()).map(drop)
     }
 
     fn read(&mut self, file: FileId, offset: u64, buffer: &mut [u8]) -> IoResult<usize> {
-        let Opened { handle, stateid } = self.opened(file)?.file.clone();
+        let Opened { handle, stateid, .. } = self.opened(file)?.file.clone();
         let mut done = 0;
         while done < buffer.len() {
             let count = (buffer.len() - done).min(self.session.data_bytes()) as u32;
@@ -171,7 +173,7 @@ impl Files for Nfs4Files {
     }
 
     fn write(&mut self, file: FileId, offset: u64, data: &[u8]) -> IoResult<usize> {
-        let Opened { handle, stateid } = self.opened(file)?.file.clone();
+        let Opened { handle, stateid, .. } = self.opened(file)?.file.clone();
         let piece = data.get(..data.len().min(self.session.data_bytes())).unwrap_or(data);
         let stable = StableHow4::Unstable;
         let arguments = Write4args { stateid, offset, stable, data: Opaque(piece) };

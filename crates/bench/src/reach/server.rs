@@ -141,7 +141,8 @@ pub(super) fn enter(
     match version {
         Version::Three => mount(address, who, Path::new(path)),
         Version::FourOne => {
-            let entered = Session::open(address, who).and_then(|mut session| session.mount(path));
+            let entered =
+                Session::connect(address, who).and_then(|mut session| session.mount(path));
             entered.map_err(Error::from)
         }
     }

@@ -72,6 +72,12 @@ impl Line {
         }
     }
 
+    /// Whether some target has samples enough to say how much they vary.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.cells.iter().flatten().any(|cell| !matches!(cell.verdict, Verdict::Few { .. }))
+    }
+
     /// Whether some target's samples vary more than they may.
     #[must_use]
     pub fn is_noisy(&self) -> bool {

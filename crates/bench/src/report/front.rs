@@ -14,7 +14,7 @@ use crate::suite::{Better, Outcome, TargetRecord};
 /// How figures are judged.
 const RULES: &str = "Times better: above 1 is better, whether a time or a rate was measured. A \
     figure is steady if the 95 % interval of its mean (Student's t over rounds) lies within 5 % of \
-    it, else noisy; with fewer than three rounds it is no result. Noisy figures are marked ~. \
+    it, else noisy; with fewer than three rounds it is no result. What is not steady is marked ~. \
     Ratios are of rounds that were run one after the other, and are coloured only where their \
     95 % interval leaves out 1.";
 
@@ -175,16 +175,29 @@ fn glance(digested: &[Digested<'_>], targets: &[String]) -> Table {
             }
         }));
         row.extend((1..targets.len()).map(|target| gain(overall(lines, target).as_ref())));
-        let judged = lines.iter().filter(|line| line.unit.better() != Better::Neither);
-        let (noisy, all) = (lines.iter().filter(|l| judged_noisy(l)).count(), judged.count());
-        row.push(Entry::number(format!("{noisy} of {all}"), noisy as f64));
+        row.push(noisy(lines));
         table.row(row);
     }
     table
 }
 
+/// How many of the figures that can be judged are noisy.
+fn noisy(lines: &[Line]) -> Entry {
+    let all = lines.iter().filter(|line| is_judged(line)).count();
+    let noisy = lines.iter().filter(|line| judged_noisy(line)).count();
+    match all {
+        0 => Entry::words("too few rounds to say"),
+        all => Entry::number(format!("{noisy} of {all}"), noisy as f64),
+    }
+}
+
+/// Whether a figure is one that can be better, of rounds enough to say whether it is noisy.
+fn is_judged(line: &Line) -> bool {
+    line.unit.better() != Better::Neither && line.is_judged()
+}
+
 fn judged_noisy(line: &Line) -> bool {
-    line.unit.better() != Better::Neither && line.is_noisy()
+    is_judged(line) && line.is_noisy()
 }
 
 fn noise(page: &mut Page, digested: &[Digested<'_>]) {
@@ -192,7 +205,7 @@ fn noise(page: &mut Page, digested: &[Digested<'_>]) {
     let name = |(workload, lines): &Digested<'_>| {
         let noisy: Vec<String> =
             lines.iter().filter(|line| judged_noisy(line)).map(Line::label).collect();
-        let judged = lines.iter().filter(|line| line.unit.better() != Better::Neither).count();
+        let judged = lines.iter().filter(|line| is_judged(line)).count();
         match noisy.len() {
             0 => None,
             1 => Some(format!("{workload}: {}", noisy[0])),

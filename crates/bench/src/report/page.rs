@@ -7,6 +7,9 @@ use super::svg::{STYLE, Svg, escape};
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
+/// A drawing that is less wide than this has room for another beside it on paper.
+const HALF: f64 = 500.0;
+
 /// A page in progress, and the drawings on it, which become files too.
 #[derive(Debug, Default)]
 pub(super) struct Page {
@@ -78,9 +81,10 @@ impl Page {
             let name = if taken == 0 { name } else { format!("{name}-{}", taken + 1) };
             let id = format!("plot-{}", self.plots.len() + 1);
             let caption = escape(svg.title());
+            let class = if svg.width() < HALF { " class=\"half\"" } else { "" };
             let _ = writeln!(
                 self.body,
-                "<figure>\n<figcaption>{caption}</figcaption>\n{}\n</figure>",
+                "<figure{class}>\n<figcaption>{caption}</figcaption>\n{}\n</figure>",
                 svg.inline(&id)
             );
             self.plots.push(Plot { file: format!("{name}.svg"), svg: svg.file() });

@@ -57,6 +57,12 @@ impl Svg {
         Self { width, height, title, about, body: String::new() }
     }
 
+    /// How wide it is drawn.
+    #[must_use]
+    pub(super) const fn width(&self) -> f64 {
+        self.width
+    }
+
     /// What it is called.
     #[must_use]
     pub(super) fn title(&self) -> &str {

@@ -1,4 +1,4 @@
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use comity_proto::nfs4::callback::{
 };
 use comity_xdr::{Decoder, Encoder};
 
-use crate::in_session::Wire;
-use crate::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
-use crate::nfs::dial;
+use crate::limits::SILENCE_SECONDS_MAX;
+use crate::nfs::{dial, receive};
+use crate::nfs4::Wire;
 
 /// A connection on which the server may call back: its calls are answered with success whenever one
 /// waits for a record.
@@ -25,6 +25,8 @@ pub(super) struct Attentive {
 const KIND: std::ops::Range<usize> = 4..8;
 /// Longest body of a credential (RFC 5531, 8.2).
 const AUTH_BYTES_MAX: u32 = 400;
+/// The shortest reply: an accepted one without results.
+const RECORD_BYTES_MIN: usize = 24;
 /// A call, not a reply.
 const CALL: [u8; 4] = [0; 4];
 
@@ -48,13 +50,8 @@ impl Attentive {
     }
 
     fn receive(&mut self) -> Result<Vec<u8>> {
-        let mut mark = [0; 4];
-        self.stream.read_exact(&mut mark).context("receive")?;
-        let mark = u32::from_be_bytes(mark);
-        let length = (mark & !(1 << 31)) as usize;
-        ensure!(mark >> 31 == 1 && (24..=REPLY_BYTES_MAX).contains(&length), "mark {mark:#x}");
-        let mut record = vec![0; length];
-        self.stream.read_exact(&mut record).context("receive")?;
+        let record = receive(&mut self.stream)?;
+        ensure!(record.len() >= RECORD_BYTES_MIN, "a record of {} bytes", record.len());
         Ok(record)
     }
 
@@ -82,8 +79,8 @@ impl Attentive {
 }
 
 impl Wire for Attentive {
-    fn exchange(&mut self, record: &[u8]) -> Result<Vec<u8>> {
-        self.stream.write_all(record).context("send")?;
+    fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>> {
+        record.iter().try_for_each(|part| self.stream.write_all(part)).context("send")?;
         loop {
             let record = self.receive()?;
             if record[KIND] != CALL {

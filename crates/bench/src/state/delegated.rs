@@ -1,11 +1,11 @@
 use anyhow::{Context, Result, ensure};
 use comity_proto::nfs4::share;
 
-use super::person::{Opened, Person};
+use super::person::Person;
 use super::report::{at_most, median};
 use super::{Bench, recall, server_time};
-use crate::in_session::Backchannel;
 use crate::layout::{Layout, SMALL_FILES};
+use crate::nfs4::{Backchannel, Opened};
 
 /// Delegations that are held while it is measured; their client may have as many.
 const HELD: u64 = 100_000;
@@ -20,9 +20,9 @@ const ROUNDS: usize = 9;
 pub(super) fn opens(bench: &Bench) -> Result<bool> {
     let (server, held) = (bench.server()?, bench.scaled(HELD));
     let many = bench.many(held)?;
-    let mut client = Person::new(&server, "opener", Backchannel::Yes)?;
-    let (dir, few) = (client.session.walk(&many)?, bench.path(Layout::SMALL));
-    let few = client.session.walk(&few)?;
+    let mut client = Person::new(&server, Backchannel::Yes)?;
+    let (dir, few) = (client.session.mount(&many)?, bench.path(Layout::SMALL));
+    let few = client.session.mount(&few)?;
     // The way back has to be probed before anything is delegated.
     let first = recall::delegated(&mut client, &few, &Layout::file(0))?;
     give_up(&mut client, &[first])?;

@@ -6,8 +6,8 @@ use comity_proto::nfs4::share;
 use super::Bench;
 use super::person::Person;
 use super::report::at_most;
-use crate::in_session::Backchannel;
 use crate::layout::Layout;
+use crate::nfs4::Backchannel;
 use crate::process;
 use crate::target::Target;
 
@@ -28,12 +28,12 @@ const REST_MILLISECONDS: u64 = 300;
 pub(super) fn weigh(bench: &Bench) -> Result<bool> {
     let (server, files, clients) = (bench.server()?, bench.scaled(FILES), bench.scaled(CLIENTS));
     let dir = bench.many(files)?;
-    let mut first = Person::new(&server, "first", Backchannel::Yes)?;
-    let dir = first.session.walk(&dir)?;
+    let mut first = Person::new(&server, Backchannel::Yes)?;
+    let dir = first.session.mount(&dir)?;
     // What is kept of files that were looked at is no state.
     open_all(&mut [first], &dir, files, (share::WANT_NO_DELEG, true))?;
     let before = resting_bytes(&server)?;
-    let person = |number| Person::new(&server, &format!("client {number}"), Backchannel::Yes);
+    let person = |_| Person::new(&server, Backchannel::Yes);
     let mut people = (0..clients).map(person).collect::<Result<Vec<_>>>()?;
     for person in &mut people {
         person.nothing()?;

@@ -10,24 +10,17 @@ mod recall;
 mod report;
 mod waiters;
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result};
-use tempfile::TempDir;
 
-use crate::layout::Layout;
 use crate::process;
-use crate::target::{self, Comity, LOAD_PROCESSOR, SERVER_PROCESSOR, Target};
+use crate::target::{Grounds, LOAD_PROCESSOR, SERVER_PROCESSOR, Subject, Target};
 
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// The comity that is measured.
-    #[arg(long, default_value = "target/release/comity")]
-    pub comity: PathBuf,
-    /// Where the files are made.
-    #[arg(long, default_value_os_t = std::env::temp_dir())]
-    pub directory: PathBuf,
+    /// On what.
+    #[command(flatten)]
+    pub subject: Subject,
     /// A tenth of everything.
     #[arg(long)]
     pub quick: bool,
@@ -54,11 +47,8 @@ const MEASURES: &[Measure] = &[
 
 /// All that the measures need.
 struct Bench {
-    layout: Layout,
-    comity: PathBuf,
-    work: PathBuf,
+    grounds: Grounds,
     quick: bool,
-    _folder: TempDir,
 }
 
 /// Measures and prints; says whether nothing costs more than it may.
@@ -66,7 +56,7 @@ struct Bench {
 /// # Errors
 /// The server does not come up, or a call is not answered as it must be.
 pub fn run(options: &Options) -> Result<bool> {
-    let bench = Bench::start(options)?;
+    let bench = Bench { grounds: Grounds::make(&options.subject)?, quick: options.quick };
     process::pin(None, &[LOAD_PROCESSOR])?;
     let wanted = |name: &str| {
         let named = |word: &String| name.to_lowercase().contains(&word.to_lowercase());
@@ -85,23 +75,9 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 impl Bench {
-    fn start(options: &Options) -> Result<Self> {
-        let made = tempfile::Builder::new().prefix("comity-state-").tempdir_in(&options.directory);
-        let folder = made.context("make a folder for the files")?;
-        target::open_to_all(folder.path())?;
-        let (tree, work) = (folder.path().join("tree"), folder.path().join("work"));
-        std::fs::create_dir(&tree)?;
-        std::fs::create_dir(&work)?;
-        let layout = Layout::build(&tree)?;
-        let (comity, quick) = (options.comity.clone(), options.quick);
-        Ok(Self { layout, comity, work, quick, _folder: folder })
-    }
-
     /// A server, new and on its own.
     fn server(&self) -> Result<Target> {
-        let (program, processors) = (self.comity.clone(), vec![SERVER_PROCESSOR]);
-        let comity = Comity { program, processors, is_async: true };
-        target::start_comity(&comity, &self.layout, &self.work)
+        self.grounds.start_comity(&[SERVER_PROCESSOR], true)
     }
 
     /// A number, or a tenth of it in a quick run.
@@ -111,14 +87,14 @@ impl Bench {
 
     /// The path of a directory of the tree from the server's root.
     fn path(&self, directory: &str) -> String {
-        format!("{}/{directory}", self.layout.root().display())
+        format!("{}/{directory}", self.grounds.layout.root().display())
     }
 
     /// The directory of so many empty files, made if it is not there.
     fn many(&self, files: u64) -> Result<String> {
         let name = format!("many-{files}");
-        if !self.layout.root().join(&name).exists() {
-            self.layout.listing(&name, files as usize)?;
+        if !self.grounds.layout.root().join(&name).exists() {
+            self.grounds.layout.listing(&name, files as usize)?;
         }
         Ok(self.path(&name))
     }

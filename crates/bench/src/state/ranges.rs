@@ -1,13 +1,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use comity_proto::nfs4::Stateid4;
 
 use super::Bench;
-use super::person::{Locker, Opened, Person, Stretch, WHOLE};
+use super::person::{Person, WHOLE};
 use super::report::{at_most, median, then};
-use crate::in_session::Backchannel;
 use crate::layout::Layout;
+use crate::nfs4::{Backchannel, Locker, Opened, Stretch};
 
 /// How many ranges; each ten times the one before.
 const RANGES: [u64; 3] = [300, 3_000, 30_000];
@@ -118,11 +117,10 @@ struct House {
 impl House {
     fn new(bench: &Bench) -> Result<Self> {
         let server = bench.server()?;
-        let mut client = Person::new(&server, "ranges", Backchannel::No)?;
-        let dir = client.session.walk(&bench.path(Layout::SMALL))?;
+        let mut client = Person::new(&server, Backchannel::No)?;
+        let dir = client.session.mount(&bench.path(Layout::SMALL))?;
         let file = client.open_plainly(&dir, &Layout::file(0))?;
-        let locker = Locker { owner: "locker".to_owned(), stateid: None::<Stateid4> };
-        Ok(Self { server, client, file, locker })
+        Ok(Self { server, client, file, locker: Locker::new("locker") })
     }
 
     fn lock(&mut self, stretch: Stretch) -> Result<()> {

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use comity_proto::nfs4::share;
 
-use super::person::{Locker, Opened, Person};
+use super::person::Person;
 use super::report::{at_most, then};
 use super::{Bench, server_time};
-use crate::in_session::Backchannel;
 use crate::layout::Layout;
+use crate::nfs4::{Backchannel, Locker, Opened};
 
 /// How many locks the client has, and what CITI measured for as many, in seconds. The last was
 /// ended by the lease.
@@ -25,9 +25,9 @@ const TRIES: usize = 1_000;
 /// it. The first tells the server of its locks and returns the delegation.
 pub(super) fn recall(bench: &Bench) -> Result<bool> {
     let server = bench.server()?;
-    let mut holder = Person::new(&server, "holder", Backchannel::Yes)?;
-    let mut other = Person::new(&server, "other", Backchannel::No)?;
-    let dir = holder.session.walk(&bench.path(Layout::SMALL))?;
+    let mut holder = Person::new(&server, Backchannel::Yes)?;
+    let mut other = Person::new(&server, Backchannel::No)?;
+    let dir = holder.session.mount(&bench.path(Layout::SMALL))?;
     println!("      locks        2006         now    each, at the server   kept");
     let (mut times, mut kept) = (Vec::new(), true);
     for (number, (locks, in_2006)) in LOCKS.into_iter().enumerate() {

@@ -2,11 +2,11 @@ use std::collections::VecDeque;
 
 use anyhow::{Context, Result, ensure};
 
-use super::person::{Locker, Opened, Person};
+use super::person::Person;
 use super::report::{at_most, median};
 use super::{Bench, server_time};
-use crate::in_session::Backchannel;
 use crate::layout::Layout;
+use crate::nfs4::{Backchannel, Locker, Opened};
 
 /// How many wait, and what CITI's fair queue took to hand the lock on, in microseconds. Ten
 /// thousand were not tried.
@@ -27,8 +27,8 @@ const OTHER: (u64, u64) = (8, 1);
 /// stands in line again. All lines are measured in turn.
 pub(super) fn hand_over(bench: &Bench) -> Result<bool> {
     let server = bench.server()?;
-    let mut client = Person::new(&server, "waiters", Backchannel::No)?;
-    let dir = client.session.walk(&bench.path(Layout::SMALL))?;
+    let mut client = Person::new(&server, Backchannel::No)?;
+    let dir = client.session.mount(&bench.path(Layout::SMALL))?;
     let mut lines = Vec::new();
     // The longest first: a place in line is kept for half a lease.
     for (number, (waiters, _)) in WAITERS.iter().enumerate().rev() {

@@ -12,7 +12,7 @@ use crate::nfs::{Caller, list};
 use crate::operation::Operation;
 use crate::raw::{self, Pages};
 use crate::script::Script;
-use crate::target::{SERVER_PROCESSOR, Target};
+use crate::target::{Prepared, SERVER_PROCESSOR, Target};
 
 /// The load of most rows.
 pub(super) const CONNECTIONS: usize = 4;
@@ -105,7 +105,7 @@ fn in_turn(
     }
     for _ in 0..bench.rounds {
         for (number, target) in bench.targets.iter().enumerate() {
-            let (script, client) = &mut prepared[number];
+            let Prepared { script, client, .. } = &mut prepared[number];
             let sample = Sample::take(target, client, script, bench.load(depth))?;
             figures[number].push(figure(&sample));
         }
@@ -116,7 +116,7 @@ fn in_turn(
 /// Processor time of a CREATE in an export that answers before the name is on stable storage, as
 /// the others do; in microseconds.
 pub(super) fn create_cost(bench: &Bench) -> Result<Figures> {
-    let relaxed = bench.another_comity(&[SERVER_PROCESSOR], true)?;
+    let relaxed = bench.grounds.start_comity(&[SERVER_PROCESSOR], true)?;
     let other = |target: &Target| target.name != "comity";
     let targets = bench.targets.iter().map(|target| if other(target) { target } else { &relaxed });
     creating(bench, &targets.collect::<Vec<_>>(), Sample::cost)
@@ -144,7 +144,7 @@ fn creating(
 /// Files are made in a new directory for each sample, and stay: ext4 skips the inodes of files that
 /// were removed a moment ago, which would be measured instead.
 fn create(bench: &Bench, target: &Target) -> Result<Sample> {
-    let created = bench.layout.new_directory("created-")?;
+    let created = bench.grounds.layout.new_directory("created-")?;
     let script = target.script(Operation::Create, &Pages { created, listed: Vec::new() })?;
     let load = Load { depth: DEPTH, stop: Stop::Calls(bench.pick(CREATED)) };
     let mut client = Client::connect(target.address, CONNECTIONS)?;
@@ -168,7 +168,7 @@ fn cold_listings(bench: &Bench, prefix: &str, handles: bool) -> Result<Figures> 
         let directories: Vec<_> =
             (0..bench.pick(COLD_DIRECTORIES)).map(|n| format!("{prefix}-{round}-{n}")).collect();
         for directory in &directories {
-            bench.layout.listing(directory, SMALL_FILES)?;
+            bench.grounds.layout.listing(directory, SMALL_FILES)?;
         }
         // Directories that are listed for the first time have rarely changed a moment ago.
         sleep(Duration::from_millis(REST_MILLISECONDS));
@@ -205,7 +205,7 @@ fn list_once(target: &Target, root: &[u8], directories: &[String]) -> Result<f64
 fn list_raw(bench: &Bench, target: &Target, directories: &[String], handles: bool) -> Result<f64> {
     let pages = Pages { created: String::new(), listed: directories.to_vec() };
     let script = match handles {
-        true => raw::listing_with_handles(&bench.layout, directories)?,
+        true => raw::listing_with_handles(&bench.grounds.layout, directories)?,
         false => target.script(Operation::Readdirplus, &pages)?,
     };
     let mut client = Client::connect(target.address, 1)?;

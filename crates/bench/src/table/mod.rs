@@ -6,26 +6,21 @@ mod report;
 mod rows;
 mod shape;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use tempfile::TempDir;
 
-use crate::layout::Layout;
 use crate::process;
-use crate::target::{self, Comity, SERVER_PROCESSOR, Target};
+use crate::target::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
 
 pub use line::Line;
 
 /// What to measure, and how long.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// The comity that is measured.
-    #[arg(long, default_value = "target/release/comity")]
-    pub comity: PathBuf,
-    /// Where the files are made; on a real disk, for the figures to mean anything.
-    #[arg(long, default_value_os_t = std::env::temp_dir())]
-    pub directory: PathBuf,
+    /// On what.
+    #[command(flatten)]
+    pub subject: Subject,
     /// A third of the rounds, each a third as long.
     #[arg(long)]
     pub quick: bool,
@@ -54,16 +49,13 @@ pub enum Against {
 
 /// Everything a measurement needs: a tree of files, and servers on it.
 struct Bench {
-    layout: Layout,
     /// The minimal server, comity, and the peer if there is one.
     targets: Vec<Target>,
-    comity: PathBuf,
-    work: PathBuf,
+    grounds: Grounds,
     rounds: usize,
     /// Seconds of one sample.
     seconds: f64,
     quick: bool,
-    _folder: TempDir,
 }
 
 /// Rounds of a whole run and of a quick one.
@@ -96,27 +88,12 @@ pub fn run(options: &Options) -> Result<bool> {
 
 impl Bench {
     fn start(options: &Options, inside: bool) -> Result<Self> {
-        let folder =
-            tempfile::Builder::new().prefix("comity-bench-").tempdir_in(&options.directory);
-        let folder = folder.context("make a folder for the files")?;
-        let (tree, work) = (folder.path().join("tree"), folder.path().join("work"));
-        for made in [&tree, &work] {
-            std::fs::create_dir(made)?;
-        }
-        target::open_to_all(folder.path())?;
-        let layout = Layout::build(&tree)?;
-        let comity = options.comity.clone();
-        let targets = start_targets(options, &layout, &work, inside)?;
+        let grounds = Grounds::make(&options.subject)?;
+        let targets = start_targets(options, &grounds, inside)?;
         let pick = |(whole, quick)| if options.quick { quick } else { whole };
         let seconds = if options.quick { SECONDS.1 } else { SECONDS.0 };
         let (rounds, quick) = (pick(ROUNDS), options.quick);
-        Ok(Self { layout, targets, comity, work, rounds, seconds, quick, _folder: folder })
-    }
-
-    /// One more comity, new and on its own.
-    fn another_comity(&self, processors: &[usize], is_async: bool) -> Result<Target> {
-        let (program, processors) = (self.comity.clone(), processors.to_vec());
-        target::start_comity(&Comity { program, processors, is_async }, &self.layout, &self.work)
+        Ok(Self { targets, grounds, rounds, seconds, quick })
     }
 
     fn target(&self, name: &str) -> Option<&Target> {
@@ -124,23 +101,17 @@ impl Bench {
     }
 }
 
-fn start_targets(
-    options: &Options,
-    layout: &Layout,
-    work: &Path,
-    inside: bool,
-) -> Result<Vec<Target>> {
-    let mut targets = vec![target::start_raw(layout)?];
-    let program = options.comity.clone();
-    let comity = Comity { program, processors: vec![SERVER_PROCESSOR], is_async: false };
-    targets.push(target::start_comity(&comity, layout, work)?);
+fn start_targets(options: &Options, grounds: &Grounds, inside: bool) -> Result<Vec<Target>> {
+    let mut targets = vec![target::start_raw(&grounds.layout)?];
+    targets.push(grounds.start_comity(&[SERVER_PROCESSOR], false)?);
     if options.against == Against::Ganesha {
         if !inside {
             println!("skipped: ganesha, because that takes root (a network of its own)");
         } else if !target::is_ganesha_installed() {
             println!("skipped: ganesha, because nfs-ganesha, -vfs and rpcbind are not installed");
         } else {
-            targets.push(target::start_ganesha(layout, work, &[target::SERVER_PROCESSOR])?);
+            let (layout, work) = (&grounds.layout, &grounds.work);
+            targets.push(target::start_ganesha(layout, work, &[SERVER_PROCESSOR])?);
         }
     }
     Ok(targets)

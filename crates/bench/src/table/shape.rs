@@ -41,7 +41,7 @@ fn on_two_cores(
     figure: impl Fn(&Sample) -> f64,
 ) -> Result<Itself> {
     let both = [SERVER_PROCESSOR, LOAD_PROCESSOR];
-    let wide = bench.another_comity(&both, false)?;
+    let wide = bench.grounds.start_comity(&both, false)?;
     let narrow = bench.target("comity").context("no comity")?;
     let mut itself = Itself { base: Vec::new(), comity: Vec::new() };
     let mut one = Prepared::new(narrow, operation)?;
@@ -81,8 +81,8 @@ pub(super) fn huge_directory_raw(bench: &Bench) -> Result<Itself> {
 }
 
 fn make_huge(bench: &Bench) -> Result<()> {
-    let is_there = bench.layout.root().join(HUGE).exists();
-    if is_there { Ok(()) } else { bench.layout.listing(HUGE, HUGE_FILES) }
+    let is_there = bench.grounds.layout.root().join(HUGE).exists();
+    if is_there { Ok(()) } else { bench.grounds.layout.listing(HUGE, HUGE_FILES) }
 }
 
 /// GETATTR by 64 connections, and by 4.
@@ -97,7 +97,7 @@ pub(super) fn many_connections(bench: &Bench) -> Result<Itself> {
 
 /// KiB of resident memory that a connection costs when it has made a call and says no more.
 pub(super) fn idle_connection(bench: &Bench) -> Result<Itself> {
-    let comity = bench.another_comity(&[SERVER_PROCESSOR], false)?;
+    let comity = bench.grounds.start_comity(&[SERVER_PROCESSOR], false)?;
     let mut idle = connect_idle(&comity, FIRST_CONNECTIONS)?;
     let before = resting_kib(&comity)?;
     idle.extend(connect_idle(&comity, IDLE_CONNECTIONS)?);
@@ -107,14 +107,14 @@ pub(super) fn idle_connection(bench: &Bench) -> Result<Itself> {
 
 /// MiB of resident memory of a server that has answered MNT and nothing else.
 pub(super) fn memory_at_start(bench: &Bench) -> Result<Itself> {
-    let comity = bench.another_comity(&[SERVER_PROCESSOR], false)?;
+    let comity = bench.grounds.start_comity(&[SERVER_PROCESSOR], false)?;
     let kib = resting_kib(&comity)?;
     Ok(Itself { base: Vec::new(), comity: vec![kib as f64 / 1024.0] })
 }
 
 /// Threads of such a server on two cores.
 pub(super) fn threads(bench: &Bench) -> Result<Itself> {
-    let comity = bench.another_comity(&[SERVER_PROCESSOR, LOAD_PROCESSOR], false)?;
+    let comity = bench.grounds.start_comity(&[SERVER_PROCESSOR, LOAD_PROCESSOR], false)?;
     let count = process::threads(comity.process())?;
     Ok(Itself { base: Vec::new(), comity: vec![count as f64] })
 }

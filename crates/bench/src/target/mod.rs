@@ -8,19 +8,18 @@ mod raw;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-use crate::in_session::{Backchannel, Prober4, Session};
 use crate::layout::Layout;
 use crate::load::Client;
 use crate::nfs::{Caller, Prober};
-
-use crate::operation::{InSession, Operation};
+use crate::nfs4::{self, Session};
+use crate::operation::Operation;
 use crate::process::{CpuTime, Server};
 use crate::raw::Pages;
 use crate::script::Script;
 
-pub use comity::{Comity, start as start_comity};
+pub use comity::{Grounds, Subject};
 pub use ganesha::{is_installed as is_ganesha_installed, start as start_ganesha};
 pub use namespace::{enter as enter_namespace, is_inside as is_inside_namespace};
 pub use raw::start as start_raw;
@@ -48,6 +47,17 @@ pub struct Target {
 enum Speaks {
     Raw,
     Nfs { root: Vec<u8> },
+}
+
+/// A load that can be run.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Its calls.
+    pub script: Script,
+    /// Its connections.
+    pub client: Client,
+    /// Has the sessions and the state that the calls name.
+    _session: Option<Session<Caller>>,
 }
 
 impl Target {
@@ -90,41 +100,35 @@ impl Target {
         operation: Operation,
         pages: &Pages,
         (connections, depth): (usize, usize),
-    ) -> Result<(Script, Client)> {
-        let Operation::InSession(sequenced) = operation else {
-            let script = self.script(operation, pages)?;
-            return Ok((script, Client::connect(self.address, connections)?));
-        };
-        if self.root().is_none() {
-            let script = crate::raw::script(&self.layout, operation, pages)?;
-            return Ok((script, Client::connect(self.address, connections)?));
+    ) -> Result<Prepared> {
+        let sequenced = matches!(operation, Operation::InSession(_)) && self.root().is_some();
+        if sequenced {
+            let prepared = self.prepare_sessions(operation, (connections, depth));
+            return prepared.with_context(|| format!("{}, {operation}", self.name));
         }
-        let prepared = self.prepare_sessions(sequenced, (connections, depth));
-        prepared.with_context(|| format!("{}, {operation}", self.name))
+        let script = self.script(operation, pages)?;
+        let client = Client::connect(self.address, connections)?;
+        Ok(Prepared { script, client, _session: None })
     }
 
     fn prepare_sessions(
         &self,
-        operation: InSession,
+        operation: Operation,
         (connections, depth): (usize, usize),
-    ) -> Result<(Script, Client)> {
-        let mut session = self.session(b"load", Backchannel::No)?;
-        let root = session.walk(&self.layout.root().to_string_lossy())?;
-        let (layout, locked) = (&self.layout, self.address.port().into());
-        let mut prober = Prober4 { session: &mut session, layout, root, locked };
-        let script = prober.script(operation)?;
-        let sessions: Result<Vec<_>> =
-            (0..connections).map(|_| session.another(depth as u32)).collect();
-        Ok((script, Client::connect_sessions(self.address, &sessions?)?))
-    }
-
-    /// A new client of version 4.1, with a connection of its own.
-    ///
-    /// # Errors
-    /// It is not let in.
-    pub fn session(&self, name: &[u8], back: Backchannel) -> Result<Session<Caller>> {
-        let ids = crate::nfs::caller_ids();
-        Session::begin(Caller::connect(self.address)?, name, ids, back)
+    ) -> Result<Prepared> {
+        let mut session = Session::connect(self.address, crate::nfs::caller_ids())?;
+        let root = session.mount(&self.layout.root().to_string_lossy())?;
+        let locked = self.address.port().into();
+        let mut prober = nfs4::Prober { session: &mut session, root, locked };
+        let script = prober.script(operation, &Pages::default())?;
+        let mut sessions = Vec::new();
+        for _ in 0..connections {
+            let (id, slots) = session.another(depth as u32)?;
+            ensure!(slots as usize >= depth, "a session of {slots} slots instead of {depth}");
+            sessions.push(id);
+        }
+        let client = Client::connect_sessions(self.address, &sessions)?;
+        Ok(Prepared { script, client, _session: Some(session) })
     }
 
     /// The handle of the top of the tree, if it has handles.

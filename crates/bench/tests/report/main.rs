@@ -34,6 +34,19 @@ fn the_page_says_what_was_found_what_is_noisy_and_what_history_says() {
 }
 
 #[test]
+fn of_two_rounds_nobody_can_say_whether_they_are_noisy() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(written(directory.path()).contains(">1 of 9<"), "of five rounds one can");
+    let mut outcome = made::outcome();
+    outcome.workloads[0].rounds.retain(|round| round.round < 2);
+    Store::create(&directory.path().join("two")).unwrap().write(&outcome).unwrap();
+    let page = report::write(&directory.path().join("two"), &made::workloads()).unwrap();
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("too few rounds to say"), "nothing is said of it");
+    assert!(!page.contains("0 of 9"), "none is called noisy");
+}
+
+#[test]
 fn nothing_a_result_says_becomes_markup() {
     let directory = tempfile::tempdir().unwrap();
     let page = written(directory.path());

@@ -23,7 +23,7 @@ pub(super) struct Speaker {
 enum Tongue {
     Three(Caller),
     /// With the sessions in whose slots the next load makes its calls.
-    FourOne(Session, Vec<[u8; 16]>),
+    FourOne(Session<Caller>, Vec<[u8; 16]>),
 }
 
 impl Speaker {
@@ -37,7 +37,7 @@ impl Speaker {
                 (Tongue::Three(caller), root)
             }
             Version::FourOne => {
-                let mut session = Session::open(server.address, who)?;
+                let mut session = Session::connect(server.address, who)?;
                 let root = session.walk(server.root, directory)?;
                 (Tongue::FourOne(session, Vec::new()), root)
             }
@@ -74,7 +74,9 @@ impl Speaker {
         let root = self.root.clone();
         match &mut self.tongue {
             Tongue::Three(caller) => nfs::Prober { caller, root }.script(operation, pages),
-            Tongue::FourOne(session, _) => nfs4::Prober { session, root }.script(operation, pages),
+            Tongue::FourOne(session, _) => {
+                nfs4::Prober { session, root, locked: 0 }.script(operation, pages)
+            }
         }
     }
 
@@ -83,7 +85,9 @@ impl Speaker {
         let root = self.root.clone();
         match &mut self.tongue {
             Tongue::Three(caller) => nfs::Prober { caller, root }.removes(directory),
-            Tongue::FourOne(session, _) => nfs4::Prober { session, root }.removes(directory),
+            Tongue::FourOne(session, _) => {
+                nfs4::Prober { session, root, locked: 0 }.removes(directory)
+            }
         }
     }
 }

@@ -1,0 +1,61 @@
+use std::io::{ErrorKind, Read};
+use std::net::TcpStream;
+
+use anyhow::{Error, Result, anyhow, ensure};
+
+use crate::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
+
+/// Reads the next record, without its mark.
+///
+/// # Errors
+/// The server is gone or silent; a record of several fragments, or too long a one.
+pub(crate) fn receive(stream: &mut TcpStream) -> Result<Vec<u8>> {
+    let mut mark = [0; 4];
+    stream.read_exact(&mut mark).map_err(told)?;
+    let mark = u32::from_be_bytes(mark);
+    let length = (mark & !(1 << 31)) as usize;
+    ensure!(mark >> 31 == 1 && length <= REPLY_BYTES_MAX, "record mark {mark:#x}");
+    let mut record = vec![0; length];
+    stream.read_exact(&mut record).map_err(told)?;
+    Ok(record)
+}
+
+/// What became of a server that does not answer.
+fn told(error: std::io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => anyhow!("the server closed the connection"),
+        ErrorKind::WouldBlock => anyhow!("the server said nothing for {SILENCE_SECONDS_MAX} s"),
+        _ => Error::new(error).context("receive"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// What becomes of bytes that a server sends before it hangs up.
+    fn sent(bytes: &[u8]) -> Result<Vec<u8>> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let mut stream = TcpStream::connect(listener.local_addr()?)?;
+        listener.accept()?.0.write_all(bytes)?;
+        receive(&mut stream)
+    }
+
+    #[test]
+    fn a_server_that_hangs_up_is_told_as_that() {
+        assert_eq!(sent(&[0x80, 0, 0, 2, 7, 8]).unwrap(), [7, 8]);
+        for cut in [&[][..], &[0x80, 0], &[0x80, 0, 0, 2, 7]] {
+            let error = sent(cut).unwrap_err().to_string();
+            assert_eq!(error, "the server closed the connection", "{cut:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_no_whole_one_or_too_long_is_refused() {
+        assert!(sent(&[0, 0, 0, 2, 7, 8]).unwrap_err().to_string().contains("mark"));
+        assert!(sent(&[0xff, 0xff, 0xff, 0xff]).unwrap_err().to_string().contains("mark"));
+    }
+}

@@ -1,0 +1,70 @@
+use anyhow::{Context as _, Result, bail};
+use comity_proto::nfs4::{NfsLockType4, Openflag4, Stateid4};
+
+use super::locker::Locker;
+use super::opened::{Opened, Opening};
+use super::script::{PLAIN, Prober, REST_AT, STATUS_BYTES};
+use super::session::Wire;
+use crate::layout::Layout;
+use crate::operation::InSession;
+use crate::script::{STATEID_BYTES, Template};
+
+/// Most calls that are outstanding at once: each has a file and owners of its own.
+const PLACES: usize = 32;
+
+impl<W: Wire> Prober<'_, W> {
+    /// Calls that come in pairs and name state: for loads of at most 32 calls outstanding, on one
+    /// set of connections.
+    pub(super) fn held(&mut self, operation: InSession) -> Result<Vec<Template>> {
+        let pair = match operation {
+            InSession::OpenClose => Self::open_close,
+            InSession::LockUnlock => Self::lock_unlock,
+            InSession::Getattr | InSession::Read(_) => bail!("{operation:?} names no state"),
+        };
+        let dir = self.session.walk(&self.root, Layout::SMALL)?;
+        let pairs = (0..PLACES).map(|place| pair(self, &dir, place));
+        Ok(pairs.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    fn open_close(&mut self, dir: &[u8], place: usize) -> Result<[Template; 2]> {
+        let (name, owner) = (Layout::file(place), owner(place));
+        let compound = self.session.opening(&opening(dir, &name, &owner));
+        let (open, reply) = self.like(&compound, &[])?;
+        let opened = Opened::of(&reply)?;
+        let gives_stateid_at = Some(REST_AT + 2 * STATUS_BYTES);
+        let (close, _) = self.like(&opened.closing(), &[])?;
+        let takes_stateid_at = Some(find(&close.bytes, &opened.stateid)?);
+        Ok([Template { gives_stateid_at, ..open }, Template { takes_stateid_at, ..close }])
+    }
+
+    fn lock_unlock(&mut self, dir: &[u8], place: usize) -> Result<[Template; 2]> {
+        let (name, owner) = (Layout::file(place), owner(place));
+        let opened = self.session.open(&opening(dir, &name, &owner))?;
+        let (how, stretch) = (NfsLockType4::Write, (self.locked, 1));
+        let mut locker = Locker::new(owner);
+        self.session.lock(&opened, &mut locker, (how, stretch))?;
+        // The newest of this state, whichever it is.
+        locker.stateid = locker.stateid.map(|stateid| Stateid4 { seqid: 0, ..stateid });
+        let unlocking = locker.unlocking(&opened.handle, stretch)?;
+        self.session.perform(&unlocking)?;
+        let (lock, _) = self.like(&self.session.locking(&opened, &locker, (how, stretch)), &[])?;
+        let (unlock, _) = self.like(&unlocking, &[])?;
+        Ok([lock, unlock])
+    }
+}
+
+fn owner(place: usize) -> String {
+    format!("process {place}")
+}
+
+const fn opening<'a>(dir: &'a [u8], name: &'a str, owner: &'a str) -> Opening<'a> {
+    let (owner, how) = (owner.as_bytes(), Openflag4::NoCreate);
+    Opening { dir, name, owner, how, access: PLAIN }
+}
+
+/// Where a stateid stands in a call.
+fn find(call: &[u8], stateid: &Stateid4) -> Result<usize> {
+    let wanted = [&stateid.seqid.to_be_bytes()[..], &stateid.other].concat();
+    let found = call.windows(STATEID_BYTES).position(|found| found == wanted);
+    found.context("no stateid in a call")
+}

@@ -1,0 +1,166 @@
+//! The calls of NFS version 4.1 that are measured: what they say, and that they can be made again
+//! and again in slots.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+#[path = "../examples/instructions/stack.rs"]
+#[allow(dead_code, reason = "the example takes more of it")]
+mod stack;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use comity_backend::{Passthrough, PassthroughOptions};
+use comity_bench::layout::Layout;
+use comity_bench::nfs4::{Backchannel, Prober, Session, Wire};
+use comity_bench::raw::Pages;
+use comity_bench::script::{Script, SlotPlace, Stamp, Turn};
+use comity_bench::{InSession, Operation};
+use comity_export::{Exports, HandleKey, Source, Sources, load};
+use comity_nfs4::{Clock, Memory, Nfs4, Versions};
+use comity_proto::nfs4::{
+    Close4args, Lock4args, Locker4, Locku4args, NfsFh4, Open4args, OpenClaim4, Read4args,
+    Sequence4args, operation as op,
+};
+use comity_state::{Engine, Recovered, Settings};
+use comity_vfs::Fs;
+use comity_xdr::Decoder;
+use stack::Stack;
+
+/// Slots that take turns.
+const SLOTS: u32 = 32;
+/// The byte that is locked.
+const LOCKED: u64 = 77;
+
+struct Direct(Stack);
+
+impl Wire for Direct {
+    fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>> {
+        Ok(self.0.exchange_within(&mut record.concat())?.to_vec())
+    }
+}
+
+fn serving(layout: &Layout) -> Direct {
+    let source = Source::export("bench", layout.root(), "127.0.0.1(rw,insecure,no_root_squash)");
+    let open = |request: &comity_export::ExportRequest<'_>| {
+        let fs = Passthrough::open(request.path, PassthroughOptions::default());
+        fs.map(|fs| Arc::new(fs) as Arc<dyn Fs>).map_err(|error| error.to_string())
+    };
+    let key = HandleKey::new([7; 16]);
+    let loaded = load(&Sources::new(vec![source]), &open, key, None);
+    let exports = Arc::new(Exports::new(loaded.unwrap_or_else(|_| panic!("no plan")).0));
+    let clock = Clock::start();
+    let engine = Engine::new(clock.now(), Settings::new(7), Recovered::new());
+    let memory = Memory {
+        engine: Arc::new(engine),
+        clock,
+        identity: (*b"bench").into(),
+        callbacks: None,
+        settle: Some(Arc::new(|_| true)),
+        pause: None,
+        locals: None,
+    };
+    Direct(Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, memory))]))
+}
+
+/// The calls of an operation, made twelve times from each slot beforehand.
+fn made(operation: InSession) -> Script {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::build(folder.path()).unwrap();
+    let who = (0, 0);
+    let mut session = Session::begin(serving(&layout), who, Backchannel::No).unwrap();
+    let root = session.mount(&layout.root().to_string_lossy()).unwrap();
+    let mut prober = Prober { session: &mut session, root, locked: LOCKED };
+    let script = prober.script(Operation::InSession(operation), &Pages::default()).unwrap();
+    let (sessionid, slots) = session.another(SLOTS).unwrap();
+    assert!(slots >= SLOTS);
+    let mut stamps = [Stamp::default(); SLOTS as usize];
+    let mut call = Vec::new();
+    for number in 0..SLOTS * 12 {
+        let (slotid, before) = (number % SLOTS, number / SLOTS);
+        let place = SlotPlace { sessionid, sequenceid: before + 1, slotid, highest: SLOTS - 1 };
+        let stamp = &mut stamps[slotid as usize];
+        *stamp = Stamp { xid: number, place, ..*stamp };
+        let (place, before) = (slotid as usize, before as usize);
+        let template = script.choose(Turn { number: number.into(), place, before });
+        call.clear();
+        script.encode(template, stamp, &mut call);
+        let reply = session.wire.0.exchange_within(&mut call).unwrap();
+        script.settle(template, stamp, reply).unwrap_or_else(|wrong| panic!("{}", wrong.0));
+    }
+    script
+}
+
+/// The arguments of SEQUENCE in a call, and what comes behind PUTFH.
+fn call(script: &Script, number: usize) -> (Sequence4args, Decoder<'_>) {
+    let bytes = &script.templates[number].bytes;
+    let mut call = Decoder::new(&bytes[script.sequence_at.unwrap()..]);
+    let sequence = call.value().unwrap();
+    assert_eq!(call.value::<u32>().unwrap(), op::PUTFH);
+    call.value::<NfsFh4<'_>>().unwrap();
+    (sequence, call)
+}
+
+/// An operation and its arguments, of which nothing is behind the last.
+fn next<'a, T: comity_xdr::Decode<'a>>(call: &mut Decoder<'a>, operation: u32) -> T {
+    assert_eq!(call.value::<u32>().unwrap(), operation);
+    call.value().unwrap()
+}
+
+#[test]
+fn getattr_asks_for_what_linux_asks_for() {
+    let script = made(InSession::Getattr);
+    assert_eq!(script.templates.len(), 1000, "all small files have their turn");
+    let (sequence, mut rest) = call(&script, 7);
+    assert!(!sequence.cachethis);
+    assert_eq!(rest.value::<u32>().unwrap(), op::GETATTR);
+    // The two words that Linux sends, as anybody can see who listens to it.
+    let words: Vec<u32> =
+        rest.rest().chunks(4).map(|w| u32::from_be_bytes(w.try_into().unwrap())).collect();
+    assert_eq!(words, [2, 0x0010_011a, 0x00b0_a23a]);
+}
+
+#[test]
+fn read_names_the_newest_of_an_open() {
+    let script = made(InSession::Read(4096));
+    let (sequence, mut rest) = call(&script, 3);
+    assert!(!sequence.cachethis);
+    let read: Read4args = next(&mut rest, op::READ);
+    assert!(rest.rest().is_empty());
+    assert_eq!((read.offset, read.count, read.stateid.seqid), (3 * 4096, 4096, 0));
+}
+
+#[test]
+fn every_place_opens_and_closes_a_file_of_its_own_and_replies_are_kept() {
+    let script = made(InSession::OpenClose);
+    assert_eq!(script.templates.len(), 64);
+    let (sequence, mut rest) = call(&script, 10);
+    assert!(sequence.cachethis);
+    let open: Open4args<'_> = next(&mut rest, op::OPEN);
+    next::<()>(&mut rest, op::GETFH);
+    assert!(rest.rest().is_empty());
+    // Both, and no delegation is wanted.
+    assert_eq!((open.share_access, open.share_deny), (0x403, 0));
+    assert_eq!(open.owner.owner.0, b"process 5");
+    assert!(matches!(open.claim, OpenClaim4::Null(name) if name.0 == b"f000005"));
+    let (sequence, mut rest) = call(&script, 11);
+    assert!(sequence.cachethis);
+    next::<Close4args>(&mut rest, op::CLOSE);
+    assert!(rest.rest().is_empty());
+}
+
+#[test]
+fn every_place_locks_and_unlocks_a_byte_and_replies_are_kept() {
+    let script = made(InSession::LockUnlock);
+    assert_eq!(script.templates.len(), 64);
+    let (sequence, mut rest) = call(&script, 10);
+    assert!(sequence.cachethis);
+    let lock: Lock4args<'_> = next(&mut rest, op::LOCK);
+    assert!(rest.rest().is_empty());
+    assert_eq!((lock.offset, lock.length, lock.reclaim), (LOCKED, 1, false));
+    assert!(matches!(lock.locker, Locker4::Exist(held) if held.lock_stateid.seqid == 0));
+    let (sequence, mut rest) = call(&script, 11);
+    assert!(sequence.cachethis);
+    let unlock: Locku4args = next(&mut rest, op::LOCKU);
+    assert!(rest.rest().is_empty());
+    assert_eq!((unlock.offset, unlock.length, unlock.lock_stateid.seqid), (LOCKED, 1, 0));
+}

@@ -2,72 +2,31 @@
 //! and again in slots.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
-#[path = "../examples/instructions/stack.rs"]
-#[allow(dead_code, reason = "the example takes more of it")]
-mod stack;
+mod served;
 
-use std::sync::Arc;
-
-use anyhow::Result;
-use comity_backend::{Passthrough, PassthroughOptions};
 use comity_bench::layout::Layout;
-use comity_bench::nfs4::{Backchannel, Prober, Session, Wire};
+use comity_bench::nfs4::{Backchannel, Prober, Session};
 use comity_bench::raw::Pages;
 use comity_bench::script::{Script, SlotPlace, Stamp, Turn};
 use comity_bench::{InSession, Operation};
-use comity_export::{Exports, HandleKey, Source, Sources, load};
-use comity_nfs4::{Clock, Memory, Nfs4, Versions};
 use comity_proto::nfs4::{
     Close4args, Lock4args, Locker4, Locku4args, NfsFh4, Open4args, OpenClaim4, Read4args,
     Sequence4args, operation as op,
 };
-use comity_state::{Engine, Recovered, Settings};
-use comity_vfs::Fs;
-use comity_xdr::Decoder;
-use stack::Stack;
+use comity_xdr::{Decode, Decoder};
+use served::Served;
 
 /// Slots that take turns.
 const SLOTS: u32 = 32;
 /// The byte that is locked.
 const LOCKED: u64 = 77;
 
-struct Direct(Stack);
-
-impl Wire for Direct {
-    fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>> {
-        Ok(self.0.exchange_within(&mut record.concat())?.to_vec())
-    }
-}
-
-fn serving(layout: &Layout) -> Direct {
-    let source = Source::export("bench", layout.root(), "127.0.0.1(rw,insecure,no_root_squash)");
-    let open = |request: &comity_export::ExportRequest<'_>| {
-        let fs = Passthrough::open(request.path, PassthroughOptions::default());
-        fs.map(|fs| Arc::new(fs) as Arc<dyn Fs>).map_err(|error| error.to_string())
-    };
-    let key = HandleKey::new([7; 16]);
-    let loaded = load(&Sources::new(vec![source]), &open, key, None);
-    let exports = Arc::new(Exports::new(loaded.unwrap_or_else(|_| panic!("no plan")).0));
-    let clock = Clock::start();
-    let engine = Engine::new(clock.now(), Settings::new(7), Recovered::new());
-    let memory = Memory {
-        engine: Arc::new(engine),
-        clock,
-        identity: (*b"bench").into(),
-        callbacks: None,
-        settle: Some(Arc::new(|_| true)),
-        pause: None,
-        locals: None,
-    };
-    Direct(Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, memory))]))
-}
-
 /// The calls of an operation, made twelve times from each slot beforehand.
 fn made(operation: InSession) -> Script {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::build(folder.path()).unwrap();
-    let who = (0, 0);
-    let mut session = Session::begin(serving(&layout), who, Backchannel::No).unwrap();
+    let line = Served::new(layout.root()).line([1; 8]);
+    let mut session = Session::begin(line, (0, 0), Backchannel::No).unwrap();
     let root = session.mount(&layout.root().to_string_lossy()).unwrap();
     let mut prober = Prober { session: &mut session, root, locked: LOCKED };
     let script = prober.script(Operation::InSession(operation), &Pages::default()).unwrap();
@@ -84,8 +43,8 @@ fn made(operation: InSession) -> Script {
         let template = script.choose(Turn { number: number.into(), place, before });
         call.clear();
         script.encode(template, stamp, &mut call);
-        let reply = session.wire.0.exchange_within(&mut call).unwrap();
-        script.settle(template, stamp, reply).unwrap_or_else(|wrong| panic!("{}", wrong.0));
+        let reply = session.wire.answer(&call).unwrap();
+        script.settle(template, stamp, &reply[4..]).unwrap_or_else(|wrong| panic!("{}", wrong.0));
     }
     script
 }
@@ -101,7 +60,7 @@ fn call(script: &Script, number: usize) -> (Sequence4args, Decoder<'_>) {
 }
 
 /// An operation and its arguments, of which nothing is behind the last.
-fn next<'a, T: comity_xdr::Decode<'a>>(call: &mut Decoder<'a>, operation: u32) -> T {
+fn next<'a, T: Decode<'a>>(call: &mut Decoder<'a>, operation: u32) -> T {
     assert_eq!(call.value::<u32>().unwrap(), operation);
     call.value().unwrap()
 }

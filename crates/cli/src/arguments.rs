@@ -101,7 +101,7 @@ pub(crate) enum Command {
     /// folder in ten minutes and leaves a report.html; with more targets, as `peer:comity
     /// peer:ganesha` or `nfs://server/export`, they take turns. `comity bench compare A B` compares
     /// two results.
-    #[command(subcommand)]
+    #[command(subcommand, arg_required_else_help = false)]
     Bench(comity_bench::suite::command::Command),
     /// Print a completion script for a shell
     ///

@@ -15,8 +15,17 @@ pub(crate) fn report(error: &Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    eprintln!("comity: {}; see comity --help", line(error));
+    eprintln!("comity: {}; see {} --help", line(error), command(error));
     ExitCode::from(USAGE)
+}
+
+/// The command that was meant, as far as it was understood: the words before what it takes.
+fn command(error: &Error) -> String {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let words = usage.split_whitespace().skip_while(|word| *word != "comity");
+    let named: Vec<&str> =
+        words.take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).collect();
+    if named.is_empty() { "comity".to_owned() } else { named.join(" ") }
 }
 
 fn line(error: &Error) -> String {

@@ -57,6 +57,10 @@ fn the_other_commands_name_it_too() {
     refused(&["exports", "--exports", "f"], "--client");
     refused(&["exports", "--exports", "f", "--client", "x"], "--client");
     refused(&["log", "loud"], "LEVEL");
+    refused(&["bench"], "subcommands: list, run, predict");
+    refused(&["bench", "compare", "a"], "see comity bench compare --help");
+    refused(&["bench", "run", "postmark"], "see comity bench run postmark --help");
+    refused(&["status", "--sokcet"], "see comity status --help");
     refused(&["reload", "now"], "now");
     refused(&["status", "--jsn"], "did you mean --json?");
     refused(&["completions", "tcsh"], "SHELL");

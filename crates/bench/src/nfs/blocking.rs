@@ -4,14 +4,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use comity_proto::mount::{self, Dirpath, MountOk, Mountstat3};
 use comity_proto::nfs3::{self, Diropargs3, Filename3, Lookup3res, NfsFh3, Result3};
 use comity_rpc::{AuthSys, CallHeader, Flavor, OpaqueAuth};
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
 use super::dial::dial;
-use super::receive::receive;
+use super::receive::{receive, told};
 use crate::layout::CALLER;
 use crate::limits::SILENCE_SECONDS_MAX;
 use crate::script::XID;
@@ -124,7 +124,7 @@ impl Caller {
 
     /// Sends a record as it is and gives the reply's.
     pub(crate) fn exchange(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
-        parts.iter().try_for_each(|part| self.stream.write_all(part)).context("send")?;
+        parts.iter().try_for_each(|part| self.stream.write_all(part)).map_err(told)?;
         let reply = receive(&mut self.stream)?;
         accepted(&reply)?;
         Ok(reply)

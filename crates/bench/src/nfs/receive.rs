@@ -20,12 +20,15 @@ pub(crate) fn receive(stream: &mut TcpStream) -> Result<Vec<u8>> {
     Ok(record)
 }
 
-/// What became of a server that does not answer.
-fn told(error: std::io::Error) -> Error {
+/// What became of a server that does not answer, or does not listen.
+pub(super) fn told(error: std::io::Error) -> Error {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error.kind() {
-        ErrorKind::UnexpectedEof => anyhow!("the server closed the connection"),
+        UnexpectedEof | BrokenPipe | ConnectionAborted | ConnectionReset => {
+            anyhow!("the server closed the connection")
+        }
         ErrorKind::WouldBlock => anyhow!("the server said nothing for {SILENCE_SECONDS_MAX} s"),
-        _ => Error::new(error).context("receive"),
+        _ => Error::new(error).context("the connection to the server"),
     }
 }
 

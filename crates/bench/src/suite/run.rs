@@ -338,7 +338,7 @@ impl Run<'_> {
         let mut context = self.context(step);
         let directory = context.directory.clone();
         chosen.workload.check(&context).with_context(what)?;
-        target.files()?.make_directory(&directory).with_context(what)?;
+        target.files().with_context(what)?.make_directory(&directory).with_context(what)?;
         let before = target.calls()?;
         let result = chosen.workload.run(&mut context).with_context(what);
         let Gathered { samples, latencies, notes } = context.gathered;
@@ -403,6 +403,8 @@ impl Run<'_> {
     /// Removes the run's folder from every target that is still there.
     fn clear(&self) -> Result<()> {
         if self.plan.keep {
+            let names: Vec<&str> = self.targets.iter().map(|target| target.name()).collect();
+            self.progress.say(&format!("kept: {} of {}", self.folder, names.join(", ")));
             return Ok(());
         }
         let mut first = Ok(());

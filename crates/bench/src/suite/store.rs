@@ -57,7 +57,9 @@ impl Store {
     pub fn read(path: &Path) -> Result<Outcome> {
         let file = if path.is_dir() { path.join(RESULT_FILE) } else { path.to_path_buf() };
         let place = file.display().to_string();
-        let text = fs::read(&file).with_context(|| format!("there is no result in {place}"))?;
+        let text = fs::read(&file).with_context(|| {
+            format!("there is no result in {place}: `comity bench run` leaves one in --output")
+        })?;
         let head: Head = serde_json::from_slice(&text)
             .with_context(|| format!("{place} is no result of comity bench"))?;
         if head.schema > SCHEMA {

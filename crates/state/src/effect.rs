@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::table::lock;
-use crate::{ByteRange, Client, Desk, FileKey, LockType, Stateid};
+use crate::{ByteRange, Client, Desk, FileKey, LockType, SessionId, Stateid};
 
 /// Something to be said to a client over its callback channel. The shell takes them from
 /// [`crate::Engine::poll_effect`] and tells the engine how they went.
@@ -45,6 +45,24 @@ pub enum Effect {
         /// Of which file.
         file: FileKey,
     },
+    /// CB_RECALL_ANY of delegations, for reading and for writing: only for clients that have
+    /// sessions. Nothing hangs on it.
+    RecallAny {
+        /// Who is to give some back.
+        client: Arc<Client>,
+        /// How many it may keep.
+        keep: u32,
+    },
+    /// CB_RECALL_SLOT over the session's own back channel; then [`crate::Engine::slots_recalled`].
+    /// Nothing hangs on it: the client hears of it with its next SEQUENCE, too.
+    RecallSlot {
+        /// Whose session.
+        client: Arc<Client>,
+        /// Which.
+        session: SessionId,
+        /// The highest slot the client should use.
+        target: u32,
+    },
     /// CB_NULL: a callback channel has been announced. Then [`crate::Engine::callbacks_work`] or
     /// [`crate::Engine::callbacks_fail`].
     Probe {
@@ -54,7 +72,8 @@ pub enum Effect {
 }
 
 /// Effects that nobody has fetched yet. They are bounded by what they are about: one recall and one
-/// CB_GETATTR for a delegation, one notice for a waiter, one probe for a confirmation.
+/// CB_GETATTR for a delegation, one notice for a waiter, one probe for a confirmation, and in some
+/// seconds one CB_RECALL_SLOT for a session and one CB_RECALL_ANY for a client.
 #[derive(Default)]
 pub(crate) struct Outbox {
     effects: Mutex<VecDeque<Effect>>,

@@ -112,12 +112,14 @@ impl Engine {
         &self.settings
     }
 
-    /// Lets time pass: leases end, recalls are over, waiters give up, grace ends. To be called
-    /// about once a second.
+    /// Lets time pass: leases end, recalls are over, waiters give up, grace ends; what becomes
+    /// short is asked back. To be called about once a second.
     pub fn tick(&self, now: Duration) {
         self.end_grace_if_due(now);
         self.expire_clients(now);
         self.watch_files(now);
+        self.recall_slots(now);
+        self.recall_any(now);
     }
 
     /// What must be said to clients next.

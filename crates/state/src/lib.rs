@@ -10,7 +10,7 @@
 //! - [`Engine::tick`] about once a second;
 //! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients. The
 //!   shell tells what came of it by [`Engine::recall_sent`], [`Engine::callbacks_work`],
-//!   [`Engine::callbacks_fail`] and [`Engine::writer_attributes`]; over a new session it says
+//!   [`Engine::callbacks_fail`], [`Engine::writer_attributes`] and [`Engine::slots_recalled`]; over a new session it says
 //!   [`Engine::recalls`] again;
 //! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer
 //!   to any operation on state leaves; then [`Engine::stored`]. At the start it makes a
@@ -50,6 +50,7 @@ mod nlm;
 mod numbers;
 mod open;
 mod owner;
+mod recall_any;
 mod session;
 mod stateid;
 mod sync;

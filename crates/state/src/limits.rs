@@ -1,5 +1,7 @@
 //! How much is remembered at most, and why so much.
 
+use std::time::Duration;
+
 /// Bounds that a site may have other wishes about; tests reach them.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -41,6 +43,14 @@ pub(crate) const SLOTS_START: u32 = 64;
 /// Slots a session keeps when memory is short: enough to go on.
 pub(crate) const SLOTS_MIN: u32 = 4;
 
+/// How long a session is left alone that was asked for slots: a client follows with its next
+/// request, and one that is idle sends that within some seconds of CB_RECALL_SLOT.
+pub(crate) const SLOT_RECALL_REST: Duration = Duration::from_secs(10);
+
+/// How long a client is left alone that was asked to keep fewer delegations: it looks through all
+/// of them, and gives them back one by one.
+pub(crate) const RECALL_ANY_REST: Duration = Duration::from_secs(5);
+
 /// Bytes of one reply that are kept for a retry: beyond it a request is told that its reply is too
 /// big to be kept. What must not be done twice has small replies; Linux asks for less.
 pub(crate) const CACHED_REPLY_BYTES_MAX: u32 = 8 * 1024;
@@ -69,6 +79,14 @@ pub(crate) const BLOCKERS_SHOWN_MAX: usize = 8;
 
 /// Byte ranges of a lock-owner that are shown, of perhaps tens of thousands.
 pub(crate) const RANGES_SHOWN_MAX: usize = 16;
+
+/// How long the holder of a write delegation is waited for who is asked what it has written: it
+/// answers within a journey of the network. In the end who wanted to know is told to come again,
+/// which Linux does after a tenth of a second in NFSv4, and after five seconds in NFSv3.
+pub const WRITER_PAUSE: Duration = Duration::from_millis(1);
+
+/// Times of that length.
+pub const WRITER_PAUSES_MAX: u32 = 100;
 
 /// Parts of a table that clients meet in by chance only.
 pub(crate) const SHARDS: usize = 64;

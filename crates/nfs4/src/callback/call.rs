@@ -2,8 +2,8 @@
 
 use comity_credential::{Flavor, OpaqueAuth};
 use comity_proto::nfs4::callback::{
-    CbCompoundHead, CbGetattr4args, CbNotifyLock4args, CbRecall4args, CbSequence4args, VERSION,
-    operation, procedure,
+    CbCompoundHead, CbGetattr4args, CbNotifyLock4args, CbRecall4args, CbRecallAny4args,
+    CbRecallSlot4args, CbSequence4args, VERSION, operation, procedure, recall_any,
 };
 use comity_proto::nfs4::{Bitmap4, StateOwner4, Stateid4, attribute};
 use comity_rpc::{AuthSys, CallHeader};
@@ -78,6 +78,11 @@ fn compound(encoder: &mut Encoder, address: &Address<'_>, effect: &Effect, fh: &
     if let Some(sequence) = address.sequence {
         step(encoder, operation::CB_SEQUENCE, &arguments(sequence));
     }
+    question(encoder, effect, fh);
+}
+
+/// What a client is asked or told.
+fn question(encoder: &mut Encoder, effect: &Effect, fh: &[u8]) {
     match effect {
         Effect::Recall { stateid, truncate, .. } => {
             let stateid = Stateid4 { seqid: stateid.seqid, other: stateid.other };
@@ -89,7 +94,19 @@ fn compound(encoder: &mut Encoder, address: &Address<'_>, effect: &Effect, fh: &
             let notice = CbNotifyLock4args { fh: Opaque(fh), lock_owner };
             step(encoder, operation::CB_NOTIFY_LOCK, &notice);
         }
-        _ => {
+        Effect::RecallAny { keep, .. } => {
+            let kinds = [recall_any::READ_DELEGATIONS, recall_any::WRITE_DELEGATIONS];
+            let (objects_to_keep, type_mask) = (*keep, Bitmap4::of(&kinds));
+            let wish = CbRecallAny4args { objects_to_keep, type_mask };
+            step(encoder, operation::CB_RECALL_ANY, &wish);
+        }
+        Effect::RecallSlot { target, .. } => {
+            let wish = CbRecallSlot4args { target_highest_slotid: *target };
+            step(encoder, operation::CB_RECALL_SLOT, &wish);
+        }
+        // A probe has no operations.
+        Effect::Probe { .. } => {}
+        Effect::GetAttr { .. } => {
             let attr_request = Bitmap4::of(&[attribute::CHANGE, attribute::SIZE]);
             let question = CbGetattr4args { fh: Opaque(fh), attr_request };
             step(encoder, operation::CB_GETATTR, &question);

@@ -127,13 +127,18 @@ impl Callbacks {
             (Err(NoWay::Closed), Effect::Probe { .. }) if is_dialled => {
                 self.dial(now, &client, effect);
             }
+            // Another session may be reached, and this one hears of it anyway.
+            (Err(NoWay::Closed), Effect::RecallSlot { .. }) => {}
             (Err(NoWay::Closed), _) => self.failed(now, &effect),
         }
     }
 
     fn say_in_session(&self, now: Duration, client: &Client, effect: &Effect) -> Result<(), NoWay> {
         let mut book = self.book();
-        let route = book.routes.find(&self.engine, client)?;
+        let route = match effect {
+            Effect::RecallSlot { session, .. } => book.routes.of_session(&self.engine, session)?,
+            _ => book.routes.find(&self.engine, client)?,
+        };
         let sequence = match effect {
             Effect::Probe { .. } => None,
             _ => Some(book.routes.take_slot(&route)?),
@@ -211,7 +216,13 @@ impl Callbacks {
             Effect::GetAttr { client, file } => {
                 self.engine.writer_attributes(now, client, file, answer.attributes);
             }
-            Effect::Recall { .. } | Effect::NotifyLock { .. } => {}
+            Effect::RecallSlot { session, target, .. } if answer.status == 0 => {
+                self.engine.slots_recalled(session, *target);
+            }
+            Effect::Recall { .. }
+            | Effect::NotifyLock { .. }
+            | Effect::RecallAny { .. }
+            | Effect::RecallSlot { .. } => {}
         }
     }
 
@@ -278,6 +289,8 @@ const fn client_of(effect: &Effect) -> &Arc<Client> {
         Effect::Recall { client, .. }
         | Effect::NotifyLock { client, .. }
         | Effect::GetAttr { client, .. }
+        | Effect::RecallAny { client, .. }
+        | Effect::RecallSlot { client, .. }
         | Effect::Probe { client } => client,
     }
 }
@@ -287,7 +300,7 @@ const fn file_of(effect: &Effect) -> Option<&FileKey> {
         Effect::Recall { file, .. }
         | Effect::NotifyLock { file, .. }
         | Effect::GetAttr { file, .. } => Some(file),
-        Effect::Probe { .. } => None,
+        Effect::RecallAny { .. } | Effect::RecallSlot { .. } | Effect::Probe { .. } => None,
     }
 }
 

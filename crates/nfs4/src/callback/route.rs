@@ -84,6 +84,12 @@ impl Routes {
         sessions.find_map(|session| self.through(&session)).ok_or(NoWay::Closed)
     }
 
+    /// A line of this session and no other.
+    pub(super) fn of_session(&self, engine: &Engine, id: &SessionId) -> Result<Route, NoWay> {
+        let session = engine.session(id);
+        session.and_then(|session| self.through(&session)).ok_or(NoWay::Closed)
+    }
+
     fn through(&self, session: &Session) -> Option<Route> {
         let channel = session.back()?;
         let open = |id: &u64| self.lines.get(id)?.upgrade().filter(|line| !line.is_closed());

@@ -1,8 +1,8 @@
 //! What the server says to clients that hold delegations, and what it makes of their answers.
 
 use comity_proto::nfs4::callback::{
-    CbCompoundHead, CbCompoundResultHead, CbGetattr4resok, CbResultHead, CbSequence4args,
-    CbSequence4resok, operation as cb,
+    CbCompoundHead, CbCompoundResultHead, CbGetattr4resok, CbRecallAny4args, CbRecallSlot4args,
+    CbResultHead, CbSequence4args, CbSequence4resok, operation as cb, recall_any,
 };
 use comity_proto::nfs4::{
     Bitmap4, Component4, CompoundHead, CompoundResultHead, Fattr4, Nfsstat4, Open4args, Open4resok,
@@ -10,6 +10,7 @@ use comity_proto::nfs4::{
     operation as op, share,
 };
 use comity_rpc::OpaqueAuth;
+use comity_state::{Limits, SessionId};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::session::Session;
@@ -107,17 +108,37 @@ fn accepted(call: &[u8]) -> Encoder {
 
 /// A CB_COMPOUND: its head, its sequence, and which operation follows.
 fn read(call: &[u8]) -> (u32, CbSequence4args, u32) {
+    let (head, sequence, operation, _) = opened(call);
+    (head.minorversion, sequence, operation)
+}
+
+/// The same, and the operation's arguments.
+fn opened(call: &[u8]) -> (CbCompoundHead<'_>, CbSequence4args, u32, Decoder<'_>) {
     let mut call = Decoder::new(&call[6 * 4..]);
     let _ = (call.value::<OpaqueAuth<'_>>().unwrap(), call.value::<OpaqueAuth<'_>>().unwrap());
-    let head: CbCompoundHead<'_> = call.value().unwrap();
+    let head = call.value().unwrap();
     assert_eq!(call.value::<u32>().unwrap(), cb::CB_SEQUENCE);
-    (head.minorversion, call.value().unwrap(), call.value().unwrap())
+    let (sequence, operation) = (call.value().unwrap(), call.value().unwrap());
+    (head, sequence, operation, call)
 }
 
 /// Answers a CB_GETATTR: with size and change, or that it cannot be answered.
 fn answer(world: &World, call: &[u8], said: Option<(u64, u64)>) {
-    let (_, sequence, _) = read(call);
-    let status = if said.is_some() { 0 } else { Nfsstat4::BadHandle as u32 };
+    let mut body = Encoder::new();
+    if let Some((size, change)) = said {
+        let mut values = Encoder::new();
+        [change, size].iter().for_each(|value| values.value(value));
+        let (attrmask, attr_vals) = (SIZE_AND_CHANGE, Opaque(values.bytes()));
+        body.value(&CbGetattr4resok { attrmask, attr_vals });
+    }
+    let status = if said.is_some() { Nfsstat4::Ok } else { Nfsstat4::BadHandle };
+    reply(world, call, (status, body.bytes()));
+}
+
+/// Answers a call so.
+fn reply(world: &World, call: &[u8], (status, body): (Nfsstat4, &[u8])) {
+    let (_, sequence, operation) = read(call);
+    let status = status as u32;
     let mut reply = accepted(call);
     reply.value(&CbCompoundResultHead { status, tag: Opaque(b""), results: 2 });
     reply.value(&CbResultHead { operation: cb::CB_SEQUENCE, status: 0 });
@@ -128,14 +149,15 @@ fn answer(world: &World, call: &[u8], said: Option<(u64, u64)>) {
         highest_slotid: 0,
         target_highest_slotid: 0,
     });
-    reply.value(&CbResultHead { operation: cb::CB_GETATTR, status });
-    if let Some((size, change)) = said {
-        let mut values = Encoder::new();
-        [change, size].iter().for_each(|value| values.value(value));
-        let (attrmask, attr_vals) = (SIZE_AND_CHANGE, Opaque(values.bytes()));
-        reply.value(&CbGetattr4resok { attrmask, attr_vals });
-    }
+    reply.value(&CbResultHead { operation, status });
+    reply.raw(body);
     assert!(world.hear(reply.bytes()), "it was waited for");
+}
+
+/// A request that does nothing but say that the client is there.
+fn nothing(world: &World, session: &mut Session) {
+    let (status, _) = perform(world, 1, session, 1, |call| call.value(&op::PUTROOTFH));
+    assert_eq!(status, Nfsstat4::Ok);
 }
 
 #[test]
@@ -211,4 +233,59 @@ fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
     answer(&world, &call, Some((1, 1)));
     answer(&world, &call, Some((1, 1)));
     assert!(!world.hear(accepted(&[0, 0, 99, 0]).bytes()), "nobody ever asked that");
+}
+
+#[test]
+fn slots_are_asked_back_and_go_when_the_client_has_followed() {
+    // Eight slots, of whose replies no more than eight kilobytes are kept each.
+    let world = World::bearing(Limits { reply_cache_bytes: 80_000, ..Limits::DEFAULT });
+    let mut session = client(&world, 1, b"wide");
+    world.tick();
+    let calls = world.calls();
+    let (_, sequence, operation, mut rest) = opened(&calls[0]);
+    assert_eq!((operation, calls.len()), (cb::CB_RECALL_SLOT, 1));
+    let wish: CbRecallSlot4args = rest.value().unwrap();
+    assert_eq!(wish.target_highest_slotid, 3, "half of them");
+    let slots = || world.engine.session(&SessionId(sequence.sessionid)).unwrap().slots_len();
+    reply(&world, &calls[0], (Nfsstat4::Ok, &[]));
+    assert_eq!(slots(), 8, "what is under way is not known yet");
+    nothing(&world, &mut session);
+    assert_eq!(slots(), 4);
+    world.tick();
+    assert!(world.calls().is_empty(), "there is enough now");
+}
+
+#[test]
+fn a_client_that_refuses_to_give_slots_back_keeps_them() {
+    let world = World::bearing(Limits { reply_cache_bytes: 80_000, ..Limits::DEFAULT });
+    let mut session = client(&world, 1, b"wide");
+    world.tick();
+    let call = world.calls().remove(0);
+    reply(&world, &call, (Nfsstat4::BadHighSlot, &[]));
+    let id = SessionId(read(&call).1.sessionid);
+    nothing(&world, &mut session);
+    assert_eq!(world.engine.session(&id).unwrap().slots_len(), 8);
+    // But it has been told with that answer, and with the next it has followed.
+    nothing(&world, &mut session);
+    assert_eq!(world.engine.session(&id).unwrap().slots_len(), 4);
+}
+
+#[test]
+fn delegations_are_asked_back_where_their_bound_is_near() {
+    let world = World::bearing(Limits { delegations: 1, ..Limits::DEFAULT });
+    let mut writer = client(&world, 1, b"writer");
+    world.tick();
+    assert!(world.calls().is_empty(), "there is none yet");
+    assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
+    world.tick();
+    let calls = world.calls();
+    let (_, _, operation, mut rest) = opened(&calls[0]);
+    assert_eq!((operation, calls.len()), (cb::CB_RECALL_ANY, 1));
+    let CbRecallAny4args { objects_to_keep, type_mask } = rest.value().unwrap();
+    assert_eq!(objects_to_keep, 0);
+    let kinds = [recall_any::READ_DELEGATIONS, recall_any::WRITE_DELEGATIONS];
+    assert_eq!(type_mask, Bitmap4::of(&kinds));
+    reply(&world, &calls[0], (Nfsstat4::Ok, &[]));
+    world.tick();
+    assert!(world.calls().is_empty(), "it has been asked just now");
 }

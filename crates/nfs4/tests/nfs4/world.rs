@@ -14,7 +14,7 @@ use comity_idmap::{IdMapBuilder, MapDefault, OwnersBuilder, Range, Rule};
 use comity_nfs4::{Callbacks, Clock, Nfs4, Versions};
 use comity_proto::nfs4;
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, Line, OpaqueAuth, Program};
-use comity_state::{Engine, Recovered, Settings};
+use comity_state::{Engine, Limits, Recovered, Settings};
 use comity_vfs::{Create, Cred, Fs, Gid, Handle, Mode, Name, SetAttr, Time, Uid};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
 
@@ -61,6 +61,11 @@ impl World {
     /// Exports `/srv/pub`, `/srv/pub/inner/own` in it, `/srv/other` and, for others, `/srv/closed`;
     /// the first holds a directory `inner/own`, a file `file` and a link `link`.
     pub(crate) fn new() -> Self {
+        Self::bearing(Limits::DEFAULT)
+    }
+
+    /// The same, where no more than this is remembered.
+    pub(crate) fn bearing(limits: Limits) -> Self {
         NOW.with(|now| now.set(1_000_000));
         let (first, second, third) = (memory(), memory(), memory());
         furnish(&*first);
@@ -71,7 +76,8 @@ impl World {
             export(3, "/srv/other", &third, Client::Address(PEER)),
             export(4, "/srv/closed/far", &third, stranger),
         ];
-        Self::of(Plan::new(HandleKey::new([7; 16]), exports))
+        let plan = Plan::new(HandleKey::new([7; 16]), exports);
+        Self::made(&Arc::new(Exports::new(plan)), limits)
     }
 
     /// A server of this plan.
@@ -81,7 +87,11 @@ impl World {
 
     /// A server of the plan in force there, for one of several clients.
     pub(crate) fn at(exports: &Arc<Exports>) -> Self {
-        let memory = remembered(exports);
+        Self::made(exports, Limits::DEFAULT)
+    }
+
+    fn made(exports: &Arc<Exports>, limits: Limits) -> Self {
+        let memory = remembered(exports, limits);
         let (exports, engine) = (Arc::clone(exports), Arc::clone(&memory.engine));
         let nfs = Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, memory.clone());
         let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);
@@ -121,6 +131,13 @@ impl World {
             rest = behind;
         }
         calls
+    }
+
+    /// A moment passes.
+    pub(crate) fn tick(&self) {
+        let now = self.memory.clock.now();
+        self.engine.tick(now);
+        self.memory.callbacks.as_ref().unwrap().tick(now);
     }
 
     /// A client answers a call.
@@ -167,9 +184,10 @@ impl World {
 }
 
 /// A server that has just begun, for the first time.
-fn remembered(exports: &Arc<Exports>) -> comity_nfs4::Memory {
+fn remembered(exports: &Arc<Exports>, limits: Limits) -> comity_nfs4::Memory {
     let clock = Clock::start();
-    let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
+    let settings = Settings { limits, ..Settings::new(1) };
+    let engine = Engine::new(clock.now(), settings, Recovered::default());
     let (engine, identity) = (Arc::new(engine), b"server".as_slice().into());
     let (dial, others) = (Box::new(|_, _| {}), Box::new(|_| {}));
     let callbacks = Callbacks::new(Arc::clone(&engine), Arc::clone(exports), dial, others);

@@ -69,6 +69,8 @@ pub(crate) struct ClientState {
     pub(crate) sessions_made: u64,
     /// Whether it has said RECLAIM_COMPLETE.
     pub(crate) reclaim_complete: bool,
+    /// When it was last asked to keep fewer delegations.
+    pub(crate) asked_any: Option<Duration>,
     pub(crate) holdings: crate::holdings::Holdings,
 }
 
@@ -123,6 +125,7 @@ impl Client {
                 sessions: Vec::new(),
                 sessions_made: 0,
                 reclaim_complete: false,
+                asked_any: None,
                 holdings: crate::holdings::Holdings::default(),
             }),
         }

@@ -3,6 +3,7 @@
 mod channel;
 mod connection;
 mod create;
+mod recall;
 mod sequence;
 mod slots;
 
@@ -91,6 +92,12 @@ impl Session {
     #[must_use]
     pub fn back_connections(&self) -> Vec<ConnectionId> {
         lock(&self.back).connections.back().collect()
+    }
+
+    /// Whether somebody has answered on its way back.
+    fn is_reachable(&self) -> bool {
+        let back = self.back_lock();
+        back.channel.is_some() && back.worked
     }
 
     fn slots(&self) -> MutexGuard<'_, Slots> {

@@ -155,7 +155,7 @@ impl Engine {
                 self.tally.replies_again.add(1);
                 return Ok(Sequenced::Forgotten(answer));
             }
-            Found::New => slots.adapt(&self.reply_cache, args),
+            Found::New(knew) => slots.adapt(&self.reply_cache, args, knew),
         }
         let (highest_slot, target) = (slots.len().saturating_sub(1), slots.target());
         drop(slots);

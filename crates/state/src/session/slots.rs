@@ -2,10 +2,11 @@
 //! (RFC 8881, 2.10.6.1).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::sequence::Sequence;
 use super::{ChannelAttrs, SequenceAnswer};
-use crate::limits::{Limits, SLOTS_MIN};
+use crate::limits::{Limits, SLOT_RECALL_REST, SLOTS_MIN};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
@@ -34,7 +35,12 @@ impl ReplyCache {
 
     /// Whether three quarters are given out: sessions shrink then.
     fn is_short(&self) -> bool {
-        self.reserved_bytes.load(Ordering::Acquire) > self.limit_bytes / 4 * 3
+        self.wanted_bytes() > 0
+    }
+
+    /// Bytes that must come back until it is short no more.
+    pub(super) fn wanted_bytes(&self) -> usize {
+        self.reserved_bytes().saturating_sub(self.limit_bytes / 4 * 3)
     }
 
     /// Bytes that replies may take up by what has been agreed on.
@@ -48,6 +54,11 @@ pub(super) struct Slots {
     slots: Vec<Slot>,
     /// The highest slot the client should use.
     target: u32,
+    /// How often that was lowered, and when last. The number may begin anew.
+    lowered: u16,
+    lowered_at: Option<Duration>,
+    /// How often it had been when the client last said that it knows (CB_RECALL_SLOT).
+    acknowledged: u16,
     slots_max: u32,
     slot_bytes: usize,
     closed: bool,
@@ -58,6 +69,8 @@ struct Slot {
     seqid: u32,
     busy: bool,
     digest: u64,
+    /// How often the target had been lowered when its last request was told of it.
+    told: u16,
     kept: Kept,
     /// The last answer that was kept whole; its memory is used again for the next.
     reply: Vec<u8>,
@@ -77,8 +90,8 @@ enum Kept {
 
 /// What a slot says to a request.
 pub(super) enum Found {
-    /// It is new, and the slot is its own.
-    New,
+    /// It is new, and the slot is its own. Whether the client knew the target when it sent it.
+    New(bool),
     /// It was done, and this was the answer.
     Again(Arc<[u8]>),
     /// It was done, and only the answer to its SEQUENCE was kept.
@@ -95,7 +108,9 @@ impl Slots {
         let slots = (0..count).map(|_| Slot::default()).collect();
         // What was agreed on is the most there ever is: a client need not understand more.
         let slots_max = fore.requests_max.min(limits.slots_per_session).max(count);
-        Ok(Self { slots, target: count - 1, slots_max, slot_bytes, closed: false })
+        let (target, lowered, acknowledged) = (count - 1, 0, 0);
+        let (lowered_at, closed) = (None, false);
+        Ok(Self { slots, target, lowered, lowered_at, acknowledged, slots_max, slot_bytes, closed })
     }
 
     pub(super) fn len(&self) -> u32 {
@@ -109,7 +124,7 @@ impl Slots {
     /// Gives the memory back.
     pub(super) fn close(&mut self, cache: &ReplyCache) {
         if !std::mem::replace(&mut self.closed, true) {
-            cache.give_back(self.slot_bytes * self.slots.len());
+            cache.give_back(self.bytes());
             self.slots = Vec::new();
         }
     }
@@ -126,7 +141,9 @@ impl Slots {
         if args.seqid == slot.seqid.wrapping_add(1) && !slot.busy {
             (slot.seqid, slot.busy, slot.digest) = (args.seqid, true, args.digest);
             slot.kept = Kept::Nothing;
-            return Ok(Found::New);
+            // It has the answer to the slot's last request, or it would not send another.
+            let told = std::mem::replace(&mut slot.told, self.lowered);
+            return Ok(Found::New(self.lowered == told || self.lowered == self.acknowledged));
         }
         slot.retry(args)
     }
@@ -141,13 +158,18 @@ impl Slots {
         }
     }
 
-    /// Lets the table grow where the client uses all of it, and shrink where memory is short and
-    /// the client has followed.
-    pub(super) fn adapt(&mut self, cache: &ReplyCache, args: &Sequence) {
+    /// Lets the table grow where the client uses all of it, and shrink where the target was lowered
+    /// and the client has followed: it `knew` the target, and has nothing under way above it. What
+    /// it sent before it knew may still come (RFC 8881, 2.10.6.1).
+    pub(super) fn adapt(&mut self, cache: &ReplyCache, args: &Sequence, knew: bool) {
         let count = self.len();
+        if knew && args.highest_slot.max(args.slot) <= self.target && self.target + 1 < count {
+            return self.cut(cache);
+        }
         if cache.is_short() {
-            self.target = (self.target / 2).max(self.target.min(SLOTS_MIN - 1));
-        } else if args.slot == self.target && self.target + 1 == count && count < self.slots_max {
+            return;
+        }
+        if args.slot == self.target && self.target + 1 == count && count < self.slots_max {
             let more = (count / 2).clamp(1, self.slots_max - count);
             if cache.reserve(self.slot_bytes * more as usize) {
                 self.slots.extend((0..more).map(|_| Slot::default()));
@@ -156,9 +178,32 @@ impl Slots {
         } else if self.target + 1 < count {
             self.target = count - 1;
         }
-        if args.highest_slot <= self.target && args.slot <= self.target && self.target + 1 < count {
-            self.cut(cache);
+    }
+
+    /// Halves what the client should use. Whether there is something to tell it, and how many bytes
+    /// it may be expected to give back for that or for what it was told just now.
+    pub(super) fn lower(&mut self, now: Duration) -> (bool, usize) {
+        let rests = self.lowered_at.is_some_and(|at| now < at.saturating_add(SLOT_RECALL_REST));
+        let target = (self.target / 2).max(self.target.min(SLOTS_MIN - 1));
+        let lowers = !rests && target < self.target && !self.closed;
+        if lowers {
+            (self.target, self.lowered_at) = (target, Some(now));
+            self.lowered = self.lowered.wrapping_add(1);
         }
+        let above = self.len().saturating_sub(self.target + 1) as usize;
+        (lowers, if lowers || rests { above * self.slot_bytes } else { 0 })
+    }
+
+    /// The client knows that this is the target.
+    pub(super) const fn acknowledge(&mut self, target: u32) {
+        if target == self.target {
+            self.acknowledged = self.lowered;
+        }
+    }
+
+    /// Bytes that its replies may take.
+    pub(super) fn bytes(&self) -> usize {
+        self.slot_bytes * self.slots.len()
     }
 
     /// Drops slots above the target that carry nothing.

@@ -53,6 +53,11 @@ fn sessions_do_requests_once() {
 }
 
 #[test]
+fn slots_are_asked_back_where_memory_is_short() {
+    transcript("slots.txt");
+}
+
+#[test]
 fn files_are_opened_by_every_claim() {
     transcript("opens.txt");
 }
@@ -70,6 +75,11 @@ fn locks_are_handed_over() {
 #[test]
 fn delegations_are_recalled() {
     transcript("delegations.txt");
+}
+
+#[test]
+fn delegations_are_asked_back_before_none_is_left() {
+    transcript("recall_any.txt");
 }
 
 #[test]

@@ -46,6 +46,17 @@ impl World {
                 let bound = self.engine.bind_connection(self.now, &self.sessions[*session], wanted);
                 vec![format!("{bound:?}")]
             }
+            // The client has answered CB_RECALL_SLOT.
+            ("slots", [session, "told", target]) => {
+                self.engine.slots_recalled(&self.sessions[*session], target.parse().unwrap());
+                Vec::new()
+            }
+            ("slots", [session]) => {
+                let session = self.engine.session(&self.sessions[*session]).unwrap();
+                let bytes = self.engine.census().reply_cache_bytes;
+                let full = bytes * 100 / self.engine.settings().limits.reply_cache_bytes;
+                vec![format!("{}, memory used {full} %", session.slots_len())]
+            }
             ("turn", [client, owner, seqid]) => self.turn(client, owner, seqid.parse().unwrap()),
             ("turn-of", [stateid, seqid]) => {
                 let (sender, stateid) = (self.sender(None), self.stateids[*stateid]);
@@ -76,7 +87,9 @@ impl World {
 
     fn session(&mut self, client: &str, name: &str, sequenceid: u32, rest: &[&str]) -> Told {
         let small = rest.contains(&"small");
-        let fore = ChannelAttrs { response_bytes_max: if small { 1 } else { 1 << 20 }, ..ATTRS };
+        let response_bytes_max = if small { 1 } else { 1 << 20 };
+        let requests_max = if rest.contains(&"wide") { 32 } else { ATTRS.requests_max };
+        let fore = ChannelAttrs { response_bytes_max, requests_max, ..ATTRS };
         let args = CreateSession {
             clientid: self.clients[client].0,
             sequenceid,
@@ -114,7 +127,11 @@ impl World {
             session: self.sessions.get(session).copied().unwrap_or(nowhere),
             seqid,
             slot,
-            highest_slot: if rest.contains(&"high") { 99 } else { slot },
+            highest_slot: match rest {
+                ["high"] => 99,
+                ["up-to", highest] => highest.parse().unwrap(),
+                _ => slot,
+            },
             cache_this: rest.contains(&"cache"),
             digest: hasher.finish(),
             connection: ConnectionId(1),

@@ -67,12 +67,15 @@ impl World {
             "after" => self.after(args),
             "restart" => self.restart(),
             "lease" => self.begin(args[0].parse().unwrap()),
+            "replies" | "delegations" | "states" if args.len() == 1 => {
+                self.begin_small(verb, args[0].parse().unwrap())
+            }
             "census" => vec![format!("{:?}", self.engine.census())],
             "clients" | "states" | "waits" | "totals" => self.inventory(verb, args),
             "setclientid" | "confirm" | "renew" | "exchange" | "complete" | "destroy-client"
             | "callbacks" | "evict" => self.people(verb, args),
             "session" | "destroy-session" | "sequence" | "answer" | "bind" | "turn" | "turn-of"
-            | "do" | "true" | "untrue" | "done" => self.requests(verb, args),
+            | "do" | "true" | "untrue" | "done" | "slots" => self.requests(verb, args),
             _ => self.files(verb, args),
         }
     }
@@ -98,6 +101,20 @@ impl World {
         let lease = Duration::from_secs(lease_seconds);
         let settings = Settings { lease, grace: lease, ..settings(self.boot) };
         self.engine = Engine::new(self.now, settings, Recovered::new());
+        Vec::new()
+    }
+
+    /// A new server that bears so little.
+    fn begin_small(&mut self, what: &str, most: usize) -> Told {
+        let mut settings = settings(self.boot);
+        let limits = &mut settings.limits;
+        match what {
+            "replies" => limits.reply_cache_bytes = most,
+            "delegations" => limits.delegations = most,
+            _ => limits.states_per_client = most,
+        }
+        self.engine = Engine::new(self.now, settings, Recovered::new());
+        self.sessions.clear();
         Vec::new()
     }
 
@@ -132,6 +149,14 @@ impl World {
             }
             Effect::GetAttr { client, file } => {
                 format!("out: {}, what of {}?", text(client.owner()), file_name(file))
+            }
+            Effect::RecallAny { client, keep } => {
+                format!("out: {}, keep {keep} delegations", text(client.owner()))
+            }
+            Effect::RecallSlot { client, session, target } => {
+                let named = self.sessions.iter().find(|(_, known)| *known == session);
+                let (owner, name) = (text(client.owner()), named.unwrap().0);
+                format!("out: {owner}, use slots 0..={target} of {name}")
             }
             Effect::Probe { client } => format!("out: {}, are you there?", text(client.owner())),
         }

@@ -1,0 +1,48 @@
+//! Slots are asked back where the memory for replies becomes short (RFC 8881, 20.8).
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Session;
+use crate::effect::Effect;
+use crate::{Engine, SessionId};
+
+impl Engine {
+    /// Lowers the targets of the largest sessions, until what they are expected to give back is
+    /// enough. Their clients are told by CB_RECALL_SLOT and with their next SEQUENCE; the slots go
+    /// when a client has followed, never before.
+    pub(crate) fn recall_slots(&self, now: Duration) {
+        let mut wanted = self.reply_cache.wanted_bytes();
+        if wanted == 0 {
+            return;
+        }
+        let mut sessions = self.sessions.all();
+        sessions.sort_by_cached_key(|session| Reverse((session.slots().bytes(), session.id)));
+        for session in sessions {
+            if wanted == 0 {
+                return;
+            }
+            wanted = wanted.saturating_sub(self.recall_slots_of(now, &session));
+        }
+    }
+
+    fn recall_slots_of(&self, now: Duration, session: &Session) -> usize {
+        let mut slots = session.slots();
+        let ((lowered, bytes), target) = (slots.lower(now), slots.target());
+        drop(slots);
+        if lowered && session.is_reachable() {
+            let (client, session) = (Arc::clone(&session.client), session.id);
+            self.outbox.push(Effect::RecallSlot { client, session, target });
+        }
+        bytes
+    }
+
+    /// A client has answered CB_RECALL_SLOT: it knows the target. The slots above it go with its
+    /// next request that has none of them under way.
+    pub fn slots_recalled(&self, session: &SessionId, target: u32) {
+        if let Some(session) = self.session(session) {
+            session.slots().acknowledge(target);
+        }
+    }
+}

@@ -64,7 +64,9 @@ impl Programs {
 
 fn delegated(memory: &Memory) -> Delegated {
     let clock = memory.clock;
-    Delegated::new(Arc::clone(&memory.engine), move || clock.now())
+    let delegated = Delegated::new(Arc::clone(&memory.engine), move || clock.now());
+    let memory = memory.clone();
+    delegated.pausing(Box::new(move |moment| memory.wait_for_clients(clock.now(), moment)))
 }
 
 fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {

@@ -210,6 +210,14 @@ impl<'a> View<'a> {
         Ok(self.attr_out(&attr))
     }
 
+    /// The same for who goes on with the object.
+    ///
+    /// # Errors
+    /// [`Status`]; [`Status::Stale`] if the caller may not know of it.
+    pub fn look_closely(&self, object: &Outside) -> Result<Seen> {
+        Ok(Seen { attr: self.look(object)?, node: Node(object.0) })
+    }
+
     /// See [`Fs::setattr`].
     ///
     /// # Errors

@@ -27,10 +27,11 @@ mod status;
 mod table;
 mod time;
 mod verbs;
+mod written;
 
 pub use mount::Mount;
 pub use nlm::{Grant, Grants, Nlm, Settle};
 pub use nsm::Nsm;
 pub use program::Nfs3;
-pub use recall::Delegated;
+pub use recall::{Delegated, Pause};
 pub use status::nfsstat3;

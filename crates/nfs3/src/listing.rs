@@ -15,6 +15,7 @@ use self::page::Page;
 use crate::answer::{Answer, fail};
 use crate::attributes::{attributes_now, fattr3};
 use crate::limits::LISTING_BYTES_MAX;
+use crate::program::Nfs3;
 
 /// Which state of a directory cookies are good for: any, since they outlive its changes. Zero, so
 /// that a client which never looked at the verifier is right, too.
@@ -38,9 +39,14 @@ pub(crate) struct Wanted {
 }
 
 /// Appends a page, or why there is none.
-pub(crate) fn answer(reply: &mut Encoder, view: &View<'_>, dir: &Node, wanted: &Wanted) -> Answer {
+pub(crate) fn answer(
+    nfs: &Nfs3,
+    reply: &mut Encoder,
+    (view, dir): (&View<'_>, &Node),
+    wanted: &Wanted,
+) -> Answer {
     let start = reply.mark();
-    match list(reply, view, dir, wanted) {
+    match list(nfs, reply, (view, dir), wanted) {
         Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),
         Err(status) => {
             reply.rollback(start);
@@ -49,7 +55,12 @@ pub(crate) fn answer(reply: &mut Encoder, view: &View<'_>, dir: &Node, wanted: &
     }
 }
 
-fn list(reply: &mut Encoder, view: &View<'_>, dir: &Node, wanted: &Wanted) -> Result<()> {
+fn list(
+    nfs: &Nfs3,
+    reply: &mut Encoder,
+    (view, dir): (&View<'_>, &Node),
+    wanted: &Wanted,
+) -> Result<()> {
     if wanted.cookie != 0 && wanted.cookieverf != COOKIEVERF {
         return Err(Status::BadCookie);
     }
@@ -58,7 +69,8 @@ fn list(reply: &mut Encoder, view: &View<'_>, dir: &Node, wanted: &Wanted) -> Re
     let start = reply.mark();
     let head = reply.reserve(HEAD_BYTES);
     let bytes_max = wanted.bytes_max.min(LISTING_BYTES_MAX) as usize;
-    let mut page = Page::new(reply, start, (bytes_max, wanted.names_max as usize), wanted.listed);
+    let most = (bytes_max, wanted.names_max as usize);
+    let mut page = Page::new(nfs, (reply, start), most, wanted.listed);
     dots(&mut page, view, dir, position)?;
     let attr = entries(&mut page, view, dir, position)?;
     page.end()?;

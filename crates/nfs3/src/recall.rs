@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_export::{Node, View};
-use comity_state::{Engine, FileKey, Share};
+use comity_state::{Engine, FileKey, Share, WriterSays};
 use comity_vfs::{Result, Status};
 
 use crate::program::Nfs3;
@@ -16,13 +16,24 @@ pub(crate) const CHANGE: Share = Share::access(Share::BOTH);
 pub struct Delegated {
     engine: Arc<Engine>,
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
+    pause: Option<Box<Pause>>,
 }
+
+/// Lets calls to clients go out and a moment pass, while other threads serve what this one would;
+/// whether there was anybody to wait for.
+pub type Pause = dyn Fn(Duration) -> bool + Send + Sync;
 
 impl Delegated {
     /// What `engine` knows, by the `clock` it goes by.
     #[must_use]
     pub fn new(engine: Arc<Engine>, clock: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self { engine, clock: Box::new(clock) }
+        Self { engine, clock: Box::new(clock), pause: None }
+    }
+
+    /// Waits for clients by this; without it nobody is waited for.
+    #[must_use]
+    pub fn pausing(self, pause: Box<Pause>) -> Self {
+        Self { pause: Some(pause), ..self }
     }
 
     /// Whether there is anything at all. Costs a look at a number.
@@ -30,22 +41,44 @@ impl Delegated {
         !self.engine.has_delegations()
     }
 
+    /// What the holder of a write delegation says of a file whose change attribute is `change`.
+    pub(crate) fn ask_writer(&self, view: &View<'_>, node: &Node, change: u64) -> WriterSays {
+        let pause = |moment| self.pause.as_ref().is_some_and(|pause| pause(moment));
+        let asked = (&key_of(view, node), change);
+        self.engine.writer_says_soon((self.clock)(), None, asked, pause)
+    }
+
+    /// Whether somebody may have written to a file what has not arrived here.
+    pub(crate) fn may_be_written(&self, view: &View<'_>, node: &Node) -> bool {
+        self.engine.may_be_written(None, &key_of(view, node))
+    }
+
     fn recall(&self, view: &View<'_>, node: &Node, share: Share) -> Result<()> {
-        let key = FileKey { export: view.export_id().0, handle: *node.handle() };
+        let key = key_of(view, node);
         let broken = self.engine.break_delegations((self.clock)(), None, &key, share);
         broken.map_err(|_| Status::Delay)
     }
 }
 
+fn key_of(view: &View<'_>, node: &Node) -> FileKey {
+    FileKey { export: view.export_id().0, handle: *node.handle() }
+}
+
 impl Nfs3 {
+    /// What is delegated, if there is anything at all.
+    #[inline]
+    pub(crate) fn anything_delegated(&self) -> Option<&Delegated> {
+        self.delegated().filter(|delegated| !delegated.is_nothing())
+    }
+
     /// Sees to it that nobody else was promised what a call is about to break.
     ///
     /// # Errors
     /// [`Status::Delay`]: it is being recalled.
     pub(crate) fn recall(&self, view: &View<'_>, node: &Node, share: Share) -> Result<()> {
-        match self.delegated() {
-            Some(delegated) if !delegated.is_nothing() => delegated.recall(view, node, share),
-            _ => Ok(()),
+        match self.anything_delegated() {
+            Some(delegated) => delegated.recall(view, node, share),
+            None => Ok(()),
         }
     }
 
@@ -55,8 +88,7 @@ impl Nfs3 {
     /// # Errors
     /// [`Status::Delay`].
     pub(crate) fn recall_named(&self, view: &View<'_>, dir: &Node, name: &[u8]) -> Result<()> {
-        let delegated = self.delegated().filter(|delegated| !delegated.is_nothing());
-        match delegated.map(|delegated| (delegated, view.lookup(dir, name))) {
+        match self.anything_delegated().map(|delegated| (delegated, view.lookup(dir, name))) {
             Some((delegated, Ok((seen, _)))) => delegated.recall(view, &seen.node, CHANGE),
             _ => Ok(()),
         }

@@ -7,6 +7,6 @@ mod settings;
 mod supported;
 mod written;
 
-pub(crate) use said::{Subject, What, change, change_info, fattr4};
+pub(crate) use said::{Subject, What, change_info, fattr4};
 pub(crate) use settings::Settings;
 pub(crate) use supported::{EXCLUSIVE, READABLE_NOT, supported};

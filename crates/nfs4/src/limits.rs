@@ -1,7 +1,5 @@
 //! Every bound of this crate, with its reason.
 
-use std::time::Duration;
-
 use comity_proto::nfs4::DATA_BYTES_MAX;
 
 /// Most operations of one COMPOUND. The Linux client sends nine at most; a path is walked by one
@@ -40,14 +38,6 @@ pub const CALLBACK_SECONDS: u64 = 10;
 /// Seconds until a recall is tried again that could not be said or was not understood: the answer
 /// that tells the client of its delegation may be under way still.
 pub const CALLBACK_RETRY_SECONDS: u64 = 1;
-
-/// How long the holder of a write delegation is waited for who is asked what it has written: it
-/// answers within a journey of the network. In the end the client is told to come again, which
-/// Linux does after a tenth of a second.
-pub const WRITER_PAUSE: Duration = Duration::from_millis(1);
-
-/// Times of that length.
-pub const WRITER_PAUSES_MAX: u32 = 100;
 
 /// Bytes of a request by which it is known if it comes again: SEQUENCE and the beginning of what
 /// follows. All of a large WRITE would cost as much as writing it.

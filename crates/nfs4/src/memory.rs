@@ -54,6 +54,16 @@ impl Memory {
         let settle = self.settle.as_ref()?;
         self.engine.unstored().map(|mark| Wait::Record(Arc::clone(settle), mark))
     }
+
+    /// Says what is to be said to clients, and lets them have a moment to answer; false if there is
+    /// nobody to wait so.
+    #[must_use]
+    pub fn wait_for_clients(&self, now: Duration, moment: Duration) -> bool {
+        let (Some(callbacks), Some(pause)) = (&self.callbacks, &self.pause) else { return false };
+        callbacks.pump(now);
+        pause(moment);
+        true
+    }
 }
 
 impl Compound<'_> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::file::{Delegated, FileState, Holder, Said, Share};
+use crate::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
 use crate::{Client, Engine, FileKey, Stateid};
 
 /// For how long what a holder said is told to all who ask: clients ask several times about one
@@ -65,6 +66,33 @@ impl Engine {
             self.recall(now, &file, &mut on_file, (mine, read));
         }
         WriterSays::Wait
+    }
+
+    /// The same for one who can wait a little: `pause` lets calls go out and a moment pass, and says
+    /// whether it did.
+    pub fn writer_says_soon(
+        &self,
+        now: Duration,
+        mine: Option<&Client>,
+        (key, change): (&FileKey, u64),
+        mut pause: impl FnMut(Duration) -> bool,
+    ) -> WriterSays {
+        let mut says = self.writer_says(now, mine, key, change);
+        for _ in 0..WRITER_PAUSES_MAX {
+            if says != WriterSays::Wait || !pause(WRITER_PAUSE) {
+                break;
+            }
+            says = self.writer_says(now, mine, key, change);
+        }
+        says
+    }
+
+    /// Whether a client other than `mine` may have written to a file what has not arrived here.
+    #[must_use]
+    pub fn may_be_written(&self, mine: Option<&Client>, key: &FileKey) -> bool {
+        let (mine, read) = (mine.map(|client| client.id), Share::access(Share::READ));
+        let file = self.has_delegations().then(|| self.files.get(key)).flatten();
+        file.is_some_and(|file| file.state().delegations.conflict(mine, read).is_some())
     }
 
     /// Asks the holder, if it is not being asked; false if that leads nowhere.

@@ -1,3 +1,5 @@
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use crate::limits::{DEVICE_MAJOR_MAX, DEVICE_MINOR_MAX};
 use crate::{Gid, Result, Side, Status, Uid};
 
@@ -8,6 +10,14 @@ pub struct Time {
     pub seconds: i64,
     /// Nanoseconds within the second, below 1,000,000,000.
     pub nanoseconds: u32,
+}
+
+impl From<SystemTime> for Time {
+    /// What was before 1970 is taken for its beginning: no clock means that.
+    fn from(moment: SystemTime) -> Self {
+        let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() }
+    }
 }
 
 /// What kind of object a node is.
@@ -99,6 +109,22 @@ pub struct Attr<S: Side> {
 }
 
 impl<S: Side> Attr<S> {
+    /// The number that grows with every change of the object: its ctime in nanoseconds (RFC 7862,
+    /// 12.2.3 calls that TIME_METADATA).
+    #[must_use]
+    pub const fn change(&self) -> u64 {
+        const NANOSECONDS: u64 = 1_000_000_000;
+        let seconds = (self.ctime.seconds as u64).wrapping_mul(NANOSECONDS);
+        seconds.wrapping_add(self.ctime.nanoseconds as u64)
+    }
+
+    /// The attributes of a file of which a client has written more than has arrived here: so many
+    /// bytes, up to now.
+    #[must_use]
+    pub const fn written(self, size: u64, now: Time) -> Self {
+        Self { size, mtime: now, ctime: now, ..self }
+    }
+
     /// The same attributes with other ids: the only way to the other side.
     #[must_use]
     #[inline]

@@ -5,13 +5,14 @@ use comity_proto::nfs3::{Entry3, Entryplus3};
 use comity_vfs::{Disk, Listed, Listing, Result, Status};
 use comity_xdr::{Encoder, Mark, Opaque, padding};
 
-use crate::attributes::fattr3;
+use crate::program::Nfs3;
 
 /// What stands behind the entries: "no more", and whether the directory ends here.
 const TAIL_BYTES: usize = 4 + 4;
 
 /// A page of entries that is being written, never longer than was asked for.
 pub(super) struct Page<'r> {
+    nfs: &'r Nfs3,
     reply: &'r mut Encoder,
     start: Mark,
     bytes_max: usize,
@@ -24,13 +25,13 @@ pub(super) struct Page<'r> {
 impl<'r> Page<'r> {
     /// A page that begins at `start`, with at most so many bytes in all and of names.
     pub(super) const fn new(
-        reply: &'r mut Encoder,
-        start: Mark,
+        nfs: &'r Nfs3,
+        (reply, start): (&'r mut Encoder, Mark),
         (bytes_max, names_max): (usize, usize),
         listed: Listed,
     ) -> Self {
         let (names_left, entries, full) = (names_max, 0, false);
-        Self { reply, start, bytes_max, names_left, listed, entries, full }
+        Self { nfs, reply, start, bytes_max, names_left, listed, entries, full }
     }
 
     /// How much of each entry it shows.
@@ -112,7 +113,7 @@ impl<'r> Page<'r> {
         let sealed = seen.map(|seen| view.seal(&seen.node));
         self.reply.value(&Entryplus3 {
             entry: *entry,
-            name_attributes: seen.map(|seen| fattr3(&seen.attr)),
+            name_attributes: seen.and_then(|seen| self.nfs.beside(view, &seen.node, &seen.attr)),
             name_handle: sealed.as_ref().map(|sealed| Opaque(sealed.bytes())),
         });
     }

@@ -6,18 +6,21 @@ use comity_vfs::Access;
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
-use crate::attributes::{attributes_now, fattr3};
 use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
-pub(super) fn access(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+pub(super) fn access(
+    nfs: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
     let args = request.arguments::<Access3args<'_>>()?;
     let (view, node) = request.enter(Door::Handle(args.object.0))?;
     Ok(match view.access(&node, Access::from_bits(args.access)) {
         Ok((granted, attr)) => {
-            let obj_attributes = Some(fattr3(&attr));
+            let obj_attributes = nfs.beside(&view, &node, &attr);
             ok(reply, &view, &Access3resok { obj_attributes, access: granted.bits() })
         }
-        Err(status) => fail(reply, &view, status, &attributes_now(&view, &node)),
+        Err(status) => fail(reply, &view, status, &nfs.beside_failure(&view, &node)),
     })
 }

@@ -7,7 +7,6 @@ use comity_proto::nfs3::{Commit3args, Commit3resok, WccData};
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
-use crate::attributes::fattr3;
 use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
@@ -20,7 +19,7 @@ pub(super) fn commit(
     let (view, node) = request.enter(Door::Handle(args.file.0))?;
     Ok(match view.getattr(&node) {
         Ok(attr) => {
-            let file_wcc = WccData { before: None, after: Some(fattr3(&attr)) };
+            let file_wcc = WccData { before: None, after: nfs.beside(&view, &node, &attr) };
             let body = Commit3resok { file_wcc, verf: nfs.verifier() };
             ok(reply, &view, &body).behind(Some(view.barrier(&node)))
         }

@@ -6,16 +6,19 @@ use comity_vfs::Properties;
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
-use crate::attributes::attributes_now;
 use crate::limits::{LISTING_BYTES_PREFERRED, TRANSFER_BYTES_MAX, TRANSFER_MULTIPLE_BYTES};
 use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 use crate::time::nfstime3;
 
-pub(super) fn fsinfo(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+pub(super) fn fsinfo(
+    nfs: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
     let root = request.arguments::<NfsFh3<'_>>()?;
     let (view, node) = request.enter_to_mount(Door::Handle(root.0))?;
-    let obj_attributes = attributes_now(&view, &node);
+    let obj_attributes = nfs.beside_failure(&view, &node);
     Ok(match view.properties(&node) {
         Ok(properties) => ok(reply, &view, &told(obj_attributes, &properties)),
         Err(status) => fail(reply, &view, status, &obj_attributes),

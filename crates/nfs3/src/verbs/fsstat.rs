@@ -5,14 +5,17 @@ use comity_proto::nfs3::{Fsstat3resok, NfsFh3};
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
-use crate::attributes::attributes_now;
 use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
-pub(super) fn fsstat(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+pub(super) fn fsstat(
+    nfs: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
     let root = request.arguments::<NfsFh3<'_>>()?;
     let (view, node) = request.enter(Door::Handle(root.0))?;
-    let obj_attributes = attributes_now(&view, &node);
+    let obj_attributes = nfs.beside_failure(&view, &node);
     Ok(match view.statfs(&node) {
         Ok(space) => {
             let body = Fsstat3resok {

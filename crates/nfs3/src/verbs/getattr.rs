@@ -9,13 +9,13 @@ use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
 pub(super) fn getattr(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let object = request.arguments::<NfsFh3<'_>>()?;
     let (view, object) = request.approach(object.0)?;
-    Ok(match view.look(&object) {
+    Ok(match nfs.newest(&view, &object) {
         Ok(attr) => ok(reply, &view, &fattr3(&attr)),
         Err(status) => fail(reply, &view, status, &()),
     })

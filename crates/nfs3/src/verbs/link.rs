@@ -6,7 +6,7 @@ use comity_proto::nfs3::{Link3args, Link3wcc};
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
-use crate::attributes::{attributes_now, fattr3, wcc_data, wcc_now};
+use crate::attributes::{fattr3, wcc_data, wcc_now};
 use crate::program::Nfs3;
 use crate::recall::CHANGE;
 use crate::request::{Request, Stop};
@@ -24,7 +24,7 @@ pub(super) fn link(nfs: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Re
             ok(reply, &view, &Link3wcc { file_attributes, linkdir_wcc }).behind(barrier)
         }
         Err(status) => {
-            let file_attributes = attributes_now(&view, &node);
+            let file_attributes = nfs.beside_failure(&view, &node);
             let linkdir_wcc = wcc_now(&view, &dir);
             fail(reply, &view, status, &Link3wcc { file_attributes, linkdir_wcc })
         }

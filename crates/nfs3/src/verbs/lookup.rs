@@ -9,7 +9,11 @@ use crate::attributes::{attributes_now, fattr3};
 use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
-pub(super) fn lookup(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
+pub(super) fn lookup(
+    nfs: &Nfs3,
+    request: &Request<'_>,
+    reply: &mut Encoder,
+) -> Result<Answer, Stop> {
     let args = request.arguments::<Diropargs3<'_>>()?;
     let (view, dir) = request.enter(Door::Handle(args.dir.0))?;
     Ok(match view.lookup(&dir, args.name.0) {
@@ -17,7 +21,7 @@ pub(super) fn lookup(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Re
             let sealed = view.seal(&seen.node);
             let body = Lookup3resok {
                 object: Opaque(sealed.bytes()),
-                obj_attributes: Some(fattr3(&seen.attr)),
+                obj_attributes: nfs.beside(&view, &seen.node, &seen.attr),
                 dir_attributes: dir_attr.as_ref().map(fattr3),
             };
             ok(reply, &view, &body)

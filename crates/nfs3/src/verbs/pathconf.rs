@@ -5,18 +5,17 @@ use comity_proto::nfs3::{NfsFh3, Pathconf3resok};
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
-use crate::attributes::attributes_now;
 use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
 pub(super) fn pathconf(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let object = request.arguments::<NfsFh3<'_>>()?;
     let (view, node) = request.enter(Door::Handle(object.0))?;
-    let obj_attributes = attributes_now(&view, &node);
+    let obj_attributes = nfs.beside_failure(&view, &node);
     Ok(match view.properties(&node) {
         Ok(properties) => {
             let body = Pathconf3resok {

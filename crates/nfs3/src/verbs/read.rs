@@ -8,7 +8,7 @@ use comity_vfs::{Data, Read, ReadInto, Result, Wire};
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail};
-use crate::attributes::{attributes_now, fattr3};
+use crate::attributes::fattr3;
 use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
 use crate::program::Nfs3;
 use crate::recall::READ;
@@ -30,7 +30,7 @@ pub(super) fn read(
         Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),
         Err(status) => {
             reply.rollback(start);
-            fail(reply, &view, status, &attributes_now(&view, &node))
+            fail(reply, &view, status, &nfs.beside_failure(&view, &node))
         }
     })
 }

@@ -11,7 +11,7 @@ use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
 pub(super) fn readdir(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
@@ -19,5 +19,5 @@ pub(super) fn readdir(
     let (view, dir) = request.enter(Door::Handle(dir.0))?;
     let wanted =
         Wanted { cookie, cookieverf, bytes_max: count, names_max: count, listed: Listed::Names };
-    Ok(listing::answer(reply, &view, &dir, &wanted))
+    Ok(listing::answer(nfs, reply, (&view, &dir), &wanted))
 }

@@ -12,7 +12,7 @@ use crate::program::Nfs3;
 use crate::request::{Request, Stop};
 
 pub(super) fn readdirplus(
-    _: &Nfs3,
+    nfs: &Nfs3,
     request: &Request<'_>,
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
@@ -28,5 +28,5 @@ pub(super) fn readdirplus(
         names_max: args.dircount,
         listed: Listed::Nodes,
     };
-    Ok(listing::answer(reply, &view, &dir, &wanted))
+    Ok(listing::answer(nfs, reply, (&view, &dir), &wanted))
 }

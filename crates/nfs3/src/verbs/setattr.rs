@@ -6,7 +6,7 @@ use comity_proto::nfs3::Setattr3args;
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
-use crate::attributes::{wcc_data, wcc_now};
+use crate::attributes::wcc_data;
 use crate::program::Nfs3;
 use crate::recall::CHANGE;
 use crate::request::{Request, Stop};
@@ -28,6 +28,6 @@ pub(super) fn setattr(
             let barrier = view.change_barrier(&node, None);
             ok(reply, &view, &wcc_data(&change)).behind(barrier)
         }
-        Err(status) => fail(reply, &view, status, &wcc_now(&view, &node)),
+        Err(status) => fail(reply, &view, status, &nfs.wcc_beside_failure(&view, &node)),
     })
 }

@@ -7,7 +7,7 @@ use comity_vfs::{Status, Wire, Written};
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
-use crate::attributes::{wcc_data, wcc_now};
+use crate::attributes::wcc_data;
 use crate::program::Nfs3;
 use crate::recall::CHANGE;
 use crate::request::{Request, Stop};
@@ -32,7 +32,7 @@ pub(super) fn write(
             let barrier = stable.then(|| view.barrier(&node));
             ok(reply, &view, &told(nfs, &written, args.stable)).behind(barrier)
         }
-        Err(status) => fail(reply, &view, status, &wcc_now(&view, &node)),
+        Err(status) => fail(reply, &view, status, &nfs.wcc_beside_failure(&view, &node)),
     })
 }
 

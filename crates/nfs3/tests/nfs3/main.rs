@@ -18,3 +18,4 @@ mod script;
 mod transcripts;
 mod transfers;
 mod world;
+mod written;

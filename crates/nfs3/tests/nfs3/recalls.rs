@@ -18,25 +18,33 @@ use comity_xdr::{Encode, Opaque};
 
 use crate::world::{Ground, World};
 
-const NOW: Duration = Duration::from_secs(1);
-const JUKEBOX: u32 = 10_008;
+pub(crate) const NOW: Duration = Duration::from_secs(1);
+pub(crate) const JUKEBOX: u32 = 10_008;
 
 /// Bytes in front of the backend's own in a sealed handle.
 const SEAL_BYTES: usize = 13;
 
-struct Delegate {
-    engine: Arc<Engine>,
-    client: Arc<Client>,
-    world: World,
-    file: Vec<u8>,
+pub(crate) struct Delegate {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) client: Arc<Client>,
+    pub(crate) world: World,
+    pub(crate) file: Vec<u8>,
 }
 
-fn delegate(access: u32) -> (Delegate, Stateid) {
+pub(crate) fn delegate(access: u32) -> (Delegate, Stateid) {
+    delegate_beside(access, |engine| Delegated::new(engine, || NOW))
+}
+
+/// A file that a client of NFSv4 was delegated, and a server of NFSv3 that knows of it so.
+pub(crate) fn delegate_beside(
+    access: u32,
+    knows: impl FnOnce(Arc<Engine>) -> Delegated,
+) -> (Delegate, Stateid) {
     let engine = Arc::new(Engine::new(NOW, Settings::new(7), Recovered::new()));
     let client = client(&engine);
     let world = World::new(Ground::default());
     world.call(procedure::CREATE, &create(&world, "a"));
-    let world = world.recalling(Delegated::new(Arc::clone(&engine), || NOW));
+    let world = world.recalling(knows(Arc::clone(&engine)));
     let file = world.handle("a");
     let open = Open {
         client: &client,
@@ -87,7 +95,7 @@ fn client(engine: &Engine) -> Arc<Client> {
     client
 }
 
-fn place<'a>(world: &'a World, name: &'a str) -> Diropargs3<'a> {
+pub(crate) fn place<'a>(world: &'a World, name: &'a str) -> Diropargs3<'a> {
     Diropargs3 { dir: Opaque(&world.root), name: Opaque(name.as_bytes()) }
 }
 
@@ -96,7 +104,7 @@ fn create<'a>(world: &'a World, name: &'a str) -> Create3args<'a> {
 }
 
 impl Delegate {
-    fn status(&self, procedure: u32, arguments: &impl Encode) -> u32 {
+    pub(crate) fn status(&self, procedure: u32, arguments: &impl Encode) -> u32 {
         let body = self.world.call(procedure, arguments);
         u32::from_be_bytes(body[..4].try_into().unwrap())
     }

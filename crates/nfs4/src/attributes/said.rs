@@ -276,22 +276,14 @@ fn acls(view: &View<'_>, node: &Node, attr: &Attr<Wire>) -> Result<Option<Acls>,
 
 /// What a change says about the `change` of a directory.
 pub(crate) fn change_info(done: &Change<Wire>) -> ChangeInfo4 {
-    let after = done.after.as_ref().map_or(0, change);
+    let after = done.after.as_ref().map_or(0, Attr::change);
     match &done.before {
         Some(before) if done.after.is_some() => {
-            ChangeInfo4 { atomic: true, before: change(before), after }
+            ChangeInfo4 { atomic: true, before: before.change(), after }
         }
         // Another number than any before, so that the client drops what it has.
         _ => ChangeInfo4 { atomic: false, before: after.wrapping_sub(1), after },
     }
-}
-
-/// The number that grows with every change of an object: its ctime in nanoseconds (RFC 7862, 12.2.3
-/// calls that TIME_METADATA).
-pub(crate) fn change(attr: &Attr<Wire>) -> u64 {
-    const NANOSECONDS: u64 = 1_000_000_000;
-    let seconds = (attr.ctime.seconds as u64).wrapping_mul(NANOSECONDS);
-    seconds.wrapping_add(u64::from(attr.ctime.nanoseconds))
 }
 
 /// The tree above the exports is a file system of its own.

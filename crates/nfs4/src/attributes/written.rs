@@ -1,16 +1,14 @@
 //! Size and change of a file that another client may write without asking: its newest bytes are
 //! there (RFC 8881, 10.4.3).
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use comity_export::{Node, View};
 use comity_proto::nfs4::Nfsstat4;
-use comity_state::{FileKey, WriterSays};
-use comity_vfs::{Attr, FileType, Time, Wire};
+use comity_state::WriterSays;
+use comity_vfs::{Attr, FileType, Wire};
 
-use super::said::change;
 use crate::compound::Compound;
-use crate::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
 use crate::memory::key_of;
 use crate::table::Stop;
 
@@ -23,13 +21,11 @@ pub(super) struct Newest {
 impl Newest {
     /// As the file system says it.
     pub(super) fn stored(attr: &Attr<Wire>) -> Self {
-        Self { attr: *attr, change: change(attr) }
+        Self { attr: *attr, change: attr.change() }
     }
 
     fn written(attr: &Attr<Wire>, size: u64, change: u64) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() };
-        Self { attr: Attr { size, mtime: now, ctime: now, ..*attr }, change }
+        Self { attr: attr.written(size, SystemTime::now().into()), change }
     }
 }
 
@@ -49,34 +45,14 @@ impl Compound<'_> {
         if attr.file_type != FileType::Regular || !self.engine().has_delegations() {
             return Ok(Newest::stored(attr));
         }
-        let key = key_of(view, node);
-        let mut pauses = if patient { WRITER_PAUSES_MAX } else { 0 };
-        loop {
-            match self.ask_writer(&key, change(attr)) {
-                WriterSays::Nothing => return Ok(Newest::stored(attr)),
-                WriterSays::Changed { size, change } => {
-                    return Ok(Newest::written(attr, size, change));
-                }
-                WriterSays::Wait if pauses > 0 && self.pause(WRITER_PAUSE) => pauses -= 1,
-                WriterSays::Wait => return Err(Nfsstat4::Delay.into()),
-            }
-        }
-    }
-
-    fn ask_writer(&self, key: &FileKey, change: u64) -> WriterSays {
-        let known = self.known();
-        self.engine().writer_says(self.now(), known.as_deref(), key, change)
-    }
-
-    /// Says what is to be said to clients, and lets them have a moment to answer; false if there is
-    /// nobody to wait so.
-    fn pause(&self, moment: Duration) -> bool {
+        let (key, known) = (key_of(view, node), self.known());
         let memory = self.nfs.memory();
-        let (Some(callbacks), Some(pause)) = (&memory.callbacks, &memory.pause) else {
-            return false;
-        };
-        callbacks.pump(self.now());
-        pause(moment);
-        true
+        let pause = |moment| patient && memory.wait_for_clients(self.now(), moment);
+        let asked = (&key, attr.change());
+        match self.engine().writer_says_soon(self.now(), known.as_deref(), asked, pause) {
+            WriterSays::Nothing => Ok(Newest::stored(attr)),
+            WriterSays::Changed { size, change } => Ok(Newest::written(attr, size, change)),
+            WriterSays::Wait => Err(Nfsstat4::Delay.into()),
+        }
     }
 }

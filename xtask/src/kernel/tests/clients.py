@@ -57,6 +57,7 @@ def write_delegations():
     have_delegated(one, path, os.O_RDWR)
     fd = one.open(path, os.O_RDWR)
     one.pwrite(fd, "12345")
+    assert two.size(path.replace("nfs", "three")) == 5, "not asked on behalf of version 3"
     assert two.size(path) == 5, "the writer was not asked for the size"
     # What is not written back before the file is given back, is one's own business.
     one.fsync(fd)

@@ -7,7 +7,7 @@ use comity_proto::nfs4::{
 use comity_state::{FileKey, Share};
 use comity_vfs::{Access, Attr, Change, Create, FileType, SetAttr, Status, Wire};
 
-use crate::attributes::{EXCLUSIVE, Settings, change, change_info};
+use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
 use crate::memory::key_of;
 use crate::name::component;
@@ -50,7 +50,7 @@ impl<'a> File<'a> {
 
     /// Its change attribute.
     pub(super) fn change(&self) -> Result<u64, Stop> {
-        Ok(change(&self.view.getattr(&self.node)?))
+        Ok(self.view.getattr(&self.node)?.change())
     }
 
     /// What the COMPOUND goes on with, if it came by a name.

@@ -1,0 +1,59 @@
+//! Size and times of a file that a client of NFSv4 may write without asking: its newest bytes are
+//! there (RFC 8881, 10.4.3). GETATTR asks it; other calls leave such attributes out, and clients
+//! that want them ask by GETATTR.
+
+use std::time::SystemTime;
+
+use comity_export::{Node, Outside, Seen, View};
+use comity_proto::nfs3::{PostOpAttr, WccData};
+use comity_state::WriterSays;
+use comity_vfs::{Attr, FileType, Result, Status, Wire};
+
+use crate::attributes::fattr3;
+use crate::program::Nfs3;
+use crate::recall::Delegated;
+
+impl Nfs3 {
+    /// The attributes of an object as they are where its newest bytes are.
+    ///
+    /// # Errors
+    /// [`Status`]; [`Status::Delay`]: who has them did not answer at once.
+    #[inline]
+    pub(crate) fn newest(&self, view: &View<'_>, object: &Outside) -> Result<Attr<Wire>> {
+        match self.anything_delegated() {
+            Some(delegated) => newest_of(delegated, view, object),
+            None => view.look(object),
+        }
+    }
+
+    /// The attributes of an object beside other results: none where they may be old.
+    #[inline]
+    pub(crate) fn beside(&self, view: &View<'_>, node: &Node, attr: &Attr<Wire>) -> PostOpAttr {
+        let is_old = self.anything_delegated().is_some_and(|delegated| {
+            attr.file_type == FileType::Regular && delegated.may_be_written(view, node)
+        });
+        (!is_old).then(|| fattr3(attr))
+    }
+
+    /// What a failed reply can still say of a file: its attributes as they are now.
+    pub(crate) fn beside_failure(&self, view: &View<'_>, node: &Node) -> PostOpAttr {
+        view.getattr(node).ok().and_then(|attr| self.beside(view, node, &attr))
+    }
+
+    /// The same of a file that was to be changed and was not: nobody looked at it before.
+    pub(crate) fn wcc_beside_failure(&self, view: &View<'_>, node: &Node) -> WccData {
+        WccData { before: None, after: self.beside_failure(view, node) }
+    }
+}
+
+fn newest_of(delegated: &Delegated, view: &View<'_>, object: &Outside) -> Result<Attr<Wire>> {
+    let Seen { node, attr } = view.look_closely(object)?;
+    if attr.file_type != FileType::Regular {
+        return Ok(attr);
+    }
+    match delegated.ask_writer(view, &node, attr.change()) {
+        WriterSays::Nothing => Ok(attr),
+        WriterSays::Changed { size, .. } => Ok(attr.written(size, SystemTime::now().into())),
+        WriterSays::Wait => Err(Status::Delay),
+    }
+}

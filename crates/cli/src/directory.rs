@@ -20,9 +20,12 @@ const PORT: u16 = 111;
 const PROGRAMS: [(u32, u32, u32); 3] =
     [(100_003, 3, TCP), (100_005, 3, TCP), (nlm::PROGRAM, nlm::VERSION, TCP)];
 
-/// NSM. Where a machine has a status monitor of its own, that is what hosts find.
-const MONITOR: [(u32, u32, u32); 2] =
-    [(nsm::PROGRAM, nsm::VERSION, TCP), (nsm::PROGRAM, nsm::VERSION, UDP)];
+/// NSM, and NLM by datagrams. Where a machine has its own, that is what hosts find.
+const MONITOR: [(u32, u32, u32); 3] = [
+    (nsm::PROGRAM, nsm::VERSION, TCP),
+    (nsm::PROGRAM, nsm::VERSION, UDP),
+    (nlm::PROGRAM, nlm::VERSION, UDP),
+];
 
 /// Who answers clients that ask for our ports.
 pub(crate) enum Directory {

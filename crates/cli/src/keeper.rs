@@ -20,7 +20,7 @@ use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
 use crate::locals::Locals;
-use crate::monitor;
+use crate::monitor::{self, News};
 
 /// How often time passes: leases, recalls and waits end by the second.
 const TICK: Duration = Duration::from_secs(1);
@@ -103,16 +103,19 @@ impl Keeper {
         self.monitor_state
     }
 
-    /// Lets time pass, now that clients can be reached by `dialer`.
+    /// Lets time pass, now that clients can be reached by `dialer` and the server listens at
+    /// `addresses`.
     ///
     /// # Errors
     /// If there can be no thread.
     pub(crate) fn begin(
         &mut self,
         dialer: impl Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync + 'static,
+        addresses: &[SocketAddr],
     ) -> Result<()> {
+        let news = News { state: self.monitor_state, sources: monitor::sources(addresses) };
         let hosts = std::mem::take(&mut self.hosts);
-        monitor::tell(hosts, self.monitor_state, self.memory.engine.settings().grace);
+        monitor::tell(hosts, news, self.memory.engine.settings().grace);
         // It is set once, here.
         let _ = self.dialer.set(Box::new(dialer));
         let (stop, stopped) = mpsc::channel();
@@ -204,6 +207,7 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
         version: nlm::VERSION,
         procedure: nlm::procedure::GRANTED,
         arguments: &grant.arguments,
+        source: grant.source,
     };
     let results = errand.run(grant.address).inspect_err(|error| {
         tracing::info!(host = %grant.address, %error, "a host cannot be told of its lock");

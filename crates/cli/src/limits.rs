@@ -19,3 +19,18 @@ pub(crate) const LOCAL_PARTS: usize = 64;
 /// locked. The kernel keeps such locks in a list: with tens of thousands of them each call would
 /// take as long as a round trip.
 pub(crate) const LOCAL_RANGES_MAX: usize = 1024;
+
+/// Answers of the lock manager that are calls and wait to be sent. Beyond it hosts are not
+/// answered, and ask again.
+pub(crate) const MESSAGES_MAX: usize = 1024;
+
+/// Threads that send them. A host that cannot be reached keeps one for some seconds, once in
+/// [`MAILBOX_SECONDS`].
+pub(crate) const MESSENGERS: usize = 4;
+
+/// Seconds for which it is known where a host takes such answers, or that it does not: it may have
+/// started anew.
+pub(crate) const MAILBOX_SECONDS: u64 = 60;
+
+/// Hosts of which that is known.
+pub(crate) const MAILBOXES_MAX: usize = 1024;

@@ -19,6 +19,7 @@ mod listening;
 mod locals;
 mod manager;
 mod manual;
+mod messenger;
 mod monitor;
 mod offered;
 mod remote;

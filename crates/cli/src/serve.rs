@@ -23,8 +23,9 @@ use crate::configuration::{Configuration, Reload, log, server_settings};
 use crate::directory::Directory;
 use crate::journal::Journal;
 use crate::keeper::{Beginning, Keeper};
+use crate::messenger;
 use crate::monitor::Monitor;
-use crate::service::Programs;
+use crate::service::{Programs, by_datagrams};
 use crate::settings::{Serve, sources};
 use crate::state::{State, control_socket};
 use crate::steward::House;
@@ -105,12 +106,13 @@ impl Running {
             exports: &exports,
         })?;
         let monitor_state = keeper.monitor_state();
-        let remembered = (keeper.memory(), monitor_state);
+        let messages = messenger::start();
+        let remembered = (keeper.memory(), monitor_state, &messages);
         let programs =
             Programs::new(&exports, verifier, remembered, serve.spoken, metrics.as_ref());
         let tally = programs.tally();
         let server = Server::start_with(programs, settings(serve), listeners)?;
-        keeper.begin(server.dialer())?;
+        keeper.begin(server.dialer(), server.addresses())?;
         let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
             let memory = keeper.memory();
@@ -128,8 +130,8 @@ impl Running {
         let directory = Directory::open(serve.portmap, server.addresses())?;
         // Who cannot ask for its port does not find it.
         let is_found = serve.spoken.three && !matches!(directory, Directory::None);
-        let monitor =
-            is_found.then(|| Monitor::start(&keeper.memory(), monitor_state, server.addresses()));
+        let by_datagrams = || by_datagrams(&exports, &keeper.memory(), (monitor_state, &messages));
+        let monitor = is_found.then(|| Monitor::start(by_datagrams, server.addresses()));
         let reload = Arc::new(reload(&exports, keeper.memory()));
         let page = page.transpose()?;
         Ok(Self { signals, server, page, directory, monitor, reload, exports, keeper })

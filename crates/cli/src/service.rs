@@ -1,15 +1,15 @@
 mod attentive;
 mod trouble;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 use comity_export::{Exports, Visitor};
-use comity_nfs3::{Delegated, Mount, Nfs3, Nlm, Nsm};
+use comity_nfs3::{Delegated, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_rpc::{Dispatcher, Line, Program};
-use comity_server::Service;
 use comity_server::metrics::{Measured, Metrics};
+use comity_server::{Ends, Service};
 
 use self::attentive::Attentive;
 use self::trouble::Troubled;
@@ -29,7 +29,7 @@ impl Programs {
     pub(crate) fn new(
         exports: &Arc<Exports>,
         verifier: [u8; 8],
-        (memory, monitor_state): (Memory, i32),
+        (memory, monitor_state, messages): (Memory, i32, &SyncSender<Message>),
         spoken: Spoken,
         metrics: Option<&Arc<Metrics>>,
     ) -> Self {
@@ -41,7 +41,8 @@ impl Programs {
             programs.push(counted(nfs, "nfs", statuses::name, metrics));
             let mount = Mount::new(Arc::clone(exports));
             programs.push(counted(mount, "mount", statuses::name, metrics));
-            let nlm = Attentive::new(lock_manager(exports, &memory), memory.clone());
+            let nlm = lock_manager(exports, &memory).messaging(messages.clone());
+            let nlm = Attentive::new(nlm, memory.clone());
             programs.push(counted(nlm, "nlm", statuses::name_nlm, metrics));
             programs.push(status_monitor(&memory, monitor_state));
         }
@@ -77,8 +78,19 @@ fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {
     nlm.beside(memory.locals.clone())
 }
 
+/// What hosts may ask for by datagrams: the status monitor, whose state is `state`, and the lock
+/// manager.
+pub(crate) fn by_datagrams(
+    exports: &Arc<Exports>,
+    memory: &Memory,
+    (state, messages): (i32, &SyncSender<Message>),
+) -> Vec<Arc<dyn Program<Visitor>>> {
+    let nlm = lock_manager(exports, memory).messaging(messages.clone());
+    vec![status_monitor(memory, state), Arc::new(Attentive::new(nlm, memory.clone()))]
+}
+
 /// The status monitor of hosts that lock, `state` being ours.
-pub(crate) fn status_monitor(memory: &Memory, state: i32) -> Arc<dyn Program<Visitor>> {
+fn status_monitor(memory: &Memory, state: i32) -> Arc<dyn Program<Visitor>> {
     let clock = memory.clock;
     let nsm = Nsm::new(Arc::clone(&memory.engine), move || clock.now(), state);
     Arc::new(Attentive::new(nsm, memory.clone()))
@@ -99,8 +111,9 @@ fn counted(
 impl Service for Programs {
     type Visitor = Visitor;
 
-    fn visitor(&self, peer: SocketAddr, line: &Arc<Line>) -> Visitor {
-        Visitor::on(peer, line)
+    fn visitor(&self, ends: Ends, line: &Arc<Line>) -> Visitor {
+        let local = ends.local.map(|local| local.ip().to_canonical());
+        Visitor::on(ends.peer, line).at(local)
     }
 
     fn dispatcher(&self) -> &Dispatcher<Visitor> {

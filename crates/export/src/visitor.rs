@@ -1,4 +1,4 @@
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +12,7 @@ use crate::pass::Pass;
 /// is decided once and kept until the plan changes.
 pub struct Visitor {
     peer: SocketAddr,
+    local: Option<IpAddr>,
     line: Option<Arc<Line>>,
     clientid: AtomicU64,
     passes: Mutex<Passes>,
@@ -36,13 +37,31 @@ impl Visitor {
     /// Somebody who came from this address.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {
-        Self { peer, line: None, clientid: AtomicU64::new(0), passes: Mutex::default() }
+        Self {
+            peer,
+            local: None,
+            line: None,
+            clientid: AtomicU64::new(0),
+            passes: Mutex::default(),
+        }
     }
 
     /// Somebody who came from this address, and can be called back on `line`.
     #[must_use]
     pub fn on(peer: SocketAddr, line: &Arc<Line>) -> Self {
         Self { line: Some(Arc::clone(line)), ..Self::new(peer) }
+    }
+
+    /// The same, who came to this address of the server.
+    #[must_use]
+    pub fn at(self, local: Option<IpAddr>) -> Self {
+        Self { local, ..self }
+    }
+
+    /// To which address of the server it came, if that is known.
+    #[must_use]
+    pub const fn local(&self) -> Option<IpAddr> {
+        self.local
     }
 
     /// The way to call it back over its own connection, if there is one.

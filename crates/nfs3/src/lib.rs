@@ -30,7 +30,7 @@ mod verbs;
 mod written;
 
 pub use mount::Mount;
-pub use nlm::{Grant, Grants, Nlm, Settle};
+pub use nlm::{Grant, Grants, Message, Nlm, Settle};
 pub use nsm::Nsm;
 pub use program::Nfs3;
 pub use recall::{Delegated, Pause};

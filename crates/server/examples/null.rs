@@ -9,14 +9,14 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_rpc::{Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat};
 use comity_server::metrics::Measured;
-use comity_server::{Server, Service, Settings};
+use comity_server::{Ends, Server, Service, Settings};
 use comity_xdr::Encoder;
 
 const PROGRAM: u32 = 0x2000_0001;
@@ -67,7 +67,7 @@ struct Nothing(Dispatcher<()>);
 impl Service for Nothing {
     type Visitor = ();
 
-    fn visitor(&self, _: SocketAddr, _: &Arc<Line>) {}
+    fn visitor(&self, _: Ends, _: &Arc<Line>) {}
 
     fn dispatcher(&self) -> &Dispatcher<()> {
         &self.0

@@ -4,9 +4,10 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use comity_proto::portmap::{self, Mapping, PORTMAP_VERSION, TCP, procedure};
+use comity_proto::portmap::{self, Mapping, PORTMAP_VERSION, TCP, UDP, procedure};
 use comity_rpc::{CallHeader, OpaqueAuth};
 use comity_xdr::{Decoder, Encode, Encoder};
+use socket2::{Domain, Socket, Type};
 
 use crate::limits::{DATAGRAM_BYTES_MAX, ERRAND_SECONDS};
 
@@ -21,6 +22,18 @@ pub struct Errand<'a> {
     pub procedure: u32,
     /// The arguments, in XDR.
     pub arguments: &'a [u8],
+    /// From which address of this machine, if that matters: hosts know a server by the one that
+    /// they use.
+    pub source: Option<IpAddr>,
+}
+
+/// Where a host takes calls that it does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mailbox {
+    /// As datagrams.
+    Udp(SocketAddr),
+    /// Over a connection.
+    Tcp(SocketAddr),
 }
 
 impl Errand<'_> {
@@ -31,28 +44,76 @@ impl Errand<'_> {
     /// The host or its portmapper cannot be reached, has no such program, does not answer in time,
     /// or answers nonsense.
     pub fn run(&self, host: IpAddr) -> io::Result<Vec<u8>> {
-        let mapping =
-            Mapping { program: self.program, version: self.version, protocol: TCP, port: 0 };
+        let port = self.find(host, TCP)?;
+        self.ask(SocketAddr::new(host, port.ok_or_else(no_program)?))
+    }
+
+    /// Asks the host's portmapper where the program takes calls, as datagrams or else over TCP:
+    /// [`ERRAND_SECONDS`] twice at most.
+    ///
+    /// # Errors
+    /// As for [`Errand::run`].
+    pub fn find_mailbox(&self, host: IpAddr) -> io::Result<Mailbox> {
+        let at = |port| SocketAddr::new(host, port);
+        Ok(match self.find(host, UDP)? {
+            Some(port) => Mailbox::Udp(at(port)),
+            None => Mailbox::Tcp(at(self.find(host, TCP)?.ok_or_else(no_program)?)),
+        })
+    }
+
+    /// Makes the call and waits for no results: for procedures that have none.
+    ///
+    /// # Errors
+    /// It could not be sent; where it could be, it may be lost nevertheless.
+    pub fn send(&self, to: Mailbox) -> io::Result<()> {
+        let record = self.record();
+        match to {
+            Mailbox::Udp(address) => {
+                let socket = self.socket(address, Type::DGRAM)?;
+                // A datagram has no record mark.
+                socket.send_to(record.get(4..).unwrap_or_default(), &address.into()).map(drop)
+            }
+            Mailbox::Tcp(address) => self.connect(address)?.write_all(&record),
+        }
+    }
+
+    /// The port of the program, if the host has it.
+    fn find(&self, host: IpAddr, protocol: u32) -> io::Result<Option<u16>> {
+        let mapping = Mapping { program: self.program, version: self.version, protocol, port: 0 };
         let question = Errand {
             program: portmap::PROGRAM,
             version: PORTMAP_VERSION,
             procedure: procedure::GETPORT,
             arguments: &encoded(&mapping),
+            source: self.source,
         };
         let answer = question.ask(SocketAddr::new(host, portmap::PORT))?;
         let port = Decoder::whole::<u32>(&answer).map_err(|_| nonsense())?;
-        match u16::try_from(port) {
-            Ok(0) => Err(io::Error::new(io::ErrorKind::NotFound, "no such program there")),
-            Ok(port) => self.ask(SocketAddr::new(host, port)),
-            Err(_) => Err(nonsense()),
+        let port = u16::try_from(port).map_err(|_| nonsense())?;
+        Ok((port != 0).then_some(port))
+    }
+
+    fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        let patience = Duration::from_secs(ERRAND_SECONDS);
+        let socket = self.socket(address, Type::STREAM)?;
+        socket.connect_timeout(&address.into(), patience)?;
+        socket.set_read_timeout(Some(patience))?;
+        socket.set_write_timeout(Some(patience))?;
+        Ok(socket.into())
+    }
+
+    /// A socket at the address from which the call is to come.
+    fn socket(&self, to: SocketAddr, kind: Type) -> io::Result<Socket> {
+        let socket = Socket::new(Domain::for_address(to), kind.cloexec(), None)?;
+        let source = self.source.filter(|source| source.is_ipv4() == to.is_ipv4());
+        if let Some(source) = source {
+            socket.bind(&SocketAddr::new(source, 0).into())?;
         }
+        Ok(socket)
     }
 
     fn ask(&self, address: SocketAddr) -> io::Result<Vec<u8>> {
-        let patience = Duration::from_secs(ERRAND_SECONDS);
-        let mut stream = TcpStream::connect_timeout(&address, patience)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
+        let mut stream = self.connect(address)?;
         stream.write_all(&self.record())?;
         let mut mark = [0; 4];
         stream.read_exact(&mut mark)?;
@@ -67,7 +128,7 @@ impl Errand<'_> {
     }
 
     fn record(&self) -> Vec<u8> {
-        let Self { program, version, procedure, arguments } = *self;
+        let Self { program, version, procedure, arguments, .. } = *self;
         let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
         let mut encoder = Encoder::new();
         let start = encoder.begin_record();
@@ -95,12 +156,18 @@ fn results(reply: &[u8]) -> Option<&[u8]> {
     ([xid, kind, accepted, status] == [1, 1, 0, 0]).then(|| decoder.rest())
 }
 
+fn no_program() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "no such program there")
+}
+
 fn nonsense() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the answer makes no sense")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::{TcpListener, UdpSocket};
+
     use comity_rpc::accepted;
 
     use super::*;
@@ -119,10 +186,44 @@ mod tests {
 
     #[test]
     fn who_is_not_there_is_an_error() {
-        let nobody = Errand { program: 1, version: 1, procedure: 1, arguments: &[] };
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        assert!(nobody.ask(address).is_err());
+        assert!(errand(None).ask(address).is_err());
+    }
+
+    fn errand(source: Option<&str>) -> Errand<'static> {
+        let source = source.map(|source| source.parse().unwrap());
+        Errand { program: 7, version: 1, procedure: 3, arguments: b"args", source }
+    }
+
+    /// A call without a record mark: number, kind, and which.
+    const CALL: [u8; 24] = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 3];
+
+    #[test]
+    fn it_leaves_from_the_address_that_the_host_knows() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = Mailbox::Tcp(listener.local_addr().unwrap());
+        for source in ["127.0.0.2", "127.0.0.3"] {
+            errand(Some(source)).send(there).unwrap();
+            let (mut stream, from) = listener.accept().unwrap();
+            assert_eq!(from.ip().to_string(), source);
+            let mut told = Vec::new();
+            stream.read_to_end(&mut told).unwrap();
+            assert_eq!((&told[4..28], told.ends_with(b"args")), (&CALL[..], true));
+        }
+        // One of another family is of no use there.
+        errand(Some("::1")).send(there).unwrap();
+        assert_eq!(listener.accept().unwrap().1.ip().to_string(), "127.0.0.1");
+    }
+
+    #[test]
+    fn a_datagram_is_a_call_without_a_mark() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        errand(Some("127.0.0.2")).send(Mailbox::Udp(socket.local_addr().unwrap())).unwrap();
+        let mut told = [0; 100];
+        let (length, from) = socket.recv_from(&mut told).unwrap();
+        assert_eq!(from.ip().to_string(), "127.0.0.2");
+        assert_eq!((&told[..24], told[..length].ends_with(b"args")), (&CALL[..], true));
     }
 }

@@ -21,7 +21,7 @@ use crate::limits::{
 };
 use crate::post::Letter;
 use crate::quiet::Quiet;
-use crate::service::Service;
+use crate::service::{Ends, Service};
 
 /// Takes connections until `bell`, an event counter, rings.
 pub(crate) fn receive<S: Service>(
@@ -92,7 +92,8 @@ pub(crate) fn greet<S: Service>(
     let (post, call_back) = (&floor.posts[desk], call_back(floor, desk));
     let line = Arc::clone(&call_back.line);
     floor.accepted.add(1);
-    let visitor = Arc::new(floor.service.visitor(peer, &line));
+    let local = SockRef::from(&socket).local_addr().ok().and_then(|local| local.as_socket());
+    let visitor = Arc::new(floor.service.visitor(Ends { peer, local }, &line));
     let connection = Connection::new(socket, peer, (visitor, call_back), place, floor.seconds());
     post.connections.fetch_add(1, Ordering::Relaxed);
     post.deliver(Letter::Arrived(Box::new(connection)), &floor.crew);

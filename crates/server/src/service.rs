@@ -3,13 +3,22 @@ use std::sync::Arc;
 
 use comity_rpc::{Dispatcher, Line};
 
+/// The two ends of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    /// Who came.
+    pub peer: SocketAddr,
+    /// To which address of this machine, if the system could still say it.
+    pub local: Option<SocketAddr>,
+}
+
 /// What is served: programs, and what they are told of a peer.
 pub trait Service: Send + Sync + 'static {
     /// What is known of a peer, made once for each connection.
     type Visitor: Send + Sync + 'static;
 
     /// Greets a new peer; `line` is the way to call it back.
-    fn visitor(&self, peer: SocketAddr, line: &Arc<Line>) -> Self::Visitor;
+    fn visitor(&self, ends: Ends, line: &Arc<Line>) -> Self::Visitor;
 
     /// The programs.
     fn dispatcher(&self) -> &Dispatcher<Self::Visitor>;

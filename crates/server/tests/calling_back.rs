@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::ops::RangeInclusive;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use comity_rpc::{Call, Dispatcher, Done, Line, Outcome, Program, Repeat, Unsaid};
-use comity_server::{Server, Service, Settings};
+use comity_server::{Ends, Server, Service, Settings};
 use comity_xdr::Encoder;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,15 +40,15 @@ impl Program<()> for Null {
 
 struct Caller {
     dispatcher: Dispatcher<()>,
-    lines: Sender<Arc<Line>>,
+    lines: Sender<(Ends, Arc<Line>)>,
     replies: Sender<Vec<u8>>,
 }
 
 impl Service for Caller {
     type Visitor = ();
 
-    fn visitor(&self, _: SocketAddr, line: &Arc<Line>) {
-        self.lines.send(Arc::clone(line)).unwrap();
+    fn visitor(&self, ends: Ends, line: &Arc<Line>) {
+        self.lines.send((ends, Arc::clone(line))).unwrap();
     }
 
     fn dispatcher(&self) -> &Dispatcher<()> {
@@ -62,16 +62,20 @@ impl Service for Caller {
 
 struct World {
     server: Server<Caller>,
-    lines: Mutex<Receiver<Arc<Line>>>,
+    lines: Mutex<Receiver<(Ends, Arc<Line>)>>,
     replies: Mutex<Receiver<Vec<u8>>>,
 }
 
 fn world() -> World {
+    world_at("127.0.0.1:0")
+}
+
+fn world_at(listen: &str) -> World {
     let (line, lines) = channel();
     let (reply, replies) = channel();
     let dispatcher = Dispatcher::new(vec![Arc::new(Null) as _]);
     let service = Caller { dispatcher, lines: line, replies: reply };
-    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let listen = vec![listen.parse().unwrap()];
     let server = Server::start(service, Settings { listen, desks: 1, ..Settings::default() });
     World { server: server.unwrap(), lines: Mutex::new(lines), replies: Mutex::new(replies) }
 }
@@ -80,7 +84,11 @@ impl World {
     fn connect(&self) -> (TcpStream, Arc<Line>) {
         let client = TcpStream::connect(self.server.addresses()[0]).unwrap();
         client.set_read_timeout(Some(PATIENCE)).unwrap();
-        (client, self.lines.lock().unwrap().recv_timeout(PATIENCE).unwrap())
+        (client, self.greeted().1)
+    }
+
+    fn greeted(&self) -> (Ends, Arc<Line>) {
+        self.lines.lock().unwrap().recv_timeout(PATIENCE).unwrap()
     }
 
     fn reply(&self) -> Vec<u8> {
@@ -104,6 +112,19 @@ fn receive(client: &mut TcpStream, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     client.read_exact(&mut bytes).unwrap();
     bytes
+}
+
+#[test]
+fn it_is_known_to_which_address_a_client_came() {
+    let world = world_at("0.0.0.0:0");
+    let port = world.server.addresses()[0].port();
+    for address in ["127.0.0.1", "127.0.0.7"] {
+        let client = TcpStream::connect((address, port)).unwrap();
+        let (ends, _) = world.greeted();
+        assert_eq!(ends.peer, client.local_addr().unwrap());
+        assert_eq!(ends.local, Some(client.peer_addr().unwrap()));
+        assert_eq!(ends.local.unwrap().ip(), address.parse::<IpAddr>().unwrap());
+    }
 }
 
 #[test]

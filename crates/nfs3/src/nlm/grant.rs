@@ -25,6 +25,9 @@ pub struct Grants {
 pub struct Grant {
     /// Where the host is.
     pub address: IpAddr,
+    /// From which address of the server it is to be told, if that is known: hosts take a grant of
+    /// another for none of theirs.
+    pub source: Option<IpAddr>,
     /// The arguments of the call, in XDR.
     pub arguments: Vec<u8>,
     client: Arc<Client>,
@@ -55,8 +58,8 @@ impl Grants {
         let lock = HostLock { owner: &owner, file, range, kind };
         let take_it = || self.engine.lock_host(now, &client, &lock, Claiming::Now);
         take(self.locals.as_deref(), &lock, take_it).ok()?.ok()?;
-        let arguments = self.arguments(&lock);
-        Some(Grant { address, arguments, client, owner, file, range, kind })
+        let (arguments, source) = (self.arguments(&lock), client.server_address());
+        Some(Grant { address, source, arguments, client, owner, file, range, kind })
     }
 
     /// What came of the call: its results, or none if it could not be made. A lock that the host

@@ -56,7 +56,9 @@ impl Locked {
 /// The host that calls.
 pub(super) fn host(nlm: &Nlm, request: &Request<'_>) -> Result<Arc<Client>, Stop> {
     let name = name_of(request.visitor.peer().ip());
-    nlm.engine.host(nlm.now(), &name).map_err(|_| Stop::Status(Status::Delay))
+    let host = nlm.engine.host(nlm.now(), &name).map_err(|_| Stop::Status(Status::Delay))?;
+    host.set_server_address(request.visitor.local());
+    Ok(host)
 }
 
 pub(super) fn key_of(view: &View<'_>, node: &Node) -> FileKey {

@@ -1,15 +1,15 @@
 //! The lock manager of NFSv3: NLM version 4 (RFC 1813, appendix II), over the engine that NFSv4
 //! uses, so that clients of both exclude each other.
 //!
-//! Calls are answered at once; one that waits is told by a call of ours ([`Grant`]). The procedures
-//! that are answered by calls (`NLM4_LOCK_MSG` and its like) are not spoken: Linux, Solaris and
-//! illumos use the others.
+//! Calls are answered at once; one that waits is told by a call of ours ([`Grant`]), and so is who
+//! wants to be answered by calls ([`Message`]).
 
 mod cancel;
 mod free_all;
 mod grant;
 mod lock;
 mod locked;
+mod message;
 mod null;
 mod owner;
 mod share;
@@ -21,6 +21,7 @@ mod unshare;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use comity_export::{Exports, Visitor};
@@ -30,6 +31,7 @@ use comity_state::{Engine, HostLock, Locals, LockRefusal, Mark, Taken};
 use comity_xdr::Encoder;
 
 pub use grant::{Grant, Grants};
+pub use message::Message;
 
 use crate::request::Request;
 use crate::table::{Row, Verb};
@@ -44,6 +46,7 @@ pub struct Nlm {
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
     settle: Arc<Settle>,
     locals: Option<Arc<dyn Locals>>,
+    messages: Option<SyncSender<Message>>,
 }
 
 impl Nlm {
@@ -56,13 +59,20 @@ impl Nlm {
         clock: impl Fn() -> Duration + Send + Sync + 'static,
         settle: Arc<Settle>,
     ) -> Self {
-        Self { exports, engine, clock: Box::new(clock), settle, locals: None }
+        Self { exports, engine, clock: Box::new(clock), settle, locals: None, messages: None }
     }
 
     /// The same beside programs on the server that lock files, too.
     #[must_use]
     pub fn beside(self, locals: Option<Arc<dyn Locals>>) -> Self {
         Self { locals, ..self }
+    }
+
+    /// Leaves answers that are calls here; those for which there is no room are dropped, and the
+    /// host asks again. Without it the procedures that want such are not there.
+    #[must_use]
+    pub fn messaging(self, messages: SyncSender<Message>) -> Self {
+        Self { messages: Some(messages), ..self }
     }
 
     fn now(&self) -> Duration {
@@ -108,7 +118,9 @@ impl Program<Visitor> for Nlm {
     }
 
     fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
-        let Some(row) = row(call.header.procedure) else { return Outcome::ProcUnavail };
+        let row =
+            row(call.header.procedure).filter(|row| !row.is_message() || self.messages.is_some());
+        let Some(row) = row else { return Outcome::ProcUnavail };
         let plan = self.exports.current();
         let request = Request::new(&plan, visitor, call);
         // Every verb says its failures itself, behind the cookie of its call.
@@ -116,12 +128,17 @@ impl Program<Visitor> for Nlm {
     }
 }
 
-static VERBS: [Row<Nlm>; 9] = [
+static VERBS: [Row<Nlm>; 13] = [
     verb(procedure::NULL, "NULL", Repeat::Harmless, null::null),
     verb(procedure::TEST, "TEST", Repeat::Harmless, test::test),
     verb(procedure::LOCK, "LOCK", Repeat::Remember, lock::lock),
     verb(procedure::CANCEL, "CANCEL", Repeat::Remember, cancel::cancel),
     verb(procedure::UNLOCK, "UNLOCK", Repeat::Remember, unlock::unlock),
+    // What is lost is asked again, and must be answered again.
+    verb(procedure::TEST_MSG, "TEST_MSG", Repeat::Harmless, message::test),
+    verb(procedure::LOCK_MSG, "LOCK_MSG", Repeat::Harmless, message::lock),
+    verb(procedure::CANCEL_MSG, "CANCEL_MSG", Repeat::Harmless, message::cancel),
+    verb(procedure::UNLOCK_MSG, "UNLOCK_MSG", Repeat::Harmless, message::unlock),
     verb(procedure::SHARE, "SHARE", Repeat::Remember, share::share),
     verb(procedure::UNSHARE, "UNSHARE", Repeat::Remember, unshare::unshare),
     verb(procedure::NM_LOCK, "NM_LOCK", Repeat::Remember, lock::nm_lock),
@@ -130,6 +147,13 @@ static VERBS: [Row<Nlm>; 9] = [
 
 const fn verb(number: u32, name: &'static str, repeat: Repeat, verb: Verb<Nlm>) -> Row<Nlm> {
     Row { number, name, repeat, absent_words: 0, verb }
+}
+
+impl Row<Nlm> {
+    /// Whether it is answered by a call.
+    const fn is_message(&self) -> bool {
+        matches!(self.number, procedure::TEST_MSG..=procedure::UNLOCK_MSG)
+    }
 }
 
 fn row(procedure: u32) -> Option<&'static Row<Nlm>> {

@@ -1,11 +1,13 @@
 //! The lock manager as a client sees it.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_nfs3::{Grants, Nlm, Nsm};
+use comity_nfs3::{Grants, Message, Nlm, Nsm};
 use comity_proto::nfs3::{Create3args, Createhow3, Diropargs3, Sattr3, procedure as nfs3};
 use comity_proto::nlm::{
     Nlm4Cancargs, Nlm4Holder, Nlm4Lock, Nlm4Lockargs, Nlm4Notify, Nlm4Res, Nlm4Share,
@@ -19,9 +21,11 @@ use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
 
 use crate::hunt::twins::{EXPORT, plan, planted, sealed};
-use crate::world::{Ground, World, decoded, encoded};
+use crate::world::{Ground, PEER, World, decoded, encoded};
 
 const NOW: Duration = Duration::from_secs(1);
+/// An address of the server.
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 5));
 const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
 
 struct Site {
@@ -64,6 +68,18 @@ fn what_a_program_on_the_server_holds_is_denied_and_who_waits_asks_again() {
 }
 
 fn site_beside(settles: bool, locals: Option<Arc<dyn Locals>>) -> Site {
+    site_of(settles, |nlm| nlm.beside(locals))
+}
+
+/// A server that answers by calls, up to so many that nobody has sent; it was reached at an address
+/// of its own.
+fn site_messaging(messages_max: usize) -> (Site, Receiver<Message>) {
+    let (sender, receiver) = sync_channel(messages_max);
+    let site = site_of(true, |nlm| nlm.messaging(sender));
+    (Site { world: site.world.reached_at(SERVER), ..site }, receiver)
+}
+
+fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> Site {
     let settings = Settings { durable: true, ..Settings::new(7) };
     let engine = Arc::new(Engine::new(NOW, settings, Recovered::new()));
     let world = World::new(Ground::default());
@@ -81,7 +97,7 @@ fn site_beside(settles: bool, locals: Option<Arc<dyn Locals>>) -> Site {
         settles
     };
     let nlm = Nlm::new(Arc::clone(&world.exports), Arc::clone(&engine), || NOW, Arc::new(settle));
-    let (nlm, nsm) = (nlm.beside(locals), Nsm::new(Arc::clone(&engine), || NOW, 11));
+    let (nlm, nsm) = (wish(nlm), Nsm::new(Arc::clone(&engine), || NOW, 11));
     Site { world: world.with(vec![Arc::new(nlm), Arc::new(nsm)]), engine, file, settled }
 }
 
@@ -159,6 +175,101 @@ fn who_waits_is_given_the_lock_and_may_decline_it() {
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
     grants.answered(NOW, &grant, Some(&res(Nlm4Stats::Denied)));
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted, "what is declined is free");
+}
+
+/// A host takes a grant only from the server that it knows.
+#[test]
+fn a_grant_leaves_from_the_address_that_the_host_used_last() {
+    let site = site(true);
+    let grants = Grants::new(Arc::clone(&site.engine), Arc::clone(&site.world.exports));
+    let granted_from = |site: &Site| {
+        assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+        assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Blocked);
+        site.unlock(1, 0, 0);
+        let grant = grants.take(NOW, site.engine.poll_effect().unwrap()).unwrap();
+        grants.answered(NOW, &grant, None);
+        grant.source
+    };
+    assert_eq!(granted_from(&site), None, "it is not known");
+    let site = Site { world: site.world.reached_at(SERVER), ..site };
+    assert_eq!(granted_from(&site), Some(SERVER));
+}
+
+#[test]
+fn what_is_asked_by_messages_is_answered_by_calls() {
+    let (site, messages) = site_messaging(8);
+    let told = |asked, answered, arguments: &[u8]| {
+        let reply = site.world.send(&site.world.record(PROGRAM, asked, arguments));
+        assert_eq!((reply.verdict, reply.body.len()), ((0, 0), 0), "nothing is said in the reply");
+        let message = messages.try_recv().unwrap();
+        let about = (message.host, message.source, message.procedure);
+        assert_eq!(about, (PEER, Some(SERVER), answered));
+        message.arguments
+    };
+    let stat = |asked, answered, arguments: Vec<u8>| {
+        let told = told(asked, answered, &arguments);
+        let res: Nlm4Res<'_> = decoded(&told);
+        assert_eq!(res.cookie, COOKIE);
+        res.stat
+    };
+    let lock = |svid, block| {
+        let alock = site.alock(svid, 0, 10);
+        let (cookie, exclusive, reclaim) = (COOKIE, true, false);
+        let args = Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state: 1 };
+        stat(procedure::LOCK_MSG, procedure::LOCK_RES, encoded(&args))
+    };
+    assert_eq!(lock(1, false), Nlm4Stats::Granted);
+    let tested = Nlm4Testargs { cookie: COOKIE, exclusive: true, alock: site.alock(2, 5, 1) };
+    let tested = told(procedure::TEST_MSG, procedure::TEST_RES, &encoded(&tested));
+    let mut tested = Decoder::new(&tested);
+    assert_eq!(tested.value::<Nlm4Res<'_>>().unwrap().stat, Nlm4Stats::Denied);
+    assert_eq!(tested.value::<Nlm4Holder<'_>>().unwrap().svid, 1);
+    assert_eq!(lock(2, true), Nlm4Stats::Blocked);
+    let (cookie, block, exclusive, alock) = (COOKIE, true, true, site.alock(2, 0, 10));
+    let args = encoded(&Nlm4Cancargs { cookie, block, exclusive, alock });
+    assert_eq!(stat(procedure::CANCEL_MSG, procedure::CANCEL_RES, args), Nlm4Stats::Granted);
+    let args = encoded(&Nlm4Unlockargs { cookie, alock: site.alock(1, 0, 0) });
+    assert_eq!(stat(procedure::UNLOCK_MSG, procedure::UNLOCK_RES, args), Nlm4Stats::Granted);
+    assert!(site.engine.poll_effect().is_none(), "who cancelled is not told");
+    assert_eq!(lock(2, false), Nlm4Stats::Granted);
+}
+
+/// The answer, not the reply, is what may be lost.
+#[test]
+fn a_message_that_comes_again_is_answered_again() {
+    let (site, messages) = site_messaging(8);
+    let args = Nlm4Testargs { cookie: COOKIE, exclusive: true, alock: site.alock(1, 0, 0) };
+    let record = site.world.record(PROGRAM, procedure::TEST_MSG, &encoded(&args));
+    site.world.send(&record);
+    site.world.send(&record);
+    assert_eq!(messages.try_iter().count(), 2);
+    let alock = site.alock(1, 0, 0);
+    let (cookie, exclusive, block, reclaim) = (COOKIE, true, false, false);
+    let args = Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state: 1 };
+    let record = site.world.record(PROGRAM, procedure::LOCK_MSG, &encoded(&args));
+    site.world.send(&record);
+    site.world.send(&record);
+    let told: Vec<_> = messages.try_iter().map(|told| told.arguments).collect();
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|told| decoded::<Nlm4Res<'_>>(told).stat == Nlm4Stats::Granted));
+}
+
+#[test]
+fn answers_for_which_there_is_no_room_are_dropped() {
+    let (site, messages) = site_messaging(1);
+    let args = Nlm4Testargs { cookie: COOKIE, exclusive: true, alock: site.alock(1, 0, 0) };
+    for _ in 0..3 {
+        assert!(site.ask(procedure::TEST_MSG, &args).is_empty());
+    }
+    assert_eq!(messages.try_iter().count(), 1);
+}
+
+#[test]
+fn where_nobody_sends_answers_messages_are_not_taken() {
+    let site = site(true);
+    let args = Nlm4Testargs { cookie: COOKIE, exclusive: true, alock: site.alock(1, 0, 0) };
+    let record = site.world.record(PROGRAM, procedure::TEST_MSG, &encoded(&args));
+    assert_eq!(site.world.send(&record).verdict, (0, 3), "PROC_UNAVAIL");
 }
 
 #[test]

@@ -168,6 +168,11 @@ impl World {
         Self { dispatcher: Dispatcher::new(programs), ..self }
     }
 
+    /// The same client, who came to this address of the server.
+    pub(crate) fn reached_at(self, local: IpAddr) -> Self {
+        Self { visitor: self.visitor.at(Some(local)), ..self }
+    }
+
     /// The same server beside one of NFSv4.
     pub(crate) fn recalling(self, delegated: Delegated) -> Self {
         let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).recalling(delegated);

@@ -10,7 +10,7 @@ use super::{Offered, both_versions};
 use crate::datagrams::Datagrams;
 use crate::limits::PORTMAP_CONNECTIONS_MAX;
 use crate::server::{Server, StartError};
-use crate::service::Service;
+use crate::service::{Ends, Service};
 use crate::settings::{Patience, Settings};
 
 /// A portmapper of our own, over TCP and UDP, that knows our programs only and takes no others.
@@ -43,7 +43,7 @@ struct PortmapService(Dispatcher<()>);
 impl Service for PortmapService {
     type Visitor = ();
 
-    fn visitor(&self, _: SocketAddr, _: &Arc<Line>) {}
+    fn visitor(&self, _: Ends, _: &Arc<Line>) {}
 
     fn dispatcher(&self) -> &Dispatcher<()> {
         &self.0

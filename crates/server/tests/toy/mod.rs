@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use comity_rpc::{
     Call, CallHeader, Deferred, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat,
 };
-use comity_server::{Patience, Server, Service, Settings, blocking};
+use comity_server::{Ends, Patience, Server, Service, Settings, blocking};
 use comity_xdr::{Encoder, Opaque};
 
 pub(crate) const PROGRAM: u32 = 0x2000_0001;
@@ -131,7 +131,7 @@ pub(crate) struct ToyService(pub(crate) Dispatcher<SocketAddr>);
 impl Service for ToyService {
     type Visitor = SocketAddr;
 
-    fn visitor(&self, peer: SocketAddr, _: &Arc<Line>) -> SocketAddr {
+    fn visitor(&self, Ends { peer, .. }: Ends, _: &Arc<Line>) -> SocketAddr {
         peer
     }
 

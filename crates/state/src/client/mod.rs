@@ -7,6 +7,7 @@ mod registry;
 mod setclientid;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -69,6 +70,8 @@ pub(crate) struct ClientState {
     pub(crate) sessions_made: u64,
     /// Whether it has said RECLAIM_COMPLETE.
     pub(crate) reclaim_complete: bool,
+    /// Which address of the server a host of NLM used last.
+    pub(crate) server_address: Option<IpAddr>,
     /// When it was last asked to keep fewer delegations.
     pub(crate) asked_any: Option<Duration>,
     pub(crate) holdings: crate::holdings::Holdings,
@@ -125,6 +128,7 @@ impl Client {
                 sessions: Vec::new(),
                 sessions_made: 0,
                 reclaim_complete: false,
+                server_address: None,
                 asked_any: None,
                 holdings: crate::holdings::Holdings::default(),
             }),
@@ -159,6 +163,17 @@ impl Client {
     #[must_use]
     pub fn origin(&self) -> Option<&str> {
         self.from.get().map(|from| &**from)
+    }
+
+    /// A host of NLM uses this address of the server, and knows it by that.
+    pub fn set_server_address(&self, address: Option<IpAddr>) {
+        lock(&self.state).server_address = address;
+    }
+
+    /// Which address of the server a host of NLM used last, if that is known.
+    #[must_use]
+    pub fn server_address(&self) -> Option<IpAddr> {
+        lock(&self.state).server_address
     }
 
     /// Where it takes callbacks, for one of minor version 0.

@@ -1,0 +1,54 @@
+//! TEST_MSG, LOCK_MSG, CANCEL_MSG and UNLOCK_MSG: the call is answered with nothing, and what came
+//! of it is told by a call of ours, TEST_RES and its like, whose arguments are the results of TEST.
+
+use std::net::IpAddr;
+
+use comity_proto::nlm::procedure;
+use comity_xdr::Encoder;
+
+use super::Nlm;
+use crate::answer::Answer;
+use crate::request::{Request, Stop};
+use crate::table::Verb;
+
+/// An answer that is a call of NLM. It has no results of its own, and may be lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Which host is answered.
+    pub host: IpAddr,
+    /// From which address of the server, if that is known.
+    pub source: Option<IpAddr>,
+    /// The procedure ([`comity_proto::nlm::procedure`]).
+    pub procedure: u32,
+    /// Its arguments, in XDR.
+    pub arguments: Vec<u8>,
+}
+
+pub(super) fn test(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
+    told(nlm, request, super::test::test, procedure::TEST_RES)
+}
+
+pub(super) fn lock(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
+    told(nlm, request, super::lock::lock, procedure::LOCK_RES)
+}
+
+pub(super) fn cancel(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
+    told(nlm, request, super::cancel::cancel, procedure::CANCEL_RES)
+}
+
+pub(super) fn unlock(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
+    told(nlm, request, super::unlock::unlock, procedure::UNLOCK_RES)
+}
+
+/// Does a verb, and leaves its results for the host.
+fn told(nlm: &Nlm, request: &Request<'_>, verb: Verb<Nlm>, procedure: u32) -> Result<Answer, Stop> {
+    let mut results = Encoder::new();
+    let answer = verb(nlm, request, &mut results)?;
+    let (host, source) = (request.visitor.peer().ip().to_canonical(), request.visitor.local());
+    let message = Message { host, source, procedure, arguments: results.bytes().to_vec() };
+    if let Some(messages) = &nlm.messages {
+        // Who is not answered asks again.
+        let _ = messages.try_send(message);
+    }
+    Ok(answer)
+}

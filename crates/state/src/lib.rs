@@ -10,8 +10,8 @@
 //! - [`Engine::tick`] about once a second;
 //! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients. The
 //!   shell tells what came of it by [`Engine::recall_sent`], [`Engine::callbacks_work`],
-//!   [`Engine::callbacks_fail`], [`Engine::writer_attributes`] and [`Engine::slots_recalled`]; over a new session it says
-//!   [`Engine::recalls`] again;
+//!   [`Engine::callbacks_fail`], [`Engine::writer_attributes`] and [`Engine::slots_recalled`]; over
+//!   a new session it says [`Engine::recalls`] again;
 //! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer
 //!   to any operation on state leaves; then [`Engine::stored`]. At the start it makes a
 //!   [`Recovered`] of what was stored.

@@ -68,8 +68,8 @@ impl Engine {
         WriterSays::Wait
     }
 
-    /// The same for one who can wait a little: `pause` lets calls go out and a moment pass, and says
-    /// whether it did.
+    /// The same for one who can wait a little: `pause` lets calls go out and a moment pass, and
+    /// says whether it did.
     pub fn writer_says_soon(
         &self,
         now: Duration,

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 mod blocking;
 mod close;
 pub mod conformance;
+mod lease_watch;
 mod memory;
 mod passthrough;
 pub mod range_lock;
@@ -20,6 +21,7 @@ mod sys;
 
 pub use blocking::{BlockingHook, blocking, install_blocking_hook};
 pub use close::close;
+pub use lease_watch::{LeaseListener, LeaseWatch, lease_break_time};
 pub use memory::{Memory, MemoryOptions};
 pub use passthrough::{Capabilities, Descriptors, OpenError, Passthrough, PassthroughOptions};
 

@@ -304,6 +304,83 @@ pub(crate) fn is_range_free(
     Ok(libc::c_int::from(lock.l_type) == libc::F_UNLCK)
 }
 
+/// The signal by which the kernel tells of a lease. It is queued, and says for which descriptor.
+fn lease_signal() -> libc::c_int {
+    libc::SIGRTMIN() + 5
+}
+
+const F_SETSIG: libc::c_int = 10;
+const F_SETOWN_EX: libc::c_int = 15;
+const F_OWNER_TID: libc::c_int = 0;
+
+/// `struct f_owner_ex` of linux/fcntl.h.
+#[repr(C)]
+struct Owner {
+    kind: libc::c_int,
+    id: libc::pid_t,
+}
+
+/// Has one thread be told by signal, and no other, what becomes of leases of this open file
+/// description.
+pub(crate) fn tell_thread(file: BorrowedFd<'_>, thread: libc::pid_t) -> Result<()> {
+    let owner = Owner { kind: F_OWNER_TID, id: thread };
+    // SAFETY: the structure is the one this command takes and lives over the call.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), F_SETOWN_EX, &raw const owner) };
+    checked(libc::c_long::from(result))?;
+    // SAFETY: takes plain numbers.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), F_SETSIG, lease_signal()) };
+    checked(libc::c_long::from(result))
+}
+
+/// Takes a lease, or gives it back (`F_UNLCK`).
+pub(crate) fn set_lease(file: BorrowedFd<'_>, kind: libc::c_int) -> Result<()> {
+    // SAFETY: takes plain numbers.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
+    checked(libc::c_long::from(result))
+}
+
+/// The lease of this open file description; where somebody waits for it, what is to become of it.
+pub(crate) fn lease(file: BorrowedFd<'_>) -> Result<libc::c_int> {
+    // SAFETY: takes and gives plain numbers.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
+    checked(libc::c_long::from(result)).map(|()| result)
+}
+
+/// Lets the descriptor of `file` stand for what `other` is open as, in one step: who uses it
+/// meanwhile uses the one or the other.
+pub(crate) fn stand_for(file: &File, other: BorrowedFd<'_>) -> Result<()> {
+    // SAFETY: the number stays open and the file's own.
+    let result = unsafe { libc::dup3(other.as_raw_fd(), file.as_raw_fd(), libc::O_CLOEXEC) };
+    checked(libc::c_long::from(result))
+}
+
+/// What the calling thread is told of leases, to be read from a descriptor. Neither the signal nor
+/// SIGIO, which comes when no more signals can be queued, does anything else to it from now on.
+pub(crate) fn lease_signals() -> Result<OwnedFd> {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is made before it is used and lives over the calls.
+    let result = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), lease_signal());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGIO);
+        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+        libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    owned(libc::c_long::from(result))
+}
+
+/// A signal that has come: for which descriptor, if it says so. `Errno::AGAIN` if there is none.
+pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Result<Option<RawFd>> {
+    let mut said = std::mem::MaybeUninit::<libc::signalfd_siginfo>::zeroed();
+    let size = size_of::<libc::signalfd_siginfo>();
+    // SAFETY: the kernel writes no more than the structure holds.
+    let result = unsafe { libc::read(signals.as_raw_fd(), said.as_mut_ptr().cast(), size) };
+    checked(result as libc::c_long)?;
+    // SAFETY: it is all plain numbers, and was zero where the kernel wrote nothing.
+    let said = unsafe { said.assume_init() };
+    Ok((said.ssi_signo != libc::SIGIO as u32).then_some(said.ssi_fd))
+}
+
 /// Closes a file and tells what the file system said to it.
 pub(crate) fn close(file: OwnedFd) -> Result<()> {
     // SAFETY: the descriptor is ours, and nobody uses it after this, whatever the answer.

@@ -5,10 +5,12 @@
 mod common;
 
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use comity_vfs::{Fs, Result, Status};
+use comity_backend::{LeaseWatch, Passthrough, PassthroughOptions};
+use comity_vfs::{FileHold, Fs, Result, Status};
 use common::{caller, list, mode, name, open, read, root, serve, set_mode};
 
 const NOBODY: u32 = 65_534;
@@ -123,5 +125,29 @@ fn all_callers_have_the_servers_rights() {
         assert_eq!(file.attr.uid.number(), rustix::process::geteuid().as_raw());
         served.fs.write(&caller(6, 6), &file.handle, 0, b"data").unwrap();
         assert_eq!(read(&served.fs, &caller(7, 7), &file.handle, 0, 9).unwrap().0, b"data");
+    });
+}
+
+#[test]
+fn only_its_own_files_are_held_against_programs() {
+    as_nobody("only_its_own_files_are_held_against_programs", || {
+        let watch = Arc::<LeaseWatch>::default();
+        let _listener = watch.listen().unwrap();
+        let open = |path: &Path| {
+            let leases = Some(Arc::clone(&watch));
+            let options = PassthroughOptions { leases, ..PassthroughOptions::default() };
+            Passthrough::open(path, options).unwrap()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("passwd"), "").unwrap();
+        let hold = |path: &Path| {
+            let fs = open(path);
+            let file = fs.lookup(&root(), &fs.root(), name(b"passwd")).unwrap().node.handle;
+            Fs::hold_file(&fs, &file, FileHold::Shared)
+        };
+        assert_eq!(hold(folder.path()), Ok(true));
+        assert_eq!(hold(Path::new("/etc")), Ok(false));
+        let sentences: Vec<_> = open(folder.path()).capabilities().shortcomings().collect();
+        assert!(sentences.iter().any(|sentence| sentence.contains("CAP_LEASE")), "{sentences:?}");
     });
 }

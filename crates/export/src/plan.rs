@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, Guard};
 use comity_cloak::Cloak;
 use comity_credential::Flavor;
 use comity_idmap::Ids;
-use comity_vfs::{Fs, Handle, RangeLock, Result, Status, Time};
+use comity_vfs::{FileHold, Fs, Handle, RangeLock, Result, Status, Time};
 
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
@@ -306,6 +306,22 @@ impl Plan {
     ) -> Result<bool> {
         let export = self.export(export).ok_or(Status::NotSupp)?;
         export.fs.is_range_free(handle, bytes, lock)
+    }
+
+    /// See [`Fs::hold_file`]: for what is delegated to clients, so at no caller's door.
+    ///
+    /// # Errors
+    /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].
+    pub fn hold_file(&self, (export, handle): (ExportId, &Handle), hold: FileHold) -> Result<bool> {
+        let export = self.export(export).ok_or(Status::NotSupp)?;
+        export.fs.hold_file(handle, hold)
+    }
+
+    /// Files that are held and that programs wait for; each is told once ([`Fs::poll_wanted`]).
+    pub fn wanted(&self) -> impl Iterator<Item = (ExportId, Handle)> {
+        self.exports.iter().flat_map(|export| {
+            std::iter::from_fn(|| export.fs.poll_wanted()).map(|handle| (export.id, handle))
+        })
     }
 
     pub(crate) const fn key(&self) -> &HandleKey {

@@ -343,6 +343,24 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
+    /// Holds a file against programs of this machine that open it; all who use this file system are
+    /// one. One that would have to be let in waits, for as long as the kernel makes it, until the
+    /// file is held no more; [`Fs::poll_wanted`] tells of it. `false` if one has the file open, or
+    /// nobody would be told: then the file is held as it was before, or not at all.
+    ///
+    /// # Errors
+    /// [`Status::NotSupp`] where there are no such programs; [`Status::Delay`] while too many files
+    /// are held; [`Status`].
+    fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
+        let _ = (node, hold);
+        Err(Status::NotSupp)
+    }
+
+    /// A file that is held and that a program waits for; each is told once.
+    fn poll_wanted(&self) -> Option<Handle> {
+        None
+    }
+
     /// Copies up to `length` bytes within the file system, sharing blocks where it can; tells how
     /// many and the target's change.
     ///
@@ -375,6 +393,17 @@ pub trait Fs: Send + Sync {
         let _ = (cred, source, target, length);
         Err(Status::NotSupp)
     }
+}
+
+/// How a file is held against programs of this machine that open it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileHold {
+    /// Not at all.
+    Free,
+    /// They may read it.
+    Shared,
+    /// They may neither read nor write it.
+    Exclusive,
 }
 
 /// How bytes of a file are held against programs of this machine that lock them, too.

@@ -34,8 +34,8 @@ pub use attr::{Attr, Device, FileType, Mode, SetAttr, SetTime, Time};
 pub use change::{Change, Changed};
 pub use cred::Cred;
 pub use fs::{
-    Create, Data, Entry, Fs, Listed, Listing, Made, Node, Properties, RangeLock, Read, ReadInto,
-    Seek, Space, Special, Stability, Target, Written, XattrMode,
+    Create, Data, Entry, FileHold, Fs, Listed, Listing, Made, Node, Properties, RangeLock, Read,
+    ReadInto, Seek, Space, Special, Stability, Target, Written, XattrMode,
 };
 pub use handle::Handle;
 pub use name::Name;

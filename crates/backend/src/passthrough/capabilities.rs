@@ -11,6 +11,9 @@ pub struct Capabilities {
     pub private_mount: bool,
     /// Whether reading a link leaves its time of last access alone.
     pub still_links: bool,
+    /// Whether files of all users can be held against programs that open them (CAP_LEASE), if that
+    /// is asked for.
+    pub all_leases: bool,
 }
 
 impl Capabilities {
@@ -36,6 +39,12 @@ impl Capabilities {
                 self.still_links,
                 "reading a symbolic link may set its time of last access, as the file system's \
                  mount options say",
+            ),
+            (
+                self.all_leases,
+                "no more than files of the server's own user is delegated to clients of NFSv4, \
+                 since programs that open others would not be seen; run as root with CAP_LEASE, or \
+                 with --no-local-locks",
             ),
         ];
         sentences.into_iter().filter(|(present, _)| !present).map(|(_, sentence)| sentence)

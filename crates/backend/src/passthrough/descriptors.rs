@@ -3,7 +3,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::limits::{DESCRIPTORS_DEFAULT, DESCRIPTORS_LEAST, DESCRIPTORS_RESERVED};
+use super::limits::{
+    DESCRIPTORS_DEFAULT, DESCRIPTORS_LEAST, DESCRIPTORS_PER_OBJECT, DESCRIPTORS_RESERVED,
+};
 
 /// The descriptors that the file systems of a process may keep open. Each may take what the others
 /// leave; when all are taken, those that have more than an even part give way.
@@ -15,6 +17,7 @@ struct Pool {
     most: usize,
     open: AtomicUsize,
     sharers: AtomicUsize,
+    pinned: AtomicUsize,
 }
 
 /// What one file system has of them.
@@ -22,13 +25,16 @@ struct Pool {
 pub(super) struct Share {
     pool: Arc<Pool>,
     open: AtomicUsize,
+    /// Objects that stay in use.
+    pinned: AtomicUsize,
 }
 
 impl Descriptors {
     /// So many, for all that share them.
     #[must_use]
     pub fn at_most(most: usize) -> Self {
-        Self(Arc::new(Pool { most, open: AtomicUsize::new(0), sharers: AtomicUsize::new(0) }))
+        let [open, sharers, pinned] = [const { AtomicUsize::new(0) }; 3];
+        Self(Arc::new(Pool { most, open, sharers, pinned }))
     }
 
     /// What the process may have, less a reserve and those for connections. Raises the process's
@@ -41,7 +47,8 @@ impl Descriptors {
     /// One more file system takes part.
     pub(super) fn share(&self) -> Share {
         self.0.sharers.fetch_add(1, Ordering::Relaxed);
-        Share { pool: Arc::clone(&self.0), open: AtomicUsize::new(0) }
+        let [open, pinned] = [const { AtomicUsize::new(0) }; 2];
+        Share { pool: Arc::clone(&self.0), open, pinned }
     }
 }
 
@@ -61,6 +68,22 @@ impl Share {
     pub(super) fn closed(&self, count: usize) {
         self.open.fetch_sub(count, Ordering::Relaxed);
         self.pool.open.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    /// Another object stays in use, with its descriptors, until [`Share::unpin`]; `false` if those
+    /// that do may have half of all already.
+    pub(super) fn pin(&self) -> bool {
+        let most = self.pool.most / (2 * DESCRIPTORS_PER_OBJECT);
+        let pin = |pinned| (pinned < most).then_some(pinned + 1);
+        let pinned = self.pool.pinned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, pin);
+        self.pinned.fetch_add(usize::from(pinned.is_ok()), Ordering::Relaxed);
+        pinned.is_ok()
+    }
+
+    /// One that stayed in use need not any more.
+    pub(super) fn unpin(&self) {
+        self.pinned.fetch_sub(1, Ordering::Relaxed);
+        self.pool.pinned.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// How many are to be given back.
@@ -90,6 +113,7 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         self.pool.open.fetch_sub(*self.open.get_mut(), Ordering::Relaxed);
+        self.pool.pinned.fetch_sub(*self.pinned.get_mut(), Ordering::Relaxed);
         self.pool.sharers.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,9 +1,9 @@
 use std::ops::ControlFlow;
 
 use comity_vfs::{
-    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
-    Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space,
-    Special, Target, Time, Written, XattrMode,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, FileHold, Fs, Handle,
+    Listed, Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek,
+    SetAttr, Space, Special, Target, Time, Written, XattrMode,
 };
 
 use super::Passthrough;
@@ -227,6 +227,14 @@ impl Fs for Passthrough {
 
     fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
         Passthrough::is_range_free(self, node, bytes, lock)
+    }
+
+    fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
+        Passthrough::hold_file(self, node, hold)
+    }
+
+    fn poll_wanted(&self) -> Option<Handle> {
+        Passthrough::poll_wanted(self)
     }
 
     fn copy(

@@ -81,9 +81,11 @@ impl Passthrough {
 
     fn held(&self, node: &Handle) -> Result<Held> {
         let node = self.regular(node)?;
-        let opened = self.data(&node, Use::Write);
-        let writable = opened.is_ok();
-        let file = opened.or_else(|_| self.data(&node, Use::Read))?;
+        // Who reads a file that is held for readers may lock it without an end of that.
+        let writable = !self.leases.is_shared(&node.handle);
+        let opened = writable.then(|| self.data(&node, Use::Write).ok()).flatten();
+        let writable = opened.is_some();
+        let file = opened.map_or_else(|| self.data(&node, Use::Read), Ok)?;
         Ok(Held { node, file, writable })
     }
 

@@ -45,6 +45,17 @@ impl Identity {
         }
     }
 
+    /// Whether leases can be had of files of all users.
+    pub(super) fn may_lease_all() -> bool {
+        capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LEASE))
+    }
+
+    /// Whether leases can be had at all: of its own files by an ordinary user. Else it would depend
+    /// on whose ids a thread has just then.
+    pub(super) fn may_lease(self) -> bool {
+        self == Self::Server || Self::may_lease_all()
+    }
+
     /// Takes on the ids of `cred` for the calls that follow in this thread.
     pub(super) fn caller(self, cred: &Cred<Disk>) -> Result<()> {
         if self == Self::Server {

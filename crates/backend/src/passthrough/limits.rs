@@ -13,6 +13,9 @@ pub(super) const DESCRIPTORS_RESERVED: usize = 1_024;
 /// The least number of cached descriptors with which the verbs still work well.
 pub(super) const DESCRIPTORS_LEAST: usize = 64;
 
+/// Descriptors that an object in use mostly has: itself and its data.
+pub(super) const DESCRIPTORS_PER_OBJECT: usize = 2;
+
 /// Most descriptors the cache takes by default: about half a gigabyte of pinned inodes.
 pub(super) const DESCRIPTORS_DEFAULT: usize = 262_144;
 

@@ -21,6 +21,7 @@ mod fetch;
 mod fs;
 mod hold;
 mod identity;
+mod lease;
 pub(crate) mod limits;
 mod link;
 mod lookup;
@@ -65,6 +66,7 @@ pub struct Passthrough {
     snapshots: snapshot::Snapshots,
     places: places::Places,
     holds: hold::Holds,
+    leases: lease::Leases,
 }
 
 impl Passthrough {

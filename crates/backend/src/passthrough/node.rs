@@ -15,6 +15,7 @@ use super::limits::{WRITER_TURN, WRITER_TURNS};
 use super::verdict::Verdicts;
 use super::volume::Volume;
 use crate::blocking::blocking;
+use crate::sys;
 
 /// An object in use: its descriptors, and what is remembered about it while they are open.
 ///
@@ -169,11 +170,48 @@ impl Node {
     pub(super) fn end_writing(&self) {
         let mut writer = self.writer();
         let used = self.barrier.is_written() || self.locked.load(Ordering::Relaxed);
-        let done = writer.opened <= WRITER_TURNS && !used;
-        if done && writer.file.take().is_some() {
+        if writer.opened <= WRITER_TURNS && !writer.only && !used {
+            self.close(&mut writer);
+        }
+    }
+
+    fn close(&self, writer: &mut Writer) {
+        if writer.file.take().is_some() {
             self.opened.fetch_sub(1, Ordering::Relaxed);
             self.ledger.descriptors.closed(1);
         }
+    }
+
+    /// Lets go of the descriptor for writing, however quick the turns; `false` if there is one that
+    /// must stay, for what was written or is locked.
+    pub(super) fn stop_writing(&self) -> bool {
+        let mut writer = self.writer();
+        if self.barrier.is_written() || self.locked.load(Ordering::Relaxed) {
+            return writer.file.is_none();
+        }
+        self.close(&mut writer);
+        true
+    }
+
+    /// Lets all data go through the descriptor for writing until [`Node::use_both`]; `false` if
+    /// that is not `file` any more, or bytes are locked by the other.
+    pub(super) fn use_only(&self, file: &Arc<File>) -> bool {
+        let mut writer = self.writer();
+        let is_it = writer.file.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, file));
+        let is_free = match self.reading.get() {
+            Some(reading) if is_it && !self.locked.load(Ordering::Relaxed) => {
+                sys::stand_for(reading, file.as_fd()).is_ok()
+            }
+            reading => reading.is_none(),
+        };
+        writer.only = is_it && is_free;
+        writer.only
+    }
+
+    /// Gives back the descriptor for reading, if there is one: it is what the other is.
+    pub(super) fn use_both(&self) -> Option<&Arc<File>> {
+        self.writer().only = false;
+        self.reading.get()
     }
 
     /// Says whether bytes are locked by the descriptor for writing.
@@ -216,6 +254,8 @@ impl Node {
 #[derive(Debug, Default)]
 struct Writer {
     file: Option<Arc<File>>,
+    /// Whether reading goes through it, too, and nothing else is open.
+    only: bool,
     opened: u32,
     at: Option<Instant>,
 }

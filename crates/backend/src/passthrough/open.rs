@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -9,9 +10,11 @@ use super::cache::Cache;
 use super::capabilities::Capabilities;
 use super::descriptors::Descriptors;
 use super::identity::Identity;
+use super::lease::Leases;
 use super::places::Places;
 use super::volume::{Reach, Volume};
 use super::volumes::Volumes;
+use crate::LeaseWatch;
 
 /// How a directory is to be served.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +25,9 @@ pub struct PassthroughOptions {
     /// The descriptors that may be kept open; by default all that the process may have, for this
     /// one file system.
     pub descriptors: Option<Descriptors>,
+    /// Who is told that programs want files which are held ([`comity_vfs::Fs::hold_file`]); without
+    /// it none can be.
+    pub leases: Option<Arc<LeaseWatch>>,
 }
 
 /// Why a directory cannot be served.
@@ -71,6 +77,7 @@ impl Passthrough {
             snapshots: Default::default(),
             places: Places::new(searched || options.cross_mounts),
             holds: Default::default(),
+            leases: Leases::new(options.leases, identity),
         };
         for shortcoming in opened.capabilities().shortcomings() {
             tracing::warn!(root = %root.display(), "{shortcoming}");
@@ -87,6 +94,7 @@ impl Passthrough {
             caller_identities: self.identity == Identity::PerCaller,
             private_mount: top.private,
             still_links: top.is_still(),
+            all_leases: self.leases.hold_all,
         }
     }
 }

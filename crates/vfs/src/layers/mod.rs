@@ -20,9 +20,9 @@ pub use record::{Event, Recorder};
 pub use verb::Verb;
 
 use crate::{
-    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
-    Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space,
-    Special, Target, Time, Written, XattrMode,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, FileHold, Fs, Handle,
+    Listed, Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek,
+    SetAttr, Space, Special, Target, Time, Written, XattrMode,
 };
 
 /// What a layer does about the verbs that pass it.
@@ -296,6 +296,14 @@ impl<H: Hook> Fs for Layer<H> {
 
     fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
         self.fs.is_range_free(node, bytes, lock)
+    }
+
+    fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
+        self.fs.hold_file(node, hold)
+    }
+
+    fn poll_wanted(&self) -> Option<Handle> {
+        self.fs.poll_wanted()
     }
 
     fn copy(

@@ -180,7 +180,8 @@ pub(crate) struct Serve {
         value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) lease_seconds: u32,
 
-    /// Keep locks of clients and locks of programs on this machine apart: neither sees the other's
+    /// Keep clients and programs on this machine apart: neither sees what the other locks, nor does
+    /// a program that opens a file wait for the client that was delegated it
     #[arg(long)]
     pub(crate) no_local_locks: bool,
 

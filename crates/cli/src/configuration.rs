@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use comity_backend::{Descriptors, Memory, MemoryOptions, Passthrough, PassthroughOptions};
+use comity_backend::{
+    Descriptors, LeaseWatch, Memory, MemoryOptions, Passthrough, PassthroughOptions,
+};
 use comity_export::{
     Export, ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
 };
@@ -24,6 +26,8 @@ pub(crate) struct Configuration {
     all_as_root: bool,
     /// Whether exports begin empty and are gone with the process.
     in_memory: bool,
+    /// Who is told that programs want files that clients were delegated.
+    leases: Option<Arc<LeaseWatch>>,
     /// Whether a backend was opened that cannot act as each caller.
     is_one_user: AtomicBool,
 }
@@ -46,6 +50,7 @@ impl Configuration {
             descriptors: Descriptors::of_process(),
             all_as_root: false,
             in_memory: false,
+            leases: None,
             is_one_user: AtomicBool::new(false),
         }
     }
@@ -63,6 +68,11 @@ impl Configuration {
     /// The same with empty file systems in memory in place of what is in the folders.
     pub(crate) fn in_memory(self, in_memory: bool) -> Self {
         Self { in_memory, ..self }
+    }
+
+    /// The same where it is told what programs want that clients were delegated, if it is to be.
+    pub(crate) fn leases(self, leases: Option<Arc<LeaseWatch>>) -> Self {
+        Self { leases, ..self }
     }
 
     /// One of these sources for a look only: no handle ever leaves the process.
@@ -91,6 +101,7 @@ impl Configuration {
         let options = PassthroughOptions {
             cross_mounts: request.crosses_mounts,
             descriptors: Some(self.descriptors.clone()),
+            leases: self.leases.clone(),
         };
         let opened = Passthrough::open(request.path, options);
         let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use comity_backend::LeaseWatch;
 use comity_export::Exports;
 use comity_nfs3::Grants;
 use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Settle};
@@ -21,6 +22,7 @@ use siphasher::sip::SipHasher24;
 
 use crate::locals::Locals;
 use crate::monitor::{self, News};
+use crate::openers::Openers;
 
 /// How often time passes: leases, recalls and waits end by the second.
 const TICK: Duration = Duration::from_secs(1);
@@ -37,6 +39,7 @@ pub(crate) struct Keeper {
     dialer: Arc<OnceLock<Box<Dialer>>>,
     monitor_state: i32,
     hosts: Vec<IpAddr>,
+    openers: Option<Openers>,
     watch: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -48,8 +51,9 @@ pub(crate) struct Beginning<'a> {
     pub(crate) key: &'a [u8; 16],
     /// How long leases last.
     pub(crate) lease_seconds: u32,
-    /// Whether programs on the server and clients see what the others lock.
-    pub(crate) local_locks: bool,
+    /// Who is told what programs on the server open; those and clients see what the others lock and
+    /// open if there is one.
+    pub(crate) leases: Option<Arc<LeaseWatch>>,
     /// Where what must outlive the server is.
     pub(crate) state_folder: &'a Path,
     /// What is offered.
@@ -65,7 +69,7 @@ impl Keeper {
         let [a, b, c, d, ..] = beginning.life;
         let lease = Duration::from_secs(beginning.lease_seconds.into());
         let usual = Settings::new(u32::from_be_bytes([a, b, c, d]));
-        let locals = beginning.local_locks;
+        let locals = beginning.leases.is_some();
         let settings = Settings { lease, grace: lease, durable: true, locals, ..usual };
         let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
         let (clock, recovered) = (Clock::start(), store.recovered()?);
@@ -90,7 +94,9 @@ impl Keeper {
             pause: Some(Arc::new(|moment| blocking(|| thread::sleep(moment)))),
             locals,
         };
-        Ok(Self { memory, callbacks, dialer, monitor_state, hosts, watch: None })
+        let watch = |leases| Openers::watch(leases, memory.clone(), beginning.exports);
+        let openers = beginning.leases.as_ref().map(watch).transpose()?;
+        Ok(Self { memory, callbacks, dialer, monitor_state, hosts, openers, watch: None })
     }
 
     /// What is remembered.
@@ -133,6 +139,7 @@ impl Keeper {
 
     /// Time stands still.
     pub(crate) fn stop(self) {
+        self.openers.into_iter().for_each(Openers::stop);
         if let Some((stop, thread)) = self.watch {
             drop(stop);
             // It panics nowhere, and if it did the log has it.

@@ -1,4 +1,6 @@
-//! Bounds of what is answered at once.
+//! Bounds of what is answered at once, and of what is waited for.
+
+use std::time::Duration;
 
 /// Clients in one answer: 100 KB of it, so that a server with 10,000 clients makes no answer that
 /// anybody has to wait for.
@@ -34,3 +36,8 @@ pub(crate) const MAILBOX_SECONDS: u64 = 60;
 
 /// Hosts of which that is known.
 pub(crate) const MAILBOXES_MAX: usize = 1024;
+
+/// How long before the kernel lets a program go on that waits for a file the file is taken from
+/// the client that was asked for it: time passes by the second, and what the client has sent must
+/// be done.
+pub(crate) const BREAK_RESERVE: Duration = Duration::from_secs(5);

@@ -1,5 +1,5 @@
-//! Programs on the server that lock the same files: they hold nothing against clients unseen, and
-//! see what clients hold.
+//! Programs on the server that lock and open the same files: they hold nothing against clients
+//! unseen, and see what clients hold.
 
 use std::array;
 use std::collections::HashSet;
@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_export::{ExportId, Exports};
-use comity_state::{ByteRange, Engine, FileKey, LockType, Taken};
-use comity_vfs::{RangeLock, Result, Status};
+use comity_state::{ByteRange, DelegationKind, Engine, FileKey, LockType, Taken};
+use comity_vfs::{FileHold, RangeLock, Result, Status};
 
 use crate::limits::{LOCAL_PARTS, LOCAL_RANGES_MAX};
 
@@ -84,6 +84,10 @@ impl Locals {
         let object = (ExportId(file.export), &file.handle);
         self.exports.current().hold_range(object, (range.first, range.last), lock)
     }
+
+    fn hold_file(&self, file: &FileKey, hold: FileHold) -> Result<bool> {
+        self.exports.current().hold_file((ExportId(file.export), &file.handle), hold)
+    }
 }
 
 impl comity_state::Locals for Locals {
@@ -103,7 +107,24 @@ impl comity_state::Locals for Locals {
         reserved
     }
 
+    fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool {
+        let _alone = self.alone(file);
+        let hold = match kind {
+            DelegationKind::Read => FileHold::Shared,
+            DelegationKind::Write => FileHold::Exclusive,
+        };
+        // It is also well where there are no other programs.
+        matches!(self.hold_file(file, hold), Ok(true) | Err(Status::NotSupp))
+    }
+
     fn settle(&self) {
+        while let Some(file) = self.engine.poll_undelegated() {
+            let _alone = self.alone(&file);
+            if self.engine.delegated(&file).is_none() {
+                // What is gone is not held either.
+                let _ = self.hold_file(&file, FileHold::Free);
+            }
+        }
         while let Some((file, range)) = self.engine.poll_unlocked() {
             let mut many = self.alone(&file);
             self.follow(&mut many, &file, range);

@@ -22,6 +22,7 @@ mod manual;
 mod messenger;
 mod monitor;
 mod offered;
+mod openers;
 mod remote;
 mod roster;
 mod serve;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use comity_backend::LeaseWatch;
 use comity_export::{Exports, HandleKey, Plan};
 use comity_nfs4::Memory;
 use comity_server::control::ControlSocket;
@@ -52,10 +53,12 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     let state = State::take(&serve.state_folder)?;
     let key = state.handle_key()?;
     let handles = HandleKey::new(key);
+    let leases = serve.local_locks.then(Arc::<LeaseWatch>::default);
     let configuration = Configuration::new(serve.sources.clone(), handles)
         .read_only(serve.read_only)
         .all_as_root(serve.all_as_root)
-        .in_memory(serve.in_memory);
+        .in_memory(serve.in_memory)
+        .leases(leases.clone());
     let plan = match configuration.load(None) {
         Ok((plan, doubts)) => {
             log(&doubts);
@@ -67,7 +70,7 @@ pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     let reload = |exports: &Arc<Exports>, memory| {
         Reload::new(configuration, Arc::clone(exports), memory, written)
     };
-    Running::start(&serve, (plan, key), listeners, reload)?.run(&serve, journal)
+    Running::start(&serve, (plan, key, leases), listeners, reload)?.run(&serve, journal)
 }
 
 /// A server and what goes with it.
@@ -85,7 +88,7 @@ struct Running {
 impl Running {
     fn start(
         serve: &Serve,
-        (plan, key): (Plan, [u8; 16]),
+        (plan, key, leases): (Plan, [u8; 16], Option<Arc<LeaseWatch>>),
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
@@ -101,7 +104,7 @@ impl Running {
             life: verifier,
             key: &key,
             lease_seconds: serve.lease_seconds,
-            local_locks: serve.local_locks,
+            leases,
             state_folder: &serve.state_folder,
             exports: &exports,
         })?;

@@ -1,4 +1,4 @@
-//! Programs on the server and clients see what the others lock.
+//! Programs on the server and clients see what the others lock and open.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;
@@ -7,11 +7,13 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use comity_backend::range_lock::{self, Kind};
 use comity_proto::nfs4::{NfsLockType4, Nfsstat4, share};
 use common::four::{Four, Opened};
-use common::{NOBODY, Place, Running, comity, run, wait_until};
+use common::{NOBODY, PATIENCE, Place, Running, comity, run, wait_until};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
 
@@ -126,4 +128,70 @@ fn they_are_kept_apart_if_that_is_wanted() {
     one.lock(&file, NfsLockType4::Write, (0, 10)).unwrap();
     fcntl_lock(&program, FREE).unwrap();
     fcntl_lock(&program, EXCLUSIVE).unwrap();
+}
+
+/// A program that opens the file for reading, or waits for it.
+fn reader(path: &Path) -> Receiver<File> {
+    let (path, (say, opened)) = (path.to_owned(), channel());
+    std::thread::spawn(move || say.send(File::open(path).unwrap()));
+    opened
+}
+
+/// Opens the file as a client that is delegated it, if it may be.
+fn delegated(server: &Running, path: &Path, name: &str) -> (Four, Opened) {
+    let mut client = Four::connect(server.port, NOBODY, name);
+    let file = client.open(path, share::BOTH | share::WANT_WRITE_DELEG).unwrap();
+    (client, file)
+}
+
+#[test]
+fn a_program_waits_for_a_file_until_a_client_has_given_it_back() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let (mut client, file) = delegated(&server, &path, "one");
+    let delegation = file.delegation.unwrap();
+    let opened = reader(&path);
+    assert!(client.listen(PATIENCE, |client| !client.recalled.is_empty()));
+    assert_eq!(client.recalled, [delegation]);
+    assert!(opened.try_recv().is_err(), "it did not wait");
+    client.give_back(&file, delegation).unwrap();
+    opened.recv_timeout(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_program_gets_what_was_delegated_to_a_client_that_is_sent_away() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let (client, file) = delegated(&server, &path, "one");
+    assert!(file.delegation.is_some());
+    let opened = reader(&path);
+    assert!(opened.recv_timeout(Duration::from_millis(100)).is_err());
+    let id = format!("{:016x}", client.clientid);
+    run(comity().args(["evict", &id, "--state-dir"]).arg(place.state()));
+    opened.recv_timeout(PATIENCE).unwrap();
+}
+
+#[test]
+fn what_a_program_has_open_is_not_delegated() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let program = program(&path);
+    let (mut client, file) = delegated(&server, &path, "one");
+    assert!(file.delegation.is_none());
+    let read = client.open(&path, share::READ | share::WANT_READ_DELEG).unwrap();
+    assert!(read.delegation.is_none());
+    drop(program);
+    let file = client.open(&path, share::BOTH | share::WANT_WRITE_DELEG).unwrap();
+    assert!(file.delegation.is_some());
+}
+
+#[test]
+fn programs_do_not_wait_if_that_is_not_wanted() {
+    let (place, path) = place();
+    let server = Running::start(place.serve_data().arg("--no-local-locks"));
+    let _program = program(&path);
+    let (mut client, file) = delegated(&server, &path, "one");
+    assert!(file.delegation.is_some());
+    reader(&path).recv_timeout(PATIENCE).unwrap();
+    assert!(!client.listen(Duration::from_millis(100), |client| !client.recalled.is_empty()));
 }

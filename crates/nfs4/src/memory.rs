@@ -8,8 +8,8 @@ use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::{AuthSys, limits::MACHINE_NAME_BYTES_MAX};
 use comity_state::{
-    ByteRange, Client, ClientId, ClientOwner, ConnectionId, Engine, Error, FileKey, Locals,
-    LockType, Mark, Principal, Sender, Share, Special, Stateid, Taken, Verifier,
+    ByteRange, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine, Error, FileKey,
+    Locals, LockType, Mark, Principal, Sender, Share, Special, Stateid, Taken, Verifier,
 };
 use comity_xdr::{Decoder, Malformed};
 
@@ -38,7 +38,7 @@ pub struct Memory {
     pub settle: Option<Arc<Settle>>,
     /// Sleeps, while other threads serve what this one would; without it nobody is waited for.
     pub pause: Option<Arc<Pause>>,
-    /// Programs on the server that lock files, too, if those are looked at.
+    /// Programs on the server that lock and open files, too, if those are looked at.
     pub locals: Option<Arc<dyn Locals>>,
 }
 
@@ -191,6 +191,11 @@ impl Compound<'_> {
                 Taken::Done
             }
         }
+    }
+
+    /// Whether a file that was delegated is kept from programs on the server.
+    pub(crate) fn keeps(&self, file: &FileKey, kind: DelegationKind) -> bool {
+        self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.delegate(file, kind))
     }
 
     /// Whether no program on the server holds bytes of a file.

@@ -146,7 +146,8 @@ impl Engine {
             let Some(client) = client.filter(|client| !self.has_expired(now, client)) else {
                 continue;
             };
-            delegated.recall = Some(Recall { queued: now, sent: None, wanted_by: mine });
+            delegated.recall =
+                Some(Recall { queued: now, sent: None, until: None, wanted_by: mine });
             tired.push(holder.client);
             let (stateid, file) = (delegated.stateid, file.key);
             self.outbox.push(Effect::Recall { client, stateid, file, truncate: false });
@@ -268,9 +269,10 @@ impl Engine {
         if covers { Ok(()) } else { Err(Error::Openmode) }
     }
 
-    pub(crate) fn drop_delegation(&self, on_file: &mut FileState, holder: Holder) {
+    pub(crate) fn drop_delegation(&self, file: &File, on_file: &mut FileState, holder: Holder) {
         if on_file.delegations.remove(holder).is_some() {
             self.files.delegations.fetch_sub(1, Ordering::AcqRel);
+            self.tell_undelegated(file.key);
         }
     }
 
@@ -293,6 +295,9 @@ impl Engine {
 
     /// A recall that could not be sent ends too: after twice the time.
     fn is_overdue(&self, now: Duration, recall: Recall) -> bool {
+        if recall.until.is_some_and(|until| now >= until) {
+            return true;
+        }
         let lease = self.settings.lease;
         let sent = recall.sent.map(|sent| sent.saturating_add(lease));
         let queued = recall.queued.saturating_add(lease * 2);
@@ -309,7 +314,7 @@ impl Engine {
             state.holdings.remove(holder.state);
         }
         self.tally.revoked.add(1);
-        self.drop_delegation(&mut file.state(), holder);
+        self.drop_delegation(file, &mut file.state(), holder);
         self.record(Record::Revoked(client.recorded(), file.key));
     }
 

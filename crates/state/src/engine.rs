@@ -5,13 +5,13 @@ use crate::effect::{Journal, Outbox};
 use crate::file::Files;
 use crate::grace::{Grace, Recovered};
 use crate::limits::Limits;
-use crate::locals::Unlocked;
+use crate::locals::Freed;
 use crate::numbers::Numbers;
 use crate::session::{ReplyCache, Session};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
 use crate::tally::Tally;
-use crate::{Effect, Mark, Record, SessionId, Verifier};
+use crate::{ByteRange, Effect, FileKey, Mark, Record, SessionId, Verifier};
 
 /// What is decided when the server starts.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +35,8 @@ pub struct Settings {
     pub delegations: bool,
     /// Whether somebody fetches records and acknowledges them: else none are made.
     pub durable: bool,
-    /// Whether somebody wants to know of bytes that are unlocked, because programs on the server
-    /// lock files, too.
+    /// Whether somebody wants to know of bytes that are unlocked and of delegations that are over,
+    /// because programs on the server lock and open files, too.
     pub locals: bool,
     /// Longest message, in bytes.
     pub message_bytes_max: u32,
@@ -82,7 +82,8 @@ pub struct Engine {
     pub(crate) grace: Grace,
     pub(crate) outbox: Outbox,
     pub(crate) tally: Tally,
-    pub(crate) unlocked: Unlocked,
+    pub(crate) unlocked: Freed<(FileKey, ByteRange)>,
+    pub(crate) undelegated: Freed<FileKey>,
     journal: Journal,
     confirms: AtomicU64,
 }
@@ -99,7 +100,8 @@ impl Engine {
             grace: Grace::new((now.saturating_add(settings.grace), settings.grace), recovered),
             outbox: Outbox::default(),
             tally: Tally::default(),
-            unlocked: Unlocked::default(),
+            unlocked: Freed::default(),
+            undelegated: Freed::default(),
             journal: Journal::default(),
             confirms: AtomicU64::new(1),
             settings,

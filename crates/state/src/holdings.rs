@@ -387,7 +387,7 @@ impl Engine {
                 all.into_iter().for_each(|range| self.tell_unlocked(state.file.key, range));
                 file.locks.forget(now, owner, &mut offers);
             }
-            What::Delegation(_) => self.drop_delegation(&mut file, holder),
+            What::Delegation(_) => self.drop_delegation(&state.file, &mut file, holder),
             What::Revoked => {}
         }
         drop(file);

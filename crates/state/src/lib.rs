@@ -18,8 +18,8 @@
 //!
 //! A lock or a delegation that the file system must know of, too (OFD locks, file leases), is taken
 //! from the engine first; where the file system then refuses it, [`Engine::unlock`] and
-//! [`Engine::delegreturn`] take it back before anybody was told. A change by a local process is
-//! told by [`Engine::break_delegations`].
+//! [`Engine::delegreturn`] take it back before anybody was told ([`Locals`]). That a program on the
+//! server wants a file that is delegated is told by [`Engine::program_waits`].
 //!
 //! **May not know:** the wire, file systems, threads, clocks.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

@@ -1,11 +1,12 @@
-//! Programs on the server that lock the same files as clients do.
+//! Programs on the server that lock and open the same files as clients do.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
-use crate::{ByteRange, Engine, FileKey, LockType};
+use crate::{ByteRange, DelegationKind, Engine, FileKey, LockType, Share};
 
 /// What came of an attempt to take bytes of a file from programs on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,25 +31,49 @@ pub trait Locals: Send + Sync {
         take: &mut dyn FnMut() -> bool,
     ) -> Taken;
 
-    /// Lets programs have what clients have let go of ([`Engine::poll_unlocked`]).
+    /// Sees to it that no program opens a file unseen that the engine has just delegated; `false`
+    /// if one has it open, or nobody would be told: then it must not stay delegated.
+    fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool;
+
+    /// Lets programs have what clients have let go of ([`Engine::poll_unlocked`],
+    /// [`Engine::poll_undelegated`]).
     fn settle(&self);
 
     /// Whether no program holds bytes that a lock would want.
     fn is_free(&self, file: &FileKey, lock: (ByteRange, LockType)) -> bool;
 }
 
-/// Bytes that clients have let go of, and programs may have.
-#[derive(Default)]
-pub(crate) struct Unlocked {
-    queue: Mutex<VecDeque<(FileKey, ByteRange)>>,
+/// What clients have let go of, and programs may have.
+pub(crate) struct Freed<T> {
+    queue: Mutex<VecDeque<T>>,
     waiting: AtomicUsize,
 }
 
-impl Unlocked {
-    pub(crate) fn push(&self, file: FileKey, range: ByteRange) {
+impl<T> Default for Freed<T> {
+    fn default() -> Self {
+        Self { queue: Mutex::new(VecDeque::new()), waiting: AtomicUsize::new(0) }
+    }
+}
+
+impl<T> Freed<T> {
+    fn push(&self, freed: T) {
         let mut queue = lock(&self.queue);
-        queue.push_back((file, range));
+        queue.push_back(freed);
         self.waiting.store(queue.len(), Ordering::Release);
+    }
+
+    fn pop(&self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut queue = lock(&self.queue);
+        let freed = queue.pop_front();
+        self.waiting.store(queue.len(), Ordering::Release);
+        freed
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) == 0
     }
 }
 
@@ -57,19 +82,38 @@ impl Engine {
     /// is held of them now, [`Engine::held`] tells.
     #[must_use]
     pub fn poll_unlocked(&self) -> Option<(FileKey, ByteRange)> {
-        if !self.has_unlocked() {
-            return None;
-        }
-        let mut queue = lock(&self.unlocked.queue);
-        let unlocked = queue.pop_front();
-        self.unlocked.waiting.store(queue.len(), Ordering::Release);
-        unlocked
+        self.unlocked.pop()
     }
 
-    /// Whether there are such; costs a look at a number.
+    /// A file of which a delegation is over, if that is to be told ([`crate::Settings::locals`]):
+    /// what is delegated of it now, [`Engine::delegated`] tells.
     #[must_use]
-    pub fn has_unlocked(&self) -> bool {
-        self.unlocked.waiting.load(Ordering::Acquire) > 0
+    pub fn poll_undelegated(&self) -> Option<FileKey> {
+        self.undelegated.pop()
+    }
+
+    /// Whether there are bytes or files that clients have let go of; costs a look at two numbers.
+    #[must_use]
+    pub fn has_freed(&self) -> bool {
+        !self.unlocked.is_empty() || !self.undelegated.is_empty()
+    }
+
+    /// What is delegated of a file: for writing, if any of it is.
+    #[must_use]
+    pub fn delegated(&self, file: &FileKey) -> Option<DelegationKind> {
+        self.files.look(file, |file| file.state().delegations.strongest()).flatten()
+    }
+
+    /// Recalls a file because a program on the server waits for it, and goes on at `until`
+    /// whatever happens: what has not been given back by then is revoked then, even if a lease's
+    /// time has not passed (RFC 8881, 10.4.5 would give the client that), so that the two never
+    /// both believe that they are alone.
+    pub fn program_waits(&self, now: Duration, key: &FileKey, until: Duration) {
+        let Some(file) = self.files.get(key) else { return };
+        let share = Share::access(Share::BOTH);
+        // It is told of the recall when it need not wait any more.
+        let _ = self.unless_expired(now, || self.try_break(now, &file, (None, share)));
+        file.state().delegations.hurry(until);
     }
 
     /// What clients together hold of a range, in order and without gaps.
@@ -87,7 +131,13 @@ impl Engine {
 
     pub(crate) fn tell_unlocked(&self, file: FileKey, range: ByteRange) {
         if self.settings.locals {
-            self.unlocked.push(file, range);
+            self.unlocked.push((file, range));
+        }
+    }
+
+    pub(crate) fn tell_undelegated(&self, file: FileKey) {
+        if self.settings.locals {
+            self.undelegated.push(file);
         }
     }
 }

@@ -31,7 +31,7 @@ impl<P: Program<Visitor>> Layer<Visitor> for Attentive<P> {
         {
             callbacks.pump(self.memory.clock.now());
         }
-        if self.memory.engine.has_unlocked()
+        if self.memory.engine.has_freed()
             && let Some(locals) = &self.memory.locals
         {
             locals.settle();

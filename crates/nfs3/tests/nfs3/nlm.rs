@@ -15,7 +15,8 @@ use comity_proto::nlm::{
 };
 use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
 use comity_state::{
-    ByteRange, Engine, FileKey, Locals, LockType, Mark, Record, Recovered, Settings, Taken,
+    ByteRange, DelegationKind, Engine, FileKey, Locals, LockType, Mark, Record, Recovered,
+    Settings, Taken,
 };
 use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
@@ -45,6 +46,10 @@ struct Busy;
 impl Locals for Busy {
     fn take(&self, _: &FileKey, _: (ByteRange, LockType), _: &mut dyn FnMut() -> bool) -> Taken {
         Taken::Held
+    }
+
+    fn delegate(&self, _: &FileKey, _: DelegationKind) -> bool {
+        false
     }
 
     fn settle(&self) {}

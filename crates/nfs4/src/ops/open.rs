@@ -80,6 +80,7 @@ fn begin<'a>(
         answer::undo(compound.engine(), (now, minor), &client, &opened);
         return Err(failed);
     }
+    answer::hold(compound, &client, &file.key(), &mut opened);
     if let Delegation::Granted { stateid, kind: DelegationKind::Write, .. } = opened.delegation {
         let change = file.change().unwrap_or_default();
         compound.engine().delegated_at(&client, &stateid, change);

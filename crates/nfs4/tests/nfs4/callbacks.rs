@@ -1,5 +1,7 @@
 //! What the server says to clients that hold delegations, and what it makes of their answers.
 
+use std::sync::{Arc, Mutex};
+
 use comity_proto::nfs4::callback::{
     CbCompoundHead, CbCompoundResultHead, CbGetattr4resok, CbRecallAny4args, CbRecallSlot4args,
     CbResultHead, CbSequence4args, CbSequence4resok, operation as cb, recall_any,
@@ -10,7 +12,9 @@ use comity_proto::nfs4::{
     operation as op, share,
 };
 use comity_rpc::OpaqueAuth;
-use comity_state::{Limits, SessionId};
+use comity_state::{
+    ByteRange, DelegationKind, FileKey, Limits, Locals, LockType, SessionId, Taken,
+};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::session::Session;
@@ -288,4 +292,41 @@ fn delegations_are_asked_back_where_their_bound_is_near() {
     reply(&world, &calls[0], (Nfsstat4::Ok, &[]));
     world.tick();
     assert!(world.calls().is_empty(), "it has been asked just now");
+}
+
+/// Programs on the server, and which files were to be kept from them.
+#[derive(Default)]
+struct Programs {
+    have_all_open: bool,
+    asked: Mutex<Vec<DelegationKind>>,
+}
+
+impl Locals for Programs {
+    fn take(&self, _: &FileKey, _: (ByteRange, LockType), take: &mut dyn FnMut() -> bool) -> Taken {
+        take();
+        Taken::Done
+    }
+
+    fn delegate(&self, _: &FileKey, kind: DelegationKind) -> bool {
+        self.asked.lock().unwrap().push(kind);
+        !self.have_all_open
+    }
+
+    fn settle(&self) {}
+
+    fn is_free(&self, _: &FileKey, _: (ByteRange, LockType)) -> bool {
+        true
+    }
+}
+
+#[test]
+fn what_a_program_has_open_is_opened_and_not_delegated() {
+    for have_all_open in [false, true] {
+        let programs = Arc::new(Programs { have_all_open, ..Programs::default() });
+        let world = World::beside(Arc::clone(&programs) as Arc<dyn Locals>);
+        let mut session = client(&world, 1, b"one");
+        assert_eq!(open(&world, 1, &mut session), (Nfsstat4::Ok, !have_all_open));
+        assert_eq!(*programs.asked.lock().unwrap(), [DelegationKind::Write]);
+        assert_eq!(world.engine.has_delegations(), !have_all_open, "it was taken back");
+    }
 }

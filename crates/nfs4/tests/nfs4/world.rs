@@ -14,7 +14,7 @@ use comity_idmap::{IdMapBuilder, MapDefault, OwnersBuilder, Range, Rule};
 use comity_nfs4::{Callbacks, Clock, Nfs4, Versions};
 use comity_proto::nfs4;
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, Line, OpaqueAuth, Program};
-use comity_state::{Engine, Limits, Recovered, Settings};
+use comity_state::{Engine, Limits, Locals, Recovered, Settings};
 use comity_vfs::{Create, Cred, Fs, Gid, Handle, Mode, Name, SetAttr, Time, Uid};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
 
@@ -61,11 +61,20 @@ impl World {
     /// Exports `/srv/pub`, `/srv/pub/inner/own` in it, `/srv/other` and, for others, `/srv/closed`;
     /// the first holds a directory `inner/own`, a file `file` and a link `link`.
     pub(crate) fn new() -> Self {
-        Self::bearing(Limits::DEFAULT)
+        Self::full(Limits::DEFAULT, None)
     }
 
     /// The same, where no more than this is remembered.
     pub(crate) fn bearing(limits: Limits) -> Self {
+        Self::full(limits, None)
+    }
+
+    /// The same beside programs on the server.
+    pub(crate) fn beside(locals: Arc<dyn Locals>) -> Self {
+        Self::full(Limits::DEFAULT, Some(locals))
+    }
+
+    fn full(limits: Limits, locals: Option<Arc<dyn Locals>>) -> Self {
         NOW.with(|now| now.set(1_000_000));
         let (first, second, third) = (memory(), memory(), memory());
         furnish(&*first);
@@ -76,8 +85,8 @@ impl World {
             export(3, "/srv/other", &third, Client::Address(PEER)),
             export(4, "/srv/closed/far", &third, stranger),
         ];
-        let plan = Plan::new(HandleKey::new([7; 16]), exports);
-        Self::made(&Arc::new(Exports::new(plan)), limits)
+        let exports = Arc::new(Exports::new(Plan::new(HandleKey::new([7; 16]), exports)));
+        Self::made(&exports, comity_nfs4::Memory { locals, ..remembered(&exports, limits) })
     }
 
     /// A server of this plan.
@@ -87,11 +96,10 @@ impl World {
 
     /// A server of the plan in force there, for one of several clients.
     pub(crate) fn at(exports: &Arc<Exports>) -> Self {
-        Self::made(exports, Limits::DEFAULT)
+        Self::made(exports, remembered(exports, Limits::DEFAULT))
     }
 
-    fn made(exports: &Arc<Exports>, limits: Limits) -> Self {
-        let memory = remembered(exports, limits);
+    fn made(exports: &Arc<Exports>, memory: comity_nfs4::Memory) -> Self {
         let (exports, engine) = (Arc::clone(exports), Arc::clone(&memory.engine));
         let nfs = Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, memory.clone());
         let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);

@@ -5,7 +5,7 @@ use super::{Holder, Holders, Share};
 use crate::{ClientId, Stateid};
 
 /// What a delegation allows (RFC 8881, 10.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DelegationKind {
     /// Nobody writes.
     Read,
@@ -31,6 +31,8 @@ pub(crate) struct Recall {
     pub(crate) queued: Duration,
     /// When the client was told: the deadline counts from here.
     pub(crate) sent: Option<Duration>,
+    /// When it ends at the latest, because a program on the server goes on then.
+    pub(crate) until: Option<Duration>,
     /// The client that stands waiting, if it is one of NFSv4 or NLM.
     pub(crate) wanted_by: Option<ClientId>,
 }
@@ -96,6 +98,18 @@ impl Delegations {
         let stands = |kind| kind == DelegationKind::Write || writes(share);
         let mut others = self.held.iter().filter(|(holder, _)| Some(holder.client) != mine);
         others.find(|(_, delegated)| stands(delegated.kind)).map(|(holder, _)| holder)
+    }
+
+    /// What is delegated: for writing, if any is.
+    pub(crate) fn strongest(&self) -> Option<DelegationKind> {
+        self.held.iter().map(|(_, delegated)| delegated.kind).max()
+    }
+
+    /// What is recalled now ends at `until`, if not before.
+    pub(crate) fn hurry(&mut self, until: Duration) {
+        for recall in self.held.iter_mut().filter_map(|(_, delegated)| delegated.recall.as_mut()) {
+            recall.until = Some(recall.until.map_or(until, |before| before.min(until)));
+        }
     }
 
     /// The one of a client.

@@ -1,11 +1,13 @@
 //! What clients do with files.
 
+use std::time::Duration;
+
 use comity_state::{
     ByteRange, Claim, Delegation, DelegationKind, DelegationWish, Lock, LockRefusal, LockType,
     Locker, Open, Sender, Share, Stateid,
 };
 
-use crate::world::{Told, World, file, said, text};
+use crate::world::{Told, World, file, file_name, said, text};
 
 impl World {
     pub(super) fn files(&mut self, verb: &str, args: &[&str]) -> Told {
@@ -19,6 +21,16 @@ impl World {
                 let share = Share::access(Share::BOTH);
                 let (now, mine) = (self.now, client.as_deref());
                 said(self.engine.break_delegations(now, mine, &file(name), share))
+            }
+            ("program", [name, seconds]) => {
+                let until = self.now + Duration::from_secs(seconds.parse().unwrap());
+                self.engine.program_waits(self.now, &file(name), until);
+                Vec::new()
+            }
+            ("delegated", [name]) => vec![format!("{:?}", self.engine.delegated(&file(name)))],
+            ("given-back", []) => {
+                let names = std::iter::from_fn(|| self.engine.poll_undelegated());
+                vec![names.map(|key| file_name(&key)).collect::<Vec<_>>().join(" ")]
             }
             ("lock" | "wait", [client, by, owner, name, range, kind, rest @ ..]) => {
                 let wish = (file(name), bytes(range), lock_type(kind));

@@ -83,6 +83,11 @@ fn delegations_are_asked_back_before_none_is_left() {
 }
 
 #[test]
+fn programs_on_the_server_wait() {
+    transcript("programs.txt");
+}
+
+#[test]
 fn grace_has_edges() {
     transcript("grace.txt");
 }

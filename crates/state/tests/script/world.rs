@@ -28,6 +28,7 @@ pub(super) type Told = Vec<String>;
 fn settings(boot: u32) -> Settings {
     let mut settings = Settings::new(boot);
     settings.durable = true;
+    settings.locals = true;
     settings.limits.clients = 8;
     settings.limits.sessions_per_client = 2;
     settings

@@ -7,7 +7,9 @@ use comity_proto::nfs4::{
     NfsSpaceLimit4, Nfsace4, Open4args, Open4resok, OpenDelegation4, OpenNoneDelegation4,
     OpenReadDelegation4, OpenWriteDelegation4, ace, open_result, share,
 };
-use comity_state::{Client, Delegation, DelegationKind, Engine, NoDelegation, Opened, Sender};
+use comity_state::{
+    Client, Delegation, DelegationKind, Engine, FileKey, NoDelegation, Opened, Sender,
+};
 use comity_xdr::{Encoder, Opaque};
 
 use super::file::File;
@@ -66,6 +68,25 @@ fn delegation(given: &Delegation, asked: bool) -> OpenDelegation4<'static> {
             NoDelegation::Cancelled => OpenNoneDelegation4::Cancelled,
         }),
     }
+}
+
+/// Keeps a file that was delegated just now from programs on the server; from one that has it open
+/// it cannot be kept, and then it is not delegated.
+pub(super) fn hold(
+    compound: &Compound<'_>,
+    client: &Arc<Client>,
+    file: &FileKey,
+    opened: &mut Opened,
+) {
+    let Delegation::Granted { stateid, kind, .. } = opened.delegation else { return };
+    if compound.keeps(file, kind) {
+        return;
+    }
+    let (now, minor) = (compound.now(), compound.minor);
+    let sender = Sender { now, client: (minor > 0).then_some(client) };
+    // It was given just now: nobody can have returned it.
+    let _ = compound.engine().delegreturn(sender, &stateid);
+    opened.delegation = Delegation::Refused(NoDelegation::Contention);
 }
 
 /// Takes an open back of which nobody was told.

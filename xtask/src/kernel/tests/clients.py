@@ -72,6 +72,27 @@ def write_delegations():
     assert one.read(path) == "123456789"
 
 
+def programs():
+    """A process on the server waits for what one was delegated, and sees what one has written."""
+    server.local("echo old > shown; echo old > taken")
+    have_delegated(one, at("shown"))
+    assert one.read(at("shown")) == "old\n"
+    returned = one.calls("DELEGRETURN")
+    server.local("echo changed > shown")
+    assert one.calls("DELEGRETURN") > returned, "not recalled"
+    assert one.read(at("shown")) == "changed\n"
+    have_delegated(one, at("taken"), os.O_RDWR)
+    fd = one.open(at("taken"), os.O_RDWR)
+    one.pwrite(fd, "new")
+    # What is not written back before the file is given back, is one's own business.
+    one.fsync(fd)
+    returned, start = one.calls("DELEGRETURN"), time.monotonic()
+    assert server.local("cat taken") == "new\n"
+    assert one.calls("DELEGRETURN") > returned, "not recalled"
+    assert time.monotonic() - start < LEASE / 2, "it was waited for what was not given back"
+    one.close(fd)
+
+
 def locks():
     locking.ranges(one, two, at("ranges"))
 
@@ -135,4 +156,4 @@ def loss():
     seconds_until(writes, 2 * LEASE)
 
 
-play(delegations, write_delegations, locks, waiting, restart, loss)
+play(delegations, write_delegations, programs, locks, waiting, restart, loss)

@@ -1,4 +1,5 @@
-//! Three clients of NFSv4 that want the same files, a server that dies, a client that is gone.
+//! Three clients of NFSv4, and processes of the server, that want the same files; a server that
+//! dies, a client that is gone.
 //!
 //! Linux cannot deny others an open, so what is in conflict here is delegations, and byte ranges.
 

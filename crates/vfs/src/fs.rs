@@ -3,8 +3,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::{
-    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, Gid, Handle, Name, Result,
-    SetAttr, Side, Status, Time, Uid,
+    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, FileHold, Gid, Handle, Name,
+    RangeLock, Result, SetAttr, Side, Status, Time, Uid,
 };
 
 /// A file system: the only interface to one in the house.
@@ -393,28 +393,6 @@ pub trait Fs: Send + Sync {
         let _ = (cred, source, target, length);
         Err(Status::NotSupp)
     }
-}
-
-/// How a file is held against programs of this machine that open it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileHold {
-    /// Not at all.
-    Free,
-    /// They may read it.
-    Shared,
-    /// They may neither read nor write it.
-    Exclusive,
-}
-
-/// How bytes of a file are held against programs of this machine that lock them, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RangeLock {
-    /// Not at all.
-    Free,
-    /// They may be read by others.
-    Shared,
-    /// They may be used by nobody else.
-    Exclusive,
 }
 
 /// What a file system is like; constant while it is served.

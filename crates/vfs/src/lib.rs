@@ -21,6 +21,7 @@ mod change;
 mod cred;
 mod fs;
 mod handle;
+mod hold;
 pub mod layers;
 pub mod limits;
 mod name;
@@ -34,10 +35,11 @@ pub use attr::{Attr, Device, FileType, Mode, SetAttr, SetTime, Time};
 pub use change::{Change, Changed};
 pub use cred::Cred;
 pub use fs::{
-    Create, Data, Entry, FileHold, Fs, Listed, Listing, Made, Node, Properties, RangeLock, Read,
-    ReadInto, Seek, Space, Special, Stability, Target, Written, XattrMode,
+    Create, Data, Entry, Fs, Listed, Listing, Made, Node, Properties, Read, ReadInto, Seek, Space,
+    Special, Stability, Target, Written, XattrMode,
 };
 pub use handle::Handle;
+pub use hold::{FileHold, RangeLock};
 pub use name::Name;
 pub use side::{Disk, Gid, Side, Uid, Wire};
 pub use status::{Result, Status};

@@ -220,8 +220,9 @@ fn nobody_known() -> comity_nfs4::Memory {
     let clock = Clock::start();
     let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
     let (engine, identity) = (Arc::new(engine), b"fuzz".as_slice().into());
-    let (callbacks, settle, pause, locals) = (None, None, None, None);
-    comity_nfs4::Memory { engine, clock, identity, callbacks, settle, pause, locals }
+    let (callbacks, settle, pause) = (None, None, None);
+    let (locals, copier) = (None, None);
+    comity_nfs4::Memory { engine, clock, identity, callbacks, settle, pause, locals, copier }
 }
 
 impl Default for House {

@@ -1,4 +1,4 @@
-//! What is remembered of clients, and the thread by which time passes for it.
+//! What is remembered of clients, and the threads by which time and copies pass for it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,6 +20,7 @@ use comity_state::{Effect, Engine, Mark, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
+use crate::copier::Copier;
 use crate::locals::Locals;
 use crate::monitor::{self, News};
 use crate::openers::Openers;
@@ -40,7 +41,8 @@ pub(crate) struct Keeper {
     monitor_state: i32,
     hosts: Vec<IpAddr>,
     openers: Option<Openers>,
-    watch: Option<(Sender<()>, JoinHandle<()>)>,
+    copier: Arc<Copier>,
+    watch: Option<(Sender<()>, Vec<JoinHandle<()>>)>,
 }
 
 /// What a memory begins with.
@@ -84,6 +86,7 @@ impl Keeper {
         let locals = locals.then(|| -> Arc<dyn comity_state::Locals> {
             Arc::new(Locals::new(Arc::clone(&engine), Arc::clone(beginning.exports)))
         });
+        let copier = Arc::<Copier>::default();
         let callbacks = callbacks(&engine, clock, (beginning.exports, &locals), &dialer);
         let memory = Memory {
             engine: Arc::clone(&engine),
@@ -93,10 +96,11 @@ impl Keeper {
             settle: Some(settle(&engine, store)),
             pause: Some(Arc::new(|moment| blocking(|| thread::sleep(moment)))),
             locals,
+            copier: Some(copying(&copier)),
         };
         let watch = |leases| Openers::watch(leases, memory.clone(), beginning.exports);
         let openers = beginning.leases.as_ref().map(watch).transpose()?;
-        Ok(Self { memory, callbacks, dialer, monitor_state, hosts, openers, watch: None })
+        Ok(Self { memory, callbacks, dialer, monitor_state, hosts, openers, copier, watch: None })
     }
 
     /// What is remembered.
@@ -133,19 +137,29 @@ impl Keeper {
         };
         let thread = thread::Builder::new().name("keeper".into()).spawn(keep);
         let thread = thread.context("cannot start the thread that watches over leases")?;
-        self.watch = Some((stop, thread));
+        let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
+        let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
+        threads.push(thread);
+        self.watch = Some((stop, threads));
         Ok(())
     }
 
     /// Time stands still.
     pub(crate) fn stop(self) {
         self.openers.into_iter().for_each(Openers::stop);
-        if let Some((stop, thread)) = self.watch {
+        self.copier.stop();
+        if let Some((stop, threads)) = self.watch {
             drop(stop);
-            // It panics nowhere, and if it did the log has it.
-            let _ = thread.join();
+            // They panic nowhere, and if they did the log has it.
+            threads.into_iter().for_each(|thread| drop(thread.join()));
         }
     }
+}
+
+/// Hands copies to who makes them.
+fn copying(copier: &Arc<Copier>) -> Arc<comity_nfs4::Copier> {
+    let copier = Arc::clone(copier);
+    Arc::new(move |copying| copier.take(copying))
 }
 
 /// Where a host of NLM is: its address is its name.

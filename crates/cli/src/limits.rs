@@ -41,3 +41,10 @@ pub(crate) const MAILBOXES_MAX: usize = 1024;
 /// the client that was asked for it: time passes by the second, and what the client has sent must
 /// be done.
 pub(crate) const BREAK_RESERVE: Duration = Duration::from_secs(5);
+
+/// Copies that are under way: beyond it they are made while their clients wait, in parts. Each
+/// takes about a kilobyte here.
+pub(crate) const COPIES_MAX: usize = 1024;
+
+/// Threads that make copies: two keep a disk busy, and leave most of what a machine has to others.
+pub(crate) const COPIERS: usize = 2;

@@ -9,6 +9,7 @@ mod announcement;
 mod arguments;
 mod clients;
 mod configuration;
+mod copier;
 mod directory;
 mod explain;
 mod findings;

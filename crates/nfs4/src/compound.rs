@@ -89,14 +89,9 @@ impl<'a> Compound<'a> {
         self.plan.pseudo(self.visitor)
     }
 
-    /// Lets the caller in: the one door of this crate.
+    /// Lets the caller in.
     pub(crate) fn enter(&self, door: Door<'_>) -> Result<Object<'a>, Stop> {
-        let entered = View::enter(self.plan, self.visitor, self.credential, door);
-        entered.map(|(view, node)| Object::In(view, node)).map_err(|refusal| match refusal {
-            Refusal::Status(status) => status.into(),
-            Refusal::Denied(AuthStat::TooWeak) => Nfsstat4::WrongSec.into(),
-            Refusal::Denied(_) => Nfsstat4::Access.into(),
-        })
+        enter(self.plan, self.visitor, self.credential, door)
     }
 
     /// An object's handle, ready to travel.
@@ -116,4 +111,19 @@ impl<'a> Compound<'a> {
     pub(crate) fn room(&self, reply: &Encoder) -> usize {
         self.desk.reply_bytes_max().saturating_sub(reply.length_since(self.start))
     }
+}
+
+/// Lets a caller in: the one door of this crate.
+pub(crate) fn enter<'a>(
+    plan: &'a Plan,
+    visitor: &Visitor,
+    credential: &OpaqueAuth<'_>,
+    door: Door<'_>,
+) -> Result<Object<'a>, Stop> {
+    let entered = View::enter(plan, visitor, credential, door);
+    entered.map(|(view, node)| Object::In(view, node)).map_err(|refusal| match refusal {
+        Refusal::Status(status) => status.into(),
+        Refusal::Denied(AuthStat::TooWeak) => Nfsstat4::WrongSec.into(),
+        Refusal::Denied(_) => Nfsstat4::Access.into(),
+    })
 }

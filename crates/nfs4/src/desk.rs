@@ -5,7 +5,7 @@
 mod sequenced;
 
 use comity_proto::nfs4::{CompoundHead, Nfsstat4};
-use comity_state::Ticket;
+use comity_state::{SequenceAnswer, Ticket};
 
 use crate::limits::{CALL_HEADER_BYTES_MIN, REPLY_BYTES_MAX, REPLY_HEADER_BYTES};
 use crate::table::Row;
@@ -104,6 +104,14 @@ impl Desk {
             Self::Unsequenced => Nfsstat4::Resource,
             Self::Sequenced(desk) if desk.keeps_reply => Nfsstat4::RepTooBigToCache,
             Self::Sequenced(_) => Nfsstat4::RepTooBig,
+        }
+    }
+
+    /// What was answered to SEQUENCE, by which the request can be referred to.
+    pub(crate) fn answer(&self) -> Option<&SequenceAnswer> {
+        match self {
+            Self::Unsequenced => None,
+            Self::Sequenced(desk) => desk.ticket.as_ref().map(Ticket::answer),
         }
     }
 

@@ -17,6 +17,7 @@ mod attributes;
 mod callback;
 mod clock;
 mod compound;
+mod copying;
 mod desk;
 pub mod limits;
 mod listing;
@@ -37,6 +38,7 @@ mod walk;
 
 pub use callback::{Callbacks, Dial, Dialed, Others};
 pub use clock::Clock;
+pub use copying::{Copier, Copying, Progress};
 pub use memory::{Memory, Pause, Settle};
 pub use program::{Nfs4, Versions};
 pub use status::nfsstat4;

@@ -21,8 +21,17 @@ pub const CHANGING_REPLY_BYTES: usize = 512;
 /// same name of `comity-nfs3`.
 pub const BY_REFERENCE_FROM_BYTES: u32 = 32 << 10;
 
-/// Most bytes of one COPY, about a second's work of a disk; the client goes on behind them.
+/// Most bytes of a COPY that is answered when it is done, about a second's work of a disk; the
+/// client goes on behind them.
 pub const COPY_BYTES_MAX: u64 = 256 << 20;
+
+/// From how many bytes on a COPY is answered before it is done, if the client lets it be: what a
+/// page cache copies in the time that calling the client back takes, several times over.
+pub const COPY_LONG_BYTES: u64 = 16 << 20;
+
+/// Most bytes of a copy that are made at a time before others have their turn, and before its
+/// rights are looked at again: some milliseconds' work of memory, a tenth of a second's of a disk.
+pub const COPY_PIECE_BYTES_MAX: u64 = 8 << 20;
 
 /// Most pieces of one READ_PLUS: each costs two system calls.
 pub const CONTENTS_MAX: u32 = 128;

@@ -16,6 +16,7 @@ use comity_xdr::{Decoder, Malformed};
 use crate::callback::Callbacks;
 use crate::clock::Clock;
 use crate::compound::Compound;
+use crate::copying::Copier;
 use crate::desk::Desk;
 use crate::limits::DIGEST_BYTES;
 use crate::object::Object;
@@ -40,6 +41,8 @@ pub struct Memory {
     pub pause: Option<Arc<Pause>>,
     /// Programs on the server that lock and open files, too, if those are looked at.
     pub locals: Option<Arc<dyn Locals>>,
+    /// Who makes copies that go on after they were answered; without it none do.
+    pub copier: Option<Arc<Copier>>,
 }
 
 /// Sleeps for a moment.
@@ -222,11 +225,7 @@ impl Compound<'_> {
     ) -> Result<(), Stop> {
         let Some(key) = file else { return Ok(()) };
         let stateid = self.stateid_of(stateid)?;
-        let may = self.engine().check_io(self.sender(), &stateid, &key, access);
-        may.map(|_| ()).map_err(|error| match error {
-            Error::ShareDenied => Nfsstat4::Locked.into(),
-            error => refused(error),
-        })
+        may_access(self.engine(), self.sender(), (&key, &stateid), access)
     }
 
     /// Recalls what other clients were delegated of an object and a change of it, of its attributes
@@ -251,6 +250,23 @@ impl Compound<'_> {
     pub(crate) fn outside_grace(&self) -> Result<(), Stop> {
         if self.engine().is_in_grace() { Err(Nfsstat4::Grace.into()) } else { Ok(()) }
     }
+}
+
+/// Whether `sender` may read or write a file under a stateid.
+///
+/// # Errors
+/// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
+pub(crate) fn may_access(
+    engine: &Engine,
+    sender: Sender<'_>,
+    (file, stateid): (&FileKey, &Stateid),
+    access: u32,
+) -> Result<(), Stop> {
+    let may = engine.check_io(sender, stateid, file, access);
+    may.map(|_| ()).map_err(|error| match error {
+        Error::ShareDenied => Nfsstat4::Locked.into(),
+        error => refused(error),
+    })
 }
 
 /// The user of an AUTH_SYS credential, behind its stamp and its machine.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::table::lock;
-use crate::{ByteRange, Client, Desk, FileKey, LockType, SessionId, Stateid};
+use crate::{
+    ByteRange, Client, Desk, FileKey, LockType, OffloadEnd, SequenceAnswer, SessionId, Stateid,
+};
 
 /// Something to be said to a client over its callback channel. The shell takes them from
 /// [`crate::Engine::poll_effect`] and tells the engine how they went.
@@ -63,6 +65,22 @@ pub enum Effect {
         /// The highest slot the client should use.
         target: u32,
     },
+    /// CB_OFFLOAD: a copy has ended. Then [`crate::Engine::offload_told`].
+    Offload {
+        /// Who asked for it.
+        client: Arc<Client>,
+        /// Which copy.
+        stateid: Stateid,
+        /// Into which file.
+        file: FileKey,
+        /// The request that asked for it: a client that has not seen its answer yet is told so by
+        /// this (RFC 8881, 2.10.6.3).
+        asked_by: SequenceAnswer,
+        /// Bytes that were copied.
+        copied: u64,
+        /// How it ended.
+        end: OffloadEnd,
+    },
     /// CB_NULL: a callback channel has been announced. Then [`crate::Engine::callbacks_work`] or
     /// [`crate::Engine::callbacks_fail`].
     Probe {
@@ -72,8 +90,9 @@ pub enum Effect {
 }
 
 /// Effects that nobody has fetched yet. They are bounded by what they are about: one recall and one
-/// CB_GETATTR for a delegation, one notice for a waiter, one probe for a confirmation, and in some
-/// seconds one CB_RECALL_SLOT for a session and one CB_RECALL_ANY for a client.
+/// CB_GETATTR for a delegation, one notice for a waiter, one word for a copy, one probe for a
+/// confirmation, and in some seconds one CB_RECALL_SLOT for a session and one CB_RECALL_ANY for a
+/// client.
 #[derive(Default)]
 pub(crate) struct Outbox {
     effects: Mutex<VecDeque<Effect>>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::file::{File, Holder, Share};
 use crate::limits::{Limits, REAPED_MIN};
 use crate::numbers::Numbers;
+use crate::offload::Offloads;
 use crate::owner::{Owner, OwnerKind};
 use crate::{Client, DelegationKind, Engine, Error, FileKey, Offer, Result, Stateid};
 
@@ -25,6 +26,8 @@ pub(crate) struct Holdings {
     /// At how many owners those are looked for that have nothing any more.
     reap_at: usize,
     counts: Counts,
+    /// Copies that are under way or have ended: no states, for nobody would miss them.
+    pub(crate) offloads: Offloads,
 }
 
 /// How many states of each kind a client has; opens that are only kept for a retry do not count.
@@ -301,12 +304,13 @@ impl Holdings {
         }
     }
 
-    /// A number that neither a state nor an owner has.
-    fn number(&mut self) -> u32 {
+    /// A number that no state, owner or copy has.
+    pub(crate) fn number(&mut self) -> u32 {
         loop {
             self.next = self.next.wrapping_add(1);
-            let taken =
-                self.states.contains_key(&self.next) || self.owners.contains_key(&self.next);
+            let taken = self.states.contains_key(&self.next)
+                || self.owners.contains_key(&self.next)
+                || self.offloads.has(self.next);
             if self.next != 0 && !taken {
                 return self.next;
             }

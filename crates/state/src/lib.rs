@@ -10,8 +10,9 @@
 //! - [`Engine::tick`] about once a second;
 //! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients. The
 //!   shell tells what came of it by [`Engine::recall_sent`], [`Engine::callbacks_work`],
-//!   [`Engine::callbacks_fail`], [`Engine::writer_attributes`] and [`Engine::slots_recalled`]; over
-//!   a new session it says [`Engine::recalls`] again;
+//!   [`Engine::callbacks_fail`], [`Engine::writer_attributes`], [`Engine::slots_recalled`] and
+//!   [`Engine::offload_told`]; over a new session it says [`Engine::recalls`] and
+//!   [`Engine::offloads`] again;
 //! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer
 //!   to any operation on state leaves; then [`Engine::stored`]. At the start it makes a
 //!   [`Recovered`] of what was stored.
@@ -48,6 +49,7 @@ mod locking;
 mod lookup;
 mod nlm;
 mod numbers;
+mod offload;
 mod open;
 mod owner;
 mod recall_any;
@@ -75,6 +77,7 @@ pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locking::{Lock, LockRefusal, Locker};
 pub use lookup::Sender;
 pub use nlm::{Claiming, HostLock};
+pub use offload::{OffloadEnd, OffloadStatus};
 pub use open::{Claim, Open, Opened};
 pub use owner::{OwnerAnswer, OwnerReply, OwnerTurn, Turn};
 pub use session::{

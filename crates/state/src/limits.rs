@@ -21,6 +21,9 @@ pub struct Limits {
     pub locks_per_file: usize,
     /// Delegations of all clients: about 500 bytes each.
     pub delegations: usize,
+    /// Copies of one client that are under way, or have ended without its knowing: more would share
+    /// one disk, and a program copies one file at a time.
+    pub offloads_per_client: usize,
 }
 
 impl Limits {
@@ -34,6 +37,7 @@ impl Limits {
         owners_per_client: 1 << 16,
         locks_per_file: 1 << 18,
         delegations: 1 << 18,
+        offloads_per_client: 64,
     };
 }
 

@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod clients;
+mod copies;
 mod durable;
 mod fsx;
 mod git;
@@ -130,5 +131,6 @@ pub(super) const ALL: &[Test] = &[
     clients::TEST.over("clients-4.0", "4.0"),
     clients::TEST,
     clients::TEST.over("clients-4.2", "4.2"),
+    copies::TEST,
     hosts::TEST,
 ];

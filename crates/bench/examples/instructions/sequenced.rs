@@ -29,6 +29,7 @@ pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
         settle: Some(Arc::new(|_| true)),
         pause: None,
         locals: None,
+        copier: None,
     };
     Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, memory))])
 }

@@ -2,12 +2,15 @@
 
 use comity_credential::{Flavor, OpaqueAuth};
 use comity_proto::nfs4::callback::{
-    CbCompoundHead, CbGetattr4args, CbNotifyLock4args, CbRecall4args, CbRecallAny4args,
-    CbRecallSlot4args, CbSequence4args, VERSION, operation, procedure, recall_any,
+    CbCompoundHead, CbGetattr4args, CbNotifyLock4args, CbOffload4head, CbRecall4args,
+    CbRecallAny4args, CbRecallSlot4args, CbSequence4args, ReferringCall4, ReferringCallList4,
+    VERSION, operation, procedure, recall_any,
 };
-use comity_proto::nfs4::{Bitmap4, StateOwner4, Stateid4, attribute};
+use comity_proto::nfs4::{
+    Bitmap4, Nfsstat4, StableHow4, StateOwner4, Stateid4, WriteResponse4, attribute,
+};
 use comity_rpc::{AuthSys, CallHeader};
-use comity_state::{CallbackSecurity, Effect, SessionId};
+use comity_state::{CallbackSecurity, Effect, OffloadEnd, SessionId};
 use comity_xdr::{Counted, Encode, Encoder, Opaque};
 
 /// To whom a call is addressed, and how the server shows itself.
@@ -76,7 +79,7 @@ fn compound(encoder: &mut Encoder, address: &Address<'_>, effect: &Effect, fh: &
         operations: 1 + u32::from(address.sequence.is_some()),
     });
     if let Some(sequence) = address.sequence {
-        step(encoder, operation::CB_SEQUENCE, &arguments(sequence));
+        step(encoder, operation::CB_SEQUENCE, &arguments(sequence, effect));
     }
     question(encoder, effect, fh);
 }
@@ -93,6 +96,12 @@ fn question(encoder: &mut Encoder, effect: &Effect, fh: &[u8]) {
             let lock_owner = StateOwner4 { clientid: client.id().0, owner: Opaque(owner) };
             let notice = CbNotifyLock4args { fh: Opaque(fh), lock_owner };
             step(encoder, operation::CB_NOTIFY_LOCK, &notice);
+        }
+        Effect::Offload { stateid, copied, end, .. } => {
+            let stateid = Stateid4 { seqid: stateid.seqid, other: stateid.other };
+            let head = CbOffload4head { fh: Opaque(fh), stateid };
+            step(encoder, operation::CB_OFFLOAD, &head);
+            outcome(encoder, *copied, end);
         }
         Effect::RecallAny { keep, .. } => {
             let kinds = [recall_any::READ_DELEGATIONS, recall_any::WRITE_DELEGATIONS];
@@ -119,13 +128,32 @@ fn step(encoder: &mut Encoder, operation: u32, arguments: &impl Encode) {
     encoder.value(arguments);
 }
 
-fn arguments(sequence: Sequence) -> CbSequence4args {
+/// `offload_info4`: what was written may be lost until the client commits it.
+fn outcome(encoder: &mut Encoder, count: u64, end: &OffloadEnd) {
+    encoder.value(&end.status);
+    if end.status == Nfsstat4::Ok as u32 {
+        let (committed, writeverf) = (StableHow4::Unstable, end.verifier.0);
+        encoder.value(&WriteResponse4 { callback_id: None, count, committed, writeverf });
+    } else {
+        encoder.value(&count);
+    }
+}
+
+/// The request that a call refers to: the client may see its answer later than the call.
+fn referring(effect: &Effect) -> Vec<ReferringCallList4> {
+    let Effect::Offload { asked_by, .. } = effect else { return Vec::new() };
+    let (sequenceid, slotid) = (asked_by.seqid, asked_by.slot);
+    let calls = Counted(vec![ReferringCall4 { sequenceid, slotid }]);
+    vec![ReferringCallList4 { sessionid: asked_by.session.0, calls }]
+}
+
+fn arguments(sequence: Sequence, effect: &Effect) -> CbSequence4args {
     CbSequence4args {
         sessionid: sequence.session.0,
         sequenceid: sequence.seqid,
         slotid: sequence.slot,
         highest_slotid: sequence.highest_slot,
         cachethis: false,
-        referring_call_lists: Counted(Vec::new()),
+        referring_call_lists: Counted(referring(effect)),
     }
 }

@@ -39,7 +39,8 @@ struct Book {
     routes: Routes,
     /// By line and number of the call.
     said: HashMap<(u64, u32), Said>,
-    /// Clients with recalls that could not be said or were not understood, and since when.
+    /// Clients with recalls or ends of copies that could not be said or were not understood, and
+    /// since when.
     unsaid: HashMap<ClientId, (Duration, Arc<Client>)>,
 }
 
@@ -82,7 +83,7 @@ impl Callbacks {
         let overdue = self.book().overdue(now);
         overdue.into_iter().for_each(|said| self.failed(now, &said.effect));
         let due = self.book().due(now);
-        due.iter().for_each(|client| self.recall_again(now, client));
+        due.iter().for_each(|client| self.say_again(now, client));
         self.pump(now);
     }
 
@@ -208,7 +209,7 @@ impl Callbacks {
         match effect {
             Effect::Probe { client } => {
                 self.engine.callbacks_work(client);
-                self.recall_again(now, client);
+                self.say_again(now, client);
             }
             // What the client does not know yet, because the answer that tells it is under way, it
             // will know soon; what it has given back meanwhile is not recalled again.
@@ -216,6 +217,9 @@ impl Callbacks {
             Effect::GetAttr { client, file } => {
                 self.engine.writer_attributes(now, client, file, answer.attributes);
             }
+            // It did not come in its turn, or there was no memory for it: again.
+            Effect::Offload { .. } if is_unheard(answer) => self.book().later(now, effect),
+            Effect::Offload { client, stateid, .. } => self.engine.offload_told(client, stateid),
             Effect::RecallSlot { session, target, .. } if answer.status == 0 => {
                 self.engine.slots_recalled(session, *target);
             }
@@ -237,10 +241,12 @@ impl Callbacks {
         }
     }
 
-    /// Says the recalls of a client that nobody is about to answer.
-    fn recall_again(self: &Arc<Self>, now: Duration, client: &Arc<Client>) {
-        for effect in self.engine.recalls(client) {
-            let waits = recalled(&effect).is_some_and(|stateid| self.book().waits_for(stateid));
+    /// Says the recalls of a client, and the ends of its copies, that it is not about to answer.
+    fn say_again(self: &Arc<Self>, now: Duration, client: &Arc<Client>) {
+        let mut effects = self.engine.recalls(client);
+        effects.append(&mut self.engine.offloads(now, client));
+        for effect in effects {
+            let waits = state_of(&effect).is_some_and(|stateid| self.book().waits_for(stateid));
             if !waits {
                 self.say(now, effect);
             }
@@ -254,7 +260,7 @@ impl Callbacks {
 
 impl Book {
     fn later(&mut self, now: Duration, effect: &Effect) {
-        if let Effect::Recall { client, .. } = effect {
+        if let Effect::Recall { client, .. } | Effect::Offload { client, .. } = effect {
             let at = now + Duration::from_secs(CALLBACK_RETRY_SECONDS);
             self.unsaid.entry(client.id()).or_insert_with(|| (at, Arc::clone(client)));
         }
@@ -274,7 +280,7 @@ impl Book {
     }
 
     fn waits_for(&self, stateid: &Stateid) -> bool {
-        self.said.values().any(|said| recalled(&said.effect) == Some(stateid))
+        self.said.values().any(|said| state_of(&said.effect) == Some(stateid))
     }
 }
 
@@ -284,6 +290,11 @@ fn is_used(answer: &Answer) -> bool {
     answer.sequenced || before.iter().any(|status| *status as u32 == answer.status)
 }
 
+/// Whether a client has not taken in what it was told, and may if it is told again.
+const fn is_unheard(answer: &Answer) -> bool {
+    !answer.sequenced || answer.status == Nfsstat4::Delay as u32
+}
+
 const fn client_of(effect: &Effect) -> &Arc<Client> {
     match effect {
         Effect::Recall { client, .. }
@@ -291,6 +302,7 @@ const fn client_of(effect: &Effect) -> &Arc<Client> {
         | Effect::GetAttr { client, .. }
         | Effect::RecallAny { client, .. }
         | Effect::RecallSlot { client, .. }
+        | Effect::Offload { client, .. }
         | Effect::Probe { client } => client,
     }
 }
@@ -299,14 +311,16 @@ const fn file_of(effect: &Effect) -> Option<&FileKey> {
     match effect {
         Effect::Recall { file, .. }
         | Effect::NotifyLock { file, .. }
+        | Effect::Offload { file, .. }
         | Effect::GetAttr { file, .. } => Some(file),
         Effect::RecallAny { .. } | Effect::RecallSlot { .. } | Effect::Probe { .. } => None,
     }
 }
 
-const fn recalled(effect: &Effect) -> Option<&Stateid> {
+/// Which state is told of that is told of until it is heard.
+const fn state_of(effect: &Effect) -> Option<&Stateid> {
     match effect {
-        Effect::Recall { stateid, .. } => Some(stateid),
+        Effect::Recall { stateid, .. } | Effect::Offload { stateid, .. } => Some(stateid),
         _ => None,
     }
 }

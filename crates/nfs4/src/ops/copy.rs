@@ -1,13 +1,16 @@
-//! COPY (RFC 7862, 15.2): copies on the server, at once. A copy that is long is done in part, and
-//! the client goes on behind what was done.
+//! COPY (RFC 7862, 15.2): copies on the server. A long copy is answered before it is made, where
+//! the client lets it be and can be called back; else it is done in part, and the client goes on
+//! behind what was done.
 
 use comity_proto::nfs4::{
-    Copy4args, Copy4resok, CopyRequirements4, Nfsstat4, StableHow4, WriteResponse4,
+    Copy4args, Copy4resok, CopyRequirements4, Nfsstat4, StableHow4, Stateid4, WriteResponse4,
 };
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::limits::COPY_BYTES_MAX;
+use crate::copying::{Copying, End};
+use crate::limits::{COPY_BYTES_MAX, COPY_LONG_BYTES};
+use crate::memory::{key_of, on_wire};
 use crate::table::Stop;
 use crate::transfer::Transfer;
 
@@ -22,13 +25,57 @@ pub(super) fn copy(
     }
     let transfer = Transfer::of(compound, (&args.src_stateid, &args.dst_stateid))?;
     let length = transfer.length((args.src_offset, args.dst_offset), args.count)?;
-    let Transfer { view, source, target, .. } = transfer;
-    let ends = ((source, args.src_offset), (target, args.dst_offset));
-    let copied = view.copy(ends.0, ends.1, length.min(COPY_BYTES_MAX))?;
-    let (count, committed) = (copied.value, StableHow4::Unstable);
-    let writeverf = compound.nfs.verifier();
-    let response = WriteResponse4 { callback_id: None, count, committed, writeverf };
-    let requirements = CopyRequirements4 { consecutive: true, synchronous: true };
+    let begun = match args.synchronous || length < COPY_LONG_BYTES {
+        true => None,
+        false => begin(compound, &transfer, &args, length)?,
+    };
+    let count = match begun {
+        Some(_) => 0,
+        None => {
+            let Transfer { view, source, target, .. } = transfer;
+            let ends = ((source, args.src_offset), (target, args.dst_offset));
+            view.copy(ends.0, ends.1, length.min(COPY_BYTES_MAX))?.value
+        }
+    };
+    let (committed, writeverf) = (StableHow4::Unstable, compound.nfs.verifier());
+    let response = WriteResponse4 { callback_id: begun, count, committed, writeverf };
+    let requirements = CopyRequirements4 { consecutive: true, synchronous: begun.is_none() };
     reply.value(&Copy4resok { response, requirements });
     Ok(())
+}
+
+/// Hands a copy to who makes it while the client does other things; `None` if nobody can, or the
+/// client cannot be told when it is done.
+fn begin(
+    compound: &Compound<'_>,
+    transfer: &Transfer<'_, '_>,
+    args: &Copy4args<'_>,
+    length: u64,
+) -> Result<Option<Stateid4>, Stop> {
+    let memory = compound.nfs.memory();
+    let (Some(copier), Some(client)) = (&memory.copier, compound.client()) else {
+        return Ok(None);
+    };
+    let Some(asked_by) = compound.desk.answer().filter(|_| client.has_callbacks()) else {
+        return Ok(None);
+    };
+    let Transfer { view, source, target, .. } = *transfer;
+    let end = |node, stateid, offset| -> Result<End, Stop> {
+        Ok(End { handle: view.seal(node), stateid: compound.stateid_of(stateid)?, offset })
+    };
+    let ends = (
+        end(source, &args.src_stateid, args.src_offset)?,
+        end(target, &args.dst_stateid, args.dst_offset)?,
+    );
+    let file = key_of(view, target);
+    let begun = memory.engine.begin_offload(compound.now(), client, file, *asked_by);
+    let Ok(stateid) = begun else { return Ok(None) };
+    let copying = Copying::new(compound, (client, stateid), ends, length);
+    match copier(Box::new(copying)) {
+        Ok(()) => Ok(Some(on_wire(stateid))),
+        Err(copying) => {
+            copying.withdraw();
+            Ok(None)
+        }
+    }
 }

@@ -29,6 +29,7 @@ mod lockt;
 mod locku;
 mod lookup;
 mod lookupp;
+mod offload;
 mod open;
 mod open_confirm;
 mod open_downgrade;
@@ -68,7 +69,7 @@ const STATE: Traits = Traits::NEEDS_HANDLE.and(Traits::TELLS);
 const FIRST: Traits = Traits::SESSIONLESS;
 
 /// All of them, in the order of their numbers.
-static OPERATIONS: [Row; 59] = [
+static OPERATIONS: [Row; 61] = [
     op(operation::ACCESS, "ACCESS", HANDLE, access::access),
     op(operation::CLOSE, "CLOSE", STATE, close::close),
     op(operation::COMMIT, "COMMIT", HANDLE, commit::commit),
@@ -138,6 +139,8 @@ static OPERATIONS: [Row; 59] = [
     op(operation::COPY, "COPY", CHANGES, copy::copy),
     op(operation::DEALLOCATE, "DEALLOCATE", CHANGES, allocate::deallocate),
     op(operation::IO_ADVISE, "IO_ADVISE", HANDLE, io_advise::io_advise),
+    op(operation::OFFLOAD_CANCEL, "OFFLOAD_CANCEL", HANDLE, offload::cancel),
+    op(operation::OFFLOAD_STATUS, "OFFLOAD_STATUS", HANDLE, offload::status),
     op(operation::READ_PLUS, "READ_PLUS", HANDLE, read_plus::read_plus),
     op(operation::SEEK, "SEEK", HANDLE, seek::seek),
     op(operation::CLONE, "CLONE", CHANGES, clone::clone),

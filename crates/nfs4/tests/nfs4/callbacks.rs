@@ -23,7 +23,7 @@ use crate::world::World;
 const SIZE_AND_CHANGE: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::SIZE]);
 
 /// A client that can be called back: it has answered the probe.
-fn client(world: &World, minor: u32, name: &[u8]) -> Session {
+pub(crate) fn client(world: &World, minor: u32, name: &[u8]) -> Session {
     let mut session = Session::called_back(world, minor, name);
     for call in world.calls() {
         assert!(world.hear(accepted(&call).bytes()), "the probe is waited for");
@@ -36,7 +36,7 @@ fn client(world: &World, minor: u32, name: &[u8]) -> Session {
 }
 
 /// Sends a COMPOUND of so many operations behind SEQUENCE; its status, and the results behind that.
-fn perform(
+pub(crate) fn perform(
     world: &World,
     minorversion: u32,
     session: &mut Session,
@@ -55,7 +55,7 @@ fn perform(
     (status, told.rest().to_vec())
 }
 
-fn go_to(call: &mut Encoder, names: &[&[u8]]) {
+pub(crate) fn go_to(call: &mut Encoder, names: &[&[u8]]) {
     call.value(&op::PUTROOTFH);
     for name in names {
         call.value(&op::LOOKUP);
@@ -64,7 +64,7 @@ fn go_to(call: &mut Encoder, names: &[&[u8]]) {
 }
 
 /// Opens the file for writing; whether it is delegated.
-fn open(world: &World, minor: u32, session: &mut Session) -> (Nfsstat4, bool) {
+pub(crate) fn open(world: &World, minor: u32, session: &mut Session) -> (Nfsstat4, bool) {
     let (status, told) = perform(world, minor, session, 4, |call| {
         go_to(call, &[b"srv", b"pub"]);
         call.value(&op::OPEN);
@@ -101,7 +101,7 @@ fn getattr(world: &World, minor: u32, session: &mut Session) -> Result<(u64, u64
 }
 
 /// The beginning of an accepted reply to a call.
-fn accepted(call: &[u8]) -> Encoder {
+pub(crate) fn accepted(call: &[u8]) -> Encoder {
     let mut reply = Encoder::new();
     reply.raw(&call[..4]);
     [1_u32, 0].iter().for_each(|word| reply.value(word));

@@ -7,6 +7,7 @@ mod barriers;
 mod border;
 mod callbacks;
 mod cloaks;
+mod copies;
 mod hostile;
 mod hunt;
 mod opens;

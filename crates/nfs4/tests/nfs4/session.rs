@@ -84,6 +84,15 @@ impl Session {
         engine.reclaim_complete(std::time::Duration::ZERO, session.client()).unwrap();
     }
 
+    pub(crate) const fn id(&self) -> Sessionid4 {
+        self.id
+    }
+
+    /// The number of the last request of its first slot.
+    pub(crate) const fn seqid(&self) -> u32 {
+        self.seqid
+    }
+
     /// Appends a SEQUENCE of its first slot.
     pub(crate) fn sequence(&mut self, call: &mut Encoder) {
         self.seqid += 1;

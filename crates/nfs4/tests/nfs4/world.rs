@@ -4,14 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
 };
 use comity_idmap::{IdMapBuilder, MapDefault, OwnersBuilder, Range, Rule};
-use comity_nfs4::{Callbacks, Clock, Nfs4, Versions};
+use comity_nfs4::{Callbacks, Clock, Copier, Copying, Nfs4, Versions};
 use comity_proto::nfs4;
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, Line, OpaqueAuth, Program};
 use comity_state::{Engine, Limits, Locals, Recovered, Settings};
@@ -55,7 +56,11 @@ pub(crate) struct World {
     memory: comity_nfs4::Memory,
     /// The connection, if clients are called back over it.
     pub(crate) line: Arc<Line>,
+    copies: Arc<Copies>,
 }
+
+/// Copies that are to be made; none where none are taken.
+type Copies = Mutex<Option<Vec<Box<Copying>>>>;
 
 impl World {
     /// Exports `/srv/pub`, `/srv/pub/inner/own` in it, `/srv/other` and, for others, `/srv/closed`;
@@ -100,6 +105,9 @@ impl World {
     }
 
     fn made(exports: &Arc<Exports>, memory: comity_nfs4::Memory) -> Self {
+        let copies: Arc<Copies> = Arc::new(Mutex::new(Some(Vec::new())));
+        let copier = Some(copier(&copies));
+        let memory = comity_nfs4::Memory { copier, ..memory };
         let (exports, engine) = (Arc::clone(exports), Arc::clone(&memory.engine));
         let nfs = Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, memory.clone());
         let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);
@@ -112,6 +120,7 @@ impl World {
             peer: PEER,
             visitor: Visitor::on(SocketAddr::new(PEER, 1000), &line),
             line,
+            copies,
             xid: Cell::new(1),
             credential: RefCell::default(),
             flavor: Cell::new(Flavor::SYS),
@@ -146,6 +155,25 @@ impl World {
         let now = self.memory.clock.now();
         self.engine.tick(now);
         self.memory.callbacks.as_ref().unwrap().tick(now);
+    }
+
+    /// A copy that is to be made.
+    pub(crate) fn take_copy(&self) -> Option<Box<Copying>> {
+        self.copies.lock().unwrap().as_mut()?.pop()
+    }
+
+    /// There is no room for copies from now on.
+    pub(crate) fn take_no_copies(&self) {
+        *self.copies.lock().unwrap() = None;
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        self.memory.clock.now()
+    }
+
+    /// So much time passes for the calls that are to be made.
+    pub(crate) fn pass(&self, time: Duration) {
+        self.memory.callbacks.as_ref().unwrap().tick(self.now() + time);
     }
 
     /// A client answers a call.
@@ -191,6 +219,18 @@ impl World {
     }
 }
 
+/// Puts copies where they are taken from.
+fn copier(copies: &Arc<Copies>) -> Arc<Copier> {
+    let copies = Arc::clone(copies);
+    Arc::new(move |copying| match copies.lock().unwrap().as_mut() {
+        Some(copies) => {
+            copies.push(copying);
+            Ok(())
+        }
+        None => Err(copying),
+    })
+}
+
 /// A server that has just begun, for the first time.
 fn remembered(exports: &Arc<Exports>, limits: Limits) -> comity_nfs4::Memory {
     let clock = Clock::start();
@@ -200,8 +240,8 @@ fn remembered(exports: &Arc<Exports>, limits: Limits) -> comity_nfs4::Memory {
     let (dial, others) = (Box::new(|_, _| {}), Box::new(|_| {}));
     let callbacks = Callbacks::new(Arc::clone(&engine), Arc::clone(exports), dial, others);
     let callbacks = Some(Arc::new(callbacks));
-    let (settle, pause, locals) = (None, None, None);
-    comity_nfs4::Memory { engine, clock, identity, callbacks, settle, pause, locals }
+    let (settle, pause, locals, copier) = (None, None, None, None);
+    comity_nfs4::Memory { engine, clock, identity, callbacks, settle, pause, locals, copier }
 }
 
 pub(crate) fn memory() -> Arc<dyn Fs> {

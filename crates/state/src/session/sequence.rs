@@ -110,6 +110,12 @@ impl Ticket {
         &self.session.client
     }
 
+    /// What was answered to its SEQUENCE.
+    #[must_use]
+    pub const fn answer(&self) -> &SequenceAnswer {
+        &self.answer
+    }
+
     /// Whether the client wants the answer kept; one above
     /// [`super::ChannelAttrs::response_cached_bytes_max`] must be refused before it is carried out
     /// (`NFS4ERR_REP_TOO_BIG_TO_CACHE`).

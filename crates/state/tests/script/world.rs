@@ -159,6 +159,10 @@ impl World {
                 let (owner, name) = (text(client.owner()), named.unwrap().0);
                 format!("out: {owner}, use slots 0..={target} of {name}")
             }
+            Effect::Offload { client, stateid, copied, end, .. } => {
+                let (name, stateid) = (text(client.owner()), self.name(stateid));
+                format!("out: {name}, {copied} bytes of {stateid} are copied: {}", end.status)
+            }
             Effect::Probe { client } => format!("out: {}, are you there?", text(client.owner())),
         }
     }

@@ -1,0 +1,157 @@
+//! Copies that go on after COPY was answered (RFC 7862, 4): made piece by piece by whoever has time
+//! for them.
+//!
+//! Nothing of the request is kept but who asked and for what. Each piece is let in anew, under the
+//! plan that is in force then and by the stateids that the client showed: a copy has no right that
+//! a WRITE of that moment would not have, and ends with its status where it would be refused.
+
+use std::sync::Arc;
+
+use comity_credential::{Flavor, OpaqueAuth};
+use comity_export::{Door, Exports, SealedHandle, Visitor};
+use comity_proto::nfs4::{Nfsstat4, Verifier4};
+use comity_state::{Client, Engine, OffloadEnd, Share, Stateid, Verifier};
+use comity_xdr::Opaque;
+
+use crate::clock::Clock;
+use crate::compound::{Compound, enter};
+use crate::limits::COPY_PIECE_BYTES_MAX;
+use crate::memory::{key_of, may_access};
+use crate::object::Object;
+use crate::table::Stop;
+
+/// A copy that goes on after COPY was answered. Dropped before its end it counts as failed.
+pub struct Copying {
+    engine: Arc<Engine>,
+    clock: Clock,
+    exports: Arc<Exports>,
+    visitor: Visitor,
+    flavor: Flavor,
+    credential: Box<[u8]>,
+    client: Arc<Client>,
+    /// By what the client knows the copy.
+    stateid: Stateid,
+    source: End,
+    target: End,
+    length: u64,
+    verifier: Verifier4,
+    copied: u64,
+    over: bool,
+}
+
+/// Where a copy comes from or goes to.
+pub(crate) struct End {
+    /// The file.
+    pub(crate) handle: SealedHandle,
+    /// By what the client may use it.
+    pub(crate) stateid: Stateid,
+    /// From which byte on.
+    pub(crate) offset: u64,
+}
+
+/// Takes a copy to be made by [`Copying::go_on`]; gives it back if there is no room for it.
+pub type Copier = dyn Fn(Box<Copying>) -> Result<(), Box<Copying>> + Send + Sync;
+
+/// What is to be done about a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It goes on.
+    More,
+    /// It goes on when what hinders it is over: a delegation that is recalled, a slow disk.
+    Later,
+    /// It is over. The client is to be told what [`Engine::poll_effect`] says.
+    Over,
+}
+
+impl Copying {
+    /// A copy that a COMPOUND asks for; the client knows it by `stateid`.
+    pub(crate) fn new(
+        compound: &Compound<'_>,
+        (client, stateid): (&Arc<Client>, Stateid),
+        (source, target): (End, End),
+        length: u64,
+    ) -> Self {
+        let (nfs, credential) = (compound.nfs, compound.credential);
+        Self {
+            engine: Arc::clone(&nfs.memory().engine),
+            clock: nfs.memory().clock,
+            exports: Arc::clone(nfs.exports()),
+            visitor: Visitor::new(compound.visitor.peer()),
+            flavor: credential.flavor,
+            credential: credential.body.0.into(),
+            client: Arc::clone(client),
+            stateid,
+            source,
+            target,
+            length,
+            verifier: nfs.verifier(),
+            copied: 0,
+            over: false,
+        }
+    }
+
+    /// Copies a piece.
+    pub fn go_on(&mut self) -> Progress {
+        if !self.engine.begin_piece(self.clock.now(), &self.client, &self.stateid) {
+            self.over = true;
+            return Progress::Over;
+        }
+        match self.piece() {
+            Ok(copied) => {
+                self.copied += copied;
+                // A source that was cut meanwhile ends earlier.
+                let is_last = copied == 0 || self.copied >= self.length;
+                self.said(is_last.then_some(Nfsstat4::Ok), Progress::More)
+            }
+            Err(Stop::Status(Nfsstat4::Delay)) => self.said(None, Progress::Later),
+            Err(Stop::Status(status) | Stop::Told(status)) => {
+                self.said(Some(status), Progress::Over)
+            }
+            Err(Stop::Replay(_)) => self.said(Some(Nfsstat4::ServerFault), Progress::Over),
+        }
+    }
+
+    /// Nobody has room for it: it was never begun.
+    pub(crate) fn withdraw(mut self) {
+        self.over = true;
+        self.engine.withdraw_offload(&self.client, &self.stateid);
+    }
+
+    /// Notes how far it is, and with a status how it ended.
+    fn said(&mut self, status: Option<Nfsstat4>, otherwise: Progress) -> Progress {
+        let verifier = Verifier(self.verifier);
+        let end = status.map(|status| OffloadEnd { status: status as u32, verifier });
+        let now = self.clock.now();
+        self.engine.end_piece(now, &self.client, &self.stateid, self.copied, end);
+        self.over = end.is_some();
+        if self.over { Progress::Over } else { otherwise }
+    }
+
+    fn piece(&self) -> Result<u64, Stop> {
+        let plan = self.exports.current();
+        let (flavor, body) = (self.flavor, Opaque(&self.credential[..]));
+        let credential = OpaqueAuth { flavor, body };
+        let door = Door::Handle(self.target.handle.bytes());
+        let Object::In(view, target) = enter(&plan, &self.visitor, &credential, door)? else {
+            return Err(Nfsstat4::Stale.into());
+        };
+        let source = view.admit(self.source.handle.bytes())?;
+        let ends = [(&self.source, &source, Share::READ), (&self.target, &target, Share::WRITE)];
+        for (end, node, access) in ends {
+            let sender = comity_state::Sender { now: self.clock.now(), client: Some(&self.client) };
+            may_access(&self.engine, sender, (&key_of(&view, node), &end.stateid), access)?;
+        }
+        let rest = self.length.saturating_sub(self.copied).min(COPY_PIECE_BYTES_MAX);
+        let at = |end: &End| end.offset.saturating_add(self.copied);
+        let (from, to) = ((&source, at(&self.source)), (&target, at(&self.target)));
+        Ok(view.copy(from, to, rest)?.value)
+    }
+}
+
+impl Drop for Copying {
+    fn drop(&mut self) {
+        if !self.over {
+            self.said(Some(Nfsstat4::ServerFault), Progress::Over);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! OFFLOAD_STATUS and OFFLOAD_CANCEL (RFC 7862, 15.9, 15.8): how far a copy into the current file
+//! is that goes on after its COPY was answered, and its end before its time.
+
+use comity_proto::nfs4::{Nfsstat4, OffloadStatus4resok, Stateid4};
+use comity_state::{Client, FileKey, Stateid};
+use comity_xdr::{Decoder, Encoder, Malformed};
+
+use crate::compound::Compound;
+use crate::memory::refused;
+use crate::table::Stop;
+
+pub(super) fn status(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    reply: &mut Encoder,
+) -> Result<(), Stop> {
+    let (client, file, stateid) = named(compound, args)?;
+    let found = compound.engine().offload_status(client, &file, &stateid).map_err(refused)?;
+    let complete = found.end.map(|end| known(end.status)).transpose()?;
+    reply.value(&OffloadStatus4resok { count: found.copied, complete });
+    Ok(())
+}
+
+pub(super) fn cancel(
+    compound: &mut Compound<'_>,
+    args: &mut Decoder<'_>,
+    _: &mut Encoder,
+) -> Result<(), Stop> {
+    let (client, file, stateid) = named(compound, args)?;
+    compound.engine().cancel_offload(client, &file, &stateid).map_err(refused)
+}
+
+/// Which copy of whom: the stateid names it as it is, none stands for another (RFC 7862, 4.8).
+fn named<'c>(
+    compound: &'c Compound<'_>,
+    args: &mut Decoder<'_>,
+) -> Result<(&'c Client, FileKey, Stateid), Stop> {
+    let Stateid4 { seqid, other } = args.value()?;
+    let client: &Client = compound.client().ok_or(Nfsstat4::BadStateid)?;
+    Ok((client, compound.key()?, Stateid { seqid, other }))
+}
+
+/// A status that was kept as a number.
+fn known(status: u32) -> Result<Nfsstat4, Malformed> {
+    Decoder::whole(&status.to_be_bytes())
+}

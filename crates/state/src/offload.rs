@@ -1,0 +1,208 @@
+//! Copies that go on after COPY was answered (RFC 7862, 4): how far they are, how they ended, and
+//! whether the client still wants them. Who copies asks here before each piece.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::effect::Effect;
+use crate::numbers::Numbers;
+use crate::{Client, Engine, Error, FileKey, Result, SequenceAnswer, Stateid, Verifier};
+
+/// How a copy ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffloadEnd {
+    /// Its status, by the protocol's number (`nfsstat4`).
+    pub status: u32,
+    /// The verifier of what it has written.
+    pub verifier: Verifier,
+}
+
+/// How far a copy is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffloadStatus {
+    /// Bytes that were copied.
+    pub copied: u64,
+    /// How it ended, if it has.
+    pub end: Option<OffloadEnd>,
+}
+
+/// The copies of a client.
+#[derive(Default)]
+pub(crate) struct Offloads(HashMap<u32, Offload, Numbers>);
+
+struct Offload {
+    /// Into which file.
+    file: FileKey,
+    /// The request that asked for it: its answer may still be under way when the copy has ended.
+    asked_by: SequenceAnswer,
+    copied: u64,
+    /// A piece is being copied.
+    busy: bool,
+    cancelled: bool,
+    end: Option<(Duration, OffloadEnd)>,
+}
+
+/// A copy's stateid does not change; it never is zero (RFC 7862, 4.8).
+const SEQID: u32 = 1;
+
+impl Offloads {
+    /// Whether one has this number.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.0.contains_key(&number)
+    }
+
+    /// Forgets those that ended before, told or not.
+    fn forget(&mut self, ended_before: Duration) {
+        self.0.retain(|_, offload| offload.end.is_none_or(|(at, _)| at >= ended_before));
+    }
+
+    fn of(&mut self, file: &FileKey, number: u32) -> Result<&mut Offload> {
+        let found = self.0.get_mut(&number).filter(|offload| offload.file == *file);
+        found.ok_or(Error::BadStateid)
+    }
+}
+
+impl Engine {
+    /// A copy into a file begins.
+    ///
+    /// # Errors
+    /// [`Error::Resource`]: the client has as many as it may; [`Error::Expired`].
+    pub fn begin_offload(
+        &self,
+        now: Duration,
+        client: &Client,
+        file: FileKey,
+        asked_by: SequenceAnswer,
+    ) -> Result<Stateid> {
+        let mut state = client.live()?;
+        let holdings = &mut state.holdings;
+        if holdings.offloads.0.len() >= self.settings.limits.offloads_per_client {
+            holdings.offloads.forget(now.saturating_sub(self.settings.lease));
+        }
+        if holdings.offloads.0.len() >= self.settings.limits.offloads_per_client {
+            return Err(Error::Resource);
+        }
+        let number = holdings.number();
+        let offload =
+            Offload { file, asked_by, copied: 0, busy: false, cancelled: false, end: None };
+        holdings.offloads.0.insert(number, offload);
+        Ok(Stateid::new(client.id, number, SEQID))
+    }
+
+    /// A copy that was begun is not made: nobody was told of it.
+    pub fn withdraw_offload(&self, client: &Client, stateid: &Stateid) {
+        if let Ok(number) = self.offload_number(client, stateid) {
+            client.state().holdings.offloads.0.remove(&number);
+        }
+    }
+
+    /// Whether another piece may be copied: not when the client has cancelled the copy, has gone,
+    /// or its lease is over. Then [`Engine::end_piece`].
+    #[must_use]
+    pub fn begin_piece(&self, now: Duration, client: &Client, stateid: &Stateid) -> bool {
+        let (Ok(number), Ok(mut state)) = (self.offload_number(client, stateid), client.live())
+        else {
+            return false;
+        };
+        let offloads = &mut state.holdings.offloads;
+        if self.has_expired(now, client) {
+            offloads.0.remove(&number);
+            return false;
+        }
+        let Some(offload) = offloads.0.get_mut(&number) else { return false };
+        offload.busy = !offload.cancelled && offload.end.is_none();
+        offload.busy
+    }
+
+    /// A piece was copied, so many bytes in all now; with `end` it was the last.
+    pub fn end_piece(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        stateid: &Stateid,
+        copied: u64,
+        end: Option<OffloadEnd>,
+    ) {
+        let Ok(number) = self.offload_number(client, stateid) else { return };
+        let mut state = client.state();
+        let Some(offload) = state.holdings.offloads.0.get_mut(&number) else { return };
+        (offload.busy, offload.copied) = (false, copied);
+        if offload.end.is_none() {
+            offload.end = end.map(|end| (now, end));
+        }
+        // Who has cancelled it waits for nothing.
+        if !offload.cancelled
+            && let Some(effect) = offload.effect(client, number)
+        {
+            drop(state);
+            self.outbox.push(effect);
+        }
+    }
+
+    /// How far a copy into a file is.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]; [`Error::Expired`].
+    pub fn offload_status(
+        &self,
+        client: &Client,
+        file: &FileKey,
+        stateid: &Stateid,
+    ) -> Result<OffloadStatus> {
+        let number = self.offload_number(client, stateid)?;
+        let mut state = client.live()?;
+        let offload = state.holdings.offloads.of(file, number)?;
+        Ok(OffloadStatus { copied: offload.copied, end: offload.end.map(|(_, end)| end) })
+    }
+
+    /// The client does not want a copy any more.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]; [`Error::Expired`]; [`Error::Delay`]: a piece is being copied, and
+    /// until it is there the client must not write to the file.
+    pub fn cancel_offload(&self, client: &Client, file: &FileKey, stateid: &Stateid) -> Result<()> {
+        let number = self.offload_number(client, stateid)?;
+        let mut state = client.live()?;
+        let offload = state.holdings.offloads.of(file, number)?;
+        if offload.busy {
+            offload.cancelled = true;
+            return Err(Error::Delay);
+        }
+        state.holdings.offloads.0.remove(&number);
+        Ok(())
+    }
+
+    /// The client has heard how a copy ended.
+    pub fn offload_told(&self, client: &Client, stateid: &Stateid) {
+        self.withdraw_offload(client, stateid);
+    }
+
+    /// Copies that ended within a lease and of which the client has not said that it knows.
+    #[must_use]
+    pub fn offloads(&self, now: Duration, client: &Arc<Client>) -> Vec<Effect> {
+        let since = now.saturating_sub(self.settings.lease);
+        let mut state = client.state();
+        let offloads = &mut state.holdings.offloads;
+        offloads.forget(since);
+        let told = offloads.0.iter().filter(|(_, offload)| !offload.cancelled);
+        told.filter_map(|(number, offload)| offload.effect(client, *number)).collect()
+    }
+
+    fn offload_number(&self, client: &Client, stateid: &Stateid) -> Result<u32> {
+        match stateid.place(self.settings.boot) {
+            Ok((id, number)) if id == client.id && stateid.seqid == SEQID => Ok(number),
+            _ => Err(Error::BadStateid),
+        }
+    }
+}
+
+impl Offload {
+    /// What the client must hear, if the copy has ended.
+    fn effect(&self, client: &Arc<Client>, number: u32) -> Option<Effect> {
+        let (_, end) = self.end?;
+        let stateid = Stateid::new(client.id, number, SEQID);
+        let (file, asked_by, copied) = (self.file, self.asked_by, self.copied);
+        Some(Effect::Offload { client: Arc::clone(client), stateid, file, asked_by, copied, end })
+    }
+}

@@ -1,0 +1,158 @@
+//! Copies that go on after they were answered: how many, for how long, and what ends them.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    ChannelAttrs, Client, ClientOwner, ConnectionId, CreateSession, Effect, Engine, Error,
+    ExchangeId, FileKey, Limits, OffloadEnd, OffloadStatus, Principal, Recovered, SequenceAnswer,
+    SessionId, Settings, Stateid, StatusFlags, Verifier,
+};
+use comity_vfs::Handle;
+
+const NOW: Duration = Duration::from_secs(1);
+const DONE: OffloadEnd = OffloadEnd { status: 0, verifier: Verifier([7; 8]) };
+
+fn engine() -> Engine {
+    let limits = Limits { offloads_per_client: 2, ..Limits::DEFAULT };
+    Engine::new(NOW, Settings { limits, ..Settings::new(7) }, Recovered::new())
+}
+
+fn client(engine: &Engine) -> Arc<Client> {
+    let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"one"[..].into() };
+    let principal = Principal([].into());
+    let args = ExchangeId { owner, principal: principal.clone(), update: false };
+    let known = engine.exchange_id(NOW, args).unwrap();
+    let attrs = ChannelAttrs {
+        request_bytes_max: 1 << 20,
+        response_bytes_max: 1 << 20,
+        response_cached_bytes_max: 4096,
+        operations_max: 16,
+        requests_max: 4,
+    };
+    let session = CreateSession {
+        clientid: known.clientid,
+        sequenceid: known.sequenceid,
+        principal,
+        minor: 2,
+        connection: ConnectionId(1),
+        back_wanted: true,
+        fore: attrs,
+        back: attrs,
+        program: 1,
+        security: Box::default(),
+    };
+    let session = engine.create_session(NOW, &session).unwrap().session;
+    Arc::clone(engine.session(&session).unwrap().client())
+}
+
+fn file() -> FileKey {
+    FileKey { export: 1, handle: Handle::new(&[1]).unwrap() }
+}
+
+fn begin(engine: &Engine, client: &Client, now: Duration) -> Result<Stateid, Error> {
+    let (session, status) = (SessionId([1; 16]), StatusFlags::default());
+    let (seqid, slot, highest_slot, target_highest_slot) = (1, 0, 3, 3);
+    let asked_by =
+        SequenceAnswer { session, seqid, slot, highest_slot, target_highest_slot, status };
+    engine.begin_offload(now, client, file(), asked_by)
+}
+
+/// What is said of copies now: how many bytes, and the status.
+fn said(engine: &Engine) -> Vec<(u64, u32)> {
+    let effects = std::iter::from_fn(|| engine.poll_effect());
+    let ends = effects.filter_map(|effect| match effect {
+        Effect::Offload { copied, end, .. } => Some((copied, end.status)),
+        _ => None,
+    });
+    ends.collect()
+}
+
+#[test]
+fn a_copy_that_is_in_hand_is_cancelled_when_its_piece_is_there() {
+    let engine = engine();
+    let client = client(&engine);
+    let copy = begin(&engine, &client, NOW).unwrap();
+    assert!(engine.begin_piece(NOW, &client, &copy));
+    let cancel = || engine.cancel_offload(&client, &file(), &copy);
+    assert_eq!(cancel(), Err(Error::Delay));
+    assert_eq!(cancel(), Err(Error::Delay));
+    engine.end_piece(NOW, &client, &copy, 5, None);
+    assert!(!engine.begin_piece(NOW, &client, &copy), "no further piece");
+    assert_eq!(cancel(), Ok(()));
+    assert_eq!(cancel(), Err(Error::BadStateid));
+    assert_eq!(said(&engine), []);
+}
+
+#[test]
+fn what_was_cancelled_with_its_last_piece_in_hand_is_not_told() {
+    let engine = engine();
+    let client = client(&engine);
+    let copy = begin(&engine, &client, NOW).unwrap();
+    assert!(engine.begin_piece(NOW, &client, &copy));
+    assert_eq!(engine.cancel_offload(&client, &file(), &copy), Err(Error::Delay));
+    engine.end_piece(NOW, &client, &copy, 5, Some(DONE));
+    assert!(engine.offloads(NOW, &client).is_empty());
+    assert_eq!(engine.cancel_offload(&client, &file(), &copy), Ok(()));
+    assert_eq!(said(&engine), []);
+}
+
+#[test]
+fn a_client_has_so_many_copies_and_no_more() {
+    let engine = engine();
+    let client = client(&engine);
+    let first = begin(&engine, &client, NOW).unwrap();
+    begin(&engine, &client, NOW).unwrap();
+    assert_eq!(begin(&engine, &client, NOW), Err(Error::Resource));
+    engine.cancel_offload(&client, &file(), &first).unwrap();
+    let third = begin(&engine, &client, NOW).unwrap();
+    assert_ne!(first, third, "a stateid stands for one copy");
+}
+
+#[test]
+fn what_a_client_never_acknowledged_makes_room_after_a_lease() {
+    let engine = engine();
+    let client = client(&engine);
+    let lease = engine.settings().lease;
+    for copied in [5, 6] {
+        let copy = begin(&engine, &client, NOW).unwrap();
+        assert!(engine.begin_piece(NOW, &client, &copy));
+        engine.end_piece(NOW, &client, &copy, copied, Some(DONE));
+    }
+    assert_eq!(said(&engine), [(5, 0), (6, 0)]);
+    assert_eq!(engine.offloads(NOW, &client).len(), 2, "to be said again");
+    assert_eq!(begin(&engine, &client, NOW + lease), Err(Error::Resource));
+    let later = NOW + lease + Duration::from_secs(1);
+    assert!(begin(&engine, &client, later).is_ok());
+    assert!(engine.offloads(later, &client).is_empty(), "no word of what is forgotten");
+}
+
+#[test]
+fn a_copy_ends_with_the_lease_of_its_client() {
+    let engine = engine();
+    let client = client(&engine);
+    let copy = begin(&engine, &client, NOW).unwrap();
+    let lease = engine.settings().lease;
+    let last = NOW + lease - Duration::from_secs(1);
+    assert!(engine.begin_piece(last, &client, &copy), "copying renews no lease");
+    engine.end_piece(last, &client, &copy, 5, None);
+    let status = engine.offload_status(&client, &file(), &copy);
+    assert_eq!(status, Ok(OffloadStatus { copied: 5, end: None }));
+    assert!(!engine.begin_piece(NOW + lease, &client, &copy));
+    engine.end_piece(NOW + lease, &client, &copy, 9, Some(DONE));
+    assert_eq!(said(&engine), []);
+    let gone = engine.offload_status(&client, &file(), &copy);
+    assert_eq!(gone, Err(Error::BadStateid));
+}
+
+#[test]
+fn a_copy_of_another_life_of_the_server_is_not_known() {
+    let (before, engine) = (Engine::new(NOW, Settings::new(6), Recovered::new()), engine());
+    let copy = begin(&before, &client(&before), NOW).unwrap();
+    let client = client(&engine);
+    begin(&engine, &client, NOW).unwrap();
+    let status = engine.offload_status(&client, &file(), &copy);
+    assert_eq!(status, Err(Error::BadStateid));
+    assert_eq!(engine.cancel_offload(&client, &file(), &copy), Err(Error::BadStateid));
+}

@@ -449,6 +449,8 @@ mod tests {
         assert_eq!(Fs::poll_wanted(&site.fs), None);
         watch.overflow();
         assert_eq!(Fs::poll_wanted(&site.fs), Some(site.file));
+        watch.overflow();
+        assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
         assert_eq!(site.hold(FileHold::Free), Ok(true));
     }
 }

@@ -15,12 +15,13 @@ use comity_nfs3::Grants;
 use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Settle};
 use comity_proto::nlm;
 use comity_rpc::Line;
-use comity_server::{Errand, Quiet, blocking};
+use comity_server::{Errand, Quiet, blocking, blocking_on_peers};
 use comity_state::{Effect, Engine, Mark, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
 use crate::copier::Copier;
+use crate::errands::Errands;
 use crate::locals::Locals;
 use crate::monitor::{self, News};
 use crate::openers::Openers;
@@ -94,7 +95,7 @@ impl Keeper {
             identity: identity(beginning.key),
             callbacks: Some(Arc::clone(&callbacks)),
             settle: Some(settle(&engine, store)),
-            pause: Some(Arc::new(|moment| blocking(|| thread::sleep(moment)))),
+            pause: Some(Arc::new(|moment| blocking_on_peers(|| thread::sleep(moment)))),
             locals,
             copier: Some(copying(&copier)),
         };
@@ -202,10 +203,11 @@ fn callbacks(
     (exports, locals): (&Arc<Exports>, &Option<Arc<dyn comity_state::Locals>>),
     dialer: &Arc<OnceLock<Box<Dialer>>>,
 ) -> Arc<Callbacks> {
-    let dialer = Arc::clone(dialer);
+    let (dialer, errands) = (Arc::clone(dialer), Errands::default());
+    let dials = errands.clone();
     let dial = move |address: SocketAddr, done: Dialed| {
         let dialer = Arc::clone(&dialer);
-        aside(move || {
+        dials.run(move || {
             let early = || Err(io::Error::other("the server has not begun"));
             done(dialer.get().map_or_else(early, |dial| dial(address)));
         });
@@ -214,7 +216,7 @@ fn callbacks(
     let grants = Arc::new(grants.beside(locals.clone()));
     let grant = move |effect: Effect| {
         let grants = Arc::clone(&grants);
-        aside(move || tell(&grants, clock, effect));
+        errands.run(move || tell(&grants, clock, effect));
     };
     let (engine, exports) = (Arc::clone(engine), Arc::clone(exports));
     Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(grant)))
@@ -234,14 +236,6 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
         tracing::info!(host = %grant.address, %error, "a host cannot be told of its lock");
     });
     grants.answered(clock.now(), &grant, results.ok().as_deref());
-}
-
-/// Does something that waits for a host, where nobody else waits. Each ends within seconds, and
-/// there are no more than clients and hosts.
-fn aside(what: impl FnOnce() + Send + 'static) {
-    if let Err(error) = thread::Builder::new().name("errand".into()).spawn(what) {
-        tracing::warn!(%error, "a client cannot be called: no thread");
-    }
 }
 
 /// The server's name to its clients. It tells nothing about the key.

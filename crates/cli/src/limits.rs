@@ -48,3 +48,7 @@ pub(crate) const COPIES_MAX: usize = 1024;
 
 /// Threads that make copies: two keep a disk busy, and leave most of what a machine has to others.
 pub(crate) const COPIERS: usize = 2;
+
+/// Threads that call other hosts, each for seconds if those do not answer: a host that is gone must
+/// not keep others waiting for long, nor must many make a thread each.
+pub(crate) const ERRAND_THREADS_MAX: usize = 64;

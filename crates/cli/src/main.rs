@@ -11,6 +11,7 @@ mod clients;
 mod configuration;
 mod copier;
 mod directory;
+mod errands;
 mod explain;
 mod findings;
 mod journal;

@@ -48,6 +48,10 @@ pub const CALLBACK_SECONDS: u64 = 10;
 /// that tells the client of its delegation may be under way still.
 pub const CALLBACK_RETRY_SECONDS: u64 = 1;
 
+/// Probes of one client that are not answered yet: it has a few sessions, and connections that may
+/// be dead. A client can ask for one with each call.
+pub const PROBES_MAX: u32 = 8;
+
 /// Bytes of a request by which it is known if it comes again: SEQUENCE and the beginning of what
 /// follows. All of a large WRITE would cost as much as writing it.
 pub const DIGEST_BYTES: usize = 512;

@@ -43,7 +43,7 @@ mod turn;
 mod worker;
 
 pub use activation::inherited_listeners;
-pub use blocking::{blocking, blocking_hook};
+pub use blocking::{blocking, blocking_hook, blocking_on_peers};
 pub use counters::{Counter, ShellNumbers};
 pub use datagrams::Datagrams;
 pub use errand::{Errand, Mailbox};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use comity_xdr::Encoder;
 
-use crate::blocking::blocking;
+use crate::blocking::{Why, blocking};
 use crate::budget::{Account, LARGE_BYTES};
 use crate::connection::Connection;
 use crate::desk::Desk;
@@ -72,11 +72,13 @@ impl<V> Tray<V> {
     }
 
     /// Whether others could go on with the connection of the call that runs: more of it waits, or
-    /// it has shown that it does not wait for one call before it makes the next.
-    pub(crate) fn is_worth_lending(&self) -> bool {
+    /// it has shown that it does not wait for one call before it makes the next, or what the call
+    /// sleeps for may come over it.
+    pub(crate) fn is_worth_lending(&self, why: Why) -> bool {
         self.running.borrow().as_ref().is_some_and(|running| {
             let away = running.connection.away;
-            away < CALLS_AWAY_MAX && (away > 0 || !running.rest.is_empty())
+            let goes_on = away > 0 || !running.rest.is_empty() || why == Why::Peer;
+            away < CALLS_AWAY_MAX && goes_on
         })
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use comity_xdr::Encoder;
 
-use crate::blocking::{self, Seated, blocking};
+use crate::blocking::{self, Seated, Why, blocking};
 use crate::connection::Connection;
 use crate::desk::{Desk, Job};
 use crate::farewell::Farewell;
@@ -201,10 +201,10 @@ impl<S: Service> Seat<S> {
 }
 
 impl<S: Service> Seated for Seat<S> {
-    fn leave(&self) {
+    fn leave(&self, why: Why) {
         let Some(mut desk) = self.desk.take() else { return };
         let post = Arc::clone(&desk.post);
-        let lends = self.tray.is_worth_lending();
+        let lends = self.tray.is_worth_lending(why);
         let desk = if desk.has_others() || lends {
             // Here it may be served before this call is done.
             self.tray.lend(&mut desk);

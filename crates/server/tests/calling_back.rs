@@ -4,19 +4,43 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use comity_rpc::{Call, Dispatcher, Done, Line, Outcome, Program, Repeat, Unsaid};
-use comity_server::{Ends, Server, Service, Settings};
+use comity_rpc::{
+    Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat, Unsaid,
+};
+use comity_server::{Ends, Server, Service, Settings, blocking_on_peers};
 use comity_xdr::Encoder;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-struct Null;
+/// Its procedure 1 asks the client something, and is answered when that is.
+#[derive(Default)]
+struct Asking {
+    line: Mutex<Option<Arc<Line>>>,
+    answered: AtomicBool,
+}
 
-impl Program<()> for Null {
+impl Asking {
+    /// Whether the client has answered in time.
+    fn ask(&self) -> bool {
+        let line = self.line.lock().unwrap().clone().unwrap();
+        line.say(&marked(b"question")).unwrap();
+        let is_answered = || self.answered.load(Ordering::SeqCst);
+        for _ in 0..1000 {
+            if is_answered() {
+                return true;
+            }
+            blocking_on_peers(|| std::thread::sleep(Duration::from_millis(2)));
+        }
+        false
+    }
+}
+
+impl Program<()> for Asking {
     fn number(&self) -> u32 {
         400_100
     }
@@ -33,13 +57,17 @@ impl Program<()> for Null {
         Repeat::Harmless
     }
 
-    fn call(&self, _: &Call<'_>, (): &(), _: &mut Encoder) -> Outcome {
+    fn call(&self, call: &Call<'_>, (): &(), reply: &mut Encoder) -> Outcome {
+        if call.header.procedure == 1 {
+            reply.value(&self.ask());
+        }
         Outcome::Done(Done::default())
     }
 }
 
 struct Caller {
     dispatcher: Dispatcher<()>,
+    asking: Arc<Asking>,
     lines: Sender<(Ends, Arc<Line>)>,
     replies: Sender<Vec<u8>>,
 }
@@ -48,6 +76,7 @@ impl Service for Caller {
     type Visitor = ();
 
     fn visitor(&self, ends: Ends, line: &Arc<Line>) {
+        *self.asking.line.lock().unwrap() = Some(Arc::clone(line));
         self.lines.send((ends, Arc::clone(line))).unwrap();
     }
 
@@ -56,6 +85,7 @@ impl Service for Caller {
     }
 
     fn heard(&self, (): &(), record: &[u8]) -> bool {
+        self.asking.answered.store(true, Ordering::SeqCst);
         self.replies.send(record.to_vec()).is_ok() && record.starts_with(b"good")
     }
 }
@@ -73,8 +103,9 @@ fn world() -> World {
 fn world_at(listen: &str) -> World {
     let (line, lines) = channel();
     let (reply, replies) = channel();
-    let dispatcher = Dispatcher::new(vec![Arc::new(Null) as _]);
-    let service = Caller { dispatcher, lines: line, replies: reply };
+    let asking = Arc::new(Asking::default());
+    let dispatcher = Dispatcher::new(vec![Arc::clone(&asking) as _]);
+    let service = Caller { dispatcher, asking, lines: line, replies: reply };
     let listen = vec![listen.parse().unwrap()];
     let server = Server::start(service, Settings { listen, desks: 1, ..Settings::default() });
     World { server: server.unwrap(), lines: Mutex::new(lines), replies: Mutex::new(replies) }
@@ -164,6 +195,22 @@ fn many_lines_are_spoken_on_at_once() {
     for (client, _) in &mut connected {
         assert_eq!(receive(client, 160), marked(b"word").repeat(20));
     }
+}
+
+/// Two clients may be behind one connection: what one asks for, the other may have to say.
+#[test]
+fn a_call_that_waits_for_its_own_peer_is_answered_over_its_connection() {
+    let world = world();
+    let (mut client, _) = world.connect();
+    let (xid, program, version, procedure) = (7, 400_100, 1, 1);
+    let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
+    let mut call = Encoder::new();
+    call.value(&CallHeader { xid, program, version, procedure, credential, verifier });
+    client.write_all(&marked(call.bytes())).unwrap();
+    assert_eq!(receive(&mut client, 12), marked(b"question"));
+    client.write_all(&reply(b"good")).unwrap();
+    let told = receive(&mut client, 4 + 7 * 4);
+    assert_eq!(told[told.len() - 4..], 1_u32.to_be_bytes(), "it was answered in time");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::address;
 use super::answer::{self, Answer};
 use super::call::{self, Address, Sequence};
 use super::route::{NoWay, Routes};
-use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS};
+use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS, PROBES_MAX};
 
 /// What becomes of an attempt to reach a client; to be called once.
 pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Line>>) + Send>;
@@ -42,6 +42,10 @@ struct Book {
     /// Clients with recalls or ends of copies that could not be said or were not understood, and
     /// since when.
     unsaid: HashMap<ClientId, (Duration, Arc<Client>)>,
+    /// Clients that are being dialled, and whether they are to be dialled once more after that.
+    dialling: HashMap<ClientId, bool>,
+    /// How many probes of a client are not answered yet.
+    probes: HashMap<ClientId, u32>,
 }
 
 /// A call that is not answered yet.
@@ -95,6 +99,7 @@ impl Callbacks {
         let Some(said) = book.said.remove(&(line, xid)) else {
             return book.routes.has_called(line, xid);
         };
+        book.over(&said.effect);
         drop(book);
         let answer = match said.effect {
             Effect::Probe { .. } => answer::null(rest),
@@ -170,11 +175,15 @@ impl Callbacks {
         line: &Line,
         (address, effect): (&Address<'_>, &Effect),
     ) -> Result<(), NoWay> {
+        if matches!(effect, Effect::Probe { .. }) && !book.may_probe(client_of(effect).id()) {
+            return Ok(());
+        }
         let plan = self.exports.current();
         let fh = file_of(effect).map(|file| plan.seal(ExportId(file.export), &file.handle));
         let fh = fh.as_ref().map_or(&[][..], |fh| fh.bytes());
         let sequence = address.sequence;
         if line.say(&call::record(address, effect, fh)).is_err() {
+            book.over(effect);
             sequence.into_iter().for_each(|sequence| book.routes.release(sequence, false));
             return Err(NoWay::Closed);
         }
@@ -185,24 +194,43 @@ impl Callbacks {
         Ok(())
     }
 
-    /// Reaches out for a client of minor version 0; the probe follows when it is reached.
+    /// Reaches out for a client of minor version 0, once at a time; the probe follows when it is
+    /// reached.
     fn dial(self: &Arc<Self>, now: Duration, client: &Arc<Client>, probe: Effect) {
         let address = client.callback_address().as_ref().and_then(address::socket);
         let Some(address) = address else { return self.engine.callbacks_fail(client) };
+        if !self.book().may_dial(client.id()) {
+            return;
+        }
         let (this, client) = (Arc::clone(self), Arc::clone(client));
-        let reached = move |line: io::Result<Arc<Line>>| match line {
+        let reached = move |line: io::Result<Arc<Line>>| {
+            this.dialled(now, (&client, address), &probe, line);
+            if this.book().dialling.remove(&client.id()) == Some(true) {
+                this.dial(now, &client, probe);
+            }
+        };
+        (self.dial)(address, Box::new(reached));
+    }
+
+    fn dialled(
+        &self,
+        now: Duration,
+        (client, address): (&Arc<Client>, SocketAddr),
+        probe: &Effect,
+        line: io::Result<Arc<Line>>,
+    ) {
+        match line {
             Ok(line) => {
-                this.book().routes.keep_dialled(client.id(), address, &line);
-                if this.say_to_dialled(now, &client, &probe).is_err() {
-                    this.engine.callbacks_fail(&client);
+                self.book().routes.keep_dialled(client.id(), address, &line);
+                if self.say_to_dialled(now, client, probe).is_err() {
+                    self.engine.callbacks_fail(client);
                 }
             }
             Err(error) => {
                 tracing::info!(client = %client.id(), %address, %error, "no way back to a client");
-                this.engine.callbacks_fail(&client);
+                self.engine.callbacks_fail(client);
             }
-        };
-        (self.dial)(address, Box::new(reached));
+        }
     }
 
     fn answered(self: &Arc<Self>, now: Duration, effect: &Effect, answer: &Answer) {
@@ -273,10 +301,45 @@ impl Book {
 
     fn overdue(&mut self, now: Duration) -> Vec<Said> {
         let over: Vec<_> = self.said.extract_if(|_, said| said.until <= now).collect();
-        for sequence in over.iter().filter_map(|(_, said)| said.sequence) {
-            self.routes.release(sequence, false);
+        for (_, said) in &over {
+            self.over(&said.effect);
+            said.sequence.into_iter().for_each(|sequence| self.routes.release(sequence, false));
         }
         over.into_iter().map(|(_, said)| said).collect()
+    }
+
+    /// Whether a client is dialled now; if it is being dialled, it is dialled again when that is
+    /// over: it may have moved.
+    fn may_dial(&mut self, client: ClientId) -> bool {
+        match self.dialling.get_mut(&client) {
+            Some(again) => {
+                *again = true;
+                false
+            }
+            None => {
+                self.dialling.insert(client, false);
+                true
+            }
+        }
+    }
+
+    /// Counts a probe, if there are not too many of this client.
+    fn may_probe(&mut self, client: ClientId) -> bool {
+        let probes = self.probes.entry(client).or_default();
+        let may = *probes < PROBES_MAX;
+        *probes += u32::from(may);
+        may
+    }
+
+    /// A call is over, answered or not.
+    fn over(&mut self, effect: &Effect) {
+        let Effect::Probe { client } = effect else { return };
+        if let Some(probes) = self.probes.get_mut(&client.id()) {
+            *probes = probes.saturating_sub(1);
+            if *probes == 0 {
+                self.probes.remove(&client.id());
+            }
+        }
     }
 
     fn waits_for(&self, stateid: &Stateid) -> bool {

@@ -12,6 +12,7 @@ mod hostile;
 mod hunt;
 mod opens;
 mod owners;
+mod reaching;
 mod reload;
 mod rendering;
 mod roots;

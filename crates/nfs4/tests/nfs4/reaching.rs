@@ -1,0 +1,84 @@
+//! How clients are reached to be called back, and that none is reached for without end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use comity_nfs4::{Callbacks, Dialed};
+use comity_rpc::Line;
+use comity_state::{
+    CallbackAddress, ClientId, ClientOwner, ConnectionId, Direction, Engine, Principal, Recovered,
+    Setclientid, Settings, Verifier,
+};
+
+use crate::session::Session;
+use crate::world::World;
+
+const NOW: Duration = Duration::from_secs(1);
+
+/// A client of 4.0 that takes callbacks at this port.
+fn introduce(engine: &Engine, port: u8) -> ClientId {
+    let (id, verifier) = (b"client"[..].into(), Verifier([1; 8]));
+    let principal = Principal(b"root"[..].into());
+    let callback = CallbackAddress {
+        program: 7,
+        netid: b"tcp"[..].into(),
+        address: format!("127.0.0.1.0.{port}").into_bytes().into(),
+        ident: 0,
+    };
+    let owner = ClientOwner { verifier, id };
+    let args = Setclientid { owner, principal: principal.clone(), callback };
+    let known = engine.setclientid(NOW, args).unwrap();
+    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), &principal).unwrap();
+    known.clientid
+}
+
+/// Who moves its callbacks again and again has a connection made to it one at a time, and the last
+/// one to where it is.
+#[test]
+fn a_client_that_keeps_moving_is_dialled_once_at_a_time() {
+    let engine = Arc::new(Engine::new(NOW, Settings::new(1), Recovered::new()));
+    let dials = Arc::new(Mutex::new(Vec::<(SocketAddr, Dialed)>::new()));
+    let dial = {
+        let dials = Arc::clone(&dials);
+        move |address: SocketAddr, dialed: Dialed| dials.lock().unwrap().push((address, dialed))
+    };
+    let exports = Arc::clone(&World::new().exports);
+    let callbacks = Callbacks::new(Arc::clone(&engine), exports, Box::new(dial), Box::new(|_| {}));
+    let callbacks = Arc::new(callbacks);
+    let mut clientid = None;
+    for port in 1..100 {
+        clientid = Some(introduce(&engine, port));
+        callbacks.pump(NOW);
+    }
+    let next = || {
+        let mut dials = dials.lock().unwrap();
+        assert!(dials.len() <= 1, "{} at a time", dials.len());
+        dials.pop()
+    };
+    let (address, dialed) = next().unwrap();
+    assert_eq!(address.port(), 1);
+    dialed(Err(io::ErrorKind::TimedOut.into()));
+    let (address, dialed) = next().unwrap();
+    assert_eq!(address.port(), 99);
+    let line = Arc::new(Line::new(|| {}));
+    dialed(Ok(Arc::clone(&line)));
+    assert!(next().is_none() && line.has_words(), "it is probed");
+    let client = engine.client_by_id(clientid.unwrap()).unwrap();
+    assert!(!client.has_callbacks(), "it has not answered yet");
+}
+
+/// Each of these calls of a client has it probed: what it does not answer is bounded.
+#[test]
+fn a_client_is_not_probed_without_end() {
+    let world = World::new();
+    let _session = Session::called_back(&world, 1, b"client");
+    let client = Arc::clone(&world.engine.clients_after(NOW, ClientId(0), 1)[0].client);
+    let (session, wanted) =
+        (client.sessions()[0], (ConnectionId(world.line.id()), Direction::Both));
+    for _ in 0..100 {
+        world.engine.bind_connection(NOW, &session, wanted).unwrap();
+    }
+    assert_eq!(world.calls().len() as u32, comity_nfs4::limits::PROBES_MAX);
+}

@@ -123,7 +123,8 @@ impl fmt::Display for Rules {
             let name = if *owned == Owned::ByUser { "cloak_uid" } else { "cloak_gid" };
             write!(f, ",{name}={ids}:{mask}")
         })?;
-        f.write_str(if self.no_client_cache { ",no_client_cache" } else { "" })
+        f.write_str(if self.no_client_cache { ",no_client_cache" } else { "" })?;
+        f.write_str(if self.utf8_names { ",utf8_names" } else { "" })
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Rules {
     pub flavors: Vec<Flavor>,
     /// Whether there is READDIRPLUS (not with `nordirplus`).
     pub readdirplus: bool,
+    /// NFSv4 takes no name that is not UTF-8 (`utf8_names`).
+    pub utf8_names: bool,
 }
 
 impl Default for Rules {
@@ -58,6 +60,7 @@ impl Default for Rules {
             no_client_cache: false,
             flavors: vec![Flavor::SYS],
             readdirplus: true,
+            utf8_names: false,
         }
     }
 }

@@ -12,6 +12,14 @@ impl Clock {
         Self(Instant::now())
     }
 
+    /// A clock that began so long ago: with others of the same engine, of which one is as old as
+    /// the engine's time, it lets time pass.
+    #[must_use]
+    pub fn begun(age: Duration) -> Self {
+        let now = Instant::now();
+        Self(now.checked_sub(age).unwrap_or(now))
+    }
+
     /// The time since then.
     #[must_use]
     pub fn now(&self) -> Duration {

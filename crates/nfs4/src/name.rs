@@ -1,13 +1,33 @@
 use comity_proto::nfs4::Nfsstat4;
 use comity_vfs::limits::NAME_BYTES_MAX;
 
+use crate::compound::Compound;
+use crate::object::Object;
+
+impl Compound<'_> {
+    /// A name of an entry of the current directory: bytes, or UTF-8 where the export asks for that
+    /// (RFC 8881, 14.4).
+    ///
+    /// # Errors
+    /// As [`component`]; [`Nfsstat4::Inval`] for a name that is not UTF-8.
+    pub(crate) fn component<'n>(&self, name: &'n [u8]) -> Result<&'n [u8], Nfsstat4> {
+        let name = component(name)?;
+        match &self.current {
+            Some(Object::In(view, _)) if view.rules().utf8_names && !is_text(name) => {
+                Err(Nfsstat4::Inval)
+            }
+            _ => Ok(name),
+        }
+    }
+}
+
 /// A name of an entry. Names are bytes: no character set is asked for, but what leads out of a
 /// directory is none (RFC 8881, 14.5).
 ///
 /// # Errors
 /// [`Nfsstat4::Inval`] for an empty one, [`Nfsstat4::BadName`] for `.` and `..`,
 /// [`Nfsstat4::BadChar`] for a slash or a zero byte in it, [`Nfsstat4::NameTooLong`].
-pub(crate) fn component(name: &[u8]) -> Result<&[u8], Nfsstat4> {
+fn component(name: &[u8]) -> Result<&[u8], Nfsstat4> {
     match name {
         b"" => Err(Nfsstat4::Inval),
         b"." | b".." => Err(Nfsstat4::BadName),
@@ -15,6 +35,12 @@ pub(crate) fn component(name: &[u8]) -> Result<&[u8], Nfsstat4> {
         _ if name.len() > NAME_BYTES_MAX => Err(Nfsstat4::NameTooLong),
         _ => Ok(name),
     }
+}
+
+/// Whether bytes are text: UTF-8, and no number that stands for no character.
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
+    let text = std::str::from_utf8(bytes);
+    text.is_ok_and(|text| !text.contains(['\u{fffe}', '\u{ffff}']))
 }
 
 #[cfg(test)]
@@ -34,5 +60,16 @@ mod tests {
             assert_eq!(component(name), Err(status), "{name:?}");
         }
         assert_eq!(component(b"\xff\xfe..."), Ok(&b"\xff\xfe..."[..]));
+    }
+
+    #[test]
+    fn text_is_told_from_other_bytes() {
+        for text in ["", "create", "Gr\u{fc}\u{df}e", "\u{feff}\u{1f30d}"] {
+            assert!(is_text(text.as_bytes()), "{text}");
+        }
+        for bytes in [&b"\xff"[..], b"\xc0\xaf", b"\xed\xa0\x80", b"\xef\xbf\xbe", b"\xef\xbf\xbf"]
+        {
+            assert!(!is_text(bytes), "{bytes:x?}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::compound::Compound;
 use crate::desk::Desk;
 use crate::limits::{CHANGING_REPLY_BYTES, OPERATIONS_MAX};
+use crate::name::is_text;
 use crate::object::Object;
 use crate::ops::row;
 use crate::program::Nfs4;
@@ -219,27 +220,5 @@ impl<'a> Compound<'a> {
             count_at,
             ticket,
         }))
-    }
-}
-
-/// Whether a tag is text: UTF-8, and no number that stands for no character (RFC 8881, 16.2.3).
-fn is_text(tag: &[u8]) -> bool {
-    let text = std::str::from_utf8(tag);
-    text.is_ok_and(|text| !text.contains(['\u{fffe}', '\u{ffff}']))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tag_is_text() {
-        for text in ["", "create", "Gr\u{fc}\u{df}e", "\u{feff}\u{1f30d}"] {
-            assert!(is_text(text.as_bytes()), "{text}");
-        }
-        for bytes in [&b"\xff"[..], b"\xc0\xaf", b"\xed\xa0\x80", b"\xef\xbf\xbe", b"\xef\xbf\xbf"]
-        {
-            assert!(!is_text(bytes), "{bytes:x?}");
-        }
     }
 }

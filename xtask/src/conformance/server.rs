@@ -101,7 +101,7 @@ fn furnish(folder: &Path) -> Result<()> {
     fs::create_dir_all(&export)?;
     fs::create_dir_all(folder.join("state"))?;
     fs::set_permissions(&export, fs::Permissions::from_mode(0o777))?;
-    let options = "127.0.0.0/8(rw,sync,insecure,no_root_squash,no_subtree_check)";
+    let options = "127.0.0.0/8(rw,sync,insecure,no_root_squash,no_subtree_check,utf8_names)";
     fs::write(folder.join("exports"), format!("{} {options}\n", export.display()))?;
     fs::write(folder.join("helper"), HELPER)?;
     fs::set_permissions(folder.join("helper"), fs::Permissions::from_mode(0o755))?;

@@ -375,6 +375,13 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "every reply shows a directory as changed, so that a client shared by several users keeps \
          no listing of one for another",
     ),
+    flag(
+        "utf8_names",
+        "utf8_names",
+        |draft, _| set(&mut draft.terms.rules.utf8_names, true),
+        "NFSv4 clients are refused names that are not UTF-8; such as are there already are listed, \
+         and cannot be used until they are renamed on the server",
+    ),
 ];
 
 fn set<T>(place: &mut T, value: T) -> Result<(), String> {

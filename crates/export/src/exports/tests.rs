@@ -340,7 +340,7 @@ fn rules() -> impl Strategy<Value = Rules> {
     let default =
         prop_oneof![Just(MapDefault::Squash), Just(MapDefault::Pass), Just(MapDefault::Deny)];
     let ids = (0..u32::MAX, 0..u32::MAX, default, map(), map());
-    let rooms = (cloak(), any::<bool>());
+    let rooms = (cloak(), any::<bool>(), any::<bool>());
     (any::<(bool, bool, bool, bool)>(), squash, flavors, ids, rooms).prop_map(
         |((read_only, sync, secure, readdirplus), squash, flavors, ids, rooms)| Rules {
             read_only,
@@ -358,6 +358,7 @@ fn rules() -> impl Strategy<Value = Rules> {
             },
             cloak: rooms.0,
             no_client_cache: rooms.1,
+            utf8_names: rooms.2,
         },
     )
 }

@@ -19,6 +19,9 @@ use crate::table::Stop;
 /// There are names that are no UTF-8 (`fs_charset_cap`).
 const CONTAINS_NON_UTF8: u32 = 1;
 
+/// There may be none.
+const ALLOWS_ONLY_UTF8: u32 = 2;
+
 /// What OPEN takes (RFC 9754): delegations of either kind or none, by all claims but those of a
 /// client's earlier life.
 const OPEN_ARGUMENTS: OpenArguments4 = OpenArguments4 {
@@ -251,7 +254,10 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         a::RDATTR_ERROR => reply.value(&Nfsstat4::Ok),
         a::ACLSUPPORT => reply.value(&(ace::SUPPORT_ALLOW | ace::SUPPORT_DENY)),
         a::MAXREAD | a::MAXWRITE => reply.value(&u64::from(TRANSFER_BYTES_MAX)),
-        a::FS_CHARSET_CAP => reply.value(&CONTAINS_NON_UTF8),
+        a::FS_CHARSET_CAP => match subject.what {
+            What::In(view, _) if view.rules().utf8_names => reply.value(&ALLOWS_ONLY_UTF8),
+            _ => reply.value(&CONTAINS_NON_UTF8),
+        },
         a::OPEN_ARGUMENTS => reply.value(&OPEN_ARGUMENTS),
         a::CHANGE_ATTR_TYPE => reply.value(&ChangeAttrType4::TimeMetadata),
         a::XATTR_SUPPORT => reply.value(&matches!(subject.what, What::In(..))),

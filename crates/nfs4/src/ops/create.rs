@@ -7,7 +7,6 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::{Settings, change_info};
 use crate::compound::Compound;
-use crate::name::component;
 use crate::object::Object;
 use crate::table::Stop;
 
@@ -20,7 +19,7 @@ pub(super) fn create(
     let (view, dir) = compound.real(Nfsstat4::RoFs)?;
     let is_dir = matches!(args.objtype, Createtype4::Dir);
     let settings = Settings::read(view, &args.createattrs, is_dir, compound.minor)?;
-    let name = component(args.objname.0)?;
+    let name = compound.component(args.objname.0)?;
     let settings = settings.for_new(view, dir)?;
     let made = make(view, dir, name, &args.objtype, &settings)?;
     let object = Object::In(view.clone(), made.value.node);

@@ -6,7 +6,6 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::change_info;
 use crate::compound::Compound;
-use crate::name::component;
 use crate::table::Stop;
 
 pub(super) fn link(
@@ -17,7 +16,7 @@ pub(super) fn link(
     let newname: Component4<'_> = args.value()?;
     let (view, dir) = compound.real(Nfsstat4::RoFs)?;
     let (from, node) = compound.real_saved(Nfsstat4::IsDir)?;
-    let name = component(newname.0)?;
+    let name = compound.component(newname.0)?;
     if from.export_id() != view.export_id() {
         return Err(Nfsstat4::XDev.into());
     }

@@ -4,7 +4,6 @@ use comity_proto::nfs4::Component4;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::name::component;
 use crate::table::Stop;
 
 pub(super) fn lookup<'a>(
@@ -12,7 +11,7 @@ pub(super) fn lookup<'a>(
     args: &mut Decoder<'a>,
     _: &mut Encoder,
 ) -> Result<(), Stop> {
-    let name = component(args.value::<Component4<'_>>()?.0)?;
+    let name = compound.component(args.value::<Component4<'_>>()?.0)?;
     let object = compound.find(name)?.entered(compound)?;
     compound.go_to(object);
     Ok(())

@@ -6,7 +6,6 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::change_info;
 use crate::compound::Compound;
-use crate::name::component;
 use crate::table::Stop;
 
 pub(super) fn remove(
@@ -16,7 +15,7 @@ pub(super) fn remove(
 ) -> Result<(), Stop> {
     let target: Component4<'_> = args.value()?;
     let (view, dir) = compound.real(Nfsstat4::RoFs)?;
-    let name = component(target.0)?;
+    let name = compound.component(target.0)?;
     compound.free_name(view, dir, name)?;
     let change = match view.remove(dir, name) {
         Err(Status::IsDir) => view.rmdir(dir, name),

@@ -7,7 +7,6 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::change_info;
 use crate::compound::Compound;
-use crate::name::component;
 use crate::table::Stop;
 
 pub(super) fn rename(
@@ -18,7 +17,8 @@ pub(super) fn rename(
     let args: Rename4args<'_> = args.value()?;
     let (view, target) = compound.real(Nfsstat4::RoFs)?;
     let (from, source) = compound.real_saved(Nfsstat4::RoFs)?;
-    let (oldname, newname) = (component(args.oldname.0)?, component(args.newname.0)?);
+    let (oldname, newname) =
+        (compound.component(args.oldname.0)?, compound.component(args.newname.0)?);
     if from.export_id() != view.export_id() {
         return Err(Nfsstat4::XDev.into());
     }

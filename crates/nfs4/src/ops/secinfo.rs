@@ -6,7 +6,6 @@ use comity_rpc::Flavor;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::name::component;
 use crate::object::{Finding, Object};
 use crate::table::Stop;
 
@@ -18,7 +17,7 @@ pub(super) fn secinfo(
     args: &mut Decoder<'_>,
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
-    let name = component(args.value::<Component4<'_>>()?.0)?;
+    let name = compound.component(args.value::<Component4<'_>>()?.0)?;
     let found = compound.find(name)?;
     say(compound, &found, reply);
     if compound.minor > 0 {

@@ -1,13 +1,19 @@
-//! OPEN where nothing can be opened, and where its answer would not fit.
+//! OPEN where nothing can be opened, and where its answer would not fit; names that an export does
+//! not take.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use comity_export::{Client, Export, ExportId, HandleKey, Ids, Plan, Rules, Squash};
 use comity_proto::nfs4::{
     Bitmap4, Component4, CompoundHead, CompoundResultHead, Createhow4, Fattr4, Nfsstat4, Open4args,
     OpenClaim4, Openflag4, StateOwner4, operation as op, share,
 };
 use comity_xdr::{Decoder, Encoder, Opaque};
 
+use crate::script::Script;
 use crate::session::Session;
-use crate::world::World;
+use crate::world::{World, furnish, memory};
 
 /// Opens a name in a directory; the status.
 fn open(
@@ -76,4 +82,35 @@ fn above_the_exports_there_are_directories_only() {
         let said = open((&world, &mut session), dir, (name, how));
         assert_eq!(said, status, "{dir:?} {name:?}");
     }
+}
+
+#[test]
+fn names_are_text_where_the_export_asks_for_that() {
+    let fs = memory();
+    furnish(&*fs);
+    let ids = Ids { squash: Squash::None, ..Ids::default() };
+    let rules = Rules { read_only: false, utf8_names: true, ids, ..Rules::default() };
+    let clients = vec![(Client::Everybody, Arc::new(rules))];
+    let export = Export::new(ExportId(1), PathBuf::from("/pub"), fs, clients);
+    let world = World::of(Plan::new(HandleKey::new([7; 16]), vec![Arc::new(export)]));
+    let mut script = Script::new(&world);
+    script.line("PUTROOTFH; LOOKUP pub; GETFH pub");
+    for (said, told) in [
+        ("LOOKUP \\xff", "LOOKUP INVAL"),
+        ("LOOKUP \\xef\\xbf\\xbe", "LOOKUP INVAL"),
+        ("LOOKUP gr\\xc3\\xbc\\xc3\\x9f", "LOOKUP NOENT"),
+        ("CREATE dir \\xed\\xa0\\x80 mode=755", "CREATE INVAL"),
+        ("REMOVE \\xff", "REMOVE INVAL"),
+        ("SECINFO \\xff", "SECINFO INVAL"),
+        ("SAVEFH; RENAME file \\xff", "RENAME INVAL"),
+        ("SAVEFH; RENAME \\xff file", "RENAME INVAL"),
+        ("SAVEFH; LINK \\xff", "LINK INVAL"),
+    ] {
+        let lines = script.line(&format!("PUTFH @pub; {said}"));
+        assert_eq!(lines.last().map(String::as_str), Some(told), "{said}");
+    }
+    let mut session = Session::open(&world, 1);
+    session.call_back(&world);
+    let name = (&b"\xff"[..], made());
+    assert_eq!(open((&world, &mut session), &[b"pub"], name), Nfsstat4::Inval);
 }

@@ -10,7 +10,6 @@ use comity_vfs::{Access, Attr, Change, Create, FileType, SetAttr, Status, Wire};
 use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
 use crate::memory::key_of;
-use crate::name::component;
 use crate::object::Object;
 use crate::table::Stop;
 use crate::walk::not_dir;
@@ -85,7 +84,7 @@ pub(super) fn find<'a>(
     if view.getattr(&node)?.file_type != FileType::Directory {
         return Err(not_dir(&view, &node));
     }
-    let name = component(name)?;
+    let name = compound.component(name)?;
     match &args.openhow {
         Openflag4::NoCreate => existing(compound, (view, &node), name, share),
         Openflag4::Create(how) => made(compound, (view, &node), name, (how, share)),
@@ -95,7 +94,7 @@ pub(super) fn find<'a>(
 /// What is said of an OPEN above the exports, where there are directories only.
 fn above(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Stop, Stop> {
     let OpenClaim4::Null(name) = &args.claim else { return Ok(Nfsstat4::IsDir.into()) };
-    let name = component(name.0)?;
+    let name = compound.component(name.0)?;
     match args.openhow {
         Openflag4::Create(_) => Ok(Nfsstat4::RoFs.into()),
         Openflag4::NoCreate => compound.find(name).map(|_| Nfsstat4::IsDir.into()),

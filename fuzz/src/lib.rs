@@ -1,6 +1,8 @@
 //! What the fuzz targets share: a server without sockets over the memory backend.
 
+mod results;
 mod session;
+mod town;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -19,6 +21,8 @@ use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, 
 use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::Fs;
 use comity_xdr::{Counted, Encoder, Opaque};
+
+pub use town::Town;
 
 /// Where calls come from: a privileged port.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 700);
@@ -141,7 +145,7 @@ impl House {
     /// Calls a version of a program; gives the whole reply.
     fn call(&mut self, program: (u32, u32), procedure: u32, arguments: &[u8]) -> Vec<u8> {
         self.xid += 1;
-        let record = self.record(program, procedure, arguments);
+        let record = call_record(self.xid, program, procedure, &self.with_handles(arguments));
         let mut replies = Encoder::new();
         match self.dispatcher.answer(&record, PEER.ip(), &self.visitor, &mut replies) {
             Ok(Answered::Later(late)) => drop(late.finish(&mut replies)),
@@ -152,29 +156,6 @@ impl House {
         assert_one_reply(&record, &replies);
         self.remember(replies.bytes());
         replies.bytes().to_vec()
-    }
-
-    fn record(&self, (program, version): (u32, u32), procedure: u32, arguments: &[u8]) -> Vec<u8> {
-        let mut body = Encoder::new();
-        body.value(&AuthSys {
-            stamp: 0,
-            machine_name: Opaque(b"fuzz"),
-            uid: 0,
-            gid: 0,
-            gids: Counted(vec![4, 24]),
-        });
-        let credential = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(body.bytes()) };
-        let mut record = Encoder::new();
-        record.value(&CallHeader {
-            xid: self.xid,
-            program,
-            version,
-            procedure,
-            credential,
-            verifier: OpaqueAuth::NONE,
-        });
-        record.raw(&self.with_handles(arguments));
-        record.bytes().to_vec()
     }
 
     /// Puts real handles where arguments only name them: nobody can guess one.
@@ -213,6 +194,29 @@ impl House {
             }
         }
     }
+}
+
+/// A whole call, as root by AUTH_SYS.
+fn call_record(
+    xid: u32,
+    (program, version): (u32, u32),
+    procedure: u32,
+    arguments: &[u8],
+) -> Vec<u8> {
+    let mut body = Encoder::new();
+    body.value(&AuthSys {
+        stamp: 0,
+        machine_name: Opaque(b"fuzz"),
+        uid: 0,
+        gid: 0,
+        gids: Counted(vec![4, 24]),
+    });
+    let credential = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(body.bytes()) };
+    let verifier = OpaqueAuth::NONE;
+    let mut record = Encoder::new();
+    record.value(&CallHeader { xid, program, version, procedure, credential, verifier });
+    record.raw(arguments);
+    record.bytes().to_vec()
 }
 
 /// A server that knows no client yet.

@@ -2,6 +2,8 @@
 
 #[path = "seeds/compounds.rs"]
 mod compounds;
+#[path = "seeds/lives.rs"]
+mod lives;
 
 use std::fs;
 use std::path::Path;
@@ -35,6 +37,7 @@ fn main() -> std::io::Result<()> {
     mounts()?;
     nfs3s()?;
     compounds::all()?;
+    lives::all()?;
     records()
 }
 

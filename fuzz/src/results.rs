@@ -93,6 +93,7 @@ fn data(left: &mut Decoder<'_>, number: u32) -> Result<(), Malformed> {
         op::READ_PLUS => left.value::<ReadPlus4resok<'_>>().map(drop),
         op::SEEK => left.value::<Seek4resok>().map(drop),
         op::COPY => left.value::<Copy4resok>().map(drop),
+        op::OFFLOAD_STATUS => left.value::<OffloadStatus4resok>().map(drop),
         op::IO_ADVISE => left.value::<Bitmap4>().map(drop),
         op::GETXATTR => left.value::<Xattrvalue4<'_>>().map(drop),
         op::LISTXATTRS => left.value::<Listxattrs4resok<'_>>().map(drop),

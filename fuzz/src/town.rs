@@ -30,6 +30,7 @@ const LIMITS: Limits = Limits {
     owners_per_client: 12,
     locks_per_file: 24,
     delegations: 4,
+    offloads_per_client: 2,
 };
 
 /// Files with which clients work: `/export/a` and so on.
@@ -166,6 +167,7 @@ impl Town {
             settle: Some(Arc::new(settle)),
             pause: None,
             locals: None,
+            copier: None,
         };
         let nfs = Nfs4::new(Arc::clone(&self.exports), [1; 8], Versions::ALL, memory);
         let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);

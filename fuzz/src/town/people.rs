@@ -101,7 +101,7 @@ impl Person {
 }
 
 impl Town {
-    /// Sends a COMPOUND; in a session behind a SEQUENCE. Who is told that it is not known introduces
+    /// Sends a COMPOUND; in a session behind a SEQUENCE. Who is told that it is unknown introduces
     /// itself the next time.
     pub(super) fn compound(
         &mut self,

@@ -45,6 +45,7 @@ impl Served {
             settle: Some(Arc::new(|_| true)),
             pause: None,
             locals: None,
+            copier: None,
         };
         Self { exports: Arc::new(Exports::new(plan)), memory }
     }

@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::thread;
 
 use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
@@ -128,8 +129,9 @@ impl Passthrough {
                         break;
                     }
                 }
-                // The kernel says NOMEM, once in hundreds, to a handle whose object is just going.
-                Err(Errno::INTR | Errno::NOMEM) => {}
+                // The kernel says NOMEM, once in hundreds, to a handle whose object is just going:
+                // whoever is at that may need this processor.
+                Err(Errno::INTR | Errno::NOMEM) => thread::yield_now(),
                 outcome => return outcome.map_err(status),
             }
         }

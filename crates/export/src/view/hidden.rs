@@ -100,12 +100,16 @@ impl View<'_> {
     }
 
     /// Why a name could not be put into a directory. That a hidden object has it can be kept secret
-    /// from a caller who may not add a name there in any case; from others it cannot.
+    /// from a caller who may not add a name there in any case; from others it cannot. Such a caller
+    /// is not told of other reasons either, which the file system looks for only where the name is
+    /// free: somebody else's file that must not be linked to, say.
     pub(super) fn told(&self, dir: &Node, name: Name<'_>, why: Status) -> Status {
-        let secret = why == Status::Exist
-            && self.is_hidden(dir, name) == Ok(true)
-            && !self.may_add(dir).unwrap_or(false);
-        if secret { Status::Acces } else { why }
+        let may_be_secret = match why {
+            Status::Exist => self.is_hidden(dir, name) == Ok(true),
+            Status::Perm => self.is_cloaked(),
+            _ => false,
+        };
+        if may_be_secret && !self.may_add(dir).unwrap_or(false) { Status::Acces } else { why }
     }
 
     /// Whether the caller may put names into a directory.

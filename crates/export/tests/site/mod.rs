@@ -17,7 +17,7 @@ use comity_xdr::{Counted, Encoder, Opaque};
 
 pub(crate) struct Site {
     plan: Plan,
-    fs: Arc<Memory>,
+    fs: Arc<dyn Fs>,
 }
 
 impl Site {
@@ -25,20 +25,21 @@ impl Site {
     pub(crate) fn new(options: &str) -> Self {
         let root_mode = Mode::new(0o777);
         let fs = Memory::new(MemoryOptions { root_mode, ..MemoryOptions::default() }).unwrap();
-        Self::over(Arc::new(fs), options)
+        Self::of(Arc::new(fs), options)
     }
 
     /// The same file system under other options.
     pub(crate) fn again(&self, options: &str) -> Self {
-        Self::over(Arc::clone(&self.fs), options)
+        Self::of(Arc::clone(&self.fs), options)
     }
 
-    fn over(fs: Arc<Memory>, options: &str) -> Self {
+    /// The same over another file system.
+    pub(crate) fn of(fs: Arc<dyn Fs>, options: &str) -> Self {
         let text = format!("/srv 10.0.0.1(rw,insecure,no_root_squash) 10.0.0.2({options})\n");
         let source = Source::Text { name: "e".into(), text: text.into() };
         let netgroups = "/nonexistent".into();
         let sources = Sources { netgroups, ..Sources::new(vec![source]) };
-        let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&fs) as Arc<dyn Fs>);
+        let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&fs));
         let (plan, _) = load(&sources, &open, HandleKey::new([3; 16]), None)
             .unwrap_or_else(|findings| panic!("{findings:?}"));
         Self { plan, fs }

@@ -25,11 +25,13 @@ use self::locks::{hold, locks};
 use self::log::Log;
 use self::shot::{Shot, change, listings, questions, whole_listings};
 use self::twins::{OBJECTS, Twins};
-use crate::world::set_clock;
+use crate::world::{Reply, set_clock};
 
 const SEEDS: u64 = 200;
 const SEEDS_ON_DISK: u64 = 40;
 const CHANGES: usize = 150;
+/// How often a call is made at most that is answered with JUKEBOX.
+const TRIES: usize = 100;
 /// What clients try to make owners and groups: some of them mapped, some not, and nobody.
 const OWNERS: [u32; 7] = [100, 101, 104, 200, 204, 7, u32::MAX];
 
@@ -136,8 +138,8 @@ impl Hunt {
         let answer = |side: usize| {
             set_clock(self.now);
             let world = &self.twins.twins[side].world;
-            let record = world.record(shot.program, shot.procedure, &shot.arguments[side]);
-            let reply = world.send(&record);
+            let record = || world.record(shot.program, shot.procedure, &shot.arguments[side]);
+            let reply = patiently(shot.program, || world.send(&record()));
             let level = match shot.program {
                 nlm::PROGRAM => reply.body,
                 _ if self.twins.are_on_disk() => gist(shot.procedure, &reply.body),
@@ -155,6 +157,16 @@ impl Hunt {
         let [one, other] = &outcome.0;
         format!("seed {seed}: {} by {caller:?} under {options}:\n{one:?}\n{other:?}", shot.told)
     }
+}
+
+/// Asks again, as a client does, while NFS says that it should: a handle whose object is just going
+/// is answered so.
+fn patiently(program: u32, ask: impl Fn() -> Reply) -> Reply {
+    let later = (Nfsstat3::Jukebox as u32).to_be_bytes();
+    let is_later = |reply: &Reply| program == nfs3::PROGRAM && reply.body.starts_with(&later);
+    let mut tries = (0..TRIES).map(|_| ask());
+    let answered = tries.find(|reply| !is_later(reply));
+    answered.unwrap_or_else(|| panic!("{TRIES} times told to come again"))
 }
 
 /// What both said: verdict of RPC and body.

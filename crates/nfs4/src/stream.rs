@@ -101,7 +101,7 @@ impl<'a> Compound<'a> {
         }
         for at in 0..head.operations {
             let Ok(number) = args.value::<u32>() else {
-                return Ok(End { status: Nfsstat4::BadXdr, results: at });
+                return Ok(self.unread(at, reply));
             };
             self.following = head.operations - at - 1;
             let status = self.operation(head, (at, number), args, reply)?;
@@ -111,6 +111,20 @@ impl<'a> Compound<'a> {
             }
         }
         Ok(End { status: Nfsstat4::Ok, results: head.operations })
+    }
+
+    /// An operation of which not even the number can be read: the last result's status is that of all
+    /// (RFC 8881, 16.2.4), so it has one, too.
+    fn unread(&self, at: u32, reply: &mut Encoder) -> End {
+        let begin = reply.mark();
+        let status = Nfsstat4::BadXdr;
+        reply.value(&operation::ILLEGAL);
+        reply.value(&status);
+        if reply.length_since(self.start) > self.desk.reply_bytes_max() {
+            reply.rollback(begin);
+            return End { status, results: at };
+        }
+        End { status, results: at + 1 }
     }
 
     /// Does one operation and appends its result; tells its status.

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use comity_proto::nfs4::{CompoundHead, operation as op};
-use comity_xdr::{Encoder, Opaque};
+use comity_proto::nfs4::{CompoundHead, CompoundResultHead, Nfsstat4, operation as op};
+use comity_xdr::{Decoder, Encoder, Opaque};
 use proptest::prelude::*;
 
 use crate::session::Session;
@@ -31,6 +31,20 @@ fn at_a_file(call: &mut Encoder) {
         call.value(&op::LOOKUP);
         call.opaque(name);
     }
+}
+
+#[test]
+fn an_operation_that_is_announced_and_missing_has_a_result_of_its_own() {
+    let mut call = Encoder::new();
+    call.value(&CompoundHead { tag: Opaque(b""), minorversion: 0, operations: 2 });
+    call.value(&op::PUTROOTFH);
+    let reply = World::new().compound(call.bytes()).0;
+    let mut results = Decoder::new(&reply);
+    let head: CompoundResultHead<'_> = results.value().unwrap();
+    assert_eq!((head.status, head.results), (Nfsstat4::BadXdr, 2));
+    let each = [(); 2].map(|()| (results.value().unwrap(), results.value().unwrap()));
+    assert_eq!(each, [(op::PUTROOTFH, Nfsstat4::Ok), (op::ILLEGAL, Nfsstat4::BadXdr)]);
+    results.finish().unwrap();
 }
 
 proptest! {

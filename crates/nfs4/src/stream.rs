@@ -113,8 +113,8 @@ impl<'a> Compound<'a> {
         Ok(End { status: Nfsstat4::Ok, results: head.operations })
     }
 
-    /// An operation of which not even the number can be read: the last result's status is that of all
-    /// (RFC 8881, 16.2.4), so it has one, too.
+    /// An operation of which not even the number can be read: the last result's status is that of
+    /// all (RFC 8881, 16.2.4), so it has one, too.
     fn unread(&self, at: u32, reply: &mut Encoder) -> End {
         let begin = reply.mark();
         let status = Nfsstat4::BadXdr;

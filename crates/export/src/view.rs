@@ -531,7 +531,7 @@ impl<'a> View<'a> {
     }
 
     /// Shows somebody an entry as the caller sees it.
-    #[inline]
+    #[inline(always)]
     fn show(&self, listing: &Listing<'_, Disk>, visit: &mut VisitSeen<'_>) -> ControlFlow<()> {
         let seen = listing.node.as_ref().map(|node| self.seen(node));
         visit(&Listing { node: None, ..*listing }, seen.as_ref())

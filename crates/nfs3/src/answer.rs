@@ -56,6 +56,7 @@ pub(crate) fn absent(reply: &mut Encoder, status: u32, words: usize) {
     (0..words).for_each(|_| reply.value(&false));
 }
 
+#[inline(always)]
 fn end(reply: &mut Encoder, view: &View<'_>, status: Nfsstat3, body: &impl Encode) -> Answer {
     reply.value(&status);
     reply.value(body);

@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 /// What stands for no answer; nor is it a number that is asked for.
 const NONE: u32 = u32::MAX;
 
-/// Pairs of answers that are kept, 32 KiB: a listing of a thousand owners finds nearly all of them
+/// Pairs of answers that are kept, 64 KiB: a listing of a thousand owners finds nearly all of them
 /// again, wherever their numbers lie.
-const PAIRS: usize = 2048;
+const PAIRS: usize = 4096;
 
 /// The answers for two numbers that belong at one place: the newer one first.
 type Pair = [AtomicU64; 2];

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::file::{File, Holder, Share};
 use crate::limits::{Limits, REAPED_MIN};
+use crate::locking::Wakes;
 use crate::numbers::Numbers;
 use crate::offload::Offloads;
 use crate::owner::{Owner, OwnerKind};
-use crate::{Client, DelegationKind, Engine, Error, FileKey, Offer, Result, Stateid};
+use crate::{Client, DelegationKind, Engine, Error, Result, Stateid};
 
 /// What one client holds.
 #[derive(Default)]
@@ -262,15 +263,16 @@ impl Holdings {
         Some(state)
     }
 
-    /// An open is closed, and stays only for a retry of its CLOSE.
-    pub(crate) fn close(&mut self, number: u32) {
-        let Some(state) = self.states.get_mut(&number) else { return };
+    /// An open is closed, and stays only for a retry of its CLOSE; gives what it was.
+    pub(crate) fn close(&mut self, number: u32) -> Option<State> {
+        let state = self.states.get_mut(&number)?;
         self.counts.take(&state.what);
         if let What::Open(opening) = &mut state.what {
             opening.closed = true;
         }
         let state = state.clone();
         self.unlist(number, &state);
+        Some(state)
     }
 
     /// A delegation is taken back by force.
@@ -372,14 +374,21 @@ impl Engine {
         self.announce(wakes);
     }
 
-    /// Takes a state from its file; who can have what it kept is collected in `wakes`.
+    /// Takes a state that is no more from its file, which may be forgotten then; who can have what
+    /// it kept is collected in `wakes`.
     pub(crate) fn release_state(
         &self,
         now: Duration,
         holder: Holder,
         state: &State,
-        wakes: &mut Vec<(FileKey, Offer)>,
+        wakes: &mut Wakes,
     ) {
+        self.withdraw(now, holder, state, wakes);
+        self.let_go(now, &state.file);
+    }
+
+    /// The same where the state is still remembered.
+    pub(crate) fn withdraw(&self, now: Duration, holder: Holder, state: &State, wakes: &mut Wakes) {
         let mut offers = Vec::new();
         let mut file = state.file.state();
         match &state.what {
@@ -395,7 +404,6 @@ impl Engine {
             What::Revoked => {}
         }
         drop(file);
-        self.let_go(now, &state.file);
         wakes.extend(offers.into_iter().map(|offer| (state.file.key, offer)));
     }
 }

@@ -93,7 +93,7 @@ impl From<Conflict> for Blocked {
     }
 }
 
-type Wakes = Vec<(FileKey, Offer)>;
+pub(crate) type Wakes = Vec<(FileKey, Offer)>;
 
 impl Engine {
     /// LOCK.

@@ -49,14 +49,18 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher + Default> Table<K, V, S> {
         }
     }
 
-    /// Takes a value out if nobody else holds it and it is `idle`.
-    pub(crate) fn remove_idle(&self, key: &K, idle: impl FnOnce(&V) -> bool) {
-        let Some(part) = self.part(key) else { return };
+    /// Takes a value out if it is `idle`; false if it is and somebody else holds it, so that it
+    /// must stay for now.
+    pub(crate) fn remove_idle(&self, key: &K, idle: impl FnOnce(&V) -> bool) -> bool {
+        let Some(part) = self.part(key) else { return true };
         let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(value) = part.get(key).filter(|value| idle(value)) else { return true };
         // Two: this table, and the caller.
-        if part.get(key).is_some_and(|value| Arc::strong_count(value) <= 2 && idle(value)) {
+        let removable = Arc::strong_count(value) <= 2;
+        if removable {
             part.remove(key);
         }
+        removable
     }
 
     pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<V>>

@@ -8,7 +8,7 @@ use comity_state::{
     ByteRange, CallbackAddress, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId,
     CreateSession, Delegation, DelegationWish, Desk, Effect, Engine, Error, ExchangeId, FileKey,
     HostLock, Lock, LockRefusal, LockType, Locker, Open, Opened, Principal, Record, Recovered,
-    Sender, Setclientid, Settings, Share, Stateid, Verifier,
+    Sender, Setclientid, Settings, Share, Stateid, Verifier, WriterSays,
 };
 use comity_vfs::Handle;
 
@@ -314,4 +314,41 @@ fn nobody_is_forgotten_while_grace_lasts() {
     assert_eq!(again, Err(Error::CompleteAlready));
     engine.tick(NOW + lease * 4);
     assert!(!engine.is_in_grace());
+}
+
+/// A client that nobody hears from any more has a file delegated.
+fn silent_holder(engine: &Engine) -> Duration {
+    let gone = client(engine, NOW, "gone");
+    let given = open(engine, &gone, ("o", 1), DelegationWish::Write).unwrap();
+    assert!(matches!(given.delegation, Delegation::Granted { .. }), "{given:?}");
+    NOW + engine.settings().lease * 2
+}
+
+#[test]
+fn who_asks_a_holder_that_is_gone_keeps_nothing_of_its_file() {
+    let engine = engine(|_| {});
+    let later = silent_holder(&engine);
+    assert_eq!(engine.writer_says(later, None, &file(1), 7), WriterSays::Nothing);
+    engine.tick(later);
+    assert_eq!((engine.census().clients, engine.census().files), (0, 0));
+}
+
+#[test]
+fn who_breaks_a_delegation_of_one_that_is_gone_keeps_nothing_of_its_file() {
+    let engine = engine(|_| {});
+    let later = silent_holder(&engine);
+    engine.break_delegations(later, None, &file(1), Share::access(Share::BOTH)).unwrap();
+    engine.tick(later);
+    assert_eq!((engine.census().clients, engine.census().files), (0, 0));
+}
+
+#[test]
+fn a_file_whose_last_share_a_host_gives_up_is_forgotten() {
+    let engine = engine(|_| {});
+    let host = engine.host(NOW, b"one").unwrap();
+    let name = (&b"o"[..], file(1));
+    engine.share_host(NOW, &host, name, Share::access(Share::READ), Claiming::Now).unwrap();
+    engine.unshare_host(NOW, &host, name);
+    engine.tick(NOW);
+    assert_eq!((engine.census().states, engine.census().files), (0, 0));
 }

@@ -50,9 +50,12 @@ impl Engine {
         self.files.all.get_or_insert(key, make).ok_or(crate::Error::Resource)
     }
 
-    /// Forgets a file of which nobody has anything any more.
+    /// Forgets a file of which nobody has anything any more: at once, or, where somebody is just
+    /// looking at it, with time.
     pub(crate) fn let_go(&self, now: Duration, file: &Arc<File>) {
-        self.files.all.remove_idle(&file.key, |file| file.state().is_idle(now));
+        if !self.files.all.remove_idle(&file.key, |file| file.state().is_idle(now)) {
+            self.watch(file);
+        }
     }
 
     /// Sees to it that time is told to a file.

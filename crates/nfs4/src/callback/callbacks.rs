@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +39,9 @@ struct Book {
     routes: Routes,
     /// By line and number of the call.
     said: HashMap<(u64, u32), Said>,
+    /// What waits until one of a client's calls is over, because as many as agreed on are under
+    /// way.
+    waiting: HashMap<ClientId, VecDeque<Effect>>,
     /// Clients with recalls or ends of copies that could not be said or were not understood, and
     /// since when.
     unsaid: HashMap<ClientId, (Duration, Arc<Client>)>,
@@ -77,7 +80,8 @@ impl Callbacks {
     /// something, and is cheap if none has.
     pub fn pump(self: &Arc<Self>, now: Duration) {
         while let Some(effect) = self.engine.poll_effect() {
-            self.say(now, effect);
+            // What cannot be said has been noted.
+            let _ = self.say(now, effect);
         }
     }
 
@@ -113,23 +117,27 @@ impl Callbacks {
             Some(answer) => self.answered(now, &said.effect, &answer),
             None => self.failed(now, &said.effect),
         }
+        self.say_waiting(now, client_of(&said.effect).id());
         true
     }
 
-    fn say(self: &Arc<Self>, now: Duration, effect: Effect) {
+    /// Says something, or notes what is to be done about it if there is no way.
+    fn say(self: &Arc<Self>, now: Duration, effect: Effect) -> Result<(), NoWay> {
         let client = Arc::clone(client_of(&effect));
         let said = match client.desk() {
             Desk::ExchangeId => self.say_in_session(now, &client, &effect),
             Desk::Setclientid => self.say_to_dialled(now, &client, &effect),
-            Desk::Nlm => return (self.others)(effect),
+            Desk::Nlm => {
+                (self.others)(effect);
+                return Ok(());
+            }
         };
         let is_dialled = client.desk() == Desk::Setclientid;
         match (said, &effect) {
             (Ok(()), Effect::Recall { stateid, .. }) => {
                 self.engine.recall_sent(now, &client, stateid);
             }
-            (Ok(()), _) => {}
-            (Err(NoWay::Busy), _) => self.book().later(now, &effect),
+            (Ok(()), _) | (Err(NoWay::Busy), _) => {}
             (Err(NoWay::Closed), Effect::Probe { .. }) if is_dialled => {
                 self.dial(now, &client, effect);
             }
@@ -137,6 +145,7 @@ impl Callbacks {
             (Err(NoWay::Closed), Effect::RecallSlot { .. }) => {}
             (Err(NoWay::Closed), _) => self.failed(now, &effect),
         }
+        said
     }
 
     fn say_in_session(&self, now: Duration, client: &Client, effect: &Effect) -> Result<(), NoWay> {
@@ -147,7 +156,13 @@ impl Callbacks {
         };
         let sequence = match effect {
             Effect::Probe { .. } => None,
-            _ => Some(book.routes.take_slot(&route)?),
+            _ => match book.routes.take_slot(&self.engine, &route) {
+                Some(sequence) => Some(sequence),
+                None => {
+                    book.wait(effect);
+                    return Err(NoWay::Busy);
+                }
+            },
         };
         let security = route.channel.security.first().unwrap_or(&CallbackSecurity::None);
         let (xid, minor) = (route.line.next_xid(), route.channel.minor);
@@ -258,26 +273,43 @@ impl Callbacks {
         }
     }
 
-    /// Something could not be said, or nobody answered.
+    /// Something could not be said, or nobody answered: what waits to be said then will not be
+    /// either.
     fn failed(&self, now: Duration, effect: &Effect) {
-        self.engine.callbacks_fail(client_of(effect));
-        match effect {
-            Effect::GetAttr { client, file } => {
-                self.engine.writer_attributes(now, client, file, None);
+        let client = client_of(effect);
+        self.engine.callbacks_fail(client);
+        let waiting = self.book().waiting.remove(&client.id()).unwrap_or_default();
+        for effect in std::iter::once(effect).chain(&waiting) {
+            match effect {
+                Effect::GetAttr { client, file } => {
+                    self.engine.writer_attributes(now, client, file, None);
+                }
+                _ => self.book().later(now, effect),
             }
-            _ => self.book().later(now, effect),
+        }
+    }
+
+    /// Says what waits for calls of a client to be over, as far as it may be said now.
+    fn say_waiting(self: &Arc<Self>, now: Duration, client: ClientId) {
+        let next = || self.book().next(client);
+        while let Some(effect) = next() {
+            if self.say(now, effect).is_err() {
+                return;
+            }
         }
     }
 
     /// Says the recalls of a client, and the ends of its copies, that it is not about to answer.
     fn say_again(self: &Arc<Self>, now: Duration, client: &Arc<Client>) {
+        self.say_waiting(now, client.id());
         let mut effects = self.engine.recalls(client);
         effects.append(&mut self.engine.offloads(now, client));
-        for effect in effects {
-            let waits = state_of(&effect).is_some_and(|stateid| self.book().waits_for(stateid));
-            if !waits {
-                self.say(now, effect);
-            }
+        let told = self.book().told(client.id());
+        effects.retain(|effect| state_of(effect).is_some_and(|stateid| !told.contains(stateid)));
+        let mut effects = effects.into_iter();
+        let stopped = effects.find_map(|effect| self.say(now, effect).err());
+        if stopped == Some(NoWay::Busy) {
+            effects.for_each(|effect| self.book().wait(&effect));
         }
     }
 
@@ -292,6 +324,23 @@ impl Book {
             let at = now + Duration::from_secs(CALLBACK_RETRY_SECONDS);
             self.unsaid.entry(client.id()).or_insert_with(|| (at, Arc::clone(client)));
         }
+    }
+
+    /// Keeps something until it may be said. What the client hears in another way, too, is dropped.
+    fn wait(&mut self, effect: &Effect) {
+        if !matches!(effect, Effect::RecallAny { .. } | Effect::RecallSlot { .. }) {
+            self.waiting.entry(client_of(effect).id()).or_default().push_back(effect.clone());
+        }
+    }
+
+    /// Takes out what has waited for longest.
+    fn next(&mut self, client: ClientId) -> Option<Effect> {
+        let waiting = self.waiting.get_mut(&client)?;
+        let next = waiting.pop_front();
+        if waiting.is_empty() {
+            self.waiting.remove(&client);
+        }
+        next
     }
 
     fn due(&mut self, now: Duration) -> Vec<Arc<Client>> {
@@ -342,8 +391,12 @@ impl Book {
         }
     }
 
-    fn waits_for(&self, stateid: &Stateid) -> bool {
-        self.said.values().any(|said| state_of(&said.effect) == Some(stateid))
+    /// Of which states a client has been told without having answered, or is to be told.
+    fn told(&self, client: ClientId) -> HashSet<Stateid> {
+        let said = self.said.values().map(|said| &said.effect);
+        let said = said.filter(|effect| client_of(effect).id() == client);
+        let waiting = self.waiting.get(&client).into_iter().flatten();
+        said.chain(waiting).filter_map(state_of).copied().collect()
     }
 }
 

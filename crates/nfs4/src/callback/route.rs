@@ -57,12 +57,14 @@ impl Routes {
     /// The line that was dialled to a client of minor version 0, if it still stands; the client
     /// may have moved its callbacks to another address since.
     pub(super) fn dialled(&mut self, client: ClientId, to: SocketAddr) -> Option<Arc<Line>> {
-        self.dialled.retain(|_, (_, line)| !line.is_closed());
         let (address, line) = self.dialled.get(&client)?;
-        (*address == to).then(|| Arc::clone(line))
+        (*address == to && !line.is_closed()).then(|| Arc::clone(line))
     }
 
     pub(super) fn keep_dialled(&mut self, client: ClientId, to: SocketAddr, line: &Arc<Line>) {
+        if self.dialled.len().is_power_of_two() {
+            self.dialled.retain(|_, (_, line)| !line.is_closed());
+        }
         if let Some((_, old)) = self.dialled.insert(client, (to, Arc::clone(line))) {
             old.hang_up();
         }
@@ -77,8 +79,7 @@ impl Routes {
     }
 
     /// A line of one of the client's sessions; the newest session and its newest line first.
-    pub(super) fn find(&mut self, engine: &Engine, client: &Client) -> Result<Route, NoWay> {
-        self.slots.retain(|id, _| engine.session(id).is_some());
+    pub(super) fn find(&self, engine: &Engine, client: &Client) -> Result<Route, NoWay> {
         let sessions = client.sessions();
         let mut sessions = sessions.iter().rev().filter_map(|id| engine.session(id));
         sessions.find_map(|session| self.through(&session)).ok_or(NoWay::Closed)
@@ -97,12 +98,15 @@ impl Routes {
         Some(Route { line, channel, session: session.id() })
     }
 
-    /// A free slot on a route.
-    pub(super) fn take_slot(&mut self, route: &Route) -> Result<Sequence, NoWay> {
+    /// A slot on a route, if one is free.
+    pub(super) fn take_slot(&mut self, engine: &Engine, route: &Route) -> Option<Sequence> {
         let highest_slot = route.channel.attrs.requests_max.saturating_sub(1);
+        if self.slots.len().is_power_of_two() && !self.slots.contains_key(&route.session) {
+            self.slots.retain(|id, _| engine.session(id).is_some());
+        }
         let slots = self.slots.entry(route.session).or_default();
-        let (slot, seqid) = slots.take(highest_slot).ok_or(NoWay::Busy)?;
-        Ok(Sequence { session: route.session, slot, seqid, highest_slot })
+        let (slot, seqid) = slots.take(highest_slot)?;
+        Some(Sequence { session: route.session, slot, seqid, highest_slot })
     }
 
     /// A call is over. A slot that the client used has its next number next time; one that it may

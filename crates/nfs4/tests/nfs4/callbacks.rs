@@ -1,6 +1,7 @@
 //! What the server says to clients that hold delegations, and what it makes of their answers.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use comity_proto::nfs4::callback::{
     CbCompoundHead, CbCompoundResultHead, CbGetattr4resok, CbRecallAny4args, CbRecallSlot4args,
@@ -13,8 +14,10 @@ use comity_proto::nfs4::{
 };
 use comity_rpc::OpaqueAuth;
 use comity_state::{
-    ByteRange, DelegationKind, FileKey, Limits, Locals, LockType, SessionId, Taken,
+    ByteRange, Claim, ClientId, Delegation, DelegationKind, DelegationWish, FileKey, Limits,
+    Locals, LockType, Open, SessionId, Share, Taken,
 };
+use comity_vfs::Handle;
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::session::Session;
@@ -237,6 +240,70 @@ fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
     answer(&world, &call, Some((1, 1)));
     answer(&world, &call, Some((1, 1)));
     assert!(!world.hear(accepted(&[0, 0, 99, 0]).bytes()), "nobody ever asked that");
+}
+
+/// Has the first client hold read delegations of so many files of an export, all of them recalled.
+fn recalled(world: &World, export: u32, count: u8) {
+    let now = world.now();
+    let client = &world.engine.clients_after(now, ClientId(0), 1)[0].client;
+    for number in 0..count {
+        let file = FileKey { export, handle: Handle::new(&[number]).unwrap() };
+        let (share, claim, wish) = (Share::access(Share::READ), Claim::New, DelegationWish::Read);
+        let open = Open { client, owner: b"process", file, share, claim, wish };
+        let opened = world.engine.open(now, &open).unwrap();
+        assert!(matches!(opened.delegation, Delegation::Granted { .. }), "{opened:?}");
+    }
+    world.engine.recall_export(now, export);
+}
+
+#[test]
+fn more_recalls_than_a_client_takes_at_once_follow_as_soon_as_it_answers() {
+    let world = World::new();
+    let _reader = client(&world, 1, b"reader");
+    recalled(&world, 1, 20);
+    let (mut calls, mut answered) = (world.calls(), 0);
+    assert_eq!(calls.len(), 8, "as many as it has slots");
+    while let Some(call) = calls.pop() {
+        reply(&world, &call, (Nfsstat4::Ok, &[]));
+        answered += 1;
+        calls.append(&mut world.calls());
+        assert!(calls.len() <= 8);
+    }
+    assert_eq!(answered, 20);
+}
+
+#[test]
+fn a_writer_that_takes_no_more_calls_is_asked_when_it_does() {
+    let world = World::new();
+    let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
+    assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
+    recalled(&world, 2, 8);
+    let calls = world.calls();
+    assert_eq!(calls.len(), 8);
+    assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
+    assert!(world.calls().is_empty());
+    reply(&world, &calls[0], (Nfsstat4::Ok, &[]));
+    let asked = world.calls();
+    assert_eq!((asked.len(), read(&asked[0]).2), (1, cb::CB_GETATTR));
+    answer(&world, &asked[0], Some((999, 1)));
+    assert!(matches!(getattr(&world, 1, &mut other), Ok((999, _))));
+}
+
+#[test]
+fn what_waits_for_a_client_that_does_not_answer_is_not_kept_from_others() {
+    let world = World::new();
+    let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
+    assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
+    recalled(&world, 2, 9);
+    assert_eq!(world.calls().len(), 8);
+    assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
+    assert!(world.calls().is_empty());
+    world.pass(Duration::from_secs(10));
+    assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay), "it is recalled now");
+    world.pass(Duration::from_secs(11));
+    let calls = world.calls();
+    let recalls = calls.iter().filter(|call| read(call).2 == cb::CB_RECALL);
+    assert_eq!((calls.len(), recalls.count()), (8, 8), "they are told again");
 }
 
 #[test]

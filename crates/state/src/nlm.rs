@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::Birth;
+use crate::client::{Birth, Names};
 use crate::file::{File, Holder, Share};
 use crate::holdings::{Locking, Opening, What, lock_owner};
 use crate::open::{Obstacle, forget_opener};
@@ -51,8 +51,7 @@ impl Engine {
     /// [`Error::Delay`] where there are too many clients.
     pub fn host(&self, now: Duration, name: &[u8]) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
-        let known = names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone());
-        if let Some(host) = known {
+        if let Some(host) = named(&names, name) {
             host.renew(now);
             return Ok(host);
         }
@@ -66,12 +65,15 @@ impl Engine {
         Ok(host)
     }
 
+    /// The host of this name, if it is known: only such a one can have anything.
+    #[must_use]
+    pub fn known_host(&self, now: Duration, name: &[u8]) -> Option<Arc<Client>> {
+        named(&self.clients.names(), name).inspect(|host| host.renew(now))
+    }
+
     /// A host wants to be forgotten (FREE_ALL): all it had is free.
     pub fn forget_host(&self, now: Duration, name: &[u8]) {
-        let names = self.clients.names();
-        let known = names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone());
-        drop(names);
-        if let Some(host) = known {
+        if let Some(host) = self.known_host(now, name) {
             self.evict(now, &host);
         }
     }
@@ -79,9 +81,7 @@ impl Engine {
     /// SM_NOTIFY: a host has started anew for the `state`-th time, and what it held is free; unless
     /// that is how often it had when it locked last: then it was told late, or again.
     pub fn host_began_anew(&self, now: Duration, name: &[u8], state: i32) {
-        let names = self.clients.names();
-        let known = names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone());
-        drop(names);
+        let known = self.known_host(now, name);
         if let Some(host) = known.filter(|host| host.monitor_state() != state) {
             self.evict(now, &host);
         }
@@ -299,6 +299,11 @@ impl Engine {
         let holder = Holder { client: host.id, state: number };
         self.release_state(now, holder, &open, &mut Vec::new());
     }
+}
+
+/// The host of a name.
+fn named(names: &Names, name: &[u8]) -> Option<Arc<Client>> {
+    names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone())
 }
 
 const fn share_of(kind: LockType) -> Share {

@@ -253,6 +253,24 @@ fn who_never_confirms_itself_makes_room() {
     assert_eq!(engine.census().clients, 4);
 }
 
+/// Hosts of NLM have no lease, and whoever can send a datagram is one.
+#[test]
+fn hosts_that_hold_nothing_make_room() {
+    let engine = engine(|settings| settings.limits.clients = 4);
+    let (staying, holder) = (client(&engine, NOW, "stays"), engine.host(NOW, b"holder").unwrap());
+    let (owner, file, range, kind) = (&b"o"[..], file(1), ByteRange::ALL, LockType::Write);
+    let held = HostLock { owner, file, range, kind };
+    engine.lock_host(NOW, &holder, &held, Claiming::Now).unwrap();
+    for number in 0..10_u8 {
+        engine.host(NOW, &[number]).unwrap();
+    }
+    client(&engine, NOW, "new");
+    for client in [staying, holder] {
+        assert!(engine.client_by_id(client.id()).is_some(), "{client:?}");
+    }
+    assert_eq!(engine.census().clients, 4);
+}
+
 fn recovered(engine: &Engine, mut store: Recovered) -> Recovered {
     let mut records = Vec::new();
     let mark = engine.poll_records(&mut records);

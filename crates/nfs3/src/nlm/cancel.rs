@@ -4,8 +4,8 @@ use comity_proto::nlm::Nlm4Cancargs;
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::{Locked, freed};
-use super::stats::{answer, stopped};
+use super::locked::let_go;
+use super::stats::answer;
 use crate::answer::Answer;
 use crate::request::{Request, Stop};
 
@@ -15,12 +15,8 @@ pub(super) fn cancel(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let args = request.arguments::<Nlm4Cancargs<'_>>()?;
-    let cancelled = match Locked::held(nlm, request, &args.alock) {
-        Ok(locked) => {
-            nlm.engine.cancel_host(nlm.now(), &locked.host, &locked.lock(args.exclusive));
-            (freed(request, args.alock.fh.0)?, Some(locked.file.export))
-        }
-        Err(stop) => (stopped(stop)?, None),
-    };
+    let cancelled = let_go(nlm, request, &args.alock, |locked| {
+        nlm.engine.cancel_host(nlm.now(), &locked.host, &locked.lock(args.exclusive));
+    })?;
     Ok(answer(reply, args.cookie, cancelled))
 }

@@ -29,22 +29,23 @@ impl Locked {
     ) -> Result<Self, Stop> {
         let (view, node) = request.enter(Door::Handle(lock.fh.0))?;
         may_open(&view, &node)?;
-        Self::held(nlm, request, lock)
+        let range = range(lock).ok_or(Status::FBig)?;
+        let (host, owner) = (host(nlm, request)?, HostOwner::of(lock).name());
+        Ok(Self { host, owner, file: key_of(&view, &node), range })
     }
 
     /// What the caller's host may hold, to be freed: whatever it may do with the file by now, and
-    /// even if that is hidden from it. It would stand in the way of others for ever.
-    pub(super) fn held(
+    /// even if that is hidden from it. It would stand in the way of others for ever. `None` of a
+    /// host of which nothing is known: it holds nothing, and is none for asking.
+    fn held(
         nlm: &Nlm,
         request: &Request<'_>,
         lock: &Nlm4Lock<'_>,
-    ) -> Result<Self, Stop> {
-        Ok(Self {
-            host: host(nlm, request)?,
-            owner: HostOwner::of(lock).name(),
-            file: held_key(request, lock.fh.0)?,
-            range: range(lock).ok_or(Status::FBig)?,
-        })
+    ) -> Result<(FileKey, Option<Self>), Stop> {
+        let (file, range) = (held_key(request, lock.fh.0)?, range(lock).ok_or(Status::FBig)?);
+        let owner = HostOwner::of(lock).name();
+        let locked = known_host(nlm, request).map(|host| Self { host, owner, file, range });
+        Ok((file, locked))
     }
 
     pub(super) fn lock(&self, exclusive: bool) -> HostLock<'_> {
@@ -59,6 +60,31 @@ pub(super) fn host(nlm: &Nlm, request: &Request<'_>) -> Result<Arc<Client>, Stop
     let host = nlm.engine.host(nlm.now(), &name).map_err(|_| Stop::Status(Status::Delay))?;
     host.set_server_address(request.visitor.local());
     Ok(host)
+}
+
+/// The same, if it is known.
+pub(super) fn known_host(nlm: &Nlm, request: &Request<'_>) -> Option<Arc<Client>> {
+    let host = nlm.engine.known_host(nlm.now(), &name_of(request.visitor.peer().ip()))?;
+    host.set_server_address(request.visitor.local());
+    Some(host)
+}
+
+/// Frees what a call is about, as `free` does it; tells what is answered, and of which export.
+pub(super) fn let_go(
+    nlm: &Nlm,
+    request: &Request<'_>,
+    lock: &Nlm4Lock<'_>,
+    free: impl FnOnce(&Locked),
+) -> Result<(Nlm4Stats, Option<u32>), Stop> {
+    match Locked::held(nlm, request, lock) {
+        Ok((file, locked)) => {
+            if let Some(locked) = &locked {
+                free(locked);
+            }
+            Ok((freed(request, lock.fh.0)?, Some(file.export)))
+        }
+        Err(stop) => Ok((stopped(stop)?, None)),
+    }
 }
 
 pub(super) fn key_of(view: &View<'_>, node: &Node) -> FileKey {

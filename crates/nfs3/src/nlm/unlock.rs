@@ -4,8 +4,8 @@ use comity_proto::nlm::Nlm4Unlockargs;
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::{Locked, freed};
-use super::stats::{answer, stopped};
+use super::locked::let_go;
+use super::stats::answer;
 use crate::answer::Answer;
 use crate::request::{Request, Stop};
 
@@ -15,12 +15,8 @@ pub(super) fn unlock(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let Nlm4Unlockargs { cookie, alock } = request.arguments()?;
-    let freed = match Locked::held(nlm, request, &alock) {
-        Ok(locked) => {
-            nlm.engine.unlock_host(nlm.now(), &locked.host, &locked.lock(false));
-            (freed(request, alock.fh.0)?, Some(locked.file.export))
-        }
-        Err(stop) => (stopped(stop)?, None),
-    };
+    let freed = let_go(nlm, request, &alock, |locked| {
+        nlm.engine.unlock_host(nlm.now(), &locked.host, &locked.lock(false));
+    })?;
     Ok(answer(reply, cookie, freed))
 }

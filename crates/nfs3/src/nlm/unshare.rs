@@ -4,7 +4,7 @@ use comity_proto::nlm::Nlm4Shareargs;
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::{freed, held_key, host};
+use super::locked::{freed, held_key, known_host};
 use super::share::answer;
 use super::stats::stopped;
 use crate::answer::Answer;
@@ -18,8 +18,9 @@ pub(super) fn unshare(
     let args = request.arguments::<Nlm4Shareargs<'_>>()?;
     let stat = match held_key(request, args.share.fh.0) {
         Ok(key) => {
-            let host = host(nlm, request)?;
-            nlm.engine.unshare_host(nlm.now(), &host, (args.share.oh.0, key));
+            if let Some(host) = known_host(nlm, request) {
+                nlm.engine.unshare_host(nlm.now(), &host, (args.share.oh.0, key));
+            }
             freed(request, args.share.fh.0)?
         }
         Err(stop) => stopped(stop)?,

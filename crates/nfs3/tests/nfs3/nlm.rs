@@ -330,6 +330,25 @@ fn a_host_is_remembered_before_it_is_granted_anything() {
     assert!(matches!(&records[..], [Record::Client(host)] if &*host.id == b"127.0.0.1"));
 }
 
+/// Whoever can send a datagram could fill the server with hosts that are never forgotten.
+#[test]
+fn who_holds_nothing_is_not_remembered_for_letting_it_go() {
+    let mut site = site(true);
+    for (fh, said) in [(site.file.clone(), Nlm4Stats::Granted), (vec![7; 32], Nlm4Stats::StaleFh)] {
+        site.file = fh;
+        let (caller_name, fh, oh) = (Opaque(&b"c"[..]), Opaque(&site.file[..]), Opaque(&b"o"[..]));
+        let share = Nlm4Share { caller_name, fh, oh, mode: 0, access: 1 };
+        let args = Nlm4Shareargs { cookie: COOKIE, share, reclaim: false };
+        let body = site.ask(procedure::UNSHARE, &args);
+        assert_eq!(decoded::<Nlm4Shareres<'_>>(&body).stat, said);
+        assert_eq!(site.unlock(1, 0, 0), said);
+        let (cookie, block, exclusive, alock) = (COOKIE, true, true, site.alock(2, 5, 1));
+        let args = Nlm4Cancargs { cookie, block, exclusive, alock };
+        assert_eq!(site.stat(procedure::CANCEL, &args), said);
+    }
+    assert_eq!((site.engine.census().clients, site.engine.unstored()), (0, None));
+}
+
 #[test]
 fn who_may_not_use_a_file_may_not_lock_it() {
     let site = site(true);

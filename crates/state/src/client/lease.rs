@@ -61,7 +61,8 @@ impl Engine {
     }
 
     /// Sees to it that one more client can be let in: one whose lease is over goes, or one that
-    /// has not come to confirm itself, the one not heard of for longest first.
+    /// has not come to confirm itself or is a host of NLM that holds nothing, the one not heard of
+    /// for longest first.
     pub(crate) fn make_room(&self, now: Duration, names: &mut Names) -> Result<()> {
         if self.clients.len() < self.settings.limits.clients {
             return Ok(());
@@ -72,7 +73,7 @@ impl Engine {
             those.min_by_key(|client| client.renewed())
         };
         let oldest = oldest(&|client| self.has_expired(now, client))
-            .or_else(|| oldest(&|client| client.state().standing == Standing::Unconfirmed));
+            .or_else(|| oldest(&Client::is_dispensable));
         self.discard(now, names, oldest.ok_or(Error::Delay)?);
         Ok(())
     }
@@ -129,6 +130,14 @@ impl Engine {
         if standing == Standing::Confirmed && !replaced {
             self.record(Record::Forget(client.recorded()));
         }
+    }
+}
+
+impl Client {
+    /// Whether it may be forgotten though it has a lease, or needs none.
+    fn is_dispensable(&self) -> bool {
+        let state = self.state();
+        state.standing == Standing::Unconfirmed || self.desk == Desk::Nlm && !state.has_state()
     }
 }
 

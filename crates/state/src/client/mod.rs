@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use exchange_id::{ExchangeId, Exchanged};
-pub(crate) use registry::Clients;
+pub(crate) use registry::{Clients, Names};
 pub use setclientid::{Introduced, Setclientid};
 
 use crate::effect::RecordedClient;

@@ -8,7 +8,7 @@ use comity_state::{
     ByteRange, CallbackAddress, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId,
     CreateSession, Delegation, DelegationWish, Desk, Effect, Engine, Error, ExchangeId, FileKey,
     HostLock, Lock, LockRefusal, LockType, Locker, Open, Opened, Principal, Record, Recovered,
-    Sender, Setclientid, Settings, Share, Stateid, Verifier, WriterSays,
+    Sender, SessionId, Setclientid, Settings, Share, Stateid, Verifier, WriterSays,
 };
 use comity_vfs::Handle;
 
@@ -39,6 +39,16 @@ fn principal() -> Principal {
 
 /// A client with a session that has reclaimed all it wanted.
 fn client(engine: &Engine, now: Duration, name: &str) -> Arc<Client> {
+    let session = session(engine, now, name).unwrap();
+    let client = Arc::clone(engine.session(&session).unwrap().client());
+    engine.callbacks_work(&client);
+    let complete = engine.reclaim_complete(now, &client);
+    assert!(matches!(complete, Ok(()) | Err(Error::CompleteAlready)));
+    client
+}
+
+/// A session of a client.
+fn session(engine: &Engine, now: Duration, name: &str) -> Result<SessionId, Error> {
     let args = ExchangeId { owner: owner(name), principal: principal(), update: false };
     let known = engine.exchange_id(now, args).unwrap();
     let session = CreateSession {
@@ -53,12 +63,7 @@ fn client(engine: &Engine, now: Duration, name: &str) -> Arc<Client> {
         program: 1,
         security: Box::default(),
     };
-    let session = engine.create_session(now, &session).unwrap().session;
-    let client = Arc::clone(engine.session(&session).unwrap().client());
-    engine.callbacks_work(&client);
-    let complete = engine.reclaim_complete(now, &client);
-    assert!(matches!(complete, Ok(()) | Err(Error::CompleteAlready)));
-    client
+    engine.create_session(now, &session).map(|made| made.session)
 }
 
 fn file(number: u8) -> FileKey {
@@ -369,4 +374,24 @@ fn a_file_whose_last_share_a_host_gives_up_is_forgotten() {
     engine.unshare_host(NOW, &host, name);
     engine.tick(NOW);
     assert_eq!((engine.census().states, engine.census().files), (0, 0));
+}
+
+/// Who is gone keeps for a day what nobody needs; the memory for replies is needed by all.
+#[test]
+fn a_client_that_is_gone_keeps_no_memory_for_replies_that_others_lack() {
+    // Four slots of a bit more than 4 KB each, and not eight.
+    let engine = engine(|settings| settings.limits.reply_cache_bytes = 20_000);
+    let gone = client(&engine, NOW, "gone");
+    opened(&engine, &gone, ("o", 1));
+    let lease = engine.settings().lease;
+    engine.tick(NOW + lease - SECOND);
+    let refused = session(&engine, NOW + lease - SECOND, "new");
+    assert_eq!(refused, Err(Error::Delay), "it may come back at any moment");
+    engine.tick(NOW + lease);
+    client(&engine, NOW + lease, "new");
+    assert_eq!(engine.census().states, 1, "what it has open nobody else needs");
+    assert!(gone.sessions().is_empty());
+    engine.tick(NOW + lease * 3);
+    let back = session(&engine, NOW + lease * 3, "gone").expect("there is room again");
+    assert_eq!(engine.session(&back).unwrap().client().id(), gone.id());
 }

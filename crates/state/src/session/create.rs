@@ -78,7 +78,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::StaleClientid`], [`Error::SeqMisordered`]; [`Error::ClidInuse`]: the client was
-    /// introduced by another principal; [`Error::Toosmall`]; [`Error::Nospc`]: too many sessions.
+    /// introduced by another principal; [`Error::Toosmall`]; [`Error::Nospc`]: too many sessions;
+    /// [`Error::Delay`]: no memory for replies.
     pub fn create_session(&self, now: Duration, args: &CreateSession) -> Result<CreatedSession> {
         let mut names = self.clients.names();
         let client = self.clients.get(args.clientid).ok_or(Error::StaleClientid)?;

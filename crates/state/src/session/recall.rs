@@ -13,10 +13,11 @@ impl Engine {
     /// enough. Their clients are told by CB_RECALL_SLOT and with their next SEQUENCE; the slots go
     /// when a client has followed, never before.
     pub(crate) fn recall_slots(&self, now: Duration) {
-        let mut wanted = self.reply_cache.wanted_bytes();
-        if wanted == 0 {
+        if self.reply_cache.wanted_bytes() == 0 {
             return;
         }
+        self.drop_forsaken_sessions(now);
+        let mut wanted = self.reply_cache.wanted_bytes();
         let mut sessions = self.sessions.all();
         sessions.sort_by_cached_key(|session| Reverse((session.slots().bytes(), session.id)));
         for session in sessions {
@@ -24,6 +25,22 @@ impl Engine {
                 return;
             }
             wanted = wanted.saturating_sub(self.recall_slots_of(now, &session));
+        }
+    }
+
+    /// Takes their sessions from clients whose lease is over, the one not heard of for longest
+    /// first: they would never give a slot back. What else they have they keep, and when they come
+    /// back they make new sessions.
+    fn drop_forsaken_sessions(&self, now: Duration) {
+        let mut clients = self.clients.all();
+        clients.retain(|client| self.has_expired(now, client));
+        clients.sort_by_cached_key(|client| client.renewed());
+        for client in clients {
+            if self.reply_cache.wanted_bytes() == 0 {
+                return;
+            }
+            let sessions = std::mem::take(&mut client.state().sessions);
+            sessions.iter().for_each(|session| self.drop_session(session));
         }
     }
 

@@ -99,14 +99,18 @@ pub(super) enum Found {
 }
 
 impl Slots {
+    /// As many as are asked for, or few where the memory for replies is short.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: there is none left until others have given some back.
     pub(super) fn new(cache: &ReplyCache, fore: &ChannelAttrs, limits: &Limits) -> Result<Self> {
         let slot_bytes = fore.response_cached_bytes_max as usize + size_of::<Slot>();
         let wished = if cache.is_short() { SLOTS_MIN } else { fore.requests_max };
         let counts = [fore.requests_max.min(wished), fore.requests_max.min(SLOTS_MIN)];
         let fits = |count: &u32| cache.reserve(slot_bytes * *count as usize);
-        let count = counts.into_iter().find(fits).ok_or(Error::Nospc)?;
+        let count = counts.into_iter().find(fits).ok_or(Error::Delay)?;
         let slots = (0..count).map(|_| Slot::default()).collect();
-        // What was agreed on is the most there ever is: a client need not understand more.
+        // What was asked for is the most there ever is: a client need not understand more.
         let slots_max = fore.requests_max.min(limits.slots_per_session).max(count);
         let (target, lowered, acknowledged) = (count - 1, 0, 0);
         let (lowered_at, closed) = (None, false);

@@ -106,8 +106,8 @@ impl Compound<'_> {
         }
     }
 
-    /// Who calls, where that is only to know whose own delegations do not stand in the way: in 4.0
-    /// whoever the connection is known by.
+    /// Who probably calls, where a wrong guess costs little: in 4.0 whoever the connection is known
+    /// by, though several clients may share it.
     pub(crate) fn known(&self) -> Option<Arc<Client>> {
         match &self.desk {
             Desk::Sequenced(_) => self.client().map(Arc::clone),
@@ -212,8 +212,9 @@ impl Compound<'_> {
         Ok(key_of(view, node))
     }
 
-    /// Whether a file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a stateid;
-    /// what is no object of an export, the operation itself refuses.
+    /// Whether a file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a stateid,
+    /// and whose that is, if anybody's; what is no object of an export, the operation itself
+    /// refuses.
     ///
     /// # Errors
     /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
@@ -222,24 +223,30 @@ impl Compound<'_> {
         file: Option<FileKey>,
         stateid: &Stateid4,
         access: u32,
-    ) -> Result<(), Stop> {
-        let Some(key) = file else { return Ok(()) };
+    ) -> Result<Option<Arc<Client>>, Stop> {
+        let Some(key) = file else { return Ok(None) };
         let stateid = self.stateid_of(stateid)?;
         may_access(self.engine(), self.sender(), (&key, &stateid), access)
     }
 
-    /// Recalls what other clients were delegated of an object and a change of it, of its attributes
-    /// or of its names, stands against.
+    /// Recalls what was delegated of an object and a change of it, of its attributes or of its names
+    /// stands against, unless it was delegated to the caller: whose session it is, or else the
+    /// `bearer` of the stateid that the operation shows. In 4.0 most operations show none. Then
+    /// nobody is exempt (RFC 7530, 10.4.4): to guess by the connection would let one client change
+    /// what another that shares it holds. Linux gives back what it holds itself before it asks.
     ///
     /// # Errors
     /// DELAY: it is being recalled.
-    pub(crate) fn recall(&self, view: &View<'_>, node: &Node) -> Result<(), Stop> {
+    pub(crate) fn recall(
+        &self,
+        (view, node): (&View<'_>, &Node),
+        bearer: Option<&Client>,
+    ) -> Result<(), Stop> {
         if !self.engine().has_delegations() {
             return Ok(());
         }
-        let (known, share) = (self.known(), Share::access(Share::BOTH));
-        let key = key_of(view, node);
-        let mine = known.as_deref();
+        let (key, share) = (key_of(view, node), Share::access(Share::BOTH));
+        let mine = self.client().map(Arc::as_ref).or(bearer);
         self.engine().break_delegations(self.now(), mine, &key, share).map_err(refused)
     }
 
@@ -252,7 +259,7 @@ impl Compound<'_> {
     }
 }
 
-/// Whether `sender` may read or write a file under a stateid.
+/// Whether `sender` may read or write a file under a stateid, and whose that is, if anybody's.
 ///
 /// # Errors
 /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
@@ -261,9 +268,8 @@ pub(crate) fn may_access(
     sender: Sender<'_>,
     (file, stateid): (&FileKey, &Stateid),
     access: u32,
-) -> Result<(), Stop> {
-    let may = engine.check_io(sender, stateid, file, access);
-    may.map(|_| ()).map_err(|error| match error {
+) -> Result<Option<Arc<Client>>, Stop> {
+    engine.check_io(sender, stateid, file, access).map_err(|error| match error {
         Error::ShareDenied => Nfsstat4::Locked.into(),
         error => refused(error),
     })

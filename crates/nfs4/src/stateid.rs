@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use comity_proto::nfs4::Stateid4;
-use comity_state::Share;
+use comity_state::{Client, Share};
 
 use crate::compound::Compound;
 use crate::memory::file_of;
@@ -7,15 +9,25 @@ use crate::table::Stop;
 
 /// Whether the current file may be read by who shows this stateid.
 pub(crate) fn may_read(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(), Stop> {
-    compound.may_access(compound.current.as_ref().and_then(file_of), stateid, Share::READ)
+    shows(compound, stateid, Share::READ).map(drop)
 }
 
 /// Whether the current file may be written by who shows this stateid.
 pub(crate) fn may_write(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(), Stop> {
-    compound.may_access(compound.current.as_ref().and_then(file_of), stateid, Share::WRITE)
+    shows(compound, stateid, Share::WRITE).map(drop)
+}
+
+/// Who shows this stateid of the current file, if anybody's; it is one for this access.
+pub(crate) fn shows(
+    compound: &Compound<'_>,
+    stateid: &Stateid4,
+    access: u32,
+) -> Result<Option<Arc<Client>>, Stop> {
+    compound.may_access(compound.current.as_ref().and_then(file_of), stateid, access)
 }
 
 /// The same of the saved file, which is read.
 pub(crate) fn may_read_saved(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(), Stop> {
-    compound.may_access(compound.saved.as_ref().and_then(file_of), stateid, Share::READ)
+    compound.may_access(compound.saved.as_ref().and_then(file_of), stateid, Share::READ)?;
+    Ok(())
 }

@@ -52,7 +52,7 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// Recalls what other clients were delegated of the object of a name, before that changes.
+    /// Recalls what was delegated of the object of a name, before that changes.
     ///
     /// # Errors
     /// GRACE: those who had it may not have come back. DELAY: it is being recalled.
@@ -62,7 +62,7 @@ impl<'a> Compound<'a> {
             return Ok(());
         }
         match view.lookup(dir, name) {
-            Ok((seen, _)) => self.recall(view, &seen.node),
+            Ok((seen, _)) => self.recall((view, &seen.node), None),
             // What is wrong with the name is said by what was asked to be done with it.
             Err(_) => Ok(()),
         }

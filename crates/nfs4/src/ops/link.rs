@@ -20,7 +20,7 @@ pub(super) fn link(
     if from.export_id() != view.export_id() {
         return Err(Nfsstat4::XDev.into());
     }
-    compound.recall(view, node)?;
+    compound.recall((view, node), None)?;
     let linked = view.link(node, dir, name).map_err(|status| match view.getattr(node) {
         // Linux says PERM of what the RFC calls ISDIR.
         Ok(attr) if attr.file_type == FileType::Directory => Status::IsDir,

@@ -1,12 +1,13 @@
 //! SETATTR (RFC 8881, 18.30): changes attributes. A size is changed as data is: by who may write.
 
 use comity_proto::nfs4::{Nfsstat4, Setattr4args};
+use comity_state::Share;
 use comity_vfs::FileType;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::Settings;
 use crate::compound::Compound;
-use crate::stateid::may_write;
+use crate::stateid::shows;
 use crate::table::Stop;
 
 pub(super) fn setattr(
@@ -26,11 +27,14 @@ pub(super) fn setattr(
         // A link has none of its own: as Linux servers do, it is taken and not kept.
         settings.set.mode = None;
     }
-    if settings.set.size.is_some() {
+    let bearer = if settings.set.size.is_some() {
         compound.must_be_file(file_type)?;
-        may_write(compound, &args.stateid)?;
-    }
-    compound.recall(view, node)?;
+        shows(compound, &args.stateid, Share::WRITE)?
+    } else {
+        // The stateid does not matter here; but if it is a good one it says who calls.
+        shows(compound, &args.stateid, 0).ok().flatten()
+    };
+    compound.recall((view, node), bearer.as_deref())?;
     settings.set_acls(view, node, is_dir)?;
     if !settings.set.is_empty() {
         view.setattr(node, &settings.set, None)?;

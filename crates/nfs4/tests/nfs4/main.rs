@@ -10,6 +10,7 @@ mod cloaks;
 mod copies;
 mod hostile;
 mod hunt;
+mod nameless;
 mod opens;
 mod owners;
 mod reaching;

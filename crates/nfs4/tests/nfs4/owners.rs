@@ -23,7 +23,7 @@ fn failing(at: u64) -> World {
     World::of(Plan::new(HandleKey::new([7; 16]), vec![export(1, "/pub", &fs, Client::Everybody)]))
 }
 
-fn call(world: &World, operations: u32, say: impl FnOnce(&mut Encoder)) -> Vec<u8> {
+pub(crate) fn call(world: &World, operations: u32, say: impl FnOnce(&mut Encoder)) -> Vec<u8> {
     let mut call = Encoder::new();
     call.value(&CompoundHead { tag: Opaque(b""), minorversion: 0, operations });
     say(&mut call);
@@ -31,7 +31,7 @@ fn call(world: &World, operations: u32, say: impl FnOnce(&mut Encoder)) -> Vec<u
 }
 
 /// A client that has confirmed itself; its clientid.
-fn introduce(world: &World) -> u64 {
+pub(crate) fn introduce(world: &World) -> u64 {
     let told = call(world, 1, |call| {
         let address = Netaddr4 { netid: Opaque(b"tcp"), addr: Opaque(b"0.0.0.0.0.0") };
         call.value(&op::SETCLIENTID);

@@ -8,8 +8,10 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use comity_export::{Client, Operation};
+use comity_state::Limits;
 
 use crate::journal;
+use crate::limits::REPLY_CACHE_BYTES_MIN;
 use crate::versions::Spoken;
 
 /// Serve folders to NFS clients.
@@ -179,6 +181,17 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 90,
         value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) lease_seconds: u32,
+
+    /// Files that may be delegated to clients of NFSv4 at a time, about 500 bytes each; 0 delegates
+    /// none. Clients are asked to give some back before there are so many
+    #[arg(long, value_name = "N", default_value_t = Limits::DEFAULT.delegations)]
+    pub(crate) delegations_max: usize,
+
+    /// Bytes set aside for replies that clients of NFSv4.1 and later may ask for again. Clients are
+    /// asked to have fewer calls under way before they are used up
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.reply_cache_bytes,
+        value_parser = reply_cache_bytes)]
+    pub(crate) reply_cache_bytes_max: usize,
 
     /// Keep clients and programs on this machine apart: neither sees what the other locks, nor does
     /// a program that opens a file wait for the client that was delegated it
@@ -388,6 +401,12 @@ fn level(text: &str) -> anyhow::Result<String> {
 fn version(text: &str) -> Result<String, String> {
     Spoken::these(&[text])?;
     Ok(text.to_owned())
+}
+
+fn reply_cache_bytes(text: &str) -> Result<usize, String> {
+    let bytes = text.parse::<usize>().map_err(|error| error.to_string())?;
+    let least = || format!("at least {REPLY_CACHE_BYTES_MIN}: a session takes half of that");
+    if bytes < REPLY_CACHE_BYTES_MIN { Err(least()) } else { Ok(bytes) }
 }
 
 fn client(text: &str) -> Result<String, String> {

@@ -16,7 +16,7 @@ use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Settle};
 use comity_proto::nlm;
 use comity_rpc::Line;
 use comity_server::{Errand, Quiet, blocking, blocking_on_peers};
-use comity_state::{Effect, Engine, Mark, Settings};
+use comity_state::{Effect, Engine, Limits, Mark, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
@@ -54,6 +54,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) key: &'a [u8; 16],
     /// How long leases last.
     pub(crate) lease_seconds: u32,
+    /// How much is remembered at most.
+    pub(crate) limits: Limits,
     /// Who is told what programs on the server open; those and clients see what the others lock and
     /// open if there is one.
     pub(crate) leases: Option<Arc<LeaseWatch>>,
@@ -73,7 +75,8 @@ impl Keeper {
         let lease = Duration::from_secs(beginning.lease_seconds.into());
         let usual = Settings::new(u32::from_be_bytes([a, b, c, d]));
         let locals = beginning.leases.is_some();
-        let settings = Settings { lease, grace: lease, durable: true, locals, ..usual };
+        let limits = beginning.limits;
+        let settings = Settings { lease, grace: lease, durable: true, locals, limits, ..usual };
         let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
         let (clock, recovered) = (Clock::start(), store.recovered()?);
         let hosts = recovered.hosts().filter_map(address).collect();

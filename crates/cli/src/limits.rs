@@ -52,3 +52,6 @@ pub(crate) const COPIERS: usize = 2;
 /// Threads that call other hosts, each for seconds if those do not answer: a host that is gone must
 /// not keep others waiting for long, nor must many make a thread each.
 pub(crate) const ERRAND_THREADS_MAX: usize = 64;
+
+/// Least memory for replies: a session at its smallest, 4 slots of 8 KiB, takes half of it.
+pub(crate) const REPLY_CACHE_BYTES_MIN: usize = 64 * 1024;

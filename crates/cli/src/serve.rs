@@ -104,6 +104,7 @@ impl Running {
             life: verifier,
             key: &key,
             lease_seconds: serve.lease_seconds,
+            limits: serve.limits,
             leases,
             state_folder: &serve.state_folder,
             exports: &exports,

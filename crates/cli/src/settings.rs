@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use comity_export::{NfsVersion, ServerSettings, Source};
+use comity_state::Limits;
 use tracing_subscriber::filter::EnvFilter;
 
 use crate::findings::TYPED;
@@ -49,6 +50,8 @@ pub(crate) struct Serve {
     pub(crate) spoken: Spoken,
     /// Seconds that a client of NFSv4 may be silent.
     pub(crate) lease_seconds: u32,
+    /// How much is remembered of clients.
+    pub(crate) limits: Limits,
     pub(crate) local_locks: bool,
     /// Seconds that calls in hand get at the end.
     pub(crate) drain_seconds: u32,
@@ -98,6 +101,7 @@ impl Serve {
         Ok(Self {
             listen: Listen::decide(&typed, &written, is_root, is_local),
             portmap: Portmap::decide(&typed, is_local),
+            limits: limits(&typed),
             level: journal::level(level).context("log_level of the configuration")?,
             state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
             sources,
@@ -112,6 +116,15 @@ impl Serve {
             drain_seconds: typed.drain_seconds,
             json: typed.json.json,
         })
+    }
+}
+
+/// What may be remembered: the usual, where nothing is typed.
+fn limits(typed: &arguments::Serve) -> Limits {
+    Limits {
+        delegations: typed.delegations_max,
+        reply_cache_bytes: typed.reply_cache_bytes_max,
+        ..Limits::DEFAULT
     }
 }
 

@@ -76,6 +76,21 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
                 totals.recalls_overdue,
             ),
             (
+                "comity_recalls_any_total",
+                "Clients asked to keep fewer delegations.",
+                totals.recalls_any,
+            ),
+            (
+                "comity_slot_recalls_total",
+                "Sessions asked to use fewer slots.",
+                totals.slot_recalls,
+            ),
+            (
+                "comity_slot_recalls_heeded_total",
+                "Times that slots went because a client had followed.",
+                totals.slot_recalls_heeded,
+            ),
+            (
                 "comity_delegations_revoked_total",
                 "Delegations taken back by force.",
                 totals.delegations_revoked,

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use comity_proto::nfs4::{NfsLockType4, Nfsstat4, share};
 use common::four::Four;
-use common::{NOBODY, PATIENCE, Place, Running, Said, comity, metrics, run};
+use common::{NOBODY, PATIENCE, Place, Running, Said, comity, metrics, run, wait_until};
 use serde_json::Value;
 
 fn ask(place: &Place, words: &[&str]) -> Said {
@@ -137,6 +137,48 @@ fn a_delegation_is_recalled_and_all_of_it_is_counted() {
     assert_eq!(number("comity_grace_left_seconds"), 0);
     assert!(page.contains("# TYPE comity_recalls_sent_total counter\n"), "{page}");
     assert!(page.contains("# TYPE comity_delegations gauge\n"), "{page}");
+}
+
+#[test]
+fn no_more_is_delegated_than_is_allowed_and_some_is_asked_back_before() {
+    let place = place();
+    let delegations_max = |max: &str| {
+        let mut command = place.serve_data();
+        command.args(["--delegations-max", max, "--metrics", "127.0.0.1:0"]);
+        Running::start(&mut command)
+    };
+    let delegates = |client: &mut Four, name: &str| {
+        client.open(&place.data().join(name), share::BOTH).unwrap().delegation.is_some()
+    };
+    let server = delegations_max("1");
+    let mut one = Four::connect(server.port, NOBODY, "one");
+    assert!(delegates(&mut one, "first"));
+    assert!(!delegates(&mut one, "second"));
+    wait_until("the question", || metrics(&server).contains("\ncomity_recalls_any_total 1\n"));
+    assert_eq!(server.stop().code(), Some(0));
+
+    let server = delegations_max("0");
+    let mut one = Four::connect(server.port, NOBODY, "one");
+    assert!(!delegates(&mut one, "third"));
+}
+
+#[test]
+fn no_more_memory_is_set_aside_for_replies_than_is_allowed() {
+    let place = place();
+    let mut command = place.serve_data();
+    // Four slots of four kilobytes, a session here, take a little more than a quarter of it.
+    command.args(["--reply-cache-bytes-max", "65536", "--metrics", "127.0.0.1:0"]);
+    let server = Running::start(&mut command);
+    let connect = |name: &str| Four::connect(server.port, NOBODY, name);
+    let mut sessions = ["one", "two", "three"].map(connect);
+    assert_eq!(sessions[0].introduce("four"), Err(Nfsstat4::NoSpc));
+    let page = metrics(&server);
+    let reserved = page.lines().find_map(|line| line.strip_prefix("comity_reply_cache_bytes "));
+    let reserved: u32 = reserved.unwrap().parse().unwrap();
+    assert!((49_152..=65_536).contains(&reserved), "{reserved}");
+    let said = run(comity().args(["serve", "--reply-cache-bytes-max", "65535", "/tmp"]));
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("at least 65536"), "{}", said.err);
 }
 
 /// More than one answer holds.

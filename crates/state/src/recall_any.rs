@@ -58,6 +58,7 @@ impl Engine {
         }
         state.asked_any = Some(now);
         drop(state);
+        self.tally.recalls_any.add(1);
         let (client, keep) = (Arc::clone(client), (held - too_many) as u32);
         self.outbox.push(Effect::RecallAny { client, keep });
     }

@@ -9,6 +9,9 @@ pub(crate) struct Tally {
     pub(crate) recalls_sent: Count,
     pub(crate) recalls_returned: Count,
     pub(crate) recalls_overdue: Count,
+    pub(crate) recalls_any: Count,
+    pub(crate) slot_recalls: Count,
+    pub(crate) slot_recalls_heeded: Count,
     pub(crate) revoked: Count,
     pub(crate) lock_waits: Count,
     pub(crate) replies_again: Count,
@@ -38,6 +41,12 @@ pub struct Totals {
     pub recalls_returned: u64,
     /// Recalls that were not heeded in time.
     pub recalls_overdue: u64,
+    /// How often clients were asked to keep fewer delegations, whichever they can spare.
+    pub recalls_any: u64,
+    /// How often sessions were asked to use fewer slots.
+    pub slot_recalls: u64,
+    /// How often slots went because a client had followed.
+    pub slot_recalls_heeded: u64,
     /// Delegations that were taken back by force: not heeded in time, or with their client.
     pub delegations_revoked: u64,
     /// Locks that somebody had to wait for.
@@ -58,6 +67,9 @@ impl Engine {
             recalls_sent: tally.recalls_sent.get(),
             recalls_returned: tally.recalls_returned.get(),
             recalls_overdue: tally.recalls_overdue.get(),
+            recalls_any: tally.recalls_any.get(),
+            slot_recalls: tally.slot_recalls.get(),
+            slot_recalls_heeded: tally.slot_recalls_heeded.get(),
             delegations_revoked: tally.revoked.get(),
             lock_waits: tally.lock_waits.get(),
             replies_again: tally.replies_again.get(),

@@ -8,6 +8,7 @@ mod durable;
 mod fsx;
 mod git;
 mod hosts;
+mod scarce;
 mod sites;
 mod smoke;
 mod sqlite;
@@ -132,5 +133,7 @@ pub(super) const ALL: &[Test] = &[
     clients::TEST,
     clients::TEST.over("clients-4.2", "4.2"),
     copies::TEST,
+    scarce::TEST,
+    scarce::TEST.over("scarce-4.2", "4.2"),
     hosts::TEST,
 ];

@@ -48,6 +48,9 @@ impl Engine {
         let mut slots = session.slots();
         let ((lowered, bytes), target) = (slots.lower(now), slots.target());
         drop(slots);
+        if lowered {
+            self.tally.slot_recalls.add(1);
+        }
         if lowered && session.is_reachable() {
             let (client, session) = (Arc::clone(&session.client), session.id);
             self.outbox.push(Effect::RecallSlot { client, session, target });

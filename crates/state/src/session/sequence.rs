@@ -161,7 +161,11 @@ impl Engine {
                 self.tally.replies_again.add(1);
                 return Ok(Sequenced::Forgotten(answer));
             }
-            Found::New(knew) => slots.adapt(&self.reply_cache, args, knew),
+            Found::New(knew) => {
+                if slots.adapt(&self.reply_cache, args, knew) {
+                    self.tally.slot_recalls_heeded.add(1);
+                }
+            }
         }
         let (highest_slot, target) = (slots.len().saturating_sub(1), slots.target());
         drop(slots);

@@ -164,14 +164,14 @@ impl Slots {
 
     /// Lets the table grow where the client uses all of it, and shrink where the target was lowered
     /// and the client has followed: it `knew` the target, and has nothing under way above it. What
-    /// it sent before it knew may still come (RFC 8881, 2.10.6.1).
-    pub(super) fn adapt(&mut self, cache: &ReplyCache, args: &Sequence, knew: bool) {
+    /// it sent before it knew may still come (RFC 8881, 2.10.6.1). Whether it has shrunk.
+    pub(super) fn adapt(&mut self, cache: &ReplyCache, args: &Sequence, knew: bool) -> bool {
         let count = self.len();
         if knew && args.highest_slot.max(args.slot) <= self.target && self.target + 1 < count {
             return self.cut(cache);
         }
         if cache.is_short() {
-            return;
+            return false;
         }
         if args.slot == self.target && self.target + 1 == count && count < self.slots_max {
             let more = (count / 2).clamp(1, self.slots_max - count);
@@ -182,6 +182,7 @@ impl Slots {
         } else if self.target + 1 < count {
             self.target = count - 1;
         }
+        false
     }
 
     /// Halves what the client should use. Whether there is something to tell it, and how many bytes
@@ -210,14 +211,15 @@ impl Slots {
         self.slot_bytes * self.slots.len()
     }
 
-    /// Drops slots above the target that carry nothing.
-    fn cut(&mut self, cache: &ReplyCache) {
+    /// Drops slots above the target that carry nothing; whether there were any.
+    fn cut(&mut self, cache: &ReplyCache) -> bool {
         let keep = self.target as usize + 1;
         let before = self.slots.len();
         while self.slots.len() > keep && self.slots.last().is_some_and(|slot| !slot.busy) {
             self.slots.pop();
         }
         cache.give_back(self.slot_bytes * (before - self.slots.len()));
+        self.slots.len() < before
     }
 }
 

@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use comity_bench::layout::Layout;
 use comity_bench::load::{Client, Load, Stop};
@@ -15,12 +16,12 @@ use comity_bench::raw::{Pages, script, serve};
 use comity_bench::reach::DirectoryTarget;
 use comity_bench::suite::{
     Access, Content, Driver, Entry, FileId, FileKind, Files, Interrupt, Latency, LockKind,
-    Metadata, Range, Wait,
+    Metadata, Range, Tally, Target, Wait,
 };
 use common::{chosen, plan, run};
 
-/// A target on which every operation does nothing.
-struct Nothing;
+/// A target on which every operation does nothing; a lookup takes this time, if one is given.
+struct Nothing(Option<Duration>);
 
 const EMPTY: Metadata = Metadata { kind: FileKind::File, size: 0, user: 0 };
 
@@ -53,6 +54,10 @@ impl Files for Nothing {
         Ok(EMPTY)
     }
     fn lookup(&mut self, _: &str) -> IoResult<Metadata> {
+        if let Some(delay) = self.0 {
+            let begun = Instant::now();
+            while begun.elapsed() < delay {}
+        }
         Ok(EMPTY)
     }
     fn list(&mut self, _: &str, _: bool) -> IoResult<Vec<Entry>> {
@@ -84,52 +89,122 @@ fn typical(latencies: &[Latency]) -> f64 {
     sum / weight as f64
 }
 
+fn driver(files: Box<dyn Files>) -> Driver {
+    Driver::new(files, Arc::new(Content::new(1)), Interrupt::default())
+}
+
+/// Looks names up with a driver; gives what it says of that.
+fn looked_up(driver: &mut Driver, path: &str, count: u32) -> Tally {
+    driver.take_tally();
+    (0..count).for_each(|_| driver.lookup(path).map(drop).unwrap());
+    driver.take_tally()
+}
+
 /// Nanoseconds of an operation that does nothing, as the figures have it.
 fn of_nothing() -> f64 {
-    let content = Arc::new(Content::new(1));
-    let mut driver = Driver::new(Box::new(Nothing), content, Interrupt::default());
-    for _ in 0..20_000 {
-        driver.lookup("a/path/of/some/length").unwrap();
-    }
-    let tally = driver.take_tally();
-    let latencies = tally.latencies.iter();
-    typical(&latencies.map(|(kind, each)| Latency::of(kind.name(), each)).collect::<Vec<_>>())
+    let tally = looked_up(&mut driver(Box::new(Nothing(None))), "a/path/of/some/length", 4000);
+    typical(&tally.latencies().collect::<Vec<_>>())
 }
 
 /// Nanoseconds of an operation of NFSSTONE on a tmpfs.
 fn of_nfsstone(memory: &Path) -> f64 {
     let (place, output) = (tempfile::tempdir_in(memory).unwrap(), tempfile::tempdir().unwrap());
-    let plan = plan(vec![chosen("nfsstone", &[("operations", "20000")])], output.path());
+    let plan = plan(vec![chosen("nfsstone", &[("operations", "4000")])], output.path());
     let target = DirectoryTarget::open(place.path()).unwrap();
     let (ran, outcome) = run(&plan, Box::new(target));
     ran.unwrap();
     typical(&outcome.workloads[0].rounds[0].latencies)
 }
 
-/// Measures two things in turn and gives the median of their ratios, and what it is of.
-fn ratio_in_turn(mut above: impl FnMut() -> f64, mut below: impl FnMut() -> f64) -> [f64; 3] {
-    let mut tries: Vec<[f64; 3]> = (0..5)
+/// Measures two things in turn, in many short rounds, of which others on the machine spoil few;
+/// gives the median of their ratios, and what it is of.
+fn ratio_in_turn(
+    rounds: usize,
+    mut above: impl FnMut() -> f64,
+    mut below: impl FnMut() -> f64,
+) -> [f64; 3] {
+    let mut tries: Vec<[f64; 3]> = (0..rounds)
         .map(|_| {
             let (above, below) = (above(), below());
             [above / below, above, below]
         })
         .collect();
     tries.sort_by(|a, b| a[0].total_cmp(&b[0]));
-    tries[2]
+    tries[rounds / 2]
+}
+
+/// A folder in memory, or nothing with a word why.
+fn memory() -> Option<&'static Path> {
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        eprintln!("skipped: there is no /dev/shm");
+    }
+    memory.is_dir().then_some(memory)
 }
 
 #[test]
 fn the_driver_is_a_twentieth_of_a_figure_on_tmpfs_at_most() {
-    let memory = Path::new("/dev/shm");
-    if !memory.is_dir() {
-        eprintln!("skipped: there is no /dev/shm");
-        return;
-    }
-    let [share, nothing, nfsstone] = ratio_in_turn(of_nothing, || of_nfsstone(memory));
+    let Some(memory) = memory() else { return };
+    let [share, nothing, nfsstone] = ratio_in_turn(31, of_nothing, || of_nfsstone(memory));
     // A program that is not optimized is four times as slow between the looks at the clock.
     let limit = if cfg!(debug_assertions) { 0.20 } else { 0.05 };
     println!("{nothing:.0} ns of {nfsstone:.0} ns: {:.1} %", share * 100.0);
     assert!(share < limit, "{nothing:.0} ns of {nfsstone:.0} ns are the driver's");
+}
+
+/// Nanoseconds that each of so many operations takes, which `work` does.
+fn each(count: u32, work: impl FnOnce()) -> f64 {
+    let begun = Instant::now();
+    work();
+    begun.elapsed().as_nanos() as f64 / f64::from(count)
+}
+
+/// The other way round: what the figures say is what operations take when nothing is timed but many
+/// of them together. An operation between two looks at the clock takes a little more, because none
+/// of it is done while the one before still ends; were the looks not taken off, this would fail.
+#[test]
+fn a_figure_on_tmpfs_is_what_the_operations_take_without_a_driver() {
+    const COUNT: u32 = 200;
+    let Some(memory) = memory() else { return };
+    let place = tempfile::tempdir_in(memory).unwrap();
+    std::fs::write(place.path().join("name"), "").unwrap();
+    let target = DirectoryTarget::open(place.path()).unwrap();
+    let (mut driver, mut files) = (driver(target.files().unwrap()), target.files().unwrap());
+    let told = || looked_up(&mut driver, "name", COUNT).spent.as_nanos() as f64 / f64::from(COUNT);
+    let mut look_up = || (0..COUNT).for_each(|_| files.lookup("name").map(drop).unwrap());
+    let [ratio, told, taken] = ratio_in_turn(301, told, || each(COUNT, &mut look_up));
+    println!("a lookup: told {told:.0} ns, taken {taken:.0} ns: {ratio:.3}");
+    let most = if cfg!(debug_assertions) { 1.4 } else { 1.1 };
+    assert!((0.97..most).contains(&ratio), "told is {ratio:.3} times what was taken");
+}
+
+/// What a driver does in all, the looks at the clock and what it notes included; most of it is in no
+/// figure, but makes a run longer.
+#[test]
+fn a_driver_takes_half_a_microsecond_around_an_operation_at_most() {
+    const COUNT: u32 = 1000;
+    let mut driver = driver(Box::new(Nothing(None)));
+    let mut work = || (0..COUNT).for_each(|_| driver.lookup("name").map(drop).unwrap());
+    let mut tries: Vec<f64> = (0..101).map(|_| each(COUNT, &mut work)).collect();
+    tries.sort_by(f64::total_cmp);
+    println!("{:.0} ns around an operation", tries[50]);
+    assert!(tries[50] < if cfg!(debug_assertions) { 5000.0 } else { 500.0 }, "{tries:?}");
+}
+
+#[test]
+fn a_known_delay_is_what_the_figures_say() {
+    for delay in [1, 10, 100, 1000].map(Duration::from_micros) {
+        let tally = looked_up(&mut driver(Box::new(Nothing(Some(delay)))), "name", 300);
+        let latency = tally.latencies().next().unwrap();
+        let (least, median) = (latency.quantile(0.0), latency.quantile(0.5));
+        println!("{delay:?}: {least} ns at least, {median} ns in the median");
+        let delay = delay.as_nanos() as u64;
+        assert!(least >= delay, "{least} ns are told of an operation of {delay} ns");
+        // The target itself looks at the clock until the time is over; buckets are of a thousandth.
+        let most = delay + delay / 500 + if cfg!(debug_assertions) { 1000 } else { 250 };
+        assert!(median <= most, "{median} ns are told of operations of {delay} ns");
+        assert!(tally.spent >= Duration::from_nanos(delay) * 300, "{tally:?}");
+    }
 }
 
 /// Processor time that this thread has used, in seconds.

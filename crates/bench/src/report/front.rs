@@ -240,6 +240,8 @@ pub(super) fn environment(page: &mut Page, outcome: &Outcome) {
         ("preset", format!("{:?}", outcome.preset).to_lowercase()),
         ("tool", outcome.tool.clone()),
     ];
+    let look = |least| ("a look at the clock", format!("{least} ns, taken off each operation"));
+    rows.extend(machine.look_nanoseconds.map(look));
     rows.extend(machine.governor.iter().map(|governor| ("frequency", governor.clone())));
     page.raw(&definitions("The run", &rows));
     outcome.targets.iter().for_each(|target| page.raw(&target_block(target)));

@@ -178,9 +178,7 @@ impl<'a> Context<'a> {
 
     /// Keeps the latencies of a tally, one distribution for each kind.
     pub fn latencies(&mut self, tally: &Tally) {
-        for (kind, histogram) in &tally.latencies {
-            self.latency(Latency::of(kind.name(), histogram));
-        }
+        self.gathered.latencies.extend(tally.latencies());
     }
 
     /// Keeps what a reader of the figures should know; once, however often it is said.

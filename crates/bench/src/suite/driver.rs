@@ -1,64 +1,14 @@
-use std::collections::BTreeMap;
 use std::io;
+use std::mem;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use hdrhistogram::Histogram;
 
 use super::content::PIECE_BYTES_MAX;
+use super::stopwatch::Stopwatch;
 use super::{
-    Access, Content, Entry, FileId, Files, Interrupt, Latency, LockKind, Metadata, Range, Wait,
+    Access, Content, Entry, FileId, Files, Interrupt, Kind, LockKind, Metadata, Range, Tally, Wait,
 };
-
-/// Kinds of operations, in the words of NFS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)]
-pub enum Kind {
-    Open,
-    Close,
-    Create,
-    Read,
-    Write,
-    Sync,
-    Getattr,
-    Lookup,
-    List,
-    Mkdir,
-    Rmdir,
-    Symlink,
-    Readlink,
-    Remove,
-    Setattr,
-    Lock,
-    Unlock,
-}
-
-impl Kind {
-    /// As it is written in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "OPEN",
-            Self::Close => "CLOSE",
-            Self::Create => "CREATE",
-            Self::Read => "READ",
-            Self::Write => "WRITE",
-            Self::Sync => "SYNC",
-            Self::Getattr => "GETATTR",
-            Self::Lookup => "LOOKUP",
-            Self::List => "LIST",
-            Self::Mkdir => "MKDIR",
-            Self::Rmdir => "RMDIR",
-            Self::Symlink => "SYMLINK",
-            Self::Readlink => "READLINK",
-            Self::Remove => "REMOVE",
-            Self::Setattr => "SETATTR",
-            Self::Lock => "LOCK",
-            Self::Unlock => "UNLOCK",
-        }
-    }
-}
 
 /// What one worker does to one target: times every operation, checks what it gives, and stops when
 /// the run is interrupted. What the driver itself does is outside of the times.
@@ -67,7 +17,11 @@ pub struct Driver {
     content: Arc<Content>,
     interrupt: Interrupt,
     buffer: Vec<u8>,
+    stopwatch: Stopwatch,
     tally: Tally,
+    /// Where operations are counted that are in no figure; kept, because making one takes longer
+    /// than most operations do.
+    unheeded: Tally,
 }
 
 /// An open file of a driver.
@@ -78,26 +32,13 @@ pub struct OpenFile {
     salt: u64,
 }
 
-/// What a driver has done so far.
-#[derive(Debug, Default)]
-pub struct Tally {
-    /// Time spent in operations.
-    pub spent: Duration,
-    /// Operations done.
-    pub operations: u64,
-    /// Bytes read.
-    pub bytes_read: u64,
-    /// Bytes written.
-    pub bytes_written: u64,
-    /// Latencies in nanoseconds by kind.
-    pub latencies: BTreeMap<Kind, Histogram<u64>>,
-}
-
 impl Driver {
     /// One that works on `files`, which hold the content given.
     #[must_use]
     pub fn new(files: Box<dyn Files>, content: Arc<Content>, interrupt: Interrupt) -> Self {
-        Self { files, content, interrupt, buffer: Vec::new(), tally: Tally::default() }
+        let (stopwatch, buffer) = (Stopwatch::new(), Vec::new());
+        let (tally, unheeded) = (Tally::default(), Tally::default());
+        Self { files, content, interrupt, buffer, stopwatch, tally, unheeded }
     }
 
     /// What it has done so far.
@@ -108,7 +49,7 @@ impl Driver {
 
     /// Gives what was done since the last time, and begins to count anew.
     pub fn take_tally(&mut self) -> Tally {
-        std::mem::take(&mut self.tally)
+        mem::take(&mut self.tally)
     }
 
     /// Makes a directory.
@@ -158,9 +99,8 @@ impl Driver {
     /// # Errors
     /// There are fewer, or others; or as above.
     pub fn read(&mut self, file: &OpenFile, offset: u64, length: usize) -> Result<()> {
-        let content = Arc::clone(&self.content);
         self.fetch(file, offset, length)?;
-        let wrong = content.first_wrong(file.salt, offset, &self.buffer[..length]);
+        let wrong = self.content.first_wrong(file.salt, offset, &self.buffer[..length]);
         wrong.map_or(Ok(()), |byte| wrong_data(file, offset, byte))
     }
 
@@ -180,7 +120,7 @@ impl Driver {
 
     /// Reads so many bytes into the buffer.
     fn fetch(&mut self, file: &OpenFile, offset: u64, length: usize) -> Result<()> {
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut buffer = mem::take(&mut self.buffer);
         buffer.resize(buffer.len().max(length), 0);
         // What was read before might be right by chance, were nothing read now.
         buffer[..length].iter_mut().step_by(512).for_each(|byte| *byte = !*byte);
@@ -234,9 +174,9 @@ impl Driver {
     /// # Errors
     /// As `work`.
     pub fn untimed<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let kept = self.take_tally();
+        let kept = mem::replace(&mut self.tally, mem::take(&mut self.unheeded));
         let result = work(self);
-        self.tally = kept;
+        self.unheeded = mem::replace(&mut self.tally, kept);
         result
     }
 
@@ -332,46 +272,17 @@ impl Driver {
         result.with_context(|| format!("{} of {path}", kind.name()))
     }
 
-    /// Does an operation and keeps how long it took.
+    /// Does an operation and keeps how long it took. What is done on the way there and afterwards is
+    /// outside of that.
     fn timed<T>(
         &mut self,
         kind: Kind,
         operation: impl FnOnce(&mut dyn Files) -> io::Result<T>,
     ) -> Result<io::Result<T>> {
         self.interrupt.check()?;
-        let start = Instant::now();
-        let result = operation(self.files.as_mut());
-        let took = start.elapsed();
+        let (result, took) = self.stopwatch.time(|| operation(self.files.as_mut()));
         self.tally.record(kind, took);
         Ok(result)
-    }
-}
-
-impl Tally {
-    fn record(&mut self, kind: Kind, took: Duration) {
-        self.spent += took;
-        self.operations += 1;
-        let histogram = self.latencies.entry(kind).or_insert_with(Latency::histogram);
-        histogram.saturating_record(took.as_nanos() as u64);
-    }
-
-    /// How many operations of a kind there were.
-    #[must_use]
-    pub fn count(&self, kind: Kind) -> u64 {
-        self.latencies.get(&kind).map_or(0, Histogram::len)
-    }
-
-    /// Adds what another worker did at the same time: work adds up, time is the longer one.
-    pub fn merge(&mut self, other: Self) {
-        self.spent = self.spent.max(other.spent);
-        self.operations += other.operations;
-        self.bytes_read += other.bytes_read;
-        self.bytes_written += other.bytes_written;
-        for (kind, histogram) in other.latencies {
-            let mine = self.latencies.entry(kind).or_insert_with(Latency::histogram);
-            // All have the same bounds: nothing is out of them.
-            let _ = mine.add(&histogram);
-        }
     }
 }
 

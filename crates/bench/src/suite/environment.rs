@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::Environment;
+use super::stopwatch::Stopwatch;
 
 impl Environment {
     /// Of this machine, now. What the system does not say is left empty.
@@ -19,6 +20,7 @@ impl Environment {
             is_virtual: field(&cpuinfo, "flags").is_some_and(|flags| has(&flags, "hypervisor")),
             governor: Some(governor).filter(|governor| !governor.is_empty()),
             load: read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned(),
+            look_nanoseconds: Some(Stopwatch::new().look_nanoseconds()),
         }
     }
 }

@@ -18,23 +18,27 @@ mod driver;
 mod environment;
 mod files;
 mod history;
+mod kind;
 mod outcome;
 mod parameter;
 mod progress;
 mod reset;
 mod run;
 mod sample;
+mod stopwatch;
 mod store;
+mod tally;
 mod target;
 mod workload;
 
 pub use content::Content;
 pub(crate) use context::joined;
 pub use context::{Context, Interrupt, Interrupted, Reset};
-pub use driver::{Driver, Kind, OpenFile, Tally};
+pub use driver::{Driver, OpenFile};
 pub use environment::memory_available_bytes;
 pub use files::{Access, Entry, FileId, FileKind, Files, LockKind, Metadata, Range, Wait};
 pub use history::Figure;
+pub use kind::Kind;
 pub use outcome::{
     Environment, Failure, MountRecord, Outcome, Round, SCHEMA, TargetRecord, WorkloadRecord,
 };
@@ -45,5 +49,6 @@ pub(crate) use reset::{drop_caches, shell};
 pub use run::{Chosen, Plan, is_interrupt, run, run_on};
 pub use sample::{Better, Latency, Place, Sample, Unit};
 pub use store::{RESULT_FILE, Store};
+pub use tally::Tally;
 pub use target::{Server, Target, TargetKind};
 pub use workload::{Needs, Workload};

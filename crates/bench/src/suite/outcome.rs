@@ -71,6 +71,10 @@ pub struct Environment {
     pub governor: Option<String>,
     /// Average length of the run queue over a minute at the start: above 1 others were at work.
     pub load: String,
+    /// What a look at the clock takes at least, in nanoseconds: it has been taken off the latency
+    /// of each operation. Absent in results of versions that took nothing off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look_nanoseconds: Option<u64>,
 }
 
 /// A target as it was when the run began.

@@ -198,3 +198,15 @@ pub(crate) fn outcome() -> Outcome {
         ],
     }
 }
+
+/// The same with three targets; the last does what the second does.
+pub(crate) fn outcome_of_three() -> Outcome {
+    let mut outcome = outcome();
+    let second = outcome.targets[1].clone();
+    let names = ["peer:ganesha", "peer:comity", "nfs://server/export"];
+    outcome.targets = names.map(|name| TargetRecord { name: name.into(), ..second.clone() }).into();
+    let rounds = &mut outcome.workloads[0].rounds;
+    let done: Vec<Round> = rounds.iter().filter(|round| round.target == 1).cloned().collect();
+    rounds.extend(done.into_iter().map(|round| Round { target: 2, ..round }));
+    outcome
+}

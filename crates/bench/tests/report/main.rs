@@ -102,3 +102,19 @@ fn a_browser_shows_it_sorts_its_tables_and_has_nothing_to_complain_about() {
     assert_eq!(seen.number("too-wide"), 0, "{seen:?}");
     assert!(seen.number("unnamed") == 0, "{seen:?}");
 }
+
+#[test]
+fn no_column_is_cut_off_where_three_targets_are_compared() {
+    let Some(browser) = browser::find() else {
+        println!("skipped: no Chromium here (Debian package `chromium`)");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    Store::create(directory.path()).unwrap().write(&made::outcome_of_three()).unwrap();
+    let page = report::write(directory.path(), &made::workloads()).unwrap();
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("nfs://server/export: times better, all figures"), "no other targets");
+    let seen = browser::look(&browser, directory.path(), &page);
+    assert_eq!(seen.number("cut-off"), 0, "{seen:?}");
+    assert_eq!(seen.number("too-wide"), 0, "{seen:?}");
+}

@@ -29,6 +29,7 @@
   const tip = document.getElementById("tip");
   say("tip", !tip.hidden && tip.textContent.length > 3 ? 1 : 0);
   say("too-wide", document.documentElement.scrollWidth > innerWidth ? 1 : 0);
+  say("cut-off", [...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth).length);
   for (const error of window.errors) say("error", error);
   const verdict = document.createElement("pre");
   verdict.id = "verdict";

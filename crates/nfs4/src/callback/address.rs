@@ -16,6 +16,17 @@ pub(super) fn socket(callback: &CallbackAddress) -> Option<SocketAddr> {
     (port != 0 && !host.is_unspecified()).then_some(SocketAddr::new(host, port))
 }
 
+/// What a client says of where it takes callbacks, as far as it is believed: nothing but a port of
+/// the address it calls from. Else whoever may speak to the server could have it make connections,
+/// in its own name, to any port of any host that it reaches and they do not.
+pub(crate) fn believed(said: CallbackAddress, from: IpAddr) -> CallbackAddress {
+    let is_own = |at: SocketAddr| at.ip().to_canonical() == from.to_canonical();
+    if socket(&said).is_none_or(is_own) {
+        return said;
+    }
+    CallbackAddress { netid: Box::default(), address: Box::default(), ..said }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,5 +57,23 @@ mod tests {
             assert_eq!(parsed("tcp", address), None, "{address}");
         }
         assert_eq!(parsed("udp", "192.0.2.1.8.1"), None);
+    }
+
+    #[test]
+    fn a_client_is_believed_its_own_address_only() {
+        let reached = |address: &str, from: &str| {
+            let (netid, address) = (b"tcp"[..].into(), address.as_bytes().into());
+            let said = CallbackAddress { netid, address, program: 7, ident: 9 };
+            let believed = believed(said, from.parse().unwrap());
+            assert_eq!((believed.program, believed.ident), (7, 9));
+            socket(&believed).is_some()
+        };
+        assert!(reached("192.0.2.1.8.1", "192.0.2.1"));
+        assert!(reached("192.0.2.1.8.1", "::ffff:192.0.2.1"));
+        assert!(reached("::ffff:192.0.2.1.8.1", "192.0.2.1"));
+        assert!(reached("2001:db8::1.8.1", "2001:db8::1"));
+        for address in ["192.0.2.2.8.1", "127.0.0.1.0.22", "::1.0.22", "nonsense"] {
+            assert!(!reached(address, "192.0.2.1"), "{address}");
+        }
     }
 }

@@ -9,4 +9,5 @@ mod call;
 mod callbacks;
 mod route;
 
+pub(crate) use address::believed;
 pub use callbacks::{Callbacks, Dial, Dialed, Others};

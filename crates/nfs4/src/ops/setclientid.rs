@@ -4,6 +4,7 @@ use comity_proto::nfs4::{Component4, Netaddr4, Nfsstat4, Setclientid4args, Setcl
 use comity_state::{CallbackAddress, Error, Setclientid};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
+use crate::callback::believed;
 use crate::compound::Compound;
 use crate::memory::{owner_of, refused};
 use crate::table::Stop;
@@ -14,12 +15,13 @@ pub(super) fn setclientid(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<Setclientid4args<'_>>()?;
-    let callback = CallbackAddress {
+    let said = CallbackAddress {
         program: args.callback.cb_program,
         netid: args.callback.cb_location.netid.0.into(),
         address: args.callback.cb_location.addr.0.into(),
         ident: args.callback_ident,
     };
+    let callback = believed(said, compound.visitor.peer().ip());
     let (owner, principal) = (owner_of(&args.client), compound.principal());
     let wanted = Setclientid { owner, principal, callback };
     match compound.engine().setclientid(compound.now(), wanted) {

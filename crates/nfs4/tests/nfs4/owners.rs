@@ -8,6 +8,7 @@ use comity_proto::nfs4::{
     Fattr4, Netaddr4, Nfsstat4, Open4args, OpenClaim4, OpenConfirm4args, Openflag4,
     Setclientid4args, SetclientidConfirm4, StateOwner4, Stateid4, operation as op,
 };
+use comity_state::ClientId;
 use comity_vfs::layers::{Faults, Layer, Verb, When};
 use comity_vfs::{Fs, Status};
 use comity_xdr::{Decoder, Encoder, Opaque};
@@ -32,8 +33,13 @@ pub(crate) fn call(world: &World, operations: u32, say: impl FnOnce(&mut Encoder
 
 /// A client that has confirmed itself; its clientid.
 pub(crate) fn introduce(world: &World) -> u64 {
+    introduce_at(world, b"0.0.0.0.0.0")
+}
+
+/// A client that has confirmed itself, and wants to be called back there; its clientid.
+fn introduce_at(world: &World, addr: &[u8]) -> u64 {
     let told = call(world, 1, |call| {
-        let address = Netaddr4 { netid: Opaque(b"tcp"), addr: Opaque(b"0.0.0.0.0.0") };
+        let address = Netaddr4 { netid: Opaque(b"tcp"), addr: Opaque(addr) };
         call.value(&op::SETCLIENTID);
         call.value(&Setclientid4args {
             client: ClientOwner4 { verifier: *b"thislife", id: Opaque(b"owner") },
@@ -113,4 +119,14 @@ fn another_operation_with_the_number_of_the_last_is_no_repetition() {
     });
     let status = Decoder::new(&told).value::<CompoundResultHead<'_>>().unwrap().status;
     assert_eq!(status, Nfsstat4::BadSeqid);
+}
+
+#[test]
+fn a_client_is_called_back_where_it_calls_from_and_nowhere_else() {
+    for (said, believed) in [("127.0.0.1.3.1", "127.0.0.1.3.1"), ("192.0.2.9.0.22", "")] {
+        let world = failing(99);
+        let clientid = introduce_at(&world, said.as_bytes());
+        let client = world.engine.client_by_id(ClientId(clientid)).unwrap();
+        assert_eq!(&*client.callback_address().unwrap().address, believed.as_bytes());
+    }
 }

@@ -1,12 +1,13 @@
 //! What waits for hosts, done aside where nobody else waits: by a bounded number of threads, which
 //! come when there is something to do and go when there is nothing more.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::limits::ERRAND_THREADS_MAX;
+use crate::limits::{ERRAND_THREADS_MAX, ERRANDS_OF_HOST_MAX};
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -17,16 +18,20 @@ pub(crate) struct Errands(Arc<Mutex<Queue>>);
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Work>,
+    /// For which host, and what.
+    waiting: VecDeque<(IpAddr, Work)>,
     threads: usize,
+    /// How many of them wait for a host.
+    at_host: HashMap<IpAddr, usize>,
 }
 
 impl Errands {
-    /// Does something, sooner or later.
-    pub(crate) fn run(&self, work: impl FnOnce() + Send + 'static) {
+    /// Does something that waits for `host`, sooner or later: what is for one host that does not
+    /// answer is not in the way of what is for others.
+    pub(crate) fn run(&self, host: IpAddr, work: impl FnOnce() + Send + 'static) {
         let mut queue = self.queue();
-        queue.waiting.push_back(Box::new(work));
-        if queue.threads == ERRAND_THREADS_MAX {
+        queue.waiting.push_back((host, Box::new(work)));
+        if queue.threads == ERRAND_THREADS_MAX || !queue.may_wait_for(host) {
             return;
         }
         queue.threads += 1;
@@ -40,15 +45,18 @@ impl Errands {
     }
 
     fn work(&self) {
-        while let Some(work) = self.next() {
+        let mut done = None;
+        while let Some((host, work)) = self.next(done) {
             // The log has it; the others still have this thread.
             let _ = catch_unwind(AssertUnwindSafe(work));
+            done = Some(host);
         }
     }
 
-    fn next(&self) -> Option<Work> {
+    fn next(&self, done: Option<IpAddr>) -> Option<(IpAddr, Work)> {
         let mut queue = self.queue();
-        let next = queue.waiting.pop_front();
+        done.into_iter().for_each(|host| queue.leave(host));
+        let next = queue.next();
         if next.is_none() {
             queue.threads -= 1;
         }
@@ -60,12 +68,65 @@ impl Errands {
     }
 }
 
+impl Queue {
+    /// The first for whose host there is a thread.
+    fn next(&mut self) -> Option<(IpAddr, Work)> {
+        let at = self.waiting.iter().position(|(host, _)| self.may_wait_for(*host))?;
+        let next = self.waiting.remove(at)?;
+        *self.at_host.entry(next.0).or_default() += 1;
+        Some(next)
+    }
+
+    fn may_wait_for(&self, host: IpAddr) -> bool {
+        self.at_host.get(&host).is_none_or(|threads| *threads < ERRANDS_OF_HOST_MAX)
+    }
+
+    fn leave(&mut self, host: IpAddr) {
+        if let Some(threads) = self.at_host.get_mut(&host) {
+            *threads -= 1;
+            if *threads == 0 {
+                self.at_host.remove(&host);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn host(number: usize) -> IpAddr {
+        IpAddr::from((number as u32).to_be_bytes())
+    }
+
+    #[test]
+    fn a_host_that_does_not_answer_is_not_in_the_way_of_others() {
+        let (errands, (done, dones)) = (Errands::default(), channel());
+        let (open, gate) = channel::<()>();
+        let gate = Arc::new(Mutex::new(gate));
+        let deaf = 2 * ERRAND_THREADS_MAX;
+        for _ in 0..deaf {
+            let (done, gate) = (done.clone(), Arc::clone(&gate));
+            errands.run(host(1), move || {
+                let _ = gate.lock().map(|gate| gate.recv());
+                let _ = done.send(1);
+            });
+        }
+        assert_eq!(errands.queue().threads, ERRANDS_OF_HOST_MAX);
+        errands.run(host(2), move || {
+            let _ = done.send(2);
+        });
+        assert_eq!(dones.recv_timeout(PATIENCE), Ok(2));
+        drop(open);
+        for _ in 0..deaf {
+            assert_eq!(dones.recv_timeout(PATIENCE), Ok(1));
+        }
+    }
 
     #[test]
     fn all_is_done_and_by_no_more_threads_than_allowed() {
@@ -75,7 +136,7 @@ mod tests {
         let count = 3 * ERRAND_THREADS_MAX;
         for number in 0..count {
             let (done, gate) = (done.clone(), Arc::clone(&gate));
-            errands.run(move || {
+            errands.run(host(number), move || {
                 // Nobody gets through before the gate is open.
                 let _ = gate.lock().map(|gate| gate.recv());
                 let _ = done.send(number);
@@ -83,8 +144,7 @@ mod tests {
         }
         assert_eq!(errands.queue().threads, ERRAND_THREADS_MAX);
         drop(open);
-        let patience = Duration::from_secs(20);
-        let mut all: Vec<_> = (0..count).map(|_| dones.recv_timeout(patience).unwrap()).collect();
+        let mut all: Vec<_> = (0..count).map(|_| dones.recv_timeout(PATIENCE).unwrap()).collect();
         all.sort_unstable();
         assert!(all.into_iter().eq(0..count));
     }

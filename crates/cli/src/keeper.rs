@@ -210,7 +210,7 @@ fn callbacks(
     let dials = errands.clone();
     let dial = move |address: SocketAddr, done: Dialed| {
         let dialer = Arc::clone(&dialer);
-        dials.run(move || {
+        dials.run(address.ip(), move || {
             let early = || Err(io::Error::other("the server has not begun"));
             done(dialer.get().map_or_else(early, |dial| dial(address)));
         });
@@ -219,10 +219,17 @@ fn callbacks(
     let grants = Arc::new(grants.beside(locals.clone()));
     let grant = move |effect: Effect| {
         let grants = Arc::clone(&grants);
-        errands.run(move || tell(&grants, clock, effect));
+        let Some(host) = host_of(&effect) else { return };
+        errands.run(host, move || tell(&grants, clock, effect));
     };
     let (engine, exports) = (Arc::clone(engine), Arc::clone(exports));
     Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(grant)))
+}
+
+/// Which host of NFSv3 a lock is for.
+fn host_of(effect: &Effect) -> Option<IpAddr> {
+    let Effect::NotifyLock { client, .. } = effect else { return None };
+    address(client.owner())
 }
 
 /// Takes a lock for a host of NFSv3 that waits for it, and tells it.

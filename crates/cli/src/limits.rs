@@ -53,5 +53,9 @@ pub(crate) const COPIERS: usize = 2;
 /// not keep others waiting for long, nor must many make a thread each.
 pub(crate) const ERRAND_THREADS_MAX: usize = 64;
 
+/// Of them those that wait for one host: whoever may call the server can have it call an address
+/// where nobody answers, as often as there are clients.
+pub(crate) const ERRANDS_OF_HOST_MAX: usize = 8;
+
 /// Least memory for replies: a session at its smallest, 4 slots of 8 KiB, takes half of it.
 pub(crate) const REPLY_CACHE_BYTES_MIN: usize = 64 * 1024;

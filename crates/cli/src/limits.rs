@@ -49,6 +49,14 @@ pub(crate) const COPIES_MAX: usize = 1024;
 /// Threads that make copies: two keep a disk busy, and leave most of what a machine has to others.
 pub(crate) const COPIERS: usize = 2;
 
+/// How long a copy that cannot go on is left alone at first: a recall takes as long as an answer of
+/// another client does.
+pub(crate) const COPY_PAUSE_MIN: Duration = Duration::from_millis(20);
+
+/// The same in the end, each pause being twice the one before: as many copies as there may be that
+/// all wait must not keep a processor busy.
+pub(crate) const COPY_PAUSE_MAX: Duration = Duration::from_secs(1);
+
 /// Threads that call other hosts, each for seconds if those do not answer: a host that is gone must
 /// not keep others waiting for long, nor must many make a thread each.
 pub(crate) const ERRAND_THREADS_MAX: usize = 64;

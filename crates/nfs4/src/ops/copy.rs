@@ -5,6 +5,7 @@
 use comity_proto::nfs4::{
     Copy4args, Copy4resok, CopyRequirements4, Nfsstat4, StableHow4, Stateid4, WriteResponse4,
 };
+use comity_state::Stateid;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
@@ -61,7 +62,8 @@ fn begin(
     };
     let Transfer { view, source, target, .. } = *transfer;
     let end = |node, stateid, offset| -> Result<End, Stop> {
-        Ok(End { handle: view.seal(node), stateid: compound.stateid_of(stateid)?, offset })
+        let stateid = lasting(compound.stateid_of(stateid)?);
+        Ok(End { handle: view.seal(node), stateid, offset })
     };
     let ends = (
         end(source, &args.src_stateid, args.src_offset)?,
@@ -78,4 +80,10 @@ fn begin(
             Ok(None)
         }
     }
+}
+
+/// A stateid that stands for its state whatever becomes of that: the client may lock and upgrade
+/// while the copy goes on (RFC 8881, 8.2.2).
+fn lasting(stateid: Stateid) -> Stateid {
+    if stateid.special().is_some() { stateid } else { Stateid { seqid: 0, ..stateid } }
 }

@@ -15,6 +15,7 @@ use comity_proto::nfs4::{
     operation as op,
 };
 use comity_rpc::OpaqueAuth;
+use comity_state::{Claim, DelegationWish, FileKey, Open, Sender, SessionId, Share, Stateid};
 use comity_vfs::{Create, Cred, Fs, Gid, Handle, Mode, Name, ReadInto, SetAttr, Uid};
 use comity_xdr::{Counted, Decoder, Opaque};
 
@@ -57,13 +58,18 @@ impl Ground {
 
     /// Asks for a copy of all of the file.
     fn copy(&mut self, synchronous: bool) -> (Nfsstat4, Option<Copy4resok>) {
-        self.copy_of(0, synchronous)
+        self.copy_of((0, Stateid4::ANONYMOUS), synchronous)
     }
 
-    fn copy_of(&mut self, count: u64, synchronous: bool) -> (Nfsstat4, Option<Copy4resok>) {
+    /// The same of so many bytes, into a file that is open by this.
+    fn copy_of(
+        &mut self,
+        (count, dst_stateid): (u64, Stateid4),
+        synchronous: bool,
+    ) -> (Nfsstat4, Option<Copy4resok>) {
         let args = Copy4args {
             src_stateid: Stateid4::ANONYMOUS,
-            dst_stateid: Stateid4::ANONYMOUS,
+            dst_stateid,
             src_offset: 0,
             dst_offset: 0,
             count,
@@ -84,7 +90,12 @@ impl Ground {
 
     /// Asks for a copy that is then under way.
     fn begin(&mut self) -> (Stateid4, Box<Copying>) {
-        let (status, told) = self.copy(false);
+        self.begin_by(Stateid4::ANONYMOUS)
+    }
+
+    /// The same into a file that is open by this.
+    fn begin_by(&mut self, dst_stateid: Stateid4) -> (Stateid4, Box<Copying>) {
+        let (status, told) = self.copy_of((0, dst_stateid), false);
         assert_eq!(status, Nfsstat4::Ok);
         let told = told.unwrap();
         assert_eq!((told.response.count, told.requirements.synchronous), (0, false));
@@ -114,6 +125,24 @@ impl Ground {
 
     fn cancel(&mut self, stateid: &Stateid4) -> Nfsstat4 {
         self.ask(op::OFFLOAD_CANCEL, b"twin", stateid).0
+    }
+
+    /// The client opens the target for writing, as another program of one user.
+    fn open(&self) -> Stateid {
+        let engine = &self.world.engine;
+        let session = engine.session(&SessionId(self.session.id())).unwrap();
+        let (client, owner, claim) = (session.client(), &b"user"[..], Claim::New);
+        let (file, wish) = (FileKey { export: 1, handle: self.target }, DelegationWish::None);
+        let share = Share::access(Share::WRITE);
+        let open = Open { client, owner, file, share, claim, wish };
+        engine.open(self.world.now(), &open).unwrap().stateid
+    }
+
+    fn close(&self, stateid: &Stateid) {
+        let engine = &self.world.engine;
+        let session = engine.session(&SessionId(self.session.id())).unwrap();
+        let sender = Sender { now: self.world.now(), client: Some(session.client()) };
+        engine.close(sender, stateid).unwrap();
     }
 
     /// How much of the target is there; it must be what stands in the source.
@@ -290,7 +319,8 @@ fn what_a_client_has_not_taken_in_is_said_again() {
 #[test]
 fn what_is_short_or_wanted_at_once_is_copied_at_once() {
     let mut ground = Ground::new();
-    let told = ground.copy_of(limits::COPY_LONG_BYTES - 1, false).1.unwrap();
+    let short = (limits::COPY_LONG_BYTES - 1, Stateid4::ANONYMOUS);
+    let told = ground.copy_of(short, false).1.unwrap();
     assert!(told.response.callback_id.is_none() && told.requirements.synchronous);
     let told = ground.copy(true).1.unwrap();
     assert!(told.response.callback_id.is_none() && told.requirements.synchronous);
@@ -333,6 +363,21 @@ fn a_copy_has_no_more_rights_than_a_write_of_that_moment() {
     assert_eq!(ground.there(), part);
 }
 
+/// To open a file once more changes the number in its stateid, not what it stands for.
+#[test]
+fn a_copy_goes_on_until_its_file_is_closed_whatever_else_becomes_of_the_open() {
+    let mut ground = Ground::new();
+    let Stateid { seqid, other } = ground.open();
+    let (_, mut copying) = ground.begin_by(Stateid4 { seqid, other });
+    assert_eq!(copying.go_on(), Progress::More);
+    let again = ground.open();
+    assert_eq!((again.seqid, again.other), (seqid + 1, other));
+    assert_eq!(copying.go_on(), Progress::More);
+    ground.close(&again);
+    assert_eq!(copying.go_on(), Progress::Over);
+    assert_eq!(ground.said().outcome, Err((Nfsstat4::BadStateid, 2 * PIECE)));
+}
+
 #[test]
 fn a_copy_waits_for_a_delegation_to_be_given_back() {
     let mut ground = Ground::new();
@@ -350,7 +395,7 @@ fn a_client_that_has_gone_leaves_no_copies_behind() {
     let (_, mut copying) = ground.begin();
     copying.go_on();
     let engine = &ground.world.engine;
-    let session = engine.session(&comity_state::SessionId(ground.session.id())).unwrap();
+    let session = engine.session(&SessionId(ground.session.id())).unwrap();
     engine.evict(ground.world.now(), session.client());
     assert_eq!(copying.go_on(), Progress::Over);
     assert_eq!(ground.there(), PIECE);

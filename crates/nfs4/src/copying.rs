@@ -114,7 +114,7 @@ impl Copying {
     /// Nobody has room for it: it was never begun.
     pub(crate) fn withdraw(mut self) {
         self.over = true;
-        self.engine.withdraw_offload(&self.client, &self.stateid);
+        self.engine.forget_offload(&self.client, &self.stateid);
     }
 
     /// Notes how far it is, and with a status how it ended.

@@ -65,7 +65,7 @@ pub enum Effect {
         /// The highest slot the client should use.
         target: u32,
     },
-    /// CB_OFFLOAD: a copy has ended. Then [`crate::Engine::offload_told`].
+    /// CB_OFFLOAD: a copy has ended. Then [`crate::Engine::forget_offload`].
     Offload {
         /// Who asked for it.
         client: Arc<Client>,

@@ -11,7 +11,7 @@
 //! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients. The
 //!   shell tells what came of it by [`Engine::recall_sent`], [`Engine::callbacks_work`],
 //!   [`Engine::callbacks_fail`], [`Engine::writer_attributes`], [`Engine::slots_recalled`] and
-//!   [`Engine::offload_told`]; over a new session it says [`Engine::recalls`] and
+//!   [`Engine::forget_offload`]; over a new session it says [`Engine::recalls`] and
 //!   [`Engine::offloads`] again;
 //! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer
 //!   to any operation on state leaves; then [`Engine::stored`]. At the start it makes a

@@ -40,7 +40,10 @@ struct Offload {
     /// A piece is being copied.
     busy: bool,
     cancelled: bool,
-    end: Option<(Duration, OffloadEnd)>,
+    /// Since when there are no more pieces.
+    over: Option<Duration>,
+    /// How it ended, if it was not cancelled before.
+    end: Option<OffloadEnd>,
 }
 
 /// A copy's stateid does not change; it never is zero (RFC 7862, 4.8).
@@ -52,9 +55,9 @@ impl Offloads {
         self.0.contains_key(&number)
     }
 
-    /// Forgets those that ended before, told or not.
-    fn forget(&mut self, ended_before: Duration) {
-        self.0.retain(|_, offload| offload.end.is_none_or(|(at, _)| at >= ended_before));
+    /// Forgets those that were over before, told or not.
+    fn forget(&mut self, before: Duration) {
+        self.0.retain(|_, offload| offload.over.is_none_or(|at| at >= before));
     }
 
     fn of(&mut self, file: &FileKey, number: u32) -> Result<&mut Offload> {
@@ -77,21 +80,20 @@ impl Engine {
     ) -> Result<Stateid> {
         let mut state = client.live()?;
         let holdings = &mut state.holdings;
-        if holdings.offloads.0.len() >= self.settings.limits.offloads_per_client {
-            holdings.offloads.forget(now.saturating_sub(self.settings.lease));
-        }
+        holdings.offloads.forget(now.saturating_sub(self.settings.lease));
         if holdings.offloads.0.len() >= self.settings.limits.offloads_per_client {
             return Err(Error::Resource);
         }
         let number = holdings.number();
-        let offload =
-            Offload { file, asked_by, copied: 0, busy: false, cancelled: false, end: None };
+        let (copied, busy, cancelled, over, end) = (0, false, false, None, None);
+        let offload = Offload { file, asked_by, copied, busy, cancelled, over, end };
         holdings.offloads.0.insert(number, offload);
         Ok(Stateid::new(client.id, number, SEQID))
     }
 
-    /// A copy that was begun is not made: nobody was told of it.
-    pub fn withdraw_offload(&self, client: &Client, stateid: &Stateid) {
+    /// A copy need not be remembered any more: the client has heard how it ended, or was never told
+    /// of it.
+    pub fn forget_offload(&self, client: &Client, stateid: &Stateid) {
         if let Ok(number) = self.offload_number(client, stateid) {
             client.state().holdings.offloads.0.remove(&number);
         }
@@ -111,7 +113,7 @@ impl Engine {
             return false;
         }
         let Some(offload) = offloads.0.get_mut(&number) else { return false };
-        offload.busy = !offload.cancelled && offload.end.is_none();
+        offload.busy = !offload.cancelled && offload.over.is_none();
         offload.busy
     }
 
@@ -128,8 +130,8 @@ impl Engine {
         let mut state = client.state();
         let Some(offload) = state.holdings.offloads.0.get_mut(&number) else { return };
         (offload.busy, offload.copied) = (false, copied);
-        if offload.end.is_none() {
-            offload.end = end.map(|end| (now, end));
+        if offload.over.is_none() && (end.is_some() || offload.cancelled) {
+            (offload.over, offload.end) = (Some(now), end);
         }
         // Who has cancelled it waits for nothing.
         if !offload.cancelled
@@ -153,7 +155,7 @@ impl Engine {
         let number = self.offload_number(client, stateid)?;
         let mut state = client.live()?;
         let offload = state.holdings.offloads.of(file, number)?;
-        Ok(OffloadStatus { copied: offload.copied, end: offload.end.map(|(_, end)| end) })
+        Ok(OffloadStatus { copied: offload.copied, end: offload.end })
     }
 
     /// The client does not want a copy any more.
@@ -171,11 +173,6 @@ impl Engine {
         }
         state.holdings.offloads.0.remove(&number);
         Ok(())
-    }
-
-    /// The client has heard how a copy ended.
-    pub fn offload_told(&self, client: &Client, stateid: &Stateid) {
-        self.withdraw_offload(client, stateid);
     }
 
     /// Copies that ended within a lease and of which the client has not said that it knows.
@@ -200,7 +197,7 @@ impl Engine {
 impl Offload {
     /// What the client must hear, if the copy has ended.
     fn effect(&self, client: &Arc<Client>, number: u32) -> Option<Effect> {
-        let (_, end) = self.end?;
+        let end = self.end?;
         let stateid = Stateid::new(client.id, number, SEQID);
         let (file, asked_by, copied) = (self.file, self.asked_by, self.copied);
         Some(Effect::Offload { client: Arc::clone(client), stateid, file, asked_by, copied, end })

@@ -129,6 +129,21 @@ fn what_a_client_never_acknowledged_makes_room_after_a_lease() {
 }
 
 #[test]
+fn what_was_cancelled_with_a_piece_in_hand_makes_room_though_nobody_asks_again() {
+    let engine = engine();
+    let client = client(&engine);
+    for _ in 0..2 {
+        let copy = begin(&engine, &client, NOW).unwrap();
+        assert!(engine.begin_piece(NOW, &client, &copy));
+        assert_eq!(engine.cancel_offload(&client, &file(), &copy), Err(Error::Delay));
+        engine.end_piece(NOW, &client, &copy, 5, None);
+    }
+    let lease = engine.settings().lease;
+    assert_eq!(begin(&engine, &client, NOW + lease), Err(Error::Resource));
+    assert!(begin(&engine, &client, NOW + lease + Duration::from_secs(1)).is_ok());
+}
+
+#[test]
 fn a_copy_ends_with_the_lease_of_its_client() {
     let engine = engine();
     let client = client(&engine);

@@ -262,7 +262,7 @@ impl Callbacks {
             }
             // It did not come in its turn, or there was no memory for it: again.
             Effect::Offload { .. } if is_unheard(answer) => self.book().later(now, effect),
-            Effect::Offload { client, stateid, .. } => self.engine.offload_told(client, stateid),
+            Effect::Offload { client, stateid, .. } => self.engine.forget_offload(client, stateid),
             Effect::RecallSlot { session, target, .. } if answer.status == 0 => {
                 self.engine.slots_recalled(session, *target);
             }

@@ -59,17 +59,18 @@ impl Engine {
         self.free_locks(sender.now, &client, &mut state, number, &mut wakes);
         let stateid = changed(&mut state, &client, number)?;
         let holder = Holder { client: client.id, state: number };
-        if sender.is_unsequenced() {
-            let open = state.holdings.close(number);
-            open.into_iter().for_each(|open| self.withdraw(sender.now, holder, &open, &mut wakes));
+        let open = if sender.is_unsequenced() {
             if let Some(owner) = state.holdings.owner_mut(owner) {
                 owner.closed = Some(number);
             }
+            state.holdings.close(number)
         } else {
             let open = state.holdings.remove(number);
-            open.into_iter()
-                .for_each(|open| self.release_state(sender.now, holder, &open, &mut wakes));
             state.holdings.forget_idle(owner);
+            open
+        };
+        if let Some(open) = open {
+            self.release_state(sender.now, holder, &open, &mut wakes);
         }
         drop(state);
         self.announce(wakes);

@@ -267,12 +267,13 @@ impl Holdings {
     pub(crate) fn close(&mut self, number: u32) -> Option<State> {
         let state = self.states.get_mut(&number)?;
         self.counts.take(&state.what);
+        let closed = state.clone();
+        state.file = File::keepsake(state.file.key);
         if let What::Open(opening) = &mut state.what {
             opening.closed = true;
         }
-        let state = state.clone();
-        self.unlist(number, &state);
-        Some(state)
+        self.unlist(number, &closed);
+        Some(closed)
     }
 
     /// A delegation is taken back by force.
@@ -282,7 +283,7 @@ impl Holdings {
             return false;
         }
         self.counts.take(&state.what);
-        state.what = What::Revoked;
+        (state.what, state.file) = (What::Revoked, File::keepsake(state.file.key));
         self.counts.add(&state.what);
         true
     }
@@ -383,12 +384,6 @@ impl Engine {
         state: &State,
         wakes: &mut Wakes,
     ) {
-        self.withdraw(now, holder, state, wakes);
-        self.let_go(now, &state.file);
-    }
-
-    /// The same where the state is still remembered.
-    pub(crate) fn withdraw(&self, now: Duration, holder: Holder, state: &State, wakes: &mut Wakes) {
         let mut offers = Vec::new();
         let mut file = state.file.state();
         match &state.what {
@@ -404,6 +399,7 @@ impl Engine {
             What::Revoked => {}
         }
         drop(file);
+        self.let_go(now, &state.file);
         wakes.extend(offers.into_iter().map(|offer| (state.file.key, offer)));
     }
 }

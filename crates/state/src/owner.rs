@@ -270,7 +270,7 @@ impl Engine {
         let stale: Vec<u32> = stale.map(|(number, _)| number).collect();
         for number in stale {
             let closed = state.holdings.remove_owner(number).and_then(|owner| owner.closed);
-            self.forget_closed(now, &mut state, closed);
+            closed.and_then(|closed| state.holdings.remove(closed));
         }
     }
 
@@ -287,14 +287,8 @@ impl Engine {
             return Ok(Turn::Again(reply));
         }
         let closed = owner.closed.take();
-        self.forget_closed(now, state, closed);
+        closed.and_then(|closed| state.holdings.remove(closed));
         Ok(Turn::New(OwnerTurn { client: Arc::clone(client), owner: number, seqid, open: true }))
-    }
-
-    fn forget_closed(&self, now: Duration, state: &mut ClientState, closed: Option<u32>) {
-        if let Some(closed) = closed.and_then(|closed| state.holdings.remove(closed)) {
-            self.let_go(now, &closed.file);
-        }
     }
 }
 

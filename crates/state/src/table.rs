@@ -49,12 +49,17 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher + Default> Table<K, V, S> {
         }
     }
 
-    /// Takes a value out if it is `idle`; false if it is and somebody else holds it, so that it
-    /// must stay for now.
-    pub(crate) fn remove_idle(&self, key: &K, idle: impl FnOnce(&V) -> bool) -> bool {
+    /// Takes a value out that the caller holds, if it is still there and `idle`; false if it is and
+    /// somebody else holds it, so that it must stay for now.
+    pub(crate) fn remove_idle(
+        &self,
+        (key, held): (&K, &Arc<V>),
+        idle: impl FnOnce(&V) -> bool,
+    ) -> bool {
         let Some(part) = self.part(key) else { return true };
         let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(value) = part.get(key).filter(|value| idle(value)) else { return true };
+        let it = part.get(key).filter(|value| Arc::ptr_eq(value, held) && idle(value));
+        let Some(value) = it else { return true };
         // Two: this table, and the caller.
         let removable = Arc::strong_count(value) <= 2;
         if removable {

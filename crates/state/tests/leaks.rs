@@ -395,3 +395,24 @@ fn a_client_that_is_gone_keeps_no_memory_for_replies_that_others_lack() {
     let back = session(&engine, NOW + lease * 3, "gone").expect("there is room again");
     assert_eq!(engine.session(&back).unwrap().client().id(), gone.id());
 }
+
+/// A client that never frees what was revoked keeps no file in the table by it, which would be
+/// looked at each second.
+#[test]
+fn what_is_only_remembered_keeps_no_file() {
+    let engine = engine(|_| {});
+    let holder = client(&engine, NOW, "holder");
+    let given = open(&engine, &holder, ("o", 1), DelegationWish::Write).unwrap();
+    let Delegation::Granted { stateid, .. } = given.delegation else { panic!("{given:?}") };
+    engine.close(sender(NOW, &holder), &given.stateid).unwrap();
+    let asks = engine.break_delegations(NOW, None, &file(1), Share::access(Share::BOTH));
+    assert_eq!(asks, Err(Error::Delay));
+    engine.recall_sent(NOW, &holder, &stateid);
+    let later = NOW + engine.settings().lease;
+    session(&engine, later - SECOND, "holder").unwrap();
+    engine.tick(later);
+    assert_eq!((engine.census().states, engine.census().files), (1, 0), "it is not freed yet");
+    assert_eq!(engine.test_stateid(sender(later, &holder), &stateid), Err(Error::DelegRevoked));
+    engine.free_stateid(sender(later, &holder), &stateid).unwrap();
+    assert_eq!(engine.census().states, 0);
+}

@@ -6,6 +6,7 @@ mod locks;
 mod share;
 mod table;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use delegated::DelegationKind;
@@ -45,6 +46,12 @@ impl File {
         let locks = Locks::new(offer);
         let (shares, delegations) = (Shares::default(), Delegations::default());
         Self { key, state: Mutex::new(FileState { shares, locks, delegations }) }
+    }
+
+    /// What a state has that is only remembered: a file of this name that nobody has anything of,
+    /// and that keeps none from being forgotten.
+    pub(crate) fn keepsake(key: FileKey) -> Arc<Self> {
+        Arc::new(Self::new(key, Duration::ZERO))
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, FileState> {

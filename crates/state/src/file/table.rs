@@ -53,7 +53,8 @@ impl Engine {
     /// Forgets a file of which nobody has anything any more: at once, or, where somebody is just
     /// looking at it, with time.
     pub(crate) fn let_go(&self, now: Duration, file: &Arc<File>) {
-        if !self.files.all.remove_idle(&file.key, |file| file.state().is_idle(now)) {
+        let is_idle = |file: &File| file.state().is_idle(now);
+        if !self.files.all.remove_idle((&file.key, file), is_idle) {
             self.watch(file);
         }
     }

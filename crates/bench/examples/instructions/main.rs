@@ -6,6 +6,8 @@ mod calls;
 mod configuration;
 mod identity;
 mod sequenced;
+#[path = "../../tests/served/setting.rs"]
+mod setting;
 mod single;
 mod stack;
 mod walk;

@@ -9,9 +9,9 @@ use comity_bench::raw::Pages;
 use comity_bench::script::{SlotPlace, Stamp, Turn};
 use comity_bench::{InSession, Operation};
 use comity_export::Exports;
-use comity_nfs4::{Clock, Memory, Nfs4, Versions};
-use comity_state::{Engine, Recovered, Settings};
+use comity_nfs4::{Nfs4, Versions};
 
+use crate::setting;
 use crate::stack::Stack;
 
 /// Slots that take turns: as many as a load has calls outstanding.
@@ -19,19 +19,7 @@ const SLOTS: u32 = 32;
 
 /// A server of version 4.
 pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
-    let clock = Clock::start();
-    let engine = Engine::new(clock.now(), Settings::new(7), Recovered::new());
-    let memory = Memory {
-        engine: Arc::new(engine),
-        clock,
-        identity: (*b"bench").into(),
-        callbacks: None,
-        settle: Some(Arc::new(|_| true)),
-        pause: None,
-        locals: None,
-        copier: None,
-    };
-    Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, memory))])
+    Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, setting::memory()))])
 }
 
 /// Makes so many calls.

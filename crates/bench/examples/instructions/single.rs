@@ -5,18 +5,16 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use comity_backend::{Passthrough, PassthroughOptions};
 use comity_bench::Operation;
 use comity_bench::layout::Layout;
-use comity_export::{Exports, HandleKey, Source, Sources, load};
 use comity_nfs3::{Mount, Nfs3};
 use comity_proto::mount::{self, MountOk, Mountstat3};
 use comity_proto::nfs3::{self, Diropargs3, Lookup3res, Read3args, Readdirplus3args, Result3};
-use comity_vfs::Fs;
 use comity_xdr::{Decoder, Opaque};
 
 use crate::calls::{nfs, record};
 use crate::sequenced;
+use crate::setting;
 use crate::stack::Stack;
 
 /// Makes so many calls of an operation.
@@ -24,7 +22,7 @@ pub(crate) fn run(operation: &str, calls: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let layout = Layout::build(folder.path())?;
     if let Ok(Operation::InSession(operation)) = operation.parse() {
-        let stack = sequenced::serving(exports(&layout)?);
+        let stack = sequenced::serving(setting::exports(layout.root())?);
         return sequenced::run(stack, &layout, operation, calls);
     }
     let mut stack = serving(&layout)?;
@@ -33,20 +31,9 @@ pub(crate) fn run(operation: &str, calls: u64) -> Result<()> {
 }
 
 fn serving(layout: &Layout) -> Result<Stack> {
-    let exports = exports(layout)?;
+    let exports = setting::exports(layout.root())?;
     let mount = Arc::new(Mount::new(Arc::clone(&exports)));
     Ok(Stack::new(vec![Arc::new(Nfs3::new(exports, [1; 8])), mount]))
-}
-
-fn exports(layout: &Layout) -> Result<Arc<Exports>> {
-    let source = Source::export("bench", layout.root(), "127.0.0.1(rw,insecure,no_root_squash)");
-    let open = |request: &comity_export::ExportRequest<'_>| {
-        let fs = Passthrough::open(request.path, PassthroughOptions::default());
-        fs.map(|fs| Arc::new(fs) as Arc<dyn Fs>).map_err(|error| error.to_string())
-    };
-    let loaded = load(&Sources::new(vec![source]), &open, HandleKey::new([7; 16]), None);
-    let Ok((plan, _)) = loaded else { bail!("no plan") };
-    Ok(Arc::new(Exports::new(plan)))
 }
 
 /// Longer than a directory must have been at rest to be remembered.

@@ -1,6 +1,8 @@
 //! A server in this process, for tests that look at calls or change what is answered.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+mod setting;
+
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
@@ -10,14 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use comity_backend::{Passthrough, PassthroughOptions};
 use comity_bench::nfs4::Wire;
-use comity_export::{ExportRequest, Exports, HandleKey, Source, Sources, Visitor, load};
+use comity_export::{Exports, Visitor};
 use comity_nfs3::{Mount, Nfs3};
-use comity_nfs4::{Clock, Memory, Nfs4, Versions};
+use comity_nfs4::{Memory, Nfs4, Versions};
 use comity_rpc::{Answered, Dispatcher, Program, RecordLimits, Scan, next_record};
-use comity_state::{Engine, Recovered, Settings};
-use comity_vfs::Fs;
 use comity_xdr::Encoder;
 
 /// What a server serves, and remembers.
@@ -29,25 +28,7 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn new(root: &Path) -> Self {
-        let source = Source::export("bench", root, "127.0.0.1(rw,insecure,no_root_squash)");
-        let open = |request: &ExportRequest<'_>| {
-            let fs = Passthrough::open(request.path, PassthroughOptions::default());
-            fs.map(|fs| Arc::new(fs) as Arc<dyn Fs>).map_err(|error| error.to_string())
-        };
-        let loaded = load(&Sources::new(vec![source]), &open, HandleKey::new([7; 16]), None);
-        let plan = loaded.unwrap_or_else(|_| panic!("no plan")).0;
-        let clock = Clock::start();
-        let memory = Memory {
-            engine: Arc::new(Engine::new(clock.now(), Settings::new(7), Recovered::new())),
-            clock,
-            identity: (*b"bench").into(),
-            callbacks: None,
-            settle: Some(Arc::new(|_| true)),
-            pause: None,
-            locals: None,
-            copier: None,
-        };
-        Self { exports: Arc::new(Exports::new(plan)), memory }
+        Self { exports: setting::exports(root).unwrap(), memory: setting::memory() }
     }
 
     /// A connection to it while it has this write verifier.

@@ -7,7 +7,9 @@ mod common;
 use std::sync::Arc;
 
 use comity_bench::reach::{DirectoryTarget, IdleTarget};
-use comity_bench::suite::{Content, Unit, bytes};
+use comity_bench::suite::{
+    Chosen, Content, Context, Parameter, Parameters, Place, Unit, Workload, bytes,
+};
 use common::watched::{Lie, Watched};
 use common::{SMALL, chosen, names, plan, run};
 
@@ -186,4 +188,71 @@ fn a_run_whose_time_is_used_up_measures_everything_once() {
         let told = notes.iter().any(|note| note.starts_with("1 of 50 rounds: the time"));
         assert!(told, "{notes:?}");
     }
+}
+
+/// A workload whose figure is no number.
+struct Nought;
+
+impl Workload for Nought {
+    fn name(&self) -> &'static str {
+        "nought"
+    }
+
+    fn about(&self) -> &'static str {
+        "Nothing, in no time"
+    }
+
+    fn origin(&self) -> &'static str {
+        "Made up for this test."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> anyhow::Result<()> {
+        context.sample("rate", &[], f64::NAN, Unit::OperationsPerSecond);
+        context.sample("seconds", &[], 1.0, Unit::Seconds);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_figure_that_is_no_number_is_a_note_and_the_result_can_be_read() {
+    let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let workload = Chosen { workload: Arc::new(Nought), parameters: Parameters::default() };
+    let target = DirectoryTarget::open(place.path()).unwrap();
+    let (ran, outcome) = run(&plan(vec![workload], output.path()), Box::new(target));
+    ran.unwrap();
+    let round = &outcome.workloads[0].rounds[0];
+    assert_eq!(round.samples.len(), 1, "{:?}", round.samples);
+    assert_eq!(round.notes, ["rate: no figure, nothing was done"]);
+}
+
+#[test]
+fn a_word_that_stands_in_every_source_is_searched_for_too() {
+    let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let target = DirectoryTarget::open(place.path()).unwrap();
+    let chosen = chosen("grep", &[("pattern", "Source")]);
+    run(&plan(vec![chosen], output.path()), Box::new(target)).0.unwrap();
+}
+
+#[test]
+fn who_may_not_give_files_away_lists_own_ones() {
+    let lsr = |users: &str| {
+        let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let chosen = chosen("lsr", &[("users", users)]);
+        let target = Watched::new(place.path(), Lie::OwnersStay);
+        run(&plan(vec![chosen], output.path()), Box::new(target))
+    };
+    let (ran, outcome) = lsr("1,10,100");
+    ran.unwrap();
+    let round = &outcome.workloads[0].rounds[0];
+    assert!(round.samples.iter().all(|sample| sample.at["users"] == Place::from(1_u64)));
+    let notes = [10, 100].map(|users| {
+        format!("{users} users were left out: giving files to other users takes root")
+    });
+    assert_eq!(round.notes, notes);
+    let error = lsr("10,100").0.unwrap_err();
+    assert!(error.contains("run as root, or --users 1"), "{error}");
 }

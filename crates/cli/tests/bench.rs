@@ -35,7 +35,34 @@ fn what_was_typed_wrongly_is_a_usage_error() {
     refused(&["run", "postmark", "/tmp", "--quick", "--paper"], "--paper");
     refused(&["run", "all", "/tmp", "--only", "nfsstone,dbench"], "dbench");
     refused(&["run", "lsr", "/tmp", "--resume"], "--output");
+    refused(&["run", "postmark", "nfs://host"], "nfs://host[:port]/export");
+    refused(&["run", "lsr", "nfs://fe80::1/x"], "nfs://[fe80::1]/x");
+    refused(&["run", "lsr", "peer:knfsd"], "nfs://host/export");
     refused(&["agent"], "--allow");
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_a_usage_error_before_anything_is_made() {
+    for (workload, given, names) in [
+        ("nfsstone", ["--operations", "0"], "--operations"),
+        ("lsr", ["--users", "10,0"], "--users"),
+        ("postmark", ["--read-block", "0"], "--read-block"),
+        ("grep", ["--pattern", ""], "--pattern"),
+        ("compile", ["--command", "make"], "--tree"),
+        ("compile", ["--programs", "0"], "--programs"),
+        ("andrew", ["--files", "0"], "--files"),
+        ("badros", ["--copies", "0"], "--copies"),
+        ("badros", ["--block-size", "0"], "--block-size"),
+        ("bonnie", ["--block-size", "0"], "--block-size"),
+        ("locks", ["--ranges", "0"], "--ranges"),
+        ("locks", ["--waiters", "0"], "--waiters"),
+        ("rpc", ["--operations", "nul"], "there is no `nul`"),
+        ("rpc", ["--depths", "0"], "--depths"),
+        ("rpc", ["--seconds", "1e300"], "--seconds"),
+        ("selfscale", ["--size-least", "0"], "--size-least"),
+    ] {
+        refused(&["run", workload, given[0], given[1], "/tmp"], names);
+    }
 }
 
 #[test]
@@ -54,7 +81,7 @@ fn what_cannot_be_done_is_told_in_a_line_that_says_what_to_do() {
         let _ = fs::remove_dir_all(&output);
     };
     let data = place.data().display().to_string();
-    failed(&["lsr", "/nowhere/at/all"], &["/nowhere/at/all", "name one that exists"]);
+    failed(&["lsr", "/nowhere/at/all"], &["/nowhere/at/all", "name one that you may use"]);
     failed(&["rpc", &data], &["needs a server", "peer:comity"]);
     failed(&["lsr", "nfs://127.0.0.1:1/x"], &["127.0.0.1:1", "nobody answers"]);
     failed(&["compile", &data, "--quiet"], &["no C compiler `no-such-compiler`", "gcc"]);
@@ -181,6 +208,16 @@ fn an_open_loop_counts_from_when_calls_are_due() {
 
 #[test]
 fn an_interrupted_run_leaves_a_valid_result_and_nothing_else() {
+    interrupted(&[Signal::INT]);
+}
+
+/// As `timeout` does: the program is sent the signal, and its group, too.
+#[test]
+fn a_signal_that_comes_twice_at_once_is_one() {
+    interrupted(&[Signal::TERM, Signal::TERM]);
+}
+
+fn interrupted(signals: &[Signal]) {
     let place = Place::new();
     let output = place.path("result");
     let mut command = comity();
@@ -188,7 +225,10 @@ fn an_interrupted_run_leaves_a_valid_result_and_nothing_else() {
     command.arg("--output").arg(&output).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     await_round(&output);
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    for signal in signals {
+        kill_process(Pid::from_child(&child), *signal).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
     let said = child.wait_with_output().unwrap();
     let said = (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned());
     assert_eq!(said.0, Some(1), "{}", said.1);
@@ -226,6 +266,27 @@ fn a_server_that_goes_away_is_missed_and_what_was_measured_is_kept() {
         assert_eq!(result["complete"], false);
         assert_eq!(result["failure"]["workload"], "lsr");
         assert_eq!(result["workloads"][0]["rounds"][0]["complete"], true);
+    }
+}
+
+#[test]
+fn a_server_that_lets_nobody_in_is_told_with_what_to_do() {
+    let place = Place::new();
+    let line = format!("{} 127.0.0.1(ro,insecure)\n", place.data().display());
+    let exports = place.write("exports", &line).display().to_string();
+    let server = Running::start(&mut place.serve(&["--exports", &exports]));
+    for version in ["3", "4.1"] {
+        let (output, host) = (place.path(version), format!("nfs://127.0.0.1:{}", server.port));
+        for (path, names) in [
+            (place.data(), "name who may write there by --uid and --gid"),
+            (place.path("elsewhere"), "is it exported to this machine?"),
+        ] {
+            let url = format!("{host}{}?vers={version}", path.display());
+            let said =
+                run(comity().args(["bench", "run", "lsr", "--output"]).arg(&output).arg(url));
+            assert_eq!(said.code, Some(1), "{version}: {}", said.err);
+            assert!(said.err.contains(names), "{version}: {}", said.err);
+        }
     }
 }
 

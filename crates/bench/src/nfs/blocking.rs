@@ -55,13 +55,14 @@ impl Caller {
     /// # Errors
     /// Refused, or no answer.
     pub fn mount(&mut self, path: &Path) -> Result<Vec<u8>> {
+        let place = path.display();
         let path: Dirpath<'_> = Opaque(path.as_os_str().as_bytes());
         let program = (mount::PROGRAM, mount::VERSION, mount::procedure::MNT);
         let record = self.program(program, &path)?;
         let mut results = Decoder::new(&record[RESULTS_AT..]);
         match results.value::<Mountstat3>()? {
             Mountstat3::Ok => Ok(results.value::<MountOk<'_>>()?.handle.0.to_vec()),
-            status => bail!("MNT is answered {status:?}"),
+            status => bail!("{place}: is it exported to this machine? MNT is answered {status:?}"),
         }
     }
 

@@ -31,7 +31,14 @@ impl DirectoryTarget {
     /// There is no such directory, or it may not be searched.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        let failed = || format!("cannot open directory {name}: name one that exists, or nfs://...");
+        let failed = || match name.split_once(":/") {
+            Some((host, export)) => {
+                format!("cannot open directory {name}; a server is named nfs://{host}/{export}")
+            }
+            None => {
+                format!("cannot open directory {name}: name one that you may use, or nfs://...")
+            }
+        };
         let path = path.canonicalize().with_context(failed)?;
         let inode = fs::fstat(open_top(&path).with_context(failed)?).with_context(failed)?.st_ino;
         let mount = mount::of(&path);

@@ -67,7 +67,8 @@ impl Peer {
             "memory" => Ok(Self::Memory),
             "ganesha" => Ok(Self::Ganesha),
             "knfsd" => bail!(
-                "peer:knfsd: the kernel's server is not started here; name its export as nfs://"
+                "peer:knfsd: the kernel's server is not started here; \
+                 name its export: nfs://host/export"
             ),
             other => bail!("peer:{other}: there are peer:comity, peer:memory and peer:ganesha"),
         }

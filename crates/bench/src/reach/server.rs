@@ -2,14 +2,14 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use anyhow::{Context, Error, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use comity_proto::{mount, portmap};
 use comity_xdr::Decoder;
 
 use super::nfs::NfsFiles;
 use super::nfs4::Nfs4Files;
 use super::{Version, counters};
-use crate::nfs::{Caller, RESULTS_AT};
+use crate::nfs::{Caller, RESULTS_AT, dial};
 use crate::nfs4::Session;
 use crate::suite::{Files, Server, Target, TargetKind, TargetRecord};
 
@@ -116,20 +116,32 @@ impl Target for NfsTarget {
 }
 
 /// Host with port, and path, of `nfs://host[:port]/path`.
-fn parse(url: &str) -> Result<(String, String)> {
+pub(super) fn parse(url: &str) -> Result<(String, String)> {
     let rest = url.strip_prefix("nfs://").unwrap_or(url);
     let split = rest.split_once('/').filter(|(host, _)| !host.is_empty());
     let (host, path) =
         split.with_context(|| format!("{url}: a server is named as nfs://host[:port]/export"))?;
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let bare_v6 = host.ends_with(']');
-    let host = if has_port && !bare_v6 { host.to_owned() } else { format!("{host}:{PORT}") };
+    // Colons in brackets are those of an address of version 6.
+    let bracketed = host.starts_with('[');
+    let named = if bracketed { host.find(']').map_or(host.len(), |end| end + 1) } else { 0 };
+    let host = match host[named..].split_once(':') {
+        None => format!("{host}:{PORT}"),
+        Some((_, port)) if port.parse::<u16>().is_ok() => host.to_owned(),
+        Some((_, port)) if port.contains(':') && !bracketed => {
+            bail!("{url}: an address of IPv6 stands in brackets: nfs://[{host}]/{path}")
+        }
+        Some((_, port)) => bail!("{url}: `{port}` is no port: from 1 to 65535, or leave it out"),
+    };
     Ok((host, format!("/{path}")))
 }
 
+/// The first of a host's addresses at which somebody answers: `localhost` may have two.
 fn resolve(host: &str) -> Result<SocketAddr> {
-    let mut addresses = host.to_socket_addrs().with_context(|| format!("look up {host}"))?;
-    addresses.next().with_context(|| format!("{host} has no address"))
+    let looked_up = || format!("look up {host}: is the name right?");
+    let addresses: Vec<_> = host.to_socket_addrs().with_context(looked_up)?.collect();
+    let answers = |address: &&SocketAddr| addresses.len() > 1 && dial(**address).is_ok();
+    let first = addresses.iter().find(answers).or(addresses.first());
+    first.copied().with_context(|| format!("{host} has no address"))
 }
 
 /// The handle of an export.
@@ -141,9 +153,9 @@ pub(super) fn enter(
     match version {
         Version::Three => mount(address, who, Path::new(path)),
         Version::FourOne => {
-            let entered =
-                Session::connect(address, who).and_then(|mut session| session.mount(path));
-            entered.map_err(Error::from)
+            let asked =
+                || format!("{path}, from the server's root: is it exported to this machine?");
+            Session::connect(address, who)?.mount(path).with_context(asked)
         }
     }
 }
@@ -189,8 +201,27 @@ mod tests {
         assert_eq!(read("nfs://a:20490/"), ("a:20490".into(), "/".into()));
         assert_eq!(read("nfs://[::1]/x"), ("[::1]:2049".into(), "/x".into()));
         assert_eq!(read("nfs://[::1]:99/x"), ("[::1]:99".into(), "/x".into()));
-        for wrong in ["nfs://host", "nfs:///x"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+    }
+
+    #[test]
+    fn urls_that_are_wrong_say_what_a_right_one_is() {
+        for (wrong, said) in [
+            ("nfs://host", "a server is named as nfs://host[:port]/export"),
+            ("nfs:///x", "a server is named as nfs://host[:port]/export"),
+            ("nfs://h:99999/x", "`99999` is no port"),
+            ("nfs://[::1]:/x", "`` is no port"),
+            ("nfs://fe80::1/x", "stands in brackets: nfs://[fe80::1]/x"),
+        ] {
+            let error = parse(wrong).unwrap_err().to_string();
+            assert!(error.contains(said), "{wrong}: {error}");
         }
+    }
+
+    #[test]
+    fn of_a_hosts_addresses_the_one_that_answers_is_taken() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(resolve(&format!("localhost:{port}")).unwrap().port(), port);
+        assert!(resolve(&format!("localhost:{port}")).unwrap().is_ipv4());
     }
 }

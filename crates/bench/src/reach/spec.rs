@@ -4,7 +4,7 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::peer::caller;
-use super::{DirectoryTarget, IdleTarget, NfsTarget, Peer, Version};
+use super::{DirectoryTarget, IdleTarget, NfsTarget, Peer, Version, server};
 use crate::suite::{Content, Target};
 
 /// A target as it is named on the command line.
@@ -42,6 +42,7 @@ impl Spec {
         }
         if text.starts_with("nfs://") {
             let (url, version) = Version::split(text)?;
+            server::parse(url)?;
             return Ok(Self::Server(url.to_owned(), version));
         }
         let Some(peer) = text.strip_prefix("peer:") else {
@@ -111,6 +112,7 @@ mod tests {
         let error = Spec::parse("nfs://h/x?vers=2").unwrap_err().to_string();
         assert_eq!(error, "version 2 of NFS is not spoken: there are 3 and 4.1");
         assert!(Spec::parse("peer:comity?proto=udp").is_err());
+        assert!(Spec::parse("nfs://host").is_err());
         assert!(matches!(Spec::parse("mnt").unwrap(), Spec::Directory(_)));
     }
 }

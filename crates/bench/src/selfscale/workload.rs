@@ -91,6 +91,10 @@ impl Workload for Selfscale {
         PARAMETERS
     }
 
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        Plan::of(parameters).map(drop)
+    }
+
     /// It repeats by itself, until each figure is known well enough.
     fn rounds(&self, _asked: u32) -> u32 {
         1

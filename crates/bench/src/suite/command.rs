@@ -3,6 +3,7 @@
 mod agent;
 mod list;
 mod run;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -48,12 +48,6 @@ impl std::fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 impl Interrupt {
-    /// The flag itself, for a signal handler.
-    #[must_use]
-    pub fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
-    }
-
     /// Sets it.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -163,12 +157,16 @@ impl<'a> Context<'a> {
     /// Keeps a number.
     pub fn sample(&mut self, metric: &str, at: &[(&str, Place)], value: f64, unit: Unit) {
         let at = at.iter().map(|(name, place)| ((*name).to_owned(), place.clone())).collect();
-        self.gathered.samples.push(Sample { metric: metric.to_owned(), at, value, unit });
+        self.keep(Sample { metric: metric.to_owned(), at, value, unit });
     }
 
-    /// Keeps a sample that was made elsewhere.
+    /// Keeps a sample that was made elsewhere. One that is no number is told as a note: a result
+    /// could not be read again with it.
     pub fn keep(&mut self, sample: Sample) {
-        self.gathered.samples.push(sample);
+        match sample.value.is_finite() {
+            true => self.gathered.samples.push(sample),
+            false => self.note(format!("{}: no figure, nothing was done", sample.metric)),
+        }
     }
 
     /// Keeps latencies.

@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::reset::{Resets, shell};
 use super::{
     Content, Context, Environment, Failure, Interrupt, Interrupted, Needs, Outcome, Parameters,
-    Preset, Reset, Round, SCHEMA, Sample, Store, Target, WorkloadRecord,
+    Preset, Reset, Round, SCHEMA, Sample, Server, Store, Target, WorkloadRecord,
 };
 use crate::reach::{self, Spec};
 
@@ -261,7 +261,9 @@ impl Run<'_> {
     fn probe(&mut self) -> Result<()> {
         for (target, record) in self.targets.iter().zip(&mut self.outcome.targets) {
             let made = target.files()?.make_directory(&self.folder);
-            made.with_context(|| format!("{}: no folder can be made", target.name()))?;
+            made.with_context(|| {
+                format!("{}: no folder can be made: {}", target.name(), who(target.as_ref()))
+            })?;
             if target.name() != "idle" {
                 record.sync_seconds = Some(reach::probe(target.as_ref(), &self.folder)?);
             }
@@ -416,6 +418,16 @@ impl Run<'_> {
             first = first.and(cleared.with_context(what));
         }
         first
+    }
+}
+
+/// Who has to be allowed to write to a target.
+fn who(target: &dyn Target) -> String {
+    match target.server() {
+        Some(Server { user, group, .. }) => {
+            format!("calls are made as {user}:{group}, name who may write there by --uid and --gid")
+        }
+        None => "name one that you may write to".to_owned(),
     }
 }
 

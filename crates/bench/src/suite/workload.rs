@@ -1,6 +1,6 @@
 use anyhow::Result;
 
-use super::{Context, Figure, Parameter, Target, TargetKind};
+use super::{Context, Figure, Parameter, Parameters, Target, TargetKind};
 
 /// Something that is done to targets and measured.
 pub trait Workload: Send + Sync {
@@ -29,6 +29,15 @@ pub trait Workload: Send + Sync {
     /// How many rounds it is run, if so many are asked for. One that repeats by itself says 1.
     fn rounds(&self, asked: u32) -> u32 {
         asked
+    }
+
+    /// Whether it can be done with these parameters at all, wherever it is run.
+    ///
+    /// # Errors
+    /// Which of them makes no sense, and what would.
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        let _ = parameters;
+        Ok(())
     }
 
     /// What cannot be had here, and what to do about it: a missing tool, a right.

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::tool;
 use super::tree::Tree;
-use crate::suite::{Access, Context, Driver, Parameter, ParameterKind, Unit, Workload};
+use crate::suite::{Access, Context, Driver, Parameter, ParameterKind, Parameters, Unit, Workload};
 
 /// The Andrew benchmark (Howard et al. 1988): five phases over a small source tree.
 pub(super) struct Andrew;
@@ -57,6 +57,10 @@ impl Workload for Andrew {
         PARAMETERS
     }
 
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        tree(parameters, 0).map(drop)
+    }
+
     fn check(&self, context: &Context<'_>) -> Result<()> {
         match context.target().directory() {
             Some(_) => tool::c_compiler().map(drop),
@@ -65,7 +69,7 @@ impl Workload for Andrew {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<()> {
-        let tree = tree(context)?;
+        let tree = tree(context.parameters(), context.seed())?;
         let mut driver = context.driver()?;
         let top = context.path("andrew");
         driver.untimed(|driver| fill(driver, &context.path("origin"), &tree))?;
@@ -104,13 +108,12 @@ pub(super) const PHASES: &[Phase] = &[
     Phase { metric: "read", work: |driver, tree, _, top| read_twice(driver, tree, top) },
 ];
 
-fn tree(context: &Context<'_>) -> Result<Tree> {
-    let parameters = context.parameters();
+fn tree(parameters: &Parameters, seed: u64) -> Result<Tree> {
     let tree = Tree {
         files: parameters.count("files")?,
         directories: parameters.count("directories")?,
         file_bytes: parameters.bytes("file-size")?,
-        seed: context.seed(),
+        seed,
         word: String::new(),
     };
     ensure!(tree.files > 0 && tree.directories > 0, "--files and --directories: at least 1");

@@ -45,6 +45,11 @@ impl Workload for Badros {
         }
     }
 
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        ensure!(!parameters.counts("copies")?.contains(&0), "--copies: at least 1");
+        Shape::of(parameters, 0).map(drop)
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<()> {
         let shape = Shape::of(context.parameters(), context.seed())?;
         let all_copies = context.parameters().counts("copies")?;

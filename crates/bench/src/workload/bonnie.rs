@@ -1,7 +1,7 @@
 use anyhow::{Result, ensure};
 
 use crate::suite::{
-    Access, Context, Driver, Figure, OpenFile, Parameter, ParameterKind, Unit, Workload,
+    Access, Context, Driver, Figure, OpenFile, Parameter, ParameterKind, Parameters, Unit, Workload,
 };
 
 /// Bonnie (Bray 1990): block write, read and rewrite of a file larger than memory.
@@ -50,10 +50,16 @@ impl Workload for Bonnie {
         HISTORY
     }
 
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        let bytes = parameters.bytes("memory")?.saturating_mul(2);
+        let fits = (1..=bytes).contains(&parameters.bytes("block-size")?);
+        ensure!(fits, "--block-size: from 1 to twice --memory");
+        Ok(())
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<()> {
         let bytes = context.parameters().bytes("memory")?.saturating_mul(2);
         let block = context.parameters().bytes("block-size")?;
-        ensure!((1..=bytes).contains(&block), "--block-size: from 1 to twice --memory");
         let cold = context.reset_caches()?;
         if !cold && bytes < crate::suite::memory_available_bytes() {
             context

@@ -42,13 +42,19 @@ impl Workload for Compile {
         Needs::Directory
     }
 
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        let is_given = |name| parameters.text(name).map(|text| !text.is_empty());
+        ensure!(is_given("tree")? == is_given("command")?, "--tree and --command belong together");
+        let (sources, programs) = (parameters.count("sources")?, parameters.count("programs")?);
+        ensure!(sources > 0, "--sources: at least 1");
+        ensure!((1..=sources).contains(&programs), "--programs: from 1 to --sources");
+        Ok(())
+    }
+
     fn check(&self, context: &Context<'_>) -> Result<()> {
-        let parameters = context.parameters();
-        let (tree, command) = (parameters.text("tree")?, parameters.text("command")?);
-        match (tree, command) {
-            ("", "") => tool::c_compiler().and(tool::archiver()).map(drop),
-            ("", _) | (_, "") => bail!("--tree and --command belong together"),
-            (tree, _) => {
+        match context.parameters().text("tree")? {
+            "" => tool::c_compiler().and(tool::archiver()).map(drop),
+            tree => {
                 ensure!(Path::new(tree).is_dir(), "--tree {tree} is no directory");
                 Ok(())
             }
@@ -105,8 +111,6 @@ impl Build {
             word: String::new(),
         };
         let programs = parameters.count("programs")?;
-        ensure!(sources > 0, "--sources: at least 1");
-        ensure!((1..=sources).contains(&programs), "--programs: from 1 to --sources");
         Ok(Self {
             place,
             compiler: tool::c_compiler()?,

@@ -1,7 +1,9 @@
 use anyhow::{Result, ensure};
 
 use super::tree::Tree;
-use crate::suite::{Access, Context, Driver, Figure, Parameter, ParameterKind, Unit, Workload};
+use crate::suite::{
+    Access, Context, Driver, Figure, Parameter, ParameterKind, Parameters, Unit, Workload,
+};
 
 /// A search through a source tree, of the evaluation of DisCFS (2003).
 pub(super) struct Grep;
@@ -73,6 +75,11 @@ impl Workload for Grep {
         HISTORY
     }
 
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        ensure!(!parameters.text("pattern")?.is_empty(), "--pattern: not empty");
+        Ok(())
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<()> {
         let parameters = context.parameters();
         let tree = Tree {
@@ -82,9 +89,9 @@ impl Workload for Grep {
             seed: context.seed(),
             word: parameters.text("pattern")?.to_owned(),
         };
-        ensure!(!tree.word.is_empty(), "--pattern: not empty");
         let searches = parameters.count("searches")?;
         fill(context, &mut context.driver()?, &tree)?;
+        let wanted = tree.with_word();
         let cold = context.reset_caches()?;
         let mut driver = context.driver()?;
         for number in 0..searches {
@@ -96,7 +103,7 @@ impl Workload for Grep {
                 "first"
             };
             let found = search(context, &mut driver, &tree)?;
-            ensure!(found == tree.with_word(), "wrong data: {found} files match");
+            ensure!(found == wanted, "wrong data: {found} files match, not {wanted}");
             let tally = driver.take_tally();
             let at = [("cache", cache.into())];
             let seconds = tally.spent.as_secs_f64();

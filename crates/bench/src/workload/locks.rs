@@ -3,7 +3,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::suite::{
-    Access, Context, Driver, Figure, LockKind, Needs, OpenFile, Range, Unit, Wait, Workload,
+    Access, Context, Driver, Figure, LockKind, Needs, OpenFile, Parameters, Range, Unit, Wait,
+    Workload,
 };
 
 mod hand_over;
@@ -41,6 +42,15 @@ impl Workload for Locks {
 
     fn history(&self) -> &'static [Figure] {
         history::ALL
+    }
+
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        let bytes = parameters.bytes("file-size")?;
+        let all_ranges = parameters.counts("ranges")?;
+        all_ranges.iter().try_for_each(|ranges| pieces(bytes, *ranges).map(drop))?;
+        let some = |name| parameters.counts(name).map(|counts| !counts.contains(&0));
+        ensure!(some("files")? && some("waiters")?, "--files and --waiters: at least 1");
+        Ok(())
     }
 
     fn needs(&self) -> Needs {

@@ -109,6 +109,10 @@ impl Workload for Nfsstone {
         PARAMETERS
     }
 
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        Shape::of(parameters).map(drop)
+    }
+
     fn history(&self) -> &'static [Figure] {
         &[]
     }
@@ -191,7 +195,10 @@ impl Shape {
             workers: parameters.count("workers")?,
         };
         ensure!(shape.directories > 0 && shape.files > 0, "--directories and --files: at least 1");
-        ensure!(shape.workers > 0, "--workers: at least 1");
+        ensure!(
+            shape.workers > 0 && shape.operations > 0,
+            "--workers and --operations: at least 1"
+        );
         let fits = (1..=shape.file_bytes).contains(&shape.block_bytes);
         ensure!(fits, "--block-size: from 1 to --file-size");
         Ok(shape)

@@ -30,6 +30,10 @@ impl Workload for Postmark {
         parameters::ALL
     }
 
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        Shape::of(parameters).map(drop)
+    }
+
     fn history(&self) -> &'static [Figure] {
         &[]
     }

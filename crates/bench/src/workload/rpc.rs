@@ -7,7 +7,7 @@ use crate::load::{Client, Load, OpenLoad, Outcome, Stop};
 use crate::operation::{Operation, Stable};
 use crate::raw::Pages;
 use crate::script::Script;
-use crate::suite::{Context, Files, Latency, Needs, Place, Server, Unit, Workload};
+use crate::suite::{Context, Files, Latency, Needs, Parameters, Place, Server, Unit, Workload};
 
 mod parameters;
 mod speaker;
@@ -38,12 +38,17 @@ impl Workload for Rpc {
         parameters::ALL
     }
 
-    fn needs(&self) -> Needs {
-        Needs::Protocol
+    fn settings(&self, parameters: &Parameters) -> Result<()> {
+        operations(parameters.text("operations")?)?;
+        let some = |name| parameters.counts(name).map(|counts| !counts.contains(&0));
+        ensure!(some("connections")? && some("depths")?, "--connections, --depths: at least 1");
+        let seconds = parameters.number("seconds")?;
+        ensure!(seconds > 0.0 && seconds <= SECONDS_MAX, "--seconds: above 0, at most a day");
+        Ok(())
     }
 
-    fn check(&self, context: &Context<'_>) -> Result<()> {
-        operations(context.parameters().text("operations")?).map(drop)
+    fn needs(&self) -> Needs {
+        Needs::Protocol
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<()> {
@@ -196,6 +201,9 @@ impl Point<'_> {
         Ok(())
     }
 }
+
+/// A day.
+const SECONDS_MAX: f64 = 86_400.0;
 
 /// A shorter load says nothing.
 const LOAD_LEAST: Duration = Duration::from_millis(50);

@@ -44,9 +44,10 @@ impl Tree {
         format!("{}/m{file}.c", self.directory(file))
     }
 
-    /// Sources that hold the word.
+    /// Sources that hold the word: those it was put into, and others where it is a common one.
     pub(super) fn with_word(&self) -> u64 {
-        self.files.div_ceil(WORD_EVERY)
+        let holds = |file: &u64| self.text(*file).contains(&self.word);
+        (0..self.files).filter(holds).count() as u64
     }
 
     /// The text of a source: its functions, then comment up to its size.
@@ -137,9 +138,7 @@ mod tests {
 
     #[test]
     fn the_word_is_in_as_many_sources_as_is_said() {
-        let tree = tree();
-        let found = (0..tree.files).filter(|file| tree.text(*file).contains("needle")).count();
-        assert_eq!(found as u64, tree.with_word());
-        assert_eq!(found, 3);
+        assert_eq!(tree().with_word(), 3);
+        assert_eq!(Tree { word: "Source".into(), ..tree() }.with_word(), 201);
     }
 }

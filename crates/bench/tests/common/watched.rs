@@ -25,6 +25,8 @@ pub(crate) enum Lie {
     Full(u64),
     /// What is written is forgotten when the worker goes, synced or not.
     Forgets,
+    /// Files are not given to other users.
+    OwnersStay,
     /// It is lazily unmounted at the n-th operation.
     Unmounted(u64),
     /// The user interrupts the run at the n-th operation.
@@ -218,7 +220,10 @@ impl Files for WatchedFiles {
     }
 
     fn set_owner(&mut self, path: &str, user: u32, group: u32) -> IoResult<()> {
-        self.inner.set_owner(path, user, group)
+        match self.lie {
+            Lie::OwnersStay => Err(Errno::PERM.into()),
+            _ => self.inner.set_owner(path, user, group),
+        }
     }
 
     fn lock(&mut self, file: FileId, kind: LockKind, range: Range, wait: Wait) -> IoResult<()> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::signals;
 use crate::reach::{self, Spec, Version};
 use crate::suite::run::now;
 use crate::suite::{
@@ -260,14 +260,14 @@ fn given(
     preset: Preset,
     matches: &ArgMatches,
 ) -> std::result::Result<(String, Parameters), clap::Error> {
+    let wrong = |error| clap::Error::raw(ErrorKind::InvalidValue, format!("{error:#}"));
     let mut parameters = Parameters::preset(workload.parameters(), preset);
     for parameter in workload.parameters() {
         if let Some(text) = matches.get_one::<String>(parameter.name) {
-            parameters
-                .set(parameter, text)
-                .map_err(|error| clap::Error::raw(ErrorKind::InvalidValue, format!("{error:#}")))?;
+            parameters.set(parameter, text).map_err(wrong)?;
         }
     }
+    workload.settings(&parameters).map_err(wrong)?;
     Ok((workload.name().to_owned(), parameters))
 }
 
@@ -303,11 +303,7 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
     raise_descriptors();
     let plan = plan(run)?;
     let interrupt = Interrupt::default();
-    for signal in [SIGINT, SIGTERM] {
-        // The first asks the run to end in order; a second one ends it at once.
-        signal_hook::flag::register_conditional_default(signal, interrupt.flag())?;
-        signal_hook::flag::register(signal, interrupt.flag())?;
-    }
+    signals::obey(&interrupt)?;
     let ended = crate::suite::run(&plan, &interrupt);
     let result = plan.output.join(crate::suite::RESULT_FILE);
     // Whatever ended the run: what was measured can be looked at.

@@ -156,8 +156,11 @@ impl Slots {
     pub(super) fn end(&mut self, slot: u32, kept: Option<&[u8]>, sequence: SequenceAnswer) {
         if let Some(slot) = self.slots.get_mut(slot as usize) {
             slot.busy = false;
+            let reply = kept.unwrap_or_default();
             slot.reply.clear();
-            slot.reply.extend_from_slice(kept.unwrap_or_default());
+            // Grown by doubling it would take twice what was reserved.
+            slot.reply.reserve_exact(reply.len());
+            slot.reply.extend_from_slice(reply);
             slot.kept = kept.map_or(Kept::Sequence(sequence), |_| Kept::Whole);
         }
     }
@@ -238,6 +241,35 @@ impl Slot {
             Kept::Nothing => Err(Error::SeqMisordered),
             Kept::Whole => Ok(Found::Again(self.reply.as_slice().into())),
             Kept::Sequence(answer) => Ok(Found::Forgotten(*answer)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_take_no_more_memory_than_was_reserved() {
+        let limits = Limits::DEFAULT;
+        let cache = ReplyCache::new(limits.reply_cache_bytes);
+        let (request_bytes_max, response_bytes_max) = (1 << 20, 1 << 20);
+        let (response_cached_bytes_max, operations_max, requests_max) = (8192, 16, 1);
+        let fore = ChannelAttrs {
+            request_bytes_max,
+            response_bytes_max,
+            response_cached_bytes_max,
+            operations_max,
+            requests_max,
+        };
+        let mut slots = Slots::new(&cache, &fore, &limits).unwrap();
+        let (session, status) = (crate::SessionId([1; 16]), super::super::StatusFlags::default());
+        let (seqid, slot, highest_slot, target_highest_slot) = (1, 0, 0, 0);
+        let answer =
+            SequenceAnswer { session, seqid, slot, highest_slot, target_highest_slot, status };
+        for length in [5000, 5001, 100, 8192] {
+            slots.end(0, Some(&vec![7; length]), answer);
+            assert!(slots.slots.iter().all(|slot| slot.reply.capacity() <= 8192), "{length}");
         }
     }
 }

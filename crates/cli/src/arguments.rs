@@ -77,8 +77,9 @@ pub(crate) enum Command {
     ///
     /// One line a client: clients of NFSv4, and hosts of NFSv3 that have locked something; how long
     /// each has been known and silent, how many sessions, opens, locks and delegations it has, and
-    /// for whom it waits. With CLIENT: each of them, with its file and age. A file is shown by its
-    /// export and its fileid; `find EXPORT -xdev -inum FILEID` finds its name.
+    /// for whom it waits. With CLIENT: each of them, with its file and age, and the copies that the
+    /// server makes for it. A file is shown by its export and its fileid; `find EXPORT -xdev -inum
+    /// FILEID` finds its name.
     ///
     /// A client is "new" until it has confirmed who it is, "expired" when it was silent for longer
     /// than its lease (it keeps what nobody else needs), "revoked" while it has not acknowledged

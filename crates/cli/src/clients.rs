@@ -134,6 +134,7 @@ fn one(state: &arguments::State, client: &str, out: &mut impl Write) -> Result<(
         if answer["client"].is_object() {
             writeln!(out, "{HEAD}\n{}", row(&answer["client"]))?;
             tell(out, &answer["sessions"], session)?;
+            tell(out, &answer["copies"], copy)?;
             tell(out, &answer["waits"], |waiting| format!("  {}", wait(waiting)))?;
         }
         tell(out, &answer["states"], held)
@@ -145,7 +146,7 @@ fn one_json(state: &arguments::State, client: &str, out: &mut impl Write) -> Res
     let mut separator = "";
     each_state(state, client, |answer| {
         if answer["client"].is_object() {
-            for name in ["client", "sessions", "waits", "waits_count"] {
+            for name in ["client", "sessions", "copies", "waits", "waits_count"] {
                 let begin = if name == "client" { "{" } else { ",\n" };
                 write!(out, "{begin}\"{name}\":{}", answer[name])?;
             }
@@ -221,6 +222,12 @@ fn session(session: &Value) -> String {
         session["connections"],
         seconds(&session["age_seconds"])
     )
+}
+
+/// A copy that the server makes for the client.
+fn copy(copy: &Value) -> String {
+    let (file, age) = (file(copy), seconds(&copy["age_seconds"]));
+    format!("  {file}: {} bytes copied into it, for {age}", copy["copied_bytes"])
 }
 
 fn held(state: &Value) -> String {
@@ -302,7 +309,15 @@ fn is_closed(error: &anyhow::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_copy_is_shown_with_its_file_and_how_far_it_is() {
+        let told = json!({ "copied_bytes": 7, "age_seconds": 3, "export": "/srv", "fileid": 12 });
+        assert_eq!(copy(&told), "  /srv fileid 12: 7 bytes copied into it, for 3 s");
+    }
 
     #[test]
     fn times_are_said_as_people_say_them() {

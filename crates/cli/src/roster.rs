@@ -8,8 +8,8 @@ use anyhow::{Result, anyhow};
 use comity_export::{ExportId, Plan};
 use comity_nfs4::Memory;
 use comity_state::{
-    Awaited, ByteRange, Client, ClientId, ClientSummary, DelegationKind, Desk, FileKey, Held,
-    HeldState, LockType, Session, Share, Waiting,
+    Awaited, ByteRange, Client, ClientId, ClientSummary, CopyUnderWay, DelegationKind, Desk,
+    FileKey, Held, HeldState, LockType, Session, Share, Waiting,
 };
 use serde_json::{Value, json};
 
@@ -51,11 +51,14 @@ impl Roster<'_> {
         }
         let sessions = client.sessions().into_iter().filter_map(|id| engine.session(&id));
         let sessions: Vec<Value> = sessions.map(|session| self.session(&session)).collect();
+        let copies = engine.copies(now, &client);
+        let copies: Vec<Value> = copies.iter().map(|copy| self.copy(copy)).collect();
         let summary = engine.summary(now, &client).map(|summary| self.summary(&summary));
         let (waits, count) = self.waiting(Some(client.id()));
         Ok(json!({
             "client": summary,
             "sessions": sessions,
+            "copies": copies,
             "waits": waits,
             "waits_count": count,
             "states": states,
@@ -141,6 +144,12 @@ impl Roster<'_> {
             "connections": session.connections(),
             "back_channel": session.back().is_some(),
         })
+    }
+
+    fn copy(&self, copy: &CopyUnderWay) -> Value {
+        let mut told = json!({ "copied_bytes": copy.copied, "age_seconds": copy.age.as_secs() });
+        self.add_file(&mut told, &copy.file);
+        told
     }
 
     fn state(&self, state: &HeldState) -> Value {

@@ -77,7 +77,7 @@ pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locking::{Lock, LockRefusal, Locker};
 pub use lookup::Sender;
 pub use nlm::{Claiming, HostLock};
-pub use offload::{OffloadEnd, OffloadStatus};
+pub use offload::{CopyUnderWay, OffloadEnd, OffloadStatus};
 pub use open::{Claim, Open, Opened};
 pub use owner::{OwnerAnswer, OwnerReply, OwnerTurn, Turn};
 pub use session::{

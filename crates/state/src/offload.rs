@@ -27,6 +27,17 @@ pub struct OffloadStatus {
     pub end: Option<OffloadEnd>,
 }
 
+/// A copy that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopyUnderWay {
+    /// Into which file.
+    pub file: FileKey,
+    /// Bytes that were copied.
+    pub copied: u64,
+    /// How long ago it was asked for.
+    pub age: Duration,
+}
+
 /// The copies of a client.
 #[derive(Default)]
 pub(crate) struct Offloads(HashMap<u32, Offload, Numbers>);
@@ -34,6 +45,7 @@ pub(crate) struct Offloads(HashMap<u32, Offload, Numbers>);
 struct Offload {
     /// Into which file.
     file: FileKey,
+    began: Duration,
     /// The request that asked for it: its answer may still be under way when the copy has ended.
     asked_by: SequenceAnswer,
     copied: u64,
@@ -86,7 +98,7 @@ impl Engine {
         }
         let number = holdings.number();
         let (copied, busy, cancelled, over, end) = (0, false, false, None, None);
-        let offload = Offload { file, asked_by, copied, busy, cancelled, over, end };
+        let offload = Offload { file, began: now, asked_by, copied, busy, cancelled, over, end };
         holdings.offloads.0.insert(number, offload);
         Ok(Stateid::new(client.id, number, SEQID))
     }
@@ -186,6 +198,17 @@ impl Engine {
         told.filter_map(|(number, offload)| offload.effect(client, *number)).collect()
     }
 
+    /// The copies of a client that are under way, for those who look after the server: the oldest
+    /// first.
+    #[must_use]
+    pub fn copies(&self, now: Duration, client: &Client) -> Vec<CopyUnderWay> {
+        let state = client.state();
+        let copies = state.holdings.offloads.0.iter().filter(|(_, offload)| offload.over.is_none());
+        let mut copies: Vec<_> = copies.collect();
+        copies.sort_unstable_by_key(|(number, offload)| (offload.began, **number));
+        copies.into_iter().map(|(_, offload)| offload.under_way(now)).collect()
+    }
+
     fn offload_number(&self, client: &Client, stateid: &Stateid) -> Result<u32> {
         match stateid.place(self.settings.boot) {
             Ok((id, number)) if id == client.id && stateid.seqid == SEQID => Ok(number),
@@ -195,6 +218,11 @@ impl Engine {
 }
 
 impl Offload {
+    fn under_way(&self, now: Duration) -> CopyUnderWay {
+        let (file, copied) = (self.file, self.copied);
+        CopyUnderWay { file, copied, age: now.saturating_sub(self.began) }
+    }
+
     /// What the client must hear, if the copy has ended.
     fn effect(&self, client: &Arc<Client>, number: u32) -> Option<Effect> {
         let end = self.end?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ChannelAttrs, Client, ClientOwner, ConnectionId, CreateSession, Effect, Engine, Error,
-    ExchangeId, FileKey, Limits, OffloadEnd, OffloadStatus, Principal, Recovered, SequenceAnswer,
-    SessionId, Settings, Stateid, StatusFlags, Verifier,
+    ChannelAttrs, Client, ClientOwner, ConnectionId, CopyUnderWay, CreateSession, Effect, Engine,
+    Error, ExchangeId, FileKey, Limits, OffloadEnd, OffloadStatus, Principal, Recovered,
+    SequenceAnswer, SessionId, Settings, Stateid, StatusFlags, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -170,4 +170,20 @@ fn a_copy_of_another_life_of_the_server_is_not_known() {
     let status = engine.offload_status(&client, &file(), &copy);
     assert_eq!(status, Err(Error::BadStateid));
     assert_eq!(engine.cancel_offload(&client, &file(), &copy), Err(Error::BadStateid));
+}
+
+#[test]
+fn copies_under_way_are_shown_with_how_far_they_are() {
+    let engine = engine();
+    let client = client(&engine);
+    let (second, later) = (Duration::from_secs(1), NOW + Duration::from_secs(5));
+    let first = begin(&engine, &client, NOW).unwrap();
+    begin(&engine, &client, NOW + second).unwrap();
+    assert!(engine.begin_piece(later, &client, &first));
+    engine.end_piece(later, &client, &first, 5, None);
+    let shown = |copied, age| CopyUnderWay { file: file(), copied, age };
+    let both = [shown(5, 5 * second), shown(0, 4 * second)];
+    assert_eq!(engine.copies(later, &client), both);
+    engine.end_piece(later, &client, &first, 5, Some(DONE));
+    assert_eq!(engine.copies(later, &client), both[1..]);
 }

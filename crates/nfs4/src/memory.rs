@@ -229,11 +229,11 @@ impl Compound<'_> {
         may_access(self.engine(), self.sender(), (&key, &stateid), access)
     }
 
-    /// Recalls what was delegated of an object and a change of it, of its attributes or of its names
-    /// stands against, unless it was delegated to the caller: whose session it is, or else the
-    /// `bearer` of the stateid that the operation shows. In 4.0 most operations show none. Then
-    /// nobody is exempt (RFC 7530, 10.4.4): to guess by the connection would let one client change
-    /// what another that shares it holds. Linux gives back what it holds itself before it asks.
+    /// Recalls what was delegated of an object and a change of its attributes or names stands
+    /// against, unless it was delegated to the caller: whose session it is, or else the `bearer` of
+    /// the stateid that the operation shows. In 4.0 most operations show none. Then nobody is
+    /// exempt (RFC 7530, 10.4.4): to guess by the connection would let one client change what
+    /// another that shares it holds. Linux gives back what it holds itself before it asks.
     ///
     /// # Errors
     /// DELAY: it is being recalled.

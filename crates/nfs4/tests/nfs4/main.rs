@@ -19,6 +19,7 @@ mod rendering;
 mod roots;
 mod script;
 mod session;
+mod sparse;
 mod transcripts;
 mod transfers;
 mod words;

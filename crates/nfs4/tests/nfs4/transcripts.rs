@@ -40,4 +40,4 @@ macro_rules! transcripts {
     )*};
 }
 
-transcripts!(compound, walking, attributes, names, listing, data, extended, acls, owners);
+transcripts!(compound, walking, attributes, names, listing, data, extended, sparse, acls, owners);

@@ -1,0 +1,121 @@
+//! Data and holes of files that others have open, or that nobody may change.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use comity_export::{Client, Export, ExportId, HandleKey, Ids, Plan, Rules, Squash};
+use comity_proto::nfs4::{
+    Bitmap4, IoAdvise4args, Nfsstat4, Open4args, Open4resok, OpenClaim4, Openflag4, Range4args,
+    Read4args, Seek4args, StateOwner4, Stateid4, operation as op, share,
+};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::callbacks::{go_to, perform};
+use crate::session::Session;
+use crate::world::{World, furnish, memory};
+
+/// An operation of 4.2 on data, and whether it only reads.
+type Verb = (&'static str, bool, fn(&mut Encoder, Stateid4));
+
+const VERBS: [Verb; 5] = [
+    ("READ_PLUS", true, |call, stateid| {
+        call.value(&op::READ_PLUS);
+        call.value(&Read4args { stateid, offset: 0, count: 1 });
+    }),
+    ("SEEK", true, |call, stateid| {
+        call.value(&op::SEEK);
+        call.value(&Seek4args { stateid, offset: 0, what: 0 });
+    }),
+    ("IO_ADVISE", true, |call, stateid| {
+        call.value(&op::IO_ADVISE);
+        call.value(&IoAdvise4args { stateid, offset: 0, count: 1, hints: Bitmap4::EMPTY });
+    }),
+    ("ALLOCATE", false, |call, stateid| {
+        call.value(&op::ALLOCATE);
+        call.value(&Range4args { stateid, offset: 0, length: 1 });
+    }),
+    ("DEALLOCATE", false, |call, stateid| {
+        call.value(&op::DEALLOCATE);
+        call.value(&Range4args { stateid, offset: 0, length: 1 });
+    }),
+];
+
+/// Opens the file; its stateid.
+fn open(world: &World, session: &mut Session, access: u32, deny: u32) -> Stateid4 {
+    let (status, told) = perform(world, 2, session, 4, |call| {
+        go_to(call, &[b"srv", b"pub"]);
+        call.value(&op::OPEN);
+        call.value(&Open4args {
+            seqid: 0,
+            share_access: access | share::WANT_NO_DELEG,
+            share_deny: deny,
+            owner: StateOwner4 { clientid: 0, owner: Opaque(b"process") },
+            openhow: Openflag4::NoCreate,
+            claim: OpenClaim4::Null(Opaque(b"file")),
+        });
+    });
+    assert_eq!(status, Nfsstat4::Ok);
+    Decoder::new(&told[4 * 8..]).value::<Open4resok<'_>>().unwrap().stateid
+}
+
+/// What an operation on the file comes to under a stateid.
+fn status((world, session): (&World, &mut Session), verb: &Verb, stateid: Stateid4) -> Nfsstat4 {
+    let say = |call: &mut Encoder| {
+        go_to(call, &[b"srv", b"pub", b"file"]);
+        (verb.2)(call, stateid);
+    };
+    perform(world, 2, session, 5, say).0
+}
+
+fn ready(world: &World, name: &[u8]) -> Session {
+    let session = Session::of(world, 2, name);
+    session.call_back(world);
+    session
+}
+
+#[test]
+fn who_has_not_opened_a_file_heeds_what_others_deny() {
+    for deny in [share::READ, share::WRITE] {
+        let world = World::new();
+        let (mut one, mut other) = (ready(&world, b"one"), ready(&world, b"other"));
+        open(&world, &mut one, share::READ, deny);
+        for verb in &VERBS {
+            let denied = verb.1 == (deny == share::READ);
+            let expected = if denied { Nfsstat4::Locked } else { Nfsstat4::Ok };
+            let found = status((&world, &mut other), verb, Stateid4::ANONYMOUS);
+            assert_eq!(found, expected, "{} where {deny} is denied", verb.0);
+        }
+    }
+}
+
+#[test]
+fn who_has_a_file_open_for_reading_changes_none_of_its_space() {
+    let world = World::new();
+    let mut one = ready(&world, b"one");
+    let stateid = open(&world, &mut one, share::READ, 0);
+    for verb in &VERBS {
+        let expected = if verb.1 { Nfsstat4::Ok } else { Nfsstat4::OpenMode };
+        assert_eq!(status((&world, &mut one), verb, stateid), expected, "{}", verb.0);
+    }
+    let unknown = Stateid4 { other: [0x55; 12], ..stateid };
+    for verb in &VERBS {
+        assert_eq!(status((&world, &mut one), verb, unknown), Nfsstat4::BadStateid, "{}", verb.0);
+    }
+}
+
+#[test]
+fn where_nothing_may_be_changed_no_space_is() {
+    let fs = memory();
+    furnish(&*fs);
+    let ids = Ids { squash: Squash::None, ..Ids::default() };
+    let rules = Rules { read_only: true, ids, ..Rules::default() };
+    let clients = vec![(Client::Everybody, Arc::new(rules))];
+    let export = Export::new(ExportId(1), PathBuf::from("/srv/pub"), fs, clients);
+    let world = World::of(Plan::new(HandleKey::new([7; 16]), vec![Arc::new(export)]));
+    let mut one = ready(&world, b"one");
+    for verb in &VERBS {
+        let expected = if verb.1 { Nfsstat4::Ok } else { Nfsstat4::RoFs };
+        let found = status((&world, &mut one), verb, Stateid4::ANONYMOUS);
+        assert_eq!(found, expected, "{}", verb.0);
+    }
+}

@@ -1,5 +1,6 @@
 //! What the fuzz targets share: a server without sockets over the memory backend.
 
+mod locksmith;
 mod results;
 mod session;
 mod town;
@@ -22,6 +23,7 @@ use comity_state::{Engine, Recovered, Settings};
 use comity_vfs::Fs;
 use comity_xdr::{Counted, Encoder, Opaque};
 
+pub use locksmith::Locksmith;
 pub use town::Town;
 
 /// Where calls come from: a privileged port.
@@ -145,7 +147,8 @@ impl House {
     /// Calls a version of a program; gives the whole reply.
     fn call(&mut self, program: (u32, u32), procedure: u32, arguments: &[u8]) -> Vec<u8> {
         self.xid += 1;
-        let record = call_record(self.xid, program, procedure, &self.with_handles(arguments));
+        let arguments = filled(arguments, &self.handles);
+        let record = call_record(self.xid, program, procedure, &arguments);
         let mut replies = Encoder::new();
         match self.dispatcher.answer(&record, PEER.ip(), &self.visitor, &mut replies) {
             Ok(Answered::Later(late)) => drop(late.finish(&mut replies)),
@@ -156,26 +159,6 @@ impl House {
         assert_one_reply(&record, &replies);
         self.remember(replies.bytes());
         replies.bytes().to_vec()
-    }
-
-    /// Puts real handles where arguments only name them: nobody can guess one.
-    fn with_handles(&self, arguments: &[u8]) -> Vec<u8> {
-        let mut filled = Encoder::new();
-        let mut rest = arguments;
-        while let Some((first, behind)) = rest.split_first() {
-            match rest.strip_prefix(&HANDLE) {
-                Some([high, low, behind @ ..]) if !self.handles.is_empty() => {
-                    let index = usize::from(u16::from_be_bytes([*high, *low]));
-                    filled.opaque(&self.handles[index % self.handles.len()]);
-                    rest = behind;
-                }
-                _ => {
-                    filled.raw(std::slice::from_ref(first));
-                    rest = behind;
-                }
-            }
-        }
-        filled.bytes().to_vec()
     }
 
     /// Keeps the handles in a reply: all look alike at their beginning.
@@ -194,6 +177,26 @@ impl House {
             }
         }
     }
+}
+
+/// Puts real handles where arguments only name them: nobody can guess one.
+fn filled(arguments: &[u8], handles: &[Vec<u8>]) -> Vec<u8> {
+    let mut filled = Encoder::new();
+    let mut rest = arguments;
+    while let Some((first, behind)) = rest.split_first() {
+        match rest.strip_prefix(&HANDLE) {
+            Some([high, low, behind @ ..]) if !handles.is_empty() => {
+                let index = usize::from(u16::from_be_bytes([*high, *low]));
+                filled.opaque(&handles[index % handles.len()]);
+                rest = behind;
+            }
+            _ => {
+                filled.raw(std::slice::from_ref(first));
+                rest = behind;
+            }
+        }
+    }
+    filled.bytes().to_vec()
 }
 
 /// A whole call, as root by AUTH_SYS.

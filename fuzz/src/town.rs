@@ -37,17 +37,21 @@ const LIMITS: Limits = Limits {
 const FILES: [&[u8]; 3] = [b"a", b"b", b"c"];
 
 /// The bytes of an input, one after the other; zeros behind its end.
-pub(crate) struct Bytes<'i>(&'i [u8]);
+pub(crate) struct Bytes<'i>(pub(crate) &'i [u8]);
 
 impl<'i> Bytes<'i> {
-    fn next(&mut self) -> u8 {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn next(&mut self) -> u8 {
         let Some((first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         *first
     }
 
     /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::from(self.next()) % end
     }
 
@@ -56,7 +60,7 @@ impl<'i> Bytes<'i> {
     }
 
     /// As many bytes as the next one says.
-    fn some(&mut self) -> &'i [u8] {
+    pub(crate) fn some(&mut self) -> &'i [u8] {
         let length = usize::from(self.next()).min(self.0.len());
         let (some, rest) = self.0.split_at(length);
         self.0 = rest;
@@ -113,7 +117,7 @@ impl Town {
     /// Does what an input says.
     pub fn live(&mut self, input: &[u8]) {
         let mut bytes = Bytes(input);
-        while !bytes.0.is_empty() {
+        while !bytes.is_empty() {
             let who = bytes.below(PEOPLE);
             match bytes.below(32) {
                 0 => self.let_pass(Duration::from_secs(u64::from(bytes.next()))),

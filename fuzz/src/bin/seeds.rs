@@ -4,6 +4,8 @@
 mod compounds;
 #[path = "seeds/lives.rs"]
 mod lives;
+#[path = "seeds/locks.rs"]
+mod locks;
 
 use std::fs;
 use std::path::Path;
@@ -38,6 +40,7 @@ fn main() -> std::io::Result<()> {
     nfs3s()?;
     compounds::all()?;
     lives::all()?;
+    locks::all()?;
     records()
 }
 

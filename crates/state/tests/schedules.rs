@@ -22,8 +22,8 @@ const READ: Share = Share::access(Share::READ);
 const WRITE: Share = Share::access(Share::WRITE);
 const ALONE: Share = Share { access: Share::BOTH, deny: Share::BOTH };
 
-/// A file opened by two, each alone, is one's; and it is forgotten when that one has closed it, with
-/// the next second at the latest, however the other's looking for it falls in between.
+/// A file opened by two, each alone, is one's; and it is forgotten when that one has closed it,
+/// with the next second at the latest, however the other's looking for it falls in between.
 #[test]
 fn a_file_is_opened_alone_by_one_only() {
     explore(|engine| {

@@ -51,9 +51,9 @@ pub(crate) fn all() -> std::io::Result<()> {
         let restarted = [&held[..], &RESTART, &reclaims, &waits, &MINUTES, &waits].concat();
         write("nlm", &format!("{name}-restarted"), &restarted)?;
     }
-    // More answers than there is room for.
-    let said = [0, 6, 6, 0].repeat(2);
-    write("nlm", "unread", &[said, wish(2, TEST + MESSAGE, 0, 0, (0, 0))].concat())?;
+    // More answers than there is room for, and then they are sent.
+    let unread = [wish(2, LOCK + MESSAGE, 0, 0, (0, 0)), [2, 5].repeat(5), vec![0, 4]];
+    write("nlm", "unread", &unread.concat())?;
     let shares = [
         wish(0, SHARE, 0x68, 0, (0, 0)),
         wish(1, SHARE, 0x68, 0, (0, 0)),

@@ -131,6 +131,13 @@ pub(crate) fn change_mode(fd: BorrowedFd<'_>, mode: u32) -> Result<()> {
     checked(result)
 }
 
+/// Gives the calling thread a working directory of its own.
+pub(crate) fn stand_apart() -> Result<()> {
+    // SAFETY: takes a plain number; working directory, root and mask of the thread stay what they
+    // are, and are no longer those of the others.
+    checked(libc::c_long::from(unsafe { libc::unshare(libc::CLONE_FS) }))
+}
+
 /// The calling thread's user id for file-system access.
 pub(crate) fn set_fs_uid(uid: u32) {
     // SAFETY: takes and gives plain numbers. It cannot report an error.

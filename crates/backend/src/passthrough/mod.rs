@@ -41,6 +41,7 @@ mod space;
 mod verdict;
 mod volume;
 mod volumes;
+mod within;
 mod xattr;
 
 pub use capabilities::Capabilities;

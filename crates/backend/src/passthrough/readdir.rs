@@ -16,6 +16,7 @@ use super::lookup::found_node;
 use super::node::Node;
 use super::snapshot::{Handles, Remembered, Snapshot};
 use super::verdict::{Rights, is_past};
+use super::within::Within;
 
 /// What is called with each entry.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>;
@@ -100,6 +101,7 @@ impl Passthrough {
         }
         // What is mounted on an entry is shown in its place.
         let open = show.nodes && !self.volumes.is_covered(&show.dir.handle);
+        let mut within = None;
         loop {
             if open {
                 match self.show_open(show, snapshot, position) {
@@ -110,7 +112,8 @@ impl Passthrough {
             if snapshot.step(position).is_empty() {
                 return true;
             }
-            match self.show_step(show, snapshot, position, version) {
+            let within = within.get_or_insert_with(|| Within::enter(show.dir.fd()));
+            match self.show_step(show, within, (snapshot, version), position) {
                 Some(ControlFlow::Continue(next)) => position = next,
                 Some(ControlFlow::Break(())) => return true,
                 None => return false,
@@ -144,17 +147,18 @@ impl Passthrough {
     fn show_step(
         &self,
         show: &mut Show<'_>,
-        snapshot: &Snapshot,
+        within: &Within<'_>,
+        (snapshot, version): (&Snapshot, Version),
         position: usize,
-        version: Version,
     ) -> Option<ControlFlow<(), usize>> {
         let step = snapshot.step(position);
         let mut nodes = [None; SNAPSHOT_STEP];
         if show.nodes {
-            let handles = self.handles(show.dir, snapshot, position);
+            let handles = self.handles(show.dir, within, snapshot, position);
             let handles = handles.iter().skip(position % SNAPSHOT_STEP);
             for (index, (handle, node)) in handles.zip(&mut nodes).take(step.len()).enumerate() {
-                *node = self.remembered_entry(show.dir, snapshot, position + index, *handle);
+                *node =
+                    self.remembered_entry((show.dir, within), snapshot, position + index, *handle);
             }
             if self.version_now(show.dir) != Some(version) {
                 return None;
@@ -170,10 +174,16 @@ impl Passthrough {
 
     /// The handles of the entries of a snapshot that are looked at together with that at
     /// `position`.
-    fn handles(&self, dir: &Node, snapshot: &Snapshot, position: usize) -> Handles {
+    fn handles(
+        &self,
+        dir: &Node,
+        within: &Within<'_>,
+        snapshot: &Snapshot,
+        position: usize,
+    ) -> Handles {
         snapshot.handles(position, |item| {
             let name = snapshot.batch.name(item);
-            let handle = dir.volume.name(dir.fd(), name).ok()?;
+            let handle = dir.volume.name(within.place(), name).ok()?;
             self.places.learn(&handle, &dir.handle, name);
             Some(handle)
         })
@@ -183,7 +193,7 @@ impl Passthrough {
     /// once more: then objects are taken into use, as far as there is room.
     fn remembered_entry(
         &self,
-        dir: &Node,
+        (dir, within): (&Node, &Within<'_>),
         snapshot: &Snapshot,
         position: usize,
         handle: Option<Handle>,
@@ -193,13 +203,15 @@ impl Passthrough {
             return self.look(&root).ok().map(|(node, stat)| found_node(&node, &stat));
         }
         let handle = handle?;
-        let Some(interval) = snapshot.interval() else { return entry_by_name(dir, name, handle) };
+        let Some(interval) = snapshot.interval() else {
+            return entry_by_name(dir, within, name, handle);
+        };
         let in_use = match self.nodes.get(&handle) {
             Some(node) => node.stat().ok().map(|stat| (node, stat)),
             None if self.nodes.makes_room_for_listed(interval) => {
                 self.open_entry(dir, name).ok().filter(|(node, _)| node.handle == handle)
             }
-            None => return entry_by_name(dir, name, handle),
+            None => return entry_by_name(dir, within, name, handle),
         };
         let (node, stat) = in_use?;
         snapshot.keep(position, node.object());
@@ -286,8 +298,13 @@ impl Show<'_> {
 
 /// The object of a name whose handle is known: only the directory's version tells whether it still
 /// is.
-fn entry_by_name(dir: &Node, name: &CStr, handle: Handle) -> Option<Found<Disk>> {
-    let stat = statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+fn entry_by_name(
+    dir: &Node,
+    within: &Within<'_>,
+    name: &CStr,
+    handle: Handle,
+) -> Option<Found<Disk>> {
+    let stat = statat(within.place(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(Found { handle, attr: attr(&dir.volume, &stat) })
 }
 

@@ -6,8 +6,8 @@ mod common;
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::Command;
+use std::sync::Arc;
 
 use comity_backend::{LeaseWatch, Passthrough, PassthroughOptions};
 use comity_vfs::{FileHold, Fs, Result, Status};
@@ -25,23 +25,19 @@ fn as_nobody(test: &str, work: fn()) {
     let folder = tempfile::tempdir().unwrap();
     set_mode(folder.path(), 0o777);
     let program = folder.path().join("test");
-    // A child that another test starts meanwhile would hold the copy open for writing: busy.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // Copied here, a child that another test starts just then would hold it open for writing, and
+    // what is held so cannot be run.
+    let here = std::env::current_exe().unwrap();
+    assert!(Command::new("cp").args([&here, &program]).status().unwrap().success());
     set_mode(&program, 0o755);
-    let child = Command::new(program)
+    let output = Command::new(program)
         .args(["--exact", test, "--nocapture"])
         .current_dir("/")
         .env(CHILD, folder.path())
         .uid(NOBODY)
         .gid(NOBODY)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+        .output()
         .unwrap();
-    drop(alone);
-    let output = child.wait_with_output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");

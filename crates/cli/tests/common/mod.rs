@@ -108,7 +108,10 @@ impl Place {
     pub fn as_nobody(&self, arguments: &[&str]) -> Command {
         use std::os::unix::fs::{PermissionsExt, chown};
         let program = self.path("comity");
-        fs::copy(env!("CARGO_BIN_EXE_comity"), &program).unwrap();
+        // Copied here, a child that another test starts just then would hold it open for writing,
+        // and what is held so cannot be run.
+        let here = Path::new(env!("CARGO_BIN_EXE_comity"));
+        assert!(Command::new("cp").args([here, &program]).status().unwrap().success());
         fs::set_permissions(self.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         chown(self.data(), Some(NOBODY), Some(NOBODY)).unwrap();
         let mut command = command(&program);

@@ -3,12 +3,13 @@
 
 use std::array;
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_export::{ExportId, Exports};
 use comity_state::{ByteRange, DelegationKind, Engine, FileKey, LockType, Taken};
 use comity_vfs::{FileHold, RangeLock, Result, Status};
+use foldhash::fast::RandomState;
 
 use crate::limits::{LOCAL_PARTS, LOCAL_RANGES_MAX};
 
@@ -22,13 +23,13 @@ pub(crate) struct Locals {
 }
 
 /// Files in which so many ranges are held that more than those are held for clients.
-type Part = HashSet<FileKey>;
+type Part = HashSet<FileKey, RandomState>;
 
 impl Locals {
     /// Holds for the clients of `engine`, in the files of `exports`.
     pub(crate) fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
         let parts = array::from_fn(|_| Mutex::default());
-        Self { engine, exports, hasher: RandomState::new(), parts }
+        Self { engine, exports, hasher: RandomState::default(), parts }
     }
 
     /// Nobody else sees to this file meanwhile.
@@ -45,7 +46,7 @@ impl Locals {
             many.insert(*file);
             return;
         }
-        let range = if many.remove(file) { ByteRange::ALL } else { range };
+        let range = if !many.is_empty() && many.remove(file) { ByteRange::ALL } else { range };
         let held = if count > 0 { self.engine.held(file, range) } else { Vec::new() };
         for (part, kind) in held {
             // What cannot be held any more was not held before either.

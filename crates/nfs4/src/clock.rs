@@ -25,4 +25,10 @@ impl Clock {
     pub fn now(&self) -> Duration {
         self.0.elapsed()
     }
+
+    /// The time that it was at `moment`.
+    #[must_use]
+    pub fn at(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.0)
+    }
 }

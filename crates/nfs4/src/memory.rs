@@ -8,8 +8,8 @@ use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::{AuthSys, limits::MACHINE_NAME_BYTES_MAX};
 use comity_state::{
-    ByteRange, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine, Error, FileKey,
-    Locals, LockType, Mark, Principal, Sender, Share, Special, Stateid, Taken, Verifier,
+    Bearer, ByteRange, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine, Error,
+    FileKey, Locals, LockType, Mark, Principal, Sender, Share, Special, Stateid, Taken, Verifier,
 };
 use comity_xdr::{Decoder, Malformed};
 
@@ -56,6 +56,11 @@ impl Memory {
     pub(crate) fn unstored(&self) -> Option<Wait> {
         let settle = self.settle.as_ref()?;
         self.engine.unstored().map(|mark| Wait::Record(Arc::clone(settle), mark))
+    }
+
+    /// Whether there is anything that must be stored first; costs a look at two numbers.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.settle.is_some() && self.engine.unstored().is_some()
     }
 
     /// Says what is to be said to clients, and lets them have a moment to answer; false if there is
@@ -223,7 +228,7 @@ impl Compound<'_> {
         file: Option<FileKey>,
         stateid: &Stateid4,
         access: u32,
-    ) -> Result<Option<Arc<Client>>, Stop> {
+    ) -> Result<Option<Bearer<'_>>, Stop> {
         let Some(key) = file else { return Ok(None) };
         let stateid = self.stateid_of(stateid)?;
         may_access(self.engine(), self.sender(), (&key, &stateid), access)
@@ -263,12 +268,12 @@ impl Compound<'_> {
 ///
 /// # Errors
 /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
-pub(crate) fn may_access(
+pub(crate) fn may_access<'a>(
     engine: &Engine,
-    sender: Sender<'_>,
+    sender: Sender<'a>,
     (file, stateid): (&FileKey, &Stateid),
     access: u32,
-) -> Result<Option<Arc<Client>>, Stop> {
+) -> Result<Option<Bearer<'a>>, Stop> {
     engine.check_io(sender, stateid, file, access).map_err(|error| match error {
         Error::ShareDenied => Nfsstat4::Locked.into(),
         error => refused(error),
@@ -285,14 +290,17 @@ fn user_of(body: &[u8]) -> Result<u32, Malformed> {
 
 /// A hash that tells requests apart that were not made to be alike.
 fn hash(bytes: &[u8], length: usize) -> u32 {
-    let mix = |state: u64, word: u64| {
-        let wide = u128::from(state ^ word) * u128::from(SPREAD);
+    // Two words to a multiplication, each of which has to wait for the one before.
+    let mix = |state: u64, pair: &[u8; 16]| {
+        let pair = u128::from_ne_bytes(*pair);
+        let (one, other) = (pair as u64, (pair >> 64) as u64);
+        let wide = u128::from(state ^ one) * u128::from(other ^ SPREAD);
         (wide as u64 ^ (wide >> 64) as u64).wrapping_add(SPREAD)
     };
-    let (words, rest) = bytes.as_chunks::<8>();
-    let words = words.iter().map(|word| u64::from_ne_bytes(*word));
-    let rest = rest.iter().map(|byte| u64::from(*byte));
-    let state = words.chain(rest).fold(length as u64, mix);
+    let (pairs, rest) = bytes.as_chunks::<16>();
+    let mut last = [0; 16];
+    last.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
+    let state = pairs.iter().chain([&last]).fold(length as u64, mix);
     (state ^ state >> 32) as u32
 }
 

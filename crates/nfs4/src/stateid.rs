@@ -1,7 +1,5 @@
-use std::sync::Arc;
-
 use comity_proto::nfs4::Stateid4;
-use comity_state::{Client, Share};
+use comity_state::{Bearer, Share};
 
 use crate::compound::Compound;
 use crate::memory::file_of;
@@ -18,11 +16,11 @@ pub(crate) fn may_write(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(
 }
 
 /// Who shows this stateid of the current file, if anybody's; it is one for this access.
-pub(crate) fn shows(
-    compound: &Compound<'_>,
+pub(crate) fn shows<'c>(
+    compound: &'c Compound<'_>,
     stateid: &Stateid4,
     access: u32,
-) -> Result<Option<Arc<Client>>, Stop> {
+) -> Result<Option<Bearer<'c>>, Stop> {
     compound.may_access(compound.current.as_ref().and_then(file_of), stateid, access)
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn answer(
 ) -> Outcome {
     let mut args = Decoder::new(call.arguments);
     let Ok(head) = args.value::<CompoundHead<'_>>() else { return Outcome::GarbageArgs };
-    let plan = nfs.exports().current();
+    let (plan, clock) = (nfs.exports().current(), &nfs.memory().clock);
     let mut compound = Compound {
         nfs,
         plan: &plan,
@@ -33,7 +33,7 @@ pub(crate) fn answer(
         credential: &call.header.credential,
         request: call.arguments,
         minor: head.minorversion,
-        now: nfs.memory().clock.now(),
+        now: call.begun.map_or_else(|| clock.now(), |begun| clock.at(begun)),
         desk: Desk::of(head.minorversion),
         operation: operation::ILLEGAL,
         following: head.operations,
@@ -63,10 +63,10 @@ impl<'a> Compound<'a> {
         args: &mut Decoder<'a>,
         reply: &mut Encoder,
     ) -> Outcome {
-        let status = reply.reserve(4);
+        let status = reply.word();
         reply.value(&head.tag);
         let count_at = reply.length_since(self.start);
-        let count = reply.reserve(4);
+        let count = reply.word();
         let end = match self.operations(head, args, reply) {
             Ok(end) => end,
             Err(answered) => {
@@ -75,8 +75,8 @@ impl<'a> Compound<'a> {
                 return Outcome::Done(Done::default());
             }
         };
-        reply.fill(status, |reply| reply.value(&end.status));
-        reply.fill(count, |reply| reply.value(&end.results));
+        reply.set(status, end.status as u32);
+        reply.set(count, end.results);
         self.outcome(&end, count_at, reply)
     }
 
@@ -141,9 +141,7 @@ impl<'a> Compound<'a> {
             None => (&crate::ops::ILLEGAL, operation::ILLEGAL),
         };
         self.operation = known;
-        reply.value(&known);
-        let status_at = reply.length_since(self.start);
-        let status = reply.reserve(4);
+        let status = reply.word_behind(known);
         let body = reply.mark();
         let said = match self.perform(head, at, row, args, reply) {
             Ok(()) => Nfsstat4::Ok,
@@ -155,28 +153,35 @@ impl<'a> Compound<'a> {
             }
             Err(Stop::Replay(answered)) => return Err(answered),
         };
-        reply.fill(status, |reply| reply.value(&said));
-        let has_body = said == Nfsstat4::Ok || reply.length_since(body) > 0;
-        if has_body && reply.length_since(self.start) > self.desk.reply_bytes_max() {
-            let status = self.desk.too_big();
+        reply.set(status, said as u32);
+        let too_long = reply.length_since(self.start) > self.desk.reply_bytes_max();
+        if too_long && (said == Nfsstat4::Ok || reply.length_since(body) > 0) {
             reply.rollback(begin);
-            reply.value(&known);
-            reply.value(&status);
-            (0..row.failure_words).for_each(|_| reply.value(&0_u32));
-            return Ok(status);
+            return Ok(self.too_big(row, reply));
         }
-        self.promise(Place { results: at + 1, status_at, failure_words: row.failure_words });
+        // Nearly always it has to wait for nothing.
+        if self.kept.is_some() || !self.barriers.is_empty() || self.nfs.memory().is_behind() {
+            let status_at = body.since(self.start) - 4;
+            self.promise(Place { results: at + 1, status_at, failure_words: row.failure_words });
+        }
         Ok(said)
+    }
+
+    /// Says that the operation's result would be too long.
+    fn too_big(&self, row: &Row, reply: &mut Encoder) -> Nfsstat4 {
+        let status = self.desk.too_big();
+        reply.words([self.operation, status as u32]);
+        (0..row.failure_words).for_each(|_| reply.value(&0_u32));
+        status
     }
 
     /// Notes what the operation's result has to wait for; what its owner was answered is kept at
     /// once only if that is nothing.
+    #[cold]
     fn promise(&mut self, place: Place) {
         let before = self.pledges.len();
         let pledge = |wait| Pledge { wait, place };
-        if !self.barriers.is_empty() {
-            self.pledges.extend(self.barriers.drain(..).map(Wait::Barrier).map(pledge));
-        }
+        self.pledges.extend(self.barriers.drain(..).map(Wait::Barrier).map(pledge));
         self.pledges.extend(self.nfs.memory().unstored().map(pledge));
         match self.kept.take() {
             Some(kept) if self.pledges.len() == before => kept.told(),

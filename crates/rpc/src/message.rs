@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Malformed};
 
 use crate::OpaqueAuth;
@@ -30,6 +32,9 @@ pub struct Call<'a> {
     pub header: CallHeader<'a>,
     /// The arguments, all that is left of the record.
     pub arguments: &'a [u8],
+    /// When it was begun, if somebody has looked at the clock for it: who needs to know the time
+    /// need not look again.
+    pub begun: Option<Instant>,
 }
 
 /// Why a record is no call.
@@ -74,7 +79,7 @@ impl<'a> Call<'a> {
             Err(reason) => return Err(Unparsed::Header { xid, reason }),
         }
         let header = body(xid, &mut decoder).map_err(|reason| Unparsed::Header { xid, reason })?;
-        Ok(Self { header, arguments: decoder.rest() })
+        Ok(Self { header, arguments: decoder.rest(), begun: None })
     }
 
     /// Reads the arguments, all of them.
@@ -130,7 +135,8 @@ mod tests {
     fn a_call_is_its_header_and_the_rest() {
         let mut bytes = record(&HEADER);
         bytes.extend([1, 2, 3, 4]);
-        assert_eq!(Call::parse(&bytes), Ok(Call { header: HEADER, arguments: &[1, 2, 3, 4] }));
+        let call = Call { header: HEADER, arguments: &[1, 2, 3, 4], begun: None };
+        assert_eq!(Call::parse(&bytes), Ok(call));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use comity_xdr::Encoder;
 
 use crate::message::RPC_VERSION;
-use crate::{AuthStat, OpaqueAuth};
+use crate::{AuthStat, Flavor};
 
 const REPLY: u32 = 1;
 const MSG_ACCEPTED: u32 = 0;
@@ -11,7 +11,7 @@ const MSG_DENIED: u32 = 1;
 
 /// Replies to a call that was let in (`accept_stat`).
 pub mod accepted {
-    use super::{Encoder, MSG_ACCEPTED, OpaqueAuth, REPLY};
+    use super::{Encoder, Flavor, MSG_ACCEPTED, REPLY};
 
     /// The results follow.
     pub fn success(reply: &mut Encoder, xid: u32) {
@@ -46,11 +46,8 @@ pub mod accepted {
     }
 
     fn header(reply: &mut Encoder, xid: u32, accept_stat: u32) {
-        for word in [xid, REPLY, MSG_ACCEPTED] {
-            reply.value(&word);
-        }
-        reply.value(&OpaqueAuth::NONE);
-        reply.value(&accept_stat);
+        // The verifier is none: no flavor, no bytes.
+        reply.words([xid, REPLY, MSG_ACCEPTED, Flavor::NONE.0, 0, accept_stat]);
     }
 }
 

@@ -11,6 +11,7 @@ use slab::Slab;
 use crate::connection::Connection;
 use crate::farewell::Farewell;
 use crate::limits::EVENTS_MAX;
+use crate::metrics::forget_time;
 use crate::post::{After, BELL, Letter, Owed, Post};
 use crate::settings::Patience;
 
@@ -104,7 +105,9 @@ impl<V> Desk<V> {
             let at_once = Timespec::default();
             let timeout = (!self.again.is_empty()).then_some(&at_once);
             let mut buffer = [const { MaybeUninit::uninit() }; EVENTS_MAX];
-            match epoll::wait(&self.post.epoll, &mut buffer, timeout) {
+            let waited = epoll::wait(&self.post.epoll, &mut buffer, timeout);
+            forget_time();
+            match waited {
                 Ok((events, _)) => self.events.extend(events.iter().rev().map(Reported::of)),
                 Err(Errno::INTR) => {}
                 Err(error) => tracing::error!(%error, "waiting for connections failed"),

@@ -313,6 +313,7 @@ impl Engine {
             // Minor version 0 has no way to free it.
             state.holdings.remove(holder.state);
         }
+        client.note_revoked(&state);
         self.tally.revoked.add(1);
         self.drop_delegation(file, &mut file.state(), holder);
         self.record(Record::Revoked(client.recorded(), file.key));

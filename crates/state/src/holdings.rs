@@ -144,6 +144,17 @@ impl Holdings {
         self.states.get(&number)
     }
 
+    /// An open.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]: it is another kind of state, or none.
+    pub(crate) fn opening(&self, number: u32) -> Result<&Opening> {
+        match self.get(number).map(|state| &state.what) {
+            Some(What::Open(opening)) => Ok(opening),
+            _ => Err(Error::BadStateid),
+        }
+    }
+
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut State> {
         self.states.get_mut(&number)
     }

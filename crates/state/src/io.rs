@@ -1,73 +1,74 @@
 //! Stateids of READ, WRITE and SETATTR, and the operations about stateids themselves.
 
-use std::sync::Arc;
-
 use crate::file::{DelegationKind, File, Holder, Share};
 use crate::holdings::What;
 use crate::lookup::Found;
 use crate::open::Obstacle;
 use crate::stateid::Special;
-use crate::{Client, Engine, Error, FileKey, Record, Result, Sender, Stateid};
+use crate::{Bearer, Engine, Error, FileKey, Record, Result, Sender, Stateid};
 
 impl Engine {
     /// Whether a stateid lets its bearer read or write a file ([`Share::READ`], [`Share::WRITE`]);
-    /// tells whose it is, if anybody's. Without an open it depends on what others have opened and
+    /// tells who that is, if anybody. Without an open it depends on what others have opened and
     /// been delegated (RFC 8881, 9.1.2).
     ///
     /// # Errors
     /// As a stateid is refused; [`Error::Openmode`]; [`Error::ShareDenied`] (`LOCKED` for READ and
     /// WRITE), [`Error::Delay`], [`Error::Grace`].
-    pub fn check_io(
+    pub fn check_io<'a>(
         &self,
-        sender: Sender<'_>,
+        sender: Sender<'a>,
         stateid: &Stateid,
         file: &FileKey,
         access: u32,
-    ) -> Result<Option<Arc<Client>>> {
+    ) -> Result<Option<Bearer<'a>>> {
         match stateid.special() {
             None => self.check_state(sender, stateid, file, access).map(Some),
-            Some(Special::Anonymous) => self.check_anonymous(sender, file, (access, true)),
+            Some(Special::Anonymous) => {
+                self.check_anonymous(sender, file, (access, true)).map(|()| None)
+            }
             Some(Special::ReadBypass) => {
-                self.check_anonymous(sender, file, (access, access & Share::WRITE != 0))
+                let heeds_deny = access & Share::WRITE != 0;
+                self.check_anonymous(sender, file, (access, heeds_deny)).map(|()| None)
             }
             Some(Special::Current | Special::Invalid) => Err(Error::BadStateid),
         }
     }
 
-    fn check_state(
+    fn check_state<'a>(
         &self,
-        sender: Sender<'_>,
+        sender: Sender<'a>,
         stateid: &Stateid,
         file: &FileKey,
         access: u32,
-    ) -> Result<Arc<Client>> {
+    ) -> Result<Bearer<'a>> {
         let Found { client, number } = self.find(sender, stateid)?;
-        let mut state = client.live()?;
-        let it = state.current(sender, number, stateid)?;
+        let state = client.live()?;
+        let it = state.look(sender, number, stateid)?;
         if it.file.key != *file {
             return Err(Error::BadStateid);
         }
-        let open = match &it.what {
+        let (open, opening) = match &it.what {
             What::Delegation(kind) => {
                 let writes = access & Share::WRITE != 0;
                 let allowed = !writes || *kind == DelegationKind::Write;
                 drop(state);
                 return if allowed { Ok(client) } else { Err(Error::Openmode) };
             }
-            What::Lock(locking) => locking.open,
-            What::Open(_) => number,
+            What::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
+            What::Open(opening) => (number, opening),
             What::Revoked => return Err(Error::BadStateid),
         };
-        let opened = state.holdings.get(open).ok_or(Error::BadStateid)?;
-        let What::Open(opening) = &opened.what else { return Err(Error::BadStateid) };
-        if !state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed) {
+        let confirmed = || state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed);
+        // Sessions have no owners that are to be confirmed.
+        if sender.is_unsequenced() && !confirmed() {
             return Err(Error::BadStateid);
         }
         let granted = opening.share.access;
         let may = if granted & access == access {
             Ok(())
         } else {
-            may_read_too(&opened.file, Holder { client: client.id, state: open }, access)
+            may_read_too(&it.file, Holder { client: client.id, state: open }, access)
         };
         drop(state);
         may.map(|()| client)
@@ -78,11 +79,11 @@ impl Engine {
         sender: Sender<'_>,
         key: &FileKey,
         (access, heeds_deny): (u32, bool),
-    ) -> Result<Option<Arc<Client>>> {
+    ) -> Result<()> {
         if heeds_deny && self.is_in_grace() {
             return Err(Error::Grace);
         }
-        let Some(file) = self.files.get(key) else { return Ok(None) };
+        let Some(file) = self.files.get(key) else { return Ok(()) };
         let share = Share::access(access);
         let mine = sender.client.map(|client| client.id);
         self.unless_expired(sender.now, || {
@@ -91,8 +92,7 @@ impl Engine {
                 Some(holder) => Err(Obstacle::Share(holder)),
                 None => self.try_break(sender.now, &file, (mine, share)),
             }
-        })?;
-        Ok(None)
+        })
     }
 
     /// TEST_STATEID of one stateid (RFC 8881, 18.48).
@@ -117,6 +117,7 @@ impl Engine {
         match state.current(sender, number, stateid) {
             Err(Error::DelegRevoked) => {
                 state.holdings.remove(number);
+                client.note_revoked(&state);
                 if state.holdings.counts().revoked == 0 {
                     // It knows what it has lost: what it has of these files now is its own.
                     self.record(Record::Client(client.recorded()));

@@ -75,7 +75,7 @@ pub use limits::Limits;
 pub use locals::{Locals, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locking::{Lock, LockRefusal, Locker};
-pub use lookup::Sender;
+pub use lookup::{Bearer, Sender};
 pub use nlm::{Claiming, HostLock};
 pub use offload::{CopyUnderWay, OffloadEnd, OffloadStatus};
 pub use open::{Claim, Open, Opened};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::client::ClientState;
 use crate::effect::Effect;
-use crate::file::{File, Holder, Share};
+use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Locking, What, lock_owner};
 use crate::lookup::Found;
 use crate::open::EVICTIONS_MAX;
@@ -120,13 +120,13 @@ impl Engine {
         let place = place(sender, &mut state, number, args)?;
         self.may_lock(sender.now, &client, &state, args)?;
         check_mode(&state, place.open, args.kind)?;
-        self.has_room(&state, &place)?;
+        let mut on_file = place.file.state();
+        self.has_room(&state, &place, &on_file)?;
         let owner = match place.owner {
             Some(owner) => owner,
             None => self.add_locker(sender, &mut state, args)?,
         };
         let mut offers = Vec::new();
-        let mut on_file = place.file.state();
         let number = lock_owner(&client, owner);
         let wish = Offer { owner: number, range: args.range, kind: args.kind };
         let wait = args.wait.then(|| self.waits_until(sender.now, &client));
@@ -169,10 +169,10 @@ impl Engine {
 
     /// Whether one lock more can be remembered: one that is held and has no state would never be
     /// free again.
-    fn has_room(&self, state: &ClientState, place: &Place) -> Result<()> {
+    fn has_room(&self, state: &ClientState, place: &Place, on_file: &FileState) -> Result<()> {
         let limits = &self.settings.limits;
         let full = place.lock.is_none() && state.holdings.len() >= limits.states_per_client
-            || place.file.state().locks.len() >= limits.locks_per_file;
+            || on_file.locks.len() >= limits.locks_per_file;
         if full { Err(Error::Resource) } else { Ok(()) }
     }
 
@@ -271,9 +271,12 @@ impl Engine {
         on_file.locks.unlock(sender.now, owner, range, &mut offers);
         drop(on_file);
         self.tell_unlocked(*key, range);
-        let (stateid, file) = (lock.change(&client, number), Arc::clone(&lock.file));
+        let woken = (!offers.is_empty()).then(|| Arc::clone(&lock.file));
+        let stateid = lock.change(&client, number);
         drop(state);
-        self.wake_waiters(&file, offers);
+        if let Some(file) = woken {
+            self.wake_waiters(&file, offers);
+        }
         Ok(stateid)
     }
 
@@ -463,9 +466,6 @@ fn forget_unused(
 /// A lock needs a file that is open for it (RFC 8881, 18.10.4).
 fn check_mode(state: &ClientState, open: u32, kind: LockType) -> Result<()> {
     let needed = if kind == LockType::Write { Share::WRITE } else { Share::READ };
-    match state.holdings.get(open).map(|open| &open.what) {
-        Some(What::Open(opening)) if opening.share.access & needed != 0 => Ok(()),
-        Some(What::Open(_)) => Err(Error::Openmode),
-        _ => Err(Error::BadStateid),
-    }
+    let granted = state.holdings.opening(open)?.share.access;
+    if granted & needed != 0 { Ok(()) } else { Err(Error::Openmode) }
 }

@@ -1,5 +1,6 @@
 //! From a stateid to its state.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,30 +17,29 @@ pub struct Sender<'a> {
     pub client: Option<&'a Arc<Client>>,
 }
 
+/// Whose state a stateid names: in minor version 0 the stateid says it, later the session does.
+pub type Bearer<'a> = Cow<'a, Arc<Client>>;
+
 /// Where a state is, if there is one.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) client: Arc<Client>,
+pub(crate) struct Found<'a> {
+    pub(crate) client: Bearer<'a>,
     pub(crate) number: u32,
 }
 
 impl Engine {
     /// Whose state a stateid names. Renews the lease.
-    pub(crate) fn find(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<Found> {
+    pub(crate) fn find<'a>(&self, sender: Sender<'a>, stateid: &Stateid) -> Result<Found<'a>> {
         if let Some(client) = sender.client {
             let place = stateid.place(self.settings.boot).map_err(|_| Error::BadStateid)?;
             let (id, number) = place;
-            let client = Arc::clone(client);
-            return if client.id == id {
-                Ok(Found { client, number })
-            } else {
-                Err(Error::BadStateid)
-            };
+            let found = Found { client: Cow::Borrowed(client), number };
+            return if client.id == id { Ok(found) } else { Err(Error::BadStateid) };
         }
         let (id, number) = stateid.place(self.settings.boot)?;
         let client = self.clients.get(id).ok_or(Error::Expired)?;
         client.renew(sender.now);
-        Ok(Found { client, number })
+        Ok(Found { client: Cow::Owned(client), number })
     }
 }
 
@@ -51,15 +51,31 @@ impl ClientState {
         number: u32,
         stateid: &Stateid,
     ) -> Result<&mut State> {
-        let unsequenced = sender.is_unsequenced();
         let state = self.holdings.get_mut(number).ok_or(Error::BadStateid)?;
-        match &state.what {
-            What::Open(opening) if opening.closed => return Err(Error::BadStateid),
-            What::Revoked => return Err(Error::DelegRevoked),
-            _ => {}
-        }
-        check_seqid(stateid.seqid, state.seqid, unsequenced)?;
+        state.check(sender, stateid)?;
         Ok(state)
+    }
+
+    /// The same, to be looked at only.
+    pub(crate) fn look(
+        &self,
+        sender: Sender<'_>,
+        number: u32,
+        stateid: &Stateid,
+    ) -> Result<&State> {
+        let state = self.holdings.get(number).ok_or(Error::BadStateid)?;
+        state.check(sender, stateid)?;
+        Ok(state)
+    }
+}
+
+impl State {
+    fn check(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
+        match &self.what {
+            What::Open(opening) if opening.closed => Err(Error::BadStateid),
+            What::Revoked => Err(Error::DelegRevoked),
+            _ => check_seqid(stateid.seqid, self.seqid, sender.is_unsequenced()),
+        }
     }
 }
 

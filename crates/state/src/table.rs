@@ -1,7 +1,9 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 use crate::limits::SHARDS;
 use crate::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -13,7 +15,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A map from keys to shared values in parts, each behind a lock of its own that is held for a
-/// moment only and under which no other is taken.
+/// moment only and under which no other is taken. Keys are hashed with a secret that each table
+/// draws for itself: who makes files cannot make many that meet.
 pub(crate) struct Table<K, V, S = RandomState> {
     parts: Vec<Part<K, V, S>>,
     hasher: S,

@@ -93,6 +93,11 @@ fn encode_body(input: &DeriveInput) -> Result<TokenStream> {
                 #(encoder.value(#names);)*
             })
         }
+        Data::Enum(data) if data.variants.iter().all(|variant| variant.fields.is_empty()) => {
+            // One word, whichever it is.
+            let arms = data.variants.iter().map(number_arm).collect::<Result<Vec<_>>>()?;
+            Ok(quote!(encoder.value::<u32>(&match self { #(#arms)* })))
+        }
         Data::Enum(data) => {
             let arms = data.variants.iter().map(encode_arm).collect::<Result<Vec<_>>>()?;
             Ok(quote!(match self { #(#arms)* }))
@@ -116,6 +121,11 @@ fn encode_arm(variant: &Variant) -> Result<TokenStream> {
             #(encoder.value(#names);)*
         }
     })
+}
+
+fn number_arm(variant: &Variant) -> Result<TokenStream> {
+    let (name, number) = (&variant.ident, discriminant(variant)?);
+    Ok(quote!(Self::#name => #number,))
 }
 
 fn decode_fields(fields: &Fields) -> TokenStream {

@@ -37,12 +37,28 @@ pub struct Mark {
     files: usize,
 }
 
+impl Mark {
+    /// The encoder's own bytes from an earlier mark to this one.
+    #[must_use]
+    #[inline]
+    pub const fn since(self, earlier: Self) -> usize {
+        self.bytes - earlier.bytes
+    }
+}
+
 /// Space for a value that is known only later; filled by [`Encoder::fill`].
 #[derive(Debug)]
 #[must_use]
 pub struct Reserved {
     at: usize,
     length: usize,
+}
+
+/// A word of zeros whose value is known only later; see [`Encoder::set`].
+#[derive(Debug)]
+#[must_use]
+pub struct Word {
+    at: usize,
 }
 
 /// The open record mark of a record being written; closed by [`Encoder::end_record`].
@@ -75,6 +91,12 @@ impl Encoder {
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends words, all at once.
+    #[inline]
+    pub fn words<const N: usize>(&mut self, words: [u32; N]) {
+        self.raw(words.map(u32::to_be_bytes).as_flattened());
     }
 
     /// Appends bytes and their padding, without a length (RFC 4506, 4.9).
@@ -124,7 +146,32 @@ impl Encoder {
         &self.files
     }
 
+    /// Leaves a word of zeros to be set later: cheaper than [`Encoder::reserve`], for words that
+    /// every reply has.
+    #[inline]
+    pub fn word(&mut self) -> Word {
+        let at = self.bytes.len();
+        self.raw(&[0; 4]);
+        Word { at }
+    }
+
+    /// Appends a word, and behind it leaves one as [`Encoder::word`] does.
+    #[inline]
+    pub fn word_behind(&mut self, before: u32) -> Word {
+        let at = self.bytes.len() + 4;
+        self.words([before, 0]);
+        Word { at }
+    }
+
+    /// Gives a word its value. One that was taken back meanwhile has none.
+    #[inline]
+    pub fn set(&mut self, word: Word, value: u32) {
+        let place = self.bytes.get_mut(word.at..).and_then(|rest| rest.first_chunk_mut());
+        place.into_iter().for_each(|place| *place = value.to_be_bytes());
+    }
+
     /// Leaves `length` zero bytes to be filled later.
+    #[inline]
     pub fn reserve(&mut self, length: usize) -> Reserved {
         let at = self.bytes.len();
         self.bytes.resize(at + length, 0);
@@ -132,6 +179,7 @@ impl Encoder {
     }
 
     /// Writes what was left open; `write` must produce exactly the reserved number of bytes.
+    #[inline]
     pub fn fill(&mut self, reserved: Reserved, write: impl FnOnce(&mut Self)) {
         let end = self.bytes.len();
         write(self);
@@ -142,6 +190,7 @@ impl Encoder {
 
     /// This place, to return to with [`Encoder::rollback`] or measure from.
     #[must_use]
+    #[inline]
     pub const fn mark(&self) -> Mark {
         Mark { bytes: self.bytes.len(), files: self.files.len() }
     }
@@ -154,18 +203,27 @@ impl Encoder {
 
     /// Bytes from `mark` to here as they will be on the wire, file segments among them.
     #[must_use]
+    #[inline]
     pub fn length_since(&self, mark: Mark) -> usize {
+        let own = self.bytes.len() - mark.bytes;
+        // Nearly no reply has any.
+        if self.files.len() == mark.files { own } else { own + self.files_since(mark) }
+    }
+
+    fn files_since(&self, mark: Mark) -> usize {
         let files = self.files.get(mark.files..).unwrap_or_default();
-        self.bytes.len() - mark.bytes + files.iter().map(|f| f.length as usize).sum::<usize>()
+        files.iter().map(|file| file.length as usize).sum()
     }
 
     /// The encoded bytes from `mark` to here if no file segment is among them.
     #[must_use]
+    #[inline]
     pub fn contiguous_since(&self, mark: Mark) -> Option<&[u8]> {
         if self.files.len() > mark.files { None } else { self.bytes.get(mark.bytes..) }
     }
 
     /// Opens a record of one fragment (RFC 5531, 11).
+    #[inline]
     pub fn begin_record(&mut self) -> RecordStart {
         let mark = self.mark();
         self.raw(&[0; 4]);
@@ -187,5 +245,38 @@ impl Encoder {
         self.bytes.clear();
         self.bytes.shrink_to(keep);
         self.files.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_set_where_it_stands_unless_it_was_taken_back() {
+        let mut encoder = Encoder::new();
+        encoder.words([1]);
+        let word = encoder.word_behind(2);
+        encoder.raw(b"more");
+        encoder.set(word, 0x0304_0506);
+        assert_eq!(encoder.bytes(), b"\0\0\0\x01\0\0\0\x02\x03\x04\x05\x06more");
+        let begin = encoder.mark();
+        let word = encoder.word();
+        encoder.rollback(begin);
+        encoder.set(word, 7);
+        assert_eq!(encoder.bytes(), b"\0\0\0\x01\0\0\0\x02\x03\x04\x05\x06more");
+    }
+
+    #[test]
+    fn a_length_counts_the_files_behind_its_mark() {
+        let mut encoder = Encoder::new();
+        // Any file; nothing of it is read.
+        let file = Arc::new(File::open("/dev/null").unwrap());
+        encoder.file(Arc::clone(&file), 0, 100);
+        let mark = encoder.mark();
+        encoder.raw(&[0; 8]);
+        assert_eq!(encoder.length_since(mark), 8);
+        encoder.file(file, 0, 1000);
+        assert_eq!(encoder.length_since(mark), 1008);
     }
 }

@@ -22,12 +22,18 @@ use crate::range_lock::{self, Kind};
 #[derive(Debug, Default)]
 pub(super) struct Holds(Mutex<Files>);
 
-type Files = HashMap<Handle, Arc<Held>, BuildHasherDefault<HandleHasher>>;
+type Files = HashMap<Handle, Held, BuildHasherDefault<HandleHasher>>;
 
-/// A file that is held. A read-only one shuts out writers only.
+/// A file that is held.
 #[derive(Debug)]
 struct Held {
     node: Arc<Node>,
+    by: Description,
+}
+
+/// What bytes are locked by. A read-only one shuts out writers only.
+#[derive(Debug, Clone)]
+struct Description {
     file: Arc<File>,
     writable: bool,
 }
@@ -40,16 +46,15 @@ impl Passthrough {
         bytes: (u64, u64),
         lock: RangeLock,
     ) -> Result<bool> {
-        let known = self.holds.files().get(node).map(Arc::clone);
-        let held = match (known, lock) {
+        let by = match (self.holds.of(node), lock) {
             (None, RangeLock::Free) => return Ok(true),
-            (Some(held), RangeLock::Free) if bytes == (0, u64::MAX) => {
-                return self.forget(&held).map(|()| true);
+            (Some(by), RangeLock::Free) if bytes == (0, u64::MAX) => {
+                return self.forget(node, &by).map(|()| true);
             }
-            (Some(held), _) => held,
+            (Some(by), _) => by,
             (None, _) => self.begin_holding(node)?,
         };
-        match held.lock(lock, bytes)? {
+        match by.lock(lock, bytes)? {
             Ok(()) => Ok(true),
             Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
             Err(errno) => Err(status(errno)),
@@ -63,20 +68,20 @@ impl Passthrough {
         bytes: (u64, u64),
         lock: RangeLock,
     ) -> Result<bool> {
-        let known = self.holds.files().get(node).map(Arc::clone);
-        let held = known.map_or_else(|| self.held(node).map(Arc::new), Ok)?;
+        let known = self.holds.of(node);
+        let by = known.map_or_else(|| self.held(node).map(|held| held.by), Ok)?;
         let bytes = length_of(bytes)?;
-        range_lock::is_free(held.file.as_fd(), held.kind(lock), bytes).map_err(status)
+        range_lock::is_free(by.file.as_fd(), by.kind(lock), bytes).map_err(status)
     }
 
-    fn begin_holding(&self, node: &Handle) -> Result<Arc<Held>> {
-        let held = Arc::new(self.held(node)?);
+    fn begin_holding(&self, node: &Handle) -> Result<Description> {
+        let held = self.held(node)?;
         let mut files = self.holds.files();
         if 2 * files.len() + DESCRIPTORS_LEAST > self.nodes.ledger().descriptors.most() {
             return Err(Status::Delay);
         }
         held.node.set_locked(true);
-        Ok(Arc::clone(files.entry(*node).or_insert(held)))
+        Ok(files.entry(*node).or_insert(held).by.clone())
     }
 
     fn held(&self, node: &Handle) -> Result<Held> {
@@ -86,25 +91,32 @@ impl Passthrough {
         let opened = writable.then(|| self.data(&node, Use::Write).ok()).flatten();
         let writable = opened.is_some();
         let file = opened.map_or_else(|| self.data(&node, Use::Read), Ok)?;
-        Ok(Held { node, file, writable })
+        Ok(Held { node, by: Description { file, writable } })
     }
 
-    fn forget(&self, held: &Held) -> Result<()> {
-        let freed = held.lock(RangeLock::Free, (0, u64::MAX))?.map_err(status);
-        self.holds.files().remove(&held.node.handle);
-        held.node.set_locked(false);
-        held.node.end_writing();
+    fn forget(&self, node: &Handle, by: &Description) -> Result<()> {
+        let freed = by.lock(RangeLock::Free, (0, u64::MAX))?.map_err(status);
+        let held = self.holds.files().remove(node);
+        if let Some(Held { node, .. }) = held {
+            node.set_locked(false);
+            node.end_writing();
+        }
         freed
     }
 }
 
 impl Holds {
+    /// By what bytes of a file are held, if any are.
+    fn of(&self, file: &Handle) -> Option<Description> {
+        self.files().get(file).map(|held| held.by.clone())
+    }
+
     fn files(&self) -> MutexGuard<'_, Files> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl Description {
     fn lock(&self, lock: RangeLock, bytes: (u64, u64)) -> Result<std::result::Result<(), Errno>> {
         Ok(range_lock::lock(self.file.as_fd(), self.kind(lock), length_of(bytes)?, false))
     }

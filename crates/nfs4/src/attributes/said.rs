@@ -151,13 +151,13 @@ pub(crate) fn fattr4(
         said.remove(a::ACL);
     }
     reply.value(&said);
-    let length = reply.reserve(4);
+    let length = reply.word();
     let start = reply.mark();
     for number in said.iter() {
         say(reply, number, subject, &facts)?;
     }
     let bytes = reply.length_since(start) as u32;
-    reply.fill(length, |reply| reply.value(&bytes));
+    reply.set(length, bytes);
     Ok(())
 }
 

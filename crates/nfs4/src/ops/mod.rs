@@ -161,20 +161,32 @@ static UNSUPPORTED: Row = op(0, "unsupported", NONE, unsupported::unsupported);
 const LAST: [u32; 3] =
     [operation::RELEASE_LOCKOWNER, operation::RECLAIM_COMPLETE, operation::REMOVEXATTR];
 
+/// Where in the table the row of each number is; beyond its end if there is none.
+#[allow(clippy::indexing_slicing, reason = "the compiler does it, and would tell")]
+static PLACES: [u8; operation::REMOVEXATTR as usize + 1] = {
+    let mut places = [u8::MAX; operation::REMOVEXATTR as usize + 1];
+    let mut at = 0;
+    while at < OPERATIONS.len() {
+        places[OPERATIONS[at].number as usize] = at as u8;
+        at += 1;
+    }
+    places
+};
+
 /// The row of an operation, if the minor version has one of this number.
 pub(crate) fn row(number: u32, minor: u32) -> Option<&'static Row> {
     let last = *LAST.get(minor as usize)?;
     if !(operation::ACCESS..=last).contains(&number) {
         return None;
     }
-    let at = OPERATIONS.binary_search_by_key(&number, |row| row.number);
-    Some(at.ok().and_then(|at| OPERATIONS.get(at)).unwrap_or(&UNSUPPORTED))
+    let at = PLACES.get(number as usize)?;
+    Some(OPERATIONS.get(usize::from(*at)).unwrap_or(&UNSUPPORTED))
 }
 
 /// What the RFC calls an operation; of a number that is none of ours, that it is none.
 pub(crate) fn name(number: u32) -> &'static str {
-    let at = OPERATIONS.binary_search_by_key(&number, |row| row.number);
-    at.ok().and_then(|at| OPERATIONS.get(at)).map_or(ILLEGAL.name, |row| row.name)
+    let at = PLACES.get(number as usize);
+    at.and_then(|at| OPERATIONS.get(usize::from(*at))).map_or(ILLEGAL.name, |row| row.name)
 }
 
 /// An operation of all minor versions.
@@ -199,8 +211,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_are_in_the_order_of_their_numbers() {
+    fn operations_are_in_the_order_of_their_numbers_and_found_by_them() {
         assert!(OPERATIONS.is_sorted_by(|one, next| one.number < next.number));
+        for operation in &OPERATIONS {
+            let minor = LAST.iter().position(|last| operation.number <= *last).unwrap();
+            let found = row(operation.number, minor as u32).unwrap();
+            assert_eq!((found.number, found.name), (operation.number, operation.name));
+        }
     }
 
     #[test]

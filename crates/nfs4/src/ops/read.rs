@@ -28,7 +28,7 @@ pub(super) fn read(
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     let count = count.min(most(compound, reply));
     let by_reference_from = by_reference_from(compound, args);
-    let head = reply.reserve(HEAD_BYTES);
+    let (end, bytes) = (reply.word(), reply.word());
     let mut into = ReadInto { bytes: reply.bytes_mut(), by_reference_from };
     let read = view.read(node, offset, count, &mut into);
     let read = read.map_err(|status| not_read(compound, view, node, status))?;
@@ -37,10 +37,8 @@ pub(super) fn read(
         reply.file(file.clone(), *offset, *length);
     }
     reply.pad(length as usize);
-    reply.fill(head, |reply| {
-        reply.value(&read.eof);
-        reply.value(&length);
-    });
+    reply.set(end, read.eof.into());
+    reply.set(bytes, length);
     Ok(())
 }
 

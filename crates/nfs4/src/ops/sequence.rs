@@ -1,6 +1,6 @@
 //! SEQUENCE (RFC 8881, 18.46): the request takes its slot.
 
-use comity_proto::nfs4::{Nfsstat4, Sequence4args, Sequence4resok};
+use comity_proto::nfs4::{Nfsstat4, Sequence4args};
 use comity_state::{Sequence, SequenceAnswer, Sequenced, SessionId};
 use comity_xdr::{Decoder, Encoder};
 
@@ -28,9 +28,9 @@ pub(super) fn sequence(
     let (operations, bytes) = (compound.following + 1, compound.request.len());
     let Desk::Sequenced(desk) = &mut compound.desk else { return Err(Nfsstat4::OpIllegal.into()) };
     match sequenced {
-        Sequenced::New(ticket, answer) => {
+        Sequenced::New(ticket) => {
+            say(ticket.answer(), reply);
             desk.begin(ticket, operations, bytes)?;
-            say(&answer, reply);
         }
         Sequenced::Again(answer) => return Err(Stop::Replay(answer.as_ref().into())),
         Sequenced::Forgotten(answer) => {
@@ -41,13 +41,9 @@ pub(super) fn sequence(
     Ok(())
 }
 
+/// `Sequence4resok`, in one piece: it is in every reply.
 fn say(answer: &SequenceAnswer, reply: &mut Encoder) {
-    reply.value(&Sequence4resok {
-        sessionid: answer.session.0,
-        sequenceid: answer.seqid,
-        slotid: answer.slot,
-        highest_slotid: answer.highest_slot,
-        target_highest_slotid: answer.target_highest_slot,
-        status_flags: answer.status.0,
-    });
+    reply.raw(&answer.session.0);
+    let SequenceAnswer { seqid, slot, highest_slot, target_highest_slot, .. } = *answer;
+    reply.words([seqid, slot, highest_slot, target_highest_slot, answer.status.0]);
 }

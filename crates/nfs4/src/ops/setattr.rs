@@ -1,5 +1,7 @@
 //! SETATTR (RFC 8881, 18.30): changes attributes. A size is changed as data is: by who may write.
 
+use std::sync::Arc;
+
 use comity_proto::nfs4::{Nfsstat4, Setattr4args};
 use comity_state::Share;
 use comity_vfs::FileType;
@@ -34,7 +36,7 @@ pub(super) fn setattr(
         // The stateid does not matter here; but if it is a good one it says who calls.
         shows(compound, &args.stateid, 0).ok().flatten()
     };
-    compound.recall((view, node), bearer.as_deref())?;
+    compound.recall((view, node), bearer.as_deref().map(Arc::as_ref))?;
     settings.set_acls(view, node, is_dir)?;
     if !settings.set.is_empty() {
         view.setattr(node, &settings.set, None)?;

@@ -65,7 +65,8 @@ impl<V: ?Sized, P: Program<V>> Layer<V> for Measured<P> {
     fn answer(&self, call: &Call<'_>, visitor: &V, reply: &mut Encoder) -> Outcome {
         let begun = begun();
         let row = self.row(call);
-        let outcome = self.program.call(call, visitor, reply);
+        let call = Call { begun: Some(begun), ..*call };
+        let outcome = self.program.call(&call, visitor, reply);
         let ending = match &outcome {
             Outcome::Done(done) => {
                 self.metrics.record(row, begun, Ending::Status(done.status), done.export);

@@ -51,6 +51,8 @@ pub struct Client {
     callbacks: AtomicBool,
     /// Whether the callback channel was there and is not any more.
     callbacks_lost: AtomicBool,
+    /// Whether there are delegations that were taken back by force and that it has not freed.
+    revoked: AtomicBool,
     /// How often a host of NLM had started anew, as it said when it locked last.
     monitor_state: AtomicI32,
     /// Whether its lease was over when time last passed.
@@ -117,6 +119,7 @@ impl Client {
             renewed_nanoseconds: AtomicU64::new(now.as_nanos() as u64),
             callbacks: AtomicBool::new(false),
             callbacks_lost: AtomicBool::new(false),
+            revoked: AtomicBool::new(false),
             monitor_state: AtomicI32::new(0),
             courteous: AtomicBool::new(false),
             state: Mutex::new(ClientState {
@@ -206,6 +209,16 @@ impl Client {
     #[must_use]
     pub fn lost_callbacks(&self) -> bool {
         self.callbacks_lost.load(Ordering::Acquire)
+    }
+
+    /// Notes for [`Client::has_revoked`] what became of its delegations.
+    pub(crate) fn note_revoked(&self, state: &ClientState) {
+        self.revoked.store(state.holdings.counts().revoked > 0, Ordering::Release);
+    }
+
+    /// Whether it has delegations that were taken back by force and that it has not freed.
+    pub(crate) fn has_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Acquire)
     }
 
     /// A host of NLM says how often it has started anew (the state of its status monitor).

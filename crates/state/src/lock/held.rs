@@ -1,32 +1,32 @@
 //! The locks that are held.
 
-use std::collections::BTreeMap;
-
 use super::ByteRange;
+use super::few::Few;
+use super::many::Many;
 use super::table::{Conflict, LockType};
-use super::tree::{Key, Tree};
 
 /// Locks of any owners. One owner's never overlap, and touch only where their types differ.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
-    owners: BTreeMap<u64, BTreeMap<u64, Piece>>,
-    read: Tree<u64>,
-    write: Tree<u64>,
+pub(super) enum Held {
+    /// At most [`FEW`].
+    Few(Few),
+    /// More, or they were more before.
+    Many(Box<Many>),
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    last: u64,
-    kind: LockType,
-}
+/// Up to so many are looked through one by one.
+const FEW: usize = 8;
 
 impl Held {
     pub(super) const fn new() -> Self {
-        Self { owners: BTreeMap::new(), read: Tree::new(), write: Tree::new() }
+        Self::Few(Few::new())
     }
 
     pub(super) fn len(&self) -> usize {
-        self.read.len() + self.write.len()
+        match self {
+            Self::Few(few) => few.len(),
+            Self::Many(many) => many.len(),
+        }
     }
 
     /// A lock of somebody else's that stands against this one.
@@ -36,36 +36,40 @@ impl Held {
         range: ByteRange,
         kind: LockType,
     ) -> Option<Conflict> {
-        let other = |_, holder| holder != owner;
-        let conflict = |kind| move |(range, owner)| Conflict { owner, range, kind };
-        let write = || self.write.find(range, other).map(conflict(LockType::Write));
-        let read = || self.read.find(range, other).map(conflict(LockType::Read));
-        write().or_else(|| if kind == LockType::Write { read() } else { None })
+        let find = |kind| {
+            let (range, owner) = self.find(kind, range, |holder| holder != owner)?;
+            Some(Conflict { owner, range, kind })
+        };
+        let read = || if kind == LockType::Write { find(LockType::Read) } else { None };
+        find(LockType::Write).or_else(read)
     }
 
     /// Whether `owner` holds a byte of `range`.
     pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
-        let Some(pieces) = self.owners.get(&owner) else { return false };
-        let before = pieces.range(..=range.last).next_back();
-        before.is_some_and(|(_, piece)| piece.last >= range.first)
+        match self {
+            Self::Few(few) => few.holds_any(owner, range),
+            Self::Many(many) => many.holds_any(owner, range),
+        }
     }
 
     /// All that `owner` holds, in order.
     pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
-        let pieces = self.owners.get(&owner).into_iter().flatten();
-        pieces.map(|(&first, piece)| (ByteRange { first, last: piece.last }, piece.kind))
+        let (few, many) = match self {
+            Self::Few(few) => (Some(few.of(owner)), None),
+            Self::Many(many) => (None, Some(many.of(owner))),
+        };
+        few.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
     /// What all owners together hold of a range, in order and without gaps.
     pub(super) fn united(&self, range: ByteRange) -> Vec<(ByteRange, Option<LockType>)> {
         let (mut parts, mut left) = (Vec::new(), Some(range));
         while let Some(rest) = left {
-            let found = |tree: &Tree<u64>, kind| {
-                let (piece, _) = tree.find(rest, |_, _| true)?;
+            let found = |kind| {
+                let (piece, _) = self.find(kind, rest, |_| true)?;
                 Some((piece.first.max(rest.first), piece.last.min(rest.last), kind))
             };
-            let write = found(&self.write, LockType::Write);
-            let first = write.into_iter().chain(found(&self.read, LockType::Read)).min();
+            let first = found(LockType::Write).into_iter().chain(found(LockType::Read)).min();
             let Some((first, last, kind)) = first else {
                 parts.push((rest, None));
                 break;
@@ -81,57 +85,72 @@ impl Held {
     /// Makes `range` all of one kind for `owner`, or free: what it held there is split, joined or
     /// gone.
     pub(super) fn set(&mut self, owner: u64, range: ByteRange, kind: Option<LockType>) {
-        let mut whole = range;
-        for (piece, held) in self.touching(owner, range) {
-            if kind == Some(held) {
-                self.take(owner, piece, held);
-                whole = whole.hull(piece);
-            } else if piece.overlaps(range) {
-                self.take(owner, piece, held);
-                for rest in [piece.before(range), piece.behind(range)].into_iter().flatten() {
-                    self.put(owner, rest, held);
+        match self {
+            Self::Few(few) => {
+                few.set(owner, range, kind);
+                if few.len() > FEW {
+                    *self = Self::Many(Box::new(Many::from(&*few)));
+                }
+            }
+            Self::Many(many) => {
+                many.set(owner, range, kind);
+                if many.len() == 0 {
+                    *self = Self::new();
                 }
             }
         }
-        if let Some(kind) = kind {
-            self.put(owner, whole, kind);
+    }
+
+    fn find(
+        &self,
+        kind: LockType,
+        range: ByteRange,
+        wanted: impl Fn(u64) -> bool,
+    ) -> Option<(ByteRange, u64)> {
+        match self {
+            Self::Few(few) => few.find(kind, range, wanted),
+            Self::Many(many) => many.find(kind, range, wanted),
         }
     }
+}
 
-    /// What `owner` holds in and right beside `range`.
-    fn touching(&self, owner: u64, range: ByteRange) -> Vec<(ByteRange, LockType)> {
-        let Some(pieces) = self.owners.get(&owner) else { return Vec::new() };
-        let near = range.widened();
-        let from = pieces
-            .range(..near.first)
-            .next_back()
-            .filter(|(_, piece)| piece.last >= near.first)
-            .map_or(near.first, |(&first, _)| first);
-        let piece =
-            |(&first, piece): (&u64, &Piece)| (ByteRange { first, last: piece.last }, piece.kind);
-        pieces.range(from..=near.last).map(piece).collect()
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const OWNERS: u64 = 3;
+    const BYTES: u64 = 24;
+
+    fn kind() -> impl Strategy<Value = Option<LockType>> {
+        // As many locks are taken as are given back: some runs have few, some have many.
+        prop_oneof![Just(None), Just(Some(LockType::Read)), Just(Some(LockType::Write))]
     }
 
-    fn put(&mut self, owner: u64, range: ByteRange, kind: LockType) {
-        self.tree(kind).insert(range, owner, 0, owner);
-        let piece = Piece { last: range.last, kind };
-        self.owners.entry(owner).or_default().insert(range.first, piece);
-    }
-
-    fn take(&mut self, owner: u64, range: ByteRange, kind: LockType) {
-        self.tree(kind).remove(Key { first: range.first, tie: owner });
-        if let Some(pieces) = self.owners.get_mut(&owner) {
-            pieces.remove(&range.first);
-            if pieces.is_empty() {
-                self.owners.remove(&owner);
+    proptest! {
+        #[test]
+        fn a_few_locks_and_many_are_found_alike(
+            steps in proptest::collection::vec((0..OWNERS, 0..BYTES, 0..4_u64, kind()), 1..120),
+        ) {
+            let (mut held, mut many) = (Held::new(), Many::from(&Few::new()));
+            for (owner, first, more, kind) in steps {
+                let range = ByteRange { first, last: first + more };
+                held.set(owner, range, kind);
+                many.set(owner, range, kind);
+                prop_assert_eq!(held.len(), many.len());
+                for owner in 0..OWNERS {
+                    prop_assert!(held.of(owner).eq(many.of(owner)));
+                    prop_assert_eq!(held.holds_any(owner, range), many.holds_any(owner, range));
+                    for kind in [LockType::Read, LockType::Write] {
+                        let other = |holder| holder != owner;
+                        let found = held.find(kind, range, other);
+                        prop_assert_eq!(found, many.find(kind, range, other));
+                    }
+                }
             }
-        }
-    }
-
-    const fn tree(&mut self, kind: LockType) -> &mut Tree<u64> {
-        match kind {
-            LockType::Read => &mut self.read,
-            LockType::Write => &mut self.write,
+            (0..OWNERS).for_each(|owner| held.set(owner, ByteRange::ALL, None));
+            prop_assert!(held.len() == 0 && matches!(held, Held::Few(_)));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Byte-range locks: one structure for NFSv4 and NLM.
 
+mod few;
 mod held;
+mod many;
 mod queue;
 mod range;
 mod table;

@@ -47,6 +47,11 @@ impl Line {
         self.places.len()
     }
 
+    /// Whether nobody is in it: looked at before anything is looked for, for most lines are empty.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     pub(super) fn add(&mut self, ticket: u64, wish: Wish, (since, until): (Duration, Duration)) {
         self.places.insert(ticket, Place { wish, since, until });
         self.tickets.insert(wish, ticket);
@@ -78,6 +83,9 @@ impl Line {
 
     /// The earliest wish for a byte of `range`.
     pub(super) fn first(&self, range: ByteRange) -> Option<(u64, Wish)> {
+        if self.is_empty() {
+            return None;
+        }
         let found = [self.read.lightest(range), self.write.lightest(range)];
         let ticket = found.into_iter().flatten().map(|(_, _, ticket)| ticket).min()?;
         Some((ticket, self.places.get(&ticket)?.wish))
@@ -85,6 +93,9 @@ impl Line {
 
     /// The earliest wish of somebody else's, drawn before `ticket`, that stands against this one.
     pub(super) fn conflict(&self, wish: Wish, ticket: u64) -> Option<Conflict> {
+        if self.is_empty() {
+            return None;
+        }
         let other = |found: u64| {
             let other = self.places.get(&found)?.wish;
             (found < ticket && other.owner != wish.owner).then_some(other)

@@ -232,6 +232,9 @@ impl FileLocks {
     /// Offers what can be had in `range` to those who wait for it, the earliest first. Behind one
     /// who cannot be served, or is served alone, nobody is served with the same bytes.
     fn wake(&mut self, now: Duration, range: ByteRange, offers: &mut Vec<Offer>) {
+        if self.waiting.is_empty() {
+            return;
+        }
         let mut stretches = vec![range];
         while let Some(stretch) = stretches.pop() {
             let Some((ticket, wish)) = self.waiting.first(stretch) else { continue };

@@ -76,7 +76,8 @@ impl Engine {
         (connection, wanted): (ConnectionId, Direction),
     ) -> Result<Direction> {
         let session = self.session(session).ok_or(Error::BadSession)?;
-        let mut back = session.back_lock();
+        let mut channels = session.channels();
+        let back = &mut channels.back;
         let direction = match (back.channel.is_some(), wanted) {
             (true, _) => wanted,
             (false, Direction::Back) => return Err(Error::Inval),
@@ -84,7 +85,7 @@ impl Engine {
         };
         back.connections.bind(connection, direction);
         back.fault = false;
-        drop(back);
+        drop(channels);
         session.client().renew(now);
         if direction.is_back() {
             self.outbox.push(Effect::Probe { client: Arc::clone(session.client()) });
@@ -102,10 +103,11 @@ impl Engine {
         program: u32,
         security: Box<[CallbackSecurity]>,
     ) -> Result<()> {
-        let mut back = session.back_lock();
+        let mut channels = session.channels();
+        let back = &mut channels.back;
         let BackChannel { attrs, minor, .. } = back.channel.take().ok_or(Error::Inval)?;
         back.channel = Some(BackChannel { attrs, minor, program, security });
-        drop(back);
+        drop(channels);
         self.outbox.push(Effect::Probe { client: Arc::clone(session.client()) });
         Ok(())
     }
@@ -113,7 +115,7 @@ impl Engine {
     /// A connection is gone: the sessions named lose it.
     pub fn connection_lost(&self, session: &SessionId, connection: ConnectionId) {
         if let Some(session) = self.session(session) {
-            session.back_lock().connections.forget(connection);
+            session.channels().back.connections.forget(connection);
         }
     }
 
@@ -121,7 +123,7 @@ impl Engine {
     pub fn callbacks_work(&self, client: &Arc<crate::Client>) {
         client.set_callbacks(true);
         for session in client.sessions().iter().filter_map(|id| self.session(id)) {
-            let mut back = session.back_lock();
+            let back = &mut session.channels().back;
             (back.worked, back.fault) = (true, false);
         }
     }
@@ -131,7 +133,7 @@ impl Engine {
     pub fn callbacks_fail(&self, client: &Arc<crate::Client>) {
         client.set_callbacks(false);
         for session in client.sessions().iter().filter_map(|id| self.session(id)) {
-            let mut back = session.back_lock();
+            let back = &mut session.channels().back;
             back.fault = back.channel.is_some() && back.worked;
         }
     }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Channels;
 use super::connection::Connections;
 use super::slots::Slots;
 use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Session};
@@ -131,8 +132,8 @@ impl Engine {
         let direction = if args.back_wanted { Direction::Both } else { Direction::Fore };
         connections.bind(args.connection, direction);
         let back = Back { channel, connections, fault: false, worked: false };
-        let (slots, back) = (Mutex::new(slots), Mutex::new(back));
-        let session = Session { id, client: Arc::clone(client), made, fore, slots, back };
+        let channels = Mutex::new(Channels { slots, back });
+        let session = Session { id, client: Arc::clone(client), made, fore, channels };
         state.sessions.push(id);
         self.sessions.insert(id, Arc::new(session));
         if args.back_wanted {
@@ -155,7 +156,7 @@ impl Engine {
     /// session's.
     pub fn destroy_session(&self, id: &SessionId, connection: ConnectionId) -> Result<()> {
         let session = self.session(id).ok_or(Error::BadSession)?;
-        if !session.back_lock().connections.has(connection) {
+        if !session.channels().back.connections.has(connection) {
             return Err(Error::ConnNotBound);
         }
         session.client.state().sessions.retain(|other| other != id);
@@ -165,7 +166,7 @@ impl Engine {
 
     pub(crate) fn drop_session(&self, id: &SessionId) {
         if let Some(session) = self.sessions.remove(id) {
-            session.slots().close(&self.reply_cache);
+            session.channels().slots.close(&self.reply_cache);
         }
     }
 }

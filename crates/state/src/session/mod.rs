@@ -24,15 +24,20 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
 use crate::{Client, ConnectionId, SessionId};
 
-/// A session. Its slots and its ways back are behind locks of their own, under which none other is
-/// taken.
+/// A session. Its channels are behind a lock of their own, under which none other is taken: each
+/// request takes it twice, when it comes and when it is answered.
 pub struct Session {
     id: SessionId,
     client: Arc<Client>,
     made: Duration,
     fore: ChannelAttrs,
-    slots: Mutex<Slots>,
-    back: Mutex<Back>,
+    channels: Mutex<Channels>,
+}
+
+/// The way here, and the way back.
+struct Channels {
+    slots: Slots,
+    back: Back,
 }
 
 /// The way back.
@@ -67,13 +72,13 @@ impl Session {
     /// How many connections carry its requests, in either direction.
     #[must_use]
     pub fn connections(&self) -> usize {
-        lock(&self.back).connections.len()
+        self.channels().back.connections.len()
     }
 
     /// How many requests may be under way at a time: its slots, which come and go.
     #[must_use]
     pub fn slots_len(&self) -> u32 {
-        self.slots().len()
+        self.channels().slots.len()
     }
 
     /// What was agreed on about requests of the client.
@@ -85,27 +90,30 @@ impl Session {
     /// What was agreed on about requests of the server, if there may be any.
     #[must_use]
     pub fn back(&self) -> Option<BackChannel> {
-        lock(&self.back).channel.clone()
+        self.channels().back.channel.clone()
     }
 
     /// The connections on which the server may send its requests, the newest last.
     #[must_use]
     pub fn back_connections(&self) -> Vec<ConnectionId> {
-        lock(&self.back).connections.back().collect()
+        self.channels().back.connections.back().collect()
     }
 
     /// Whether somebody has answered on its way back.
     fn is_reachable(&self) -> bool {
-        let back = self.back_lock();
+        let back = &self.channels().back;
         back.channel.is_some() && back.worked
     }
 
-    fn slots(&self) -> MutexGuard<'_, Slots> {
-        lock(&self.slots)
+    fn channels(&self) -> MutexGuard<'_, Channels> {
+        lock(&self.channels)
     }
+}
 
-    fn back_lock(&self) -> MutexGuard<'_, Back> {
-        lock(&self.back)
+impl Back {
+    /// Whether somebody has answered there, and no connection leads there any more.
+    fn is_cut_off(&self) -> bool {
+        self.channel.is_some() && self.worked && self.connections.back().next().is_none()
     }
 }
 

@@ -19,7 +19,8 @@ impl Engine {
         self.drop_forsaken_sessions(now);
         let mut wanted = self.reply_cache.wanted_bytes();
         let mut sessions = self.sessions.all();
-        sessions.sort_by_cached_key(|session| Reverse((session.slots().bytes(), session.id)));
+        sessions
+            .sort_by_cached_key(|session| Reverse((session.channels().slots.bytes(), session.id)));
         for session in sessions {
             if wanted == 0 {
                 return;
@@ -45,9 +46,9 @@ impl Engine {
     }
 
     fn recall_slots_of(&self, now: Duration, session: &Session) -> usize {
-        let mut slots = session.slots();
-        let ((lowered, bytes), target) = (slots.lower(now), slots.target());
-        drop(slots);
+        let mut channels = session.channels();
+        let ((lowered, bytes), target) = (channels.slots.lower(now), channels.slots.target());
+        drop(channels);
         if lowered {
             self.tally.slot_recalls.add(1);
         }
@@ -62,7 +63,7 @@ impl Engine {
     /// next request that has none of them under way.
     pub fn slots_recalled(&self, session: &SessionId, target: u32) {
         if let Some(session) = self.session(session) {
-            session.slots().acknowledge(target);
+            session.channels().slots.acknowledge(target);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::ops::BitOr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Session;
 use super::slots::Found;
+use super::{Back, Channels, Session};
 use crate::limits::SMALL_REPLY_BYTES_MAX;
 use crate::{Client, ConnectionId, Engine, Error, Result, SessionId};
 
@@ -79,8 +79,9 @@ impl BitOr for StatusFlags {
 /// What a SEQUENCE comes to.
 #[derive(Debug)]
 pub enum Sequenced {
-    /// The request is new. What is answered must be told to the ticket.
-    New(Ticket, SequenceAnswer),
+    /// The request is new, and SEQUENCE answered as the ticket says ([`Ticket::answer`]). What is
+    /// answered to all of it must be told to the ticket.
+    New(Ticket),
     /// It was done: this was the answer to the whole COMPOUND.
     Again(Arc<[u8]>),
     /// It was done, and its answer not kept: SEQUENCE is answered so, and the next operation with
@@ -131,14 +132,14 @@ impl Ticket {
         let bytes_max = if self.cache_this { cached_max } else { SMALL_REPLY_BYTES_MAX };
         let kept = reply.filter(|reply| reply.len() <= bytes_max.min(cached_max));
         self.open = false;
-        self.session.slots().end(self.answer.slot, kept, self.answer);
+        self.session.channels().slots.end(self.answer.slot, kept, self.answer);
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         if self.open {
-            self.session.slots().end(self.answer.slot, None, self.answer);
+            self.session.channels().slots.end(self.answer.slot, None, self.answer);
         }
     }
 }
@@ -151,7 +152,8 @@ impl Engine {
     /// [`Error::SeqFalseRetry`]; [`Error::Delay`]: the request is being worked on.
     pub fn sequence(&self, now: Duration, args: &Sequence) -> Result<Sequenced> {
         let session = self.session(&args.session).ok_or(Error::BadSession)?;
-        let mut slots = session.slots();
+        let mut channels = session.channels();
+        let Channels { slots, back } = &mut *channels;
         match slots.begin(args)? {
             Found::Again(reply) => {
                 self.tally.replies_again.add(1);
@@ -167,32 +169,28 @@ impl Engine {
                 }
             }
         }
-        let (highest_slot, target) = (slots.len().saturating_sub(1), slots.target());
-        drop(slots);
-        session.client.renew(now);
+        back.connections.meet(args.connection);
         let answer = SequenceAnswer {
             session: args.session,
             seqid: args.seqid,
             slot: args.slot,
-            highest_slot,
-            target_highest_slot: target,
-            status: self.status(&session, args.connection),
+            highest_slot: slots.len().saturating_sub(1),
+            target_highest_slot: slots.target(),
+            status: status(&session.client, back),
         };
+        drop(channels);
+        session.client.renew(now);
         let cache_this = args.cache_this;
-        Ok(Sequenced::New(Ticket { session, answer, cache_this, open: true }, answer))
+        Ok(Sequenced::New(Ticket { session, answer, cache_this, open: true }))
     }
+}
 
-    fn status(&self, session: &Session, connection: ConnectionId) -> StatusFlags {
-        let mut back = session.back_lock();
-        back.connections.meet(connection);
-        let cut_off = back.channel.is_some() && back.worked && back.connections.back().count() == 0;
-        let fault = back.fault;
-        drop(back);
-        let client = &session.client;
-        let revoked = client.state().holdings.counts().revoked > 0;
-        StatusFlags::CB_PATH_DOWN.when(client.lost_callbacks() || cut_off)
-            | StatusFlags::CB_PATH_DOWN_SESSION.when(cut_off)
-            | StatusFlags::BACKCHANNEL_FAULT.when(fault)
-            | StatusFlags::RECALLABLE_STATE_REVOKED.when(revoked)
-    }
+/// What a client must know. It costs a look at three numbers: what is behind the client's lock is
+/// not asked for with every request.
+fn status(client: &Client, back: &Back) -> StatusFlags {
+    let cut_off = back.is_cut_off();
+    StatusFlags::CB_PATH_DOWN.when(client.lost_callbacks() || cut_off)
+        | StatusFlags::CB_PATH_DOWN_SESSION.when(cut_off)
+        | StatusFlags::BACKCHANNEL_FAULT.when(back.fault)
+        | StatusFlags::RECALLABLE_STATE_REVOKED.when(client.has_revoked())
 }

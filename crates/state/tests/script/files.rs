@@ -171,7 +171,7 @@ impl World {
         let client = if client == "-" { None } else { self.client(client) };
         let access = if verb == "read" { Share::READ } else { Share::WRITE };
         let sender = self.sender(client.as_ref());
-        said(self.engine.check_io(sender, &stateid, &file(name), access).map(|_| ()))
+        said(self.engine.check_io(sender, &stateid, &file(name), access).map(drop))
     }
 
     /// `lock CLIENT OPEN-OR-LOCK OWNER FILE RANGE KIND [reclaim] [seqid N] = NAME`: an owner of `-`

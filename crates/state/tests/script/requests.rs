@@ -137,7 +137,8 @@ impl World {
             connection: ConnectionId(1),
         };
         let told = match self.engine.sequence(self.now, &args) {
-            Ok(Sequenced::New(ticket, answer)) => {
+            Ok(Sequenced::New(ticket)) => {
+                let answer = *ticket.answer();
                 self.tickets.insert(request.into(), ticket);
                 let flags = answer.status;
                 let flags = if flags == StatusFlags::default() {

@@ -1,0 +1,84 @@
+//! A few locks, one after the other: most files never have more.
+
+use super::ByteRange;
+use super::table::LockType;
+
+/// Locks in the order of their first bytes and of their owners.
+#[derive(Debug, Clone)]
+pub(super) struct Few(Vec<Lock>);
+
+/// A lock that is held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lock {
+    pub(super) owner: u64,
+    pub(super) range: ByteRange,
+    pub(super) kind: LockType,
+}
+
+impl Few {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Lock> {
+        self.0.iter()
+    }
+
+    /// The first lock of this kind that overlaps `range` and whose owner is `wanted`.
+    pub(super) fn find(
+        &self,
+        kind: LockType,
+        range: ByteRange,
+        wanted: impl Fn(u64) -> bool,
+    ) -> Option<(ByteRange, u64)> {
+        let meant =
+            |lock: &&Lock| lock.kind == kind && lock.range.overlaps(range) && wanted(lock.owner);
+        self.0.iter().find(meant).map(|lock| (lock.range, lock.owner))
+    }
+
+    /// Whether `owner` holds a byte of `range`.
+    pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
+        self.0.iter().any(|lock| lock.owner == owner && lock.range.overlaps(range))
+    }
+
+    /// All that `owner` holds, in order.
+    pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
+        let own = self.0.iter().filter(move |lock| lock.owner == owner);
+        own.map(|lock| (lock.range, lock.kind))
+    }
+
+    /// Makes `range` all of one kind for `owner`, or free.
+    pub(super) fn set(&mut self, owner: u64, range: ByteRange, kind: Option<LockType>) {
+        let (near, mut whole, mut at) = (range.widened(), range, 0);
+        while let Some(&Lock { owner: holder, range: piece, kind: held }) = self.0.get(at) {
+            if holder != owner || !piece.overlaps(near) {
+                at += 1;
+            } else if kind == Some(held) {
+                self.0.remove(at);
+                whole = whole.hull(piece);
+            } else if piece.overlaps(range) {
+                self.0.remove(at);
+                // What is left overlaps no more, and is passed over.
+                for rest in [piece.before(range), piece.behind(range)].into_iter().flatten() {
+                    self.put(Lock { owner, range: rest, kind: held });
+                }
+            } else {
+                at += 1;
+            }
+        }
+        if let Some(kind) = kind {
+            self.put(Lock { owner, range: whole, kind });
+        }
+    }
+
+    fn put(&mut self, lock: Lock) {
+        let place = |lock: &Lock| (lock.range.first, lock.owner);
+        let at = self.0.partition_point(|other| place(other) < place(&lock));
+        self.0.insert(at, lock);
+    }
+}

@@ -1,0 +1,121 @@
+//! Many locks, found by owner and by range in the time that a tree takes.
+
+use std::collections::BTreeMap;
+
+use super::ByteRange;
+use super::few::Few;
+use super::table::LockType;
+use super::tree::{Key, Tree};
+
+/// Locks of any owners, as [`super::held::Held`] has them.
+#[derive(Debug, Clone)]
+pub(super) struct Many {
+    owners: BTreeMap<u64, BTreeMap<u64, Piece>>,
+    read: Tree<u64>,
+    write: Tree<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    last: u64,
+    kind: LockType,
+}
+
+impl From<&Few> for Many {
+    fn from(few: &Few) -> Self {
+        let mut many = Self { owners: BTreeMap::new(), read: Tree::new(), write: Tree::new() };
+        few.all().for_each(|lock| many.put(lock.owner, lock.range, lock.kind));
+        many
+    }
+}
+
+impl Many {
+    pub(super) fn len(&self) -> usize {
+        self.read.len() + self.write.len()
+    }
+
+    /// The first lock of this kind, in the order of their first bytes, that overlaps `range` and
+    /// whose owner is `wanted`.
+    pub(super) fn find(
+        &self,
+        kind: LockType,
+        range: ByteRange,
+        wanted: impl Fn(u64) -> bool,
+    ) -> Option<(ByteRange, u64)> {
+        let tree = match kind {
+            LockType::Read => &self.read,
+            LockType::Write => &self.write,
+        };
+        tree.find(range, |_, owner| wanted(owner))
+    }
+
+    /// Whether `owner` holds a byte of `range`.
+    pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
+        let Some(pieces) = self.owners.get(&owner) else { return false };
+        let before = pieces.range(..=range.last).next_back();
+        before.is_some_and(|(_, piece)| piece.last >= range.first)
+    }
+
+    /// All that `owner` holds, in order.
+    pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
+        let pieces = self.owners.get(&owner).into_iter().flatten();
+        pieces.map(|(&first, piece)| (ByteRange { first, last: piece.last }, piece.kind))
+    }
+
+    /// Makes `range` all of one kind for `owner`, or free: what it held there is split, joined or
+    /// gone.
+    pub(super) fn set(&mut self, owner: u64, range: ByteRange, kind: Option<LockType>) {
+        let mut whole = range;
+        for (piece, held) in self.touching(owner, range) {
+            if kind == Some(held) {
+                self.take(owner, piece, held);
+                whole = whole.hull(piece);
+            } else if piece.overlaps(range) {
+                self.take(owner, piece, held);
+                for rest in [piece.before(range), piece.behind(range)].into_iter().flatten() {
+                    self.put(owner, rest, held);
+                }
+            }
+        }
+        if let Some(kind) = kind {
+            self.put(owner, whole, kind);
+        }
+    }
+
+    /// What `owner` holds in and right beside `range`.
+    fn touching(&self, owner: u64, range: ByteRange) -> Vec<(ByteRange, LockType)> {
+        let Some(pieces) = self.owners.get(&owner) else { return Vec::new() };
+        let near = range.widened();
+        let from = pieces
+            .range(..near.first)
+            .next_back()
+            .filter(|(_, piece)| piece.last >= near.first)
+            .map_or(near.first, |(&first, _)| first);
+        let piece =
+            |(&first, piece): (&u64, &Piece)| (ByteRange { first, last: piece.last }, piece.kind);
+        pieces.range(from..=near.last).map(piece).collect()
+    }
+
+    fn put(&mut self, owner: u64, range: ByteRange, kind: LockType) {
+        self.tree(kind).insert(range, owner, 0, owner);
+        let piece = Piece { last: range.last, kind };
+        self.owners.entry(owner).or_default().insert(range.first, piece);
+    }
+
+    fn take(&mut self, owner: u64, range: ByteRange, kind: LockType) {
+        self.tree(kind).remove(Key { first: range.first, tie: owner });
+        if let Some(pieces) = self.owners.get_mut(&owner) {
+            pieces.remove(&range.first);
+            if pieces.is_empty() {
+                self.owners.remove(&owner);
+            }
+        }
+    }
+
+    const fn tree(&mut self, kind: LockType) -> &mut Tree<u64> {
+        match kind {
+            LockType::Read => &mut self.read,
+            LockType::Write => &mut self.write,
+        }
+    }
+}

@@ -237,3 +237,16 @@ fn the_client_makes_300_000_null_calls_a_second_of_one_core() {
     let least = if cfg!(debug_assertions) { 30_000.0 } else { 300_000.0 };
     assert!(tries[2] >= least, "{tries:?} calls a second of the client's processor time");
 }
+
+#[test]
+fn what_is_done_untimed_is_in_no_figure() {
+    let mut driver = driver(Box::new(Nothing(None)));
+    driver.lookup("one").unwrap();
+    for _ in 0..2 {
+        let within = |driver: &mut Driver| driver.lookup("not this");
+        let around = |driver: &mut Driver| within(driver).and_then(|_| driver.untimed(within));
+        driver.untimed(around).unwrap();
+    }
+    driver.lookup("another").unwrap();
+    assert_eq!(driver.take_tally().operations, 2);
+}

@@ -38,6 +38,8 @@ fn what_was_typed_wrongly_is_a_usage_error() {
     refused(&["run", "postmark", "nfs://host"], "nfs://host[:port]/export");
     refused(&["run", "lsr", "nfs://fe80::1/x"], "nfs://[fe80::1]/x");
     refused(&["run", "lsr", "peer:knfsd"], "nfs://host/export");
+    refused(&["run", "lsr", "/tmp", "peer:comity", "/tmp"], "/tmp is named twice");
+    refused(&["run", "lsr", "/tmp", "--agent", "server"], "`server` has no port: HOST:20491");
     refused(&["agent"], "--allow");
 }
 
@@ -193,7 +195,7 @@ fn an_open_loop_counts_from_when_calls_are_due() {
     let mut command = comity();
     command.args(["bench", "run", "rpc", "--rate", "2000", "--seconds", "0.5", "--rounds", "1"]);
     command.args(["--operations", "null,getattr", "--connections", "2", "--depths", "16"]);
-    command.arg(format!("peer:comity={}", place.path("").display()));
+    command.arg(format!("peer:memory={}", place.path("").display()));
     let said = run(command.arg("--output").arg(&output));
     assert_eq!(said.code, Some(0), "{}", said.err);
     let round = &result(&output)["workloads"][0]["rounds"][0];

@@ -22,7 +22,8 @@ pub use server::{Agent, PORT};
 /// There is none, it does not answer us, or it failed.
 pub fn flush(agent: SocketAddr) -> Result<()> {
     let asked = || format!("agent {agent}");
-    let mut caller = Caller::connect_as(agent, 0, 0).with_context(asked)?;
+    let absent = || format!("agent {agent}: is `comity bench agent` running there?");
+    let mut caller = Caller::connect_as(agent, 0, 0).with_context(absent)?;
     let reply = caller.program((PROGRAM, VERSION, FLUSH), &()).with_context(asked)?;
     let mut results = Decoder::new(&reply[RESULTS_AT..]);
     let status: u32 = results.value().with_context(asked)?;

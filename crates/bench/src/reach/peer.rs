@@ -135,7 +135,8 @@ fn start_comity(
     let who = caller();
     let come_up = wait_for(&mut server, (address, version), who, export).with_context(|| {
         let said = fs::read_to_string(&log).unwrap_or_default();
-        format!("{name} does not come up: {}", said.trim())
+        let said = if said.trim().is_empty() { "it said nothing" } else { said.trim() };
+        format!("{name} does not come up: {said}")
     });
     let root = come_up?;
     let kept = Kept { running: Mutex::new(Running::Comity(server)), _folder: folder };

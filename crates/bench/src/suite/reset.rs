@@ -24,7 +24,8 @@ pub struct Resets {
 
 impl Reset for Resets {
     fn reset(&self) -> Result<bool> {
-        self.commands.iter().try_for_each(|command| shell(command, &[]))?;
+        let run = |command: &String| shell(command, &[]).context("--reset");
+        self.commands.iter().try_for_each(run)?;
         self.agents.iter().try_for_each(|agent| agent::flush(*agent))?;
         if self.drop_caches {
             drop_caches()?;
@@ -50,7 +51,8 @@ pub(crate) fn shell(command: &str, variables: &[(&str, &str)]) -> Result<()> {
     shell.args(["-c", command]).envs(variables.iter().copied()).stdin(Stdio::null());
     let said = shell.output().with_context(|| format!("run `{command}`"))?;
     let words = String::from_utf8_lossy(&said.stderr);
-    ensure!(said.status.success(), "`{command}` failed ({}): {}", said.status, words.trim());
+    let words = if words.trim().is_empty() { "it said nothing" } else { words.trim() };
+    ensure!(said.status.success(), "`{command}` failed ({}): {words}", said.status);
     Ok(())
 }
 
@@ -83,5 +85,8 @@ mod tests {
         resets.commands.push("echo broken >&2; exit 3".into());
         let error = format!("{:#}", resets.reset().unwrap_err());
         assert!(error.contains("exit status: 3") && error.ends_with("broken"), "{error}");
+        resets.commands = vec!["exit 4".into()];
+        let error = format!("{:#}", resets.reset().unwrap_err());
+        assert_eq!(error, "--reset: `exit 4` failed (exit status: 4): it said nothing");
     }
 }

@@ -15,6 +15,7 @@ use super::{
     Preset, Reset, Round, SCHEMA, Sample, Server, Store, Target, WorkloadRecord,
 };
 use crate::reach::{self, Spec};
+use crate::report::number::of_unit;
 
 /// A workload with the values of its parameters.
 #[derive(Clone)]
@@ -433,20 +434,9 @@ fn who(target: &dyn Target) -> String {
 
 /// What a round is told by in a line: its first figure, or why there is none.
 fn headline(round: &Round) -> String {
-    let told = |sample: &Sample| {
-        let unit = sample.unit.symbol();
-        format!("{} {} {unit}", sample.metric, short(sample.value))
-    };
+    let told =
+        |sample: &Sample| format!("{} {}", sample.metric, of_unit(sample.value, sample.unit));
     round.samples.first().map_or_else(|| "nothing measured".into(), told)
-}
-
-/// A number with three digits or so.
-fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.6}"),
-    }
 }
 
 /// Whether a run ended because the user wanted it to.

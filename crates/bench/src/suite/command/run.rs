@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
@@ -139,6 +139,7 @@ impl FromArgMatches for Run {
             || clap::Error::raw(ErrorKind::MissingSubcommand, "name a workload, or `all`");
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         let options = Options::from_arg_matches(matches)?;
+        ensure_once(&options.targets)?;
         let preset = options.preset();
         let chosen = match name {
             ALL => chosen_of_all(matches, preset)?,
@@ -157,6 +158,16 @@ impl FromArgMatches for Run {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// A place that is named twice would be measured in its own way.
+fn ensure_once(targets: &[Spec]) -> std::result::Result<(), clap::Error> {
+    let twice = |(number, target): &(usize, &Spec)| {
+        !matches!(target, Spec::Peer(..)) && targets[..*number].contains(target)
+    };
+    let Some((_, target)) = targets.iter().enumerate().find(twice) else { return Ok(()) };
+    let text = format!("{} is named twice: name each place once", target.name());
+    Err(clap::Error::raw(ErrorKind::InvalidValue, text))
 }
 
 fn all() -> Command {
@@ -278,7 +289,8 @@ fn minutes(text: &str) -> Result<Duration> {
 }
 
 fn agent(text: &str) -> Result<SocketAddr> {
-    let mut addresses = text.to_socket_addrs().with_context(|| format!("look up {text}"))?;
+    ensure!(text.contains(':'), "`{text}` has no port: HOST:{}", crate::agent::PORT);
+    let mut addresses = text.to_socket_addrs().map_err(|error| anyhow!("{text}: {error}"))?;
     addresses.next().with_context(|| format!("{text} has no address"))
 }
 

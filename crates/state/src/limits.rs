@@ -77,6 +77,10 @@ pub(crate) const CONNECTIONS_MAX: usize = 64;
 /// Owners of a client among which those are looked for that have nothing: so many may be left.
 pub(crate) const REAPED_MIN: usize = 64;
 
+/// The part of all clients that goes at once where the table is full of those that nobody would
+/// miss: 64 of 16,384, while a thousand may be on their way to confirm themselves.
+pub(crate) const GOING_PART: usize = 256;
+
 /// Those who stand in a client's way are shown up to this many: enough to see who is at the root of
 /// it.
 pub(crate) const BLOCKERS_SHOWN_MAX: usize = 8;

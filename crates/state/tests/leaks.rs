@@ -258,6 +258,26 @@ fn who_never_confirms_itself_makes_room() {
     assert_eq!(engine.census().clients, 4);
 }
 
+/// To look through all clients for each stranger of a flood would keep all others waiting who come.
+#[test]
+fn a_flood_of_strangers_is_cleared_away_some_at_a_time() {
+    let engine = engine(|settings| settings.limits.clients = 1024);
+    let staying = client(&engine, NOW, "stays");
+    let meet = |number: u32| {
+        let owner = owner(&format!("stranger {number}"));
+        let args = ExchangeId { owner, principal: principal(), update: false };
+        engine.exchange_id(NOW + SECOND * number / 1000, args).unwrap().clientid
+    };
+    let strangers: Vec<_> = (1..1024).map(meet).collect();
+    assert_eq!(engine.census().clients, 1024);
+    meet(1024);
+    assert_eq!(engine.census().clients, 1024 - 4 + 1);
+    let (gone, left) = strangers.split_at(4);
+    assert!(gone.iter().all(|id| engine.client_by_id(*id).is_none()), "the oldest");
+    assert!(left.iter().all(|id| engine.client_by_id(*id).is_some()));
+    assert!(engine.client_by_id(staying.id()).is_some());
+}
+
 /// Hosts of NLM have no lease, and whoever can send a datagram is one.
 #[test]
 fn hosts_that_hold_nothing_make_room() {

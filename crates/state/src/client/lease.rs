@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::registry::Names;
 use super::{Client, Standing};
+use crate::limits::GOING_PART;
 use crate::{ClientId, Desk, Engine, Error, Record, Result};
 
 impl Engine {
@@ -60,21 +61,28 @@ impl Engine {
         !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
     }
 
-    /// Sees to it that one more client can be let in: one whose lease is over goes, or one that
-    /// has not come to confirm itself or is a host of NLM that holds nothing, the one not heard of
-    /// for longest first.
+    /// Sees to it that one more client can be let in: one whose lease is over goes, or some that
+    /// have not come to confirm themselves or are hosts of NLM that hold nothing, those not heard
+    /// of for longest first.
     pub(crate) fn make_room(&self, now: Duration, names: &mut Names) -> Result<()> {
-        if self.clients.len() < self.settings.limits.clients {
+        let limit = self.settings.limits.clients;
+        if self.clients.len() < limit {
             return Ok(());
         }
         let all = self.clients.all();
-        let oldest = |goes: &dyn Fn(&Client) -> bool| {
-            let those = all.iter().filter(|client| goes(client));
-            those.min_by_key(|client| client.renewed())
-        };
-        let oldest = oldest(&|client| self.has_expired(now, client))
-            .or_else(|| oldest(&Client::is_dispensable));
-        self.discard(now, names, oldest.ok_or(Error::Delay)?);
+        let expired = all.iter().filter(|client| self.has_expired(now, client));
+        if let Some(oldest) = expired.min_by_key(|client| client.renewed()) {
+            self.discard(now, names, oldest);
+            return Ok(());
+        }
+        let mut going: Vec<_> = all.iter().filter(|client| client.is_dispensable()).collect();
+        if going.is_empty() {
+            return Err(Error::Delay);
+        }
+        going.sort_by_cached_key(|client| client.renewed());
+        // One at a time all would be looked through for each stranger of a flood.
+        let count = (limit / GOING_PART).max(1);
+        going.into_iter().take(count).for_each(|client| self.discard(now, names, client));
         Ok(())
     }
 

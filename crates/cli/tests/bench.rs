@@ -219,6 +219,22 @@ fn a_signal_that_comes_twice_at_once_is_one() {
     interrupted(&[Signal::TERM, Signal::TERM]);
 }
 
+/// As a terminal does: programs that the run has started are interrupted with it.
+#[test]
+fn what_ends_because_the_user_ends_the_run_has_not_failed() {
+    let place = Place::new();
+    let tree = place.path("tree");
+    fs::create_dir(&tree).unwrap();
+    let mut command = comity();
+    command.args(["bench", "run", "compile", "--command", "kill -INT $PPID; sleep 1; exit 3"]);
+    command.arg("--tree").arg(tree).arg(place.data()).arg("--output").arg(place.path("result"));
+    let said = run(&mut command);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let last = said.err.lines().last().unwrap_or_default();
+    assert!(last.contains("--resume goes on: interrupted: compile on "), "{last}");
+    assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0, "files are left");
+}
+
 fn interrupted(signals: &[Signal]) {
     let place = Place::new();
     let output = place.path("result");

@@ -325,7 +325,11 @@ impl Run<'_> {
             calls: None,
             notes: Vec::new(),
         };
-        let result = self.perform(step, &mut round);
+        // Ctrl-C goes to compilers, hooks and peers, too: that they end is no failure of theirs.
+        let result = self.perform(step, &mut round).map_err(|error| {
+            let is_told = !self.interrupt.is_set() || is_interrupt(&error);
+            if is_told { error } else { error.context(Interrupted) }
+        });
         round.wall_seconds = started.elapsed().as_secs_f64();
         round.complete = result.is_ok();
         (round, result)
@@ -442,7 +446,7 @@ fn headline(round: &Round) -> String {
 /// Whether a run ended because the user wanted it to.
 #[must_use]
 pub fn is_interrupt(error: &Error) -> bool {
-    error.chain().any(|cause| cause.is::<Interrupted>())
+    error.is::<Interrupted>() || error.chain().any(|cause| cause.is::<Interrupted>())
 }
 
 /// Seconds since 1970.

@@ -215,3 +215,27 @@ fn who_polls_keeps_its_place_as_long_as_it_polls() {
     locks.forget(Duration::from_secs(6), 1, &mut Vec::new());
     assert!(locks.is_empty(), "the second stopped polling and was forgotten");
 }
+
+/// Passes the lock on along a line, whose last the former holder becomes; how long it took.
+fn hand_on(waiters: u64, times: u64) -> Duration {
+    let mut locks = FileLocks::new(Duration::from_secs(1));
+    assert!(lock(&mut locks, 0, LockType::Write, false).0);
+    for waiter in 1..=waiters {
+        assert!(!lock(&mut locks, waiter, LockType::Write, true).0);
+    }
+    let begun = std::time::Instant::now();
+    for time in 0..times {
+        let (holder, next) = (time % (waiters + 1), (time + 1) % (waiters + 1));
+        assert_eq!(unlock(&mut locks, holder), [next]);
+        assert!(lock(&mut locks, next, LockType::Write, true).0);
+        assert!(!lock(&mut locks, holder, LockType::Write, true).0);
+    }
+    begun.elapsed()
+}
+
+#[test]
+fn a_lock_is_handed_on_in_a_long_line_as_in_a_short_one() {
+    let least = |waiters| (0..3).map(|_| hand_on(waiters, 500)).min().unwrap_or_default();
+    let (short, long) = (least(20), least(20_000));
+    assert!(long < short * 20, "{long:?} in a line 1000 times as long as one of {short:?}");
+}

@@ -18,7 +18,7 @@ const ROUNDS: usize = 9;
 
 /// The same files opened with a delegation and without, in turn, while very many are held.
 pub(super) fn opens(bench: &Bench) -> Result<bool> {
-    let (server, held) = (bench.server()?, bench.scaled(HELD));
+    let (server, held) = (bench.server_apart()?, bench.scaled(HELD));
     let many = bench.many(held)?;
     let mut client = Person::new(&server, Backchannel::Yes)?;
     let (dir, few) = (client.session.mount(&many)?, bench.path(Layout::SMALL));

@@ -26,7 +26,8 @@ const REST_MILLISECONDS: u64 = 300;
 
 /// What the server's memory grows by, for each client, open and delegation.
 pub(super) fn weigh(bench: &Bench) -> Result<bool> {
-    let (server, files, clients) = (bench.server()?, bench.scaled(FILES), bench.scaled(CLIENTS));
+    let (server, files, clients) =
+        (bench.server_apart()?, bench.scaled(FILES), bench.scaled(CLIENTS));
     let dir = bench.many(files)?;
     let mut first = Person::new(&server, Backchannel::Yes)?;
     let dir = first.session.mount(&dir)?;

@@ -80,6 +80,12 @@ impl Bench {
         self.grounds.start_comity(&[SERVER_PROCESSOR], true)
     }
 
+    /// One that keeps clients and programs of its machine apart. Each delegated file takes a
+    /// descriptor otherwise, of which a process has too few for the most delegations.
+    fn server_apart(&self) -> Result<Target> {
+        self.grounds.start_comity_with(&[SERVER_PROCESSOR], true, &["--no-local-locks"])
+    }
+
     /// A number, or a tenth of it in a quick run.
     const fn scaled(&self, number: u64) -> u64 {
         if self.quick { number / 10 } else { number }

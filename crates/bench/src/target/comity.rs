@@ -53,6 +53,19 @@ impl Grounds {
     /// # Errors
     /// It does not come up; its log is in the message.
     pub fn start_comity(&self, processors: &[usize], is_async: bool) -> Result<Target> {
+        self.start_comity_with(processors, is_async, &[])
+    }
+
+    /// The same with more options.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn start_comity_with(
+        &self,
+        processors: &[usize],
+        is_async: bool,
+        more: &[&str],
+    ) -> Result<Target> {
         let work = tempfile::Builder::new().prefix("comity-").tempdir_in(&self.work)?.keep();
         let address = free_address()?;
         let exports = work.join("exports");
@@ -63,6 +76,7 @@ impl Grounds {
         let log = work.join("comity.log");
         let mut command = self.serving(&exports, &work, &log)?;
         command.args(["--listen", "127.0.0.1", "--port", &address.port().to_string()]);
+        command.args(more);
         let server = Server::start(&mut command, processors)?;
         let target = nfs_target("comity", &self.layout, [address; 2], vec![server]);
         target.with_context(|| {

@@ -101,7 +101,7 @@ impl Line {
             (found < ticket && other.owner != wish.owner).then_some(other)
         };
         let earlier = |tree: &Tree<u64>| {
-            let (_, _, first) = tree.lightest(wish.range)?;
+            let (_, _, first) = tree.lightest(wish.range).filter(|found| found.2 < ticket)?;
             // Where the first is the owner's own, all have to be looked at: who waits twice for the
             // same bytes pays for it.
             let mine = self.places.get(&first).is_some_and(|p| p.wish.owner == wish.owner);

@@ -324,7 +324,7 @@ pub trait Fs: Send + Sync {
     /// Holds bytes of a file, from the first to the last of them, against programs of this machine
     /// that lock files, too; all who use this file system are one to them. `false` if such a
     /// program holds some of them: nothing has changed then. To let go of all bytes (0 to
-    /// [`u64::MAX`]) is to let go of the file.
+    /// [`u64::MAX`]) is to let go of the file. Calls for one file come one after the other.
     ///
     /// # Errors
     /// [`Status::NotSupp`] where there are no such programs; [`Status::Delay`] while too many files

@@ -46,11 +46,11 @@ impl Passthrough {
         bytes: (u64, u64),
         lock: RangeLock,
     ) -> Result<bool> {
+        if (lock, bytes) == (RangeLock::Free, (0, u64::MAX)) {
+            return self.let_all_go(node).map(|()| true);
+        }
         let by = match (self.holds.of(node), lock) {
             (None, RangeLock::Free) => return Ok(true),
-            (Some(by), RangeLock::Free) if bytes == (0, u64::MAX) => {
-                return self.forget(node, &by).map(|()| true);
-            }
             (Some(by), _) => by,
             (None, _) => self.begin_holding(node)?,
         };
@@ -94,13 +94,11 @@ impl Passthrough {
         Ok(Held { node, by: Description { file, writable } })
     }
 
-    fn forget(&self, node: &Handle, by: &Description) -> Result<()> {
+    fn let_all_go(&self, node: &Handle) -> Result<()> {
+        let Some(Held { node, by }) = self.holds.files().remove(node) else { return Ok(()) };
         let freed = by.lock(RangeLock::Free, (0, u64::MAX))?.map_err(status);
-        let held = self.holds.files().remove(node);
-        if let Some(Held { node, .. }) = held {
-            node.set_locked(false);
-            node.end_writing();
-        }
+        node.set_locked(false);
+        node.end_writing();
         freed
     }
 }

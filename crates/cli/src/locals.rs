@@ -2,7 +2,7 @@
 //! unseen, and see what clients hold.
 
 use std::array;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,8 +22,9 @@ pub(crate) struct Locals {
     parts: [Mutex<Part>; LOCAL_PARTS],
 }
 
-/// Files in which so many ranges are held that more than those are held for clients.
-type Part = HashSet<FileKey, RandomState>;
+/// Files in which so many ranges are held that more than those are held for clients: whether all of
+/// it is.
+type Part = HashMap<FileKey, bool, RandomState>;
 
 impl Locals {
     /// Holds for the clients of `engine`, in the files of `exports`.
@@ -43,10 +44,11 @@ impl Locals {
     fn follow(&self, many: &mut Part, file: &FileKey, range: ByteRange) {
         let count = self.engine.held_count(file);
         if count > LOCAL_RANGES_MAX {
-            many.insert(*file);
+            many.entry(*file).or_default();
             return;
         }
-        let range = if !many.is_empty() && many.remove(file) { ByteRange::ALL } else { range };
+        let range =
+            if !many.is_empty() && many.remove(file).is_some() { ByteRange::ALL } else { range };
         let held = if count > 0 { self.engine.held(file, range) } else { Vec::new() };
         for (part, kind) in held {
             // What cannot be held any more was not held before either.
@@ -69,8 +71,9 @@ impl Locals {
             return taken(self.hold(file, range, Some(kind)));
         }
         if count > LOCAL_RANGES_MAX {
-            many.insert(*file);
-            if self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true) {
+            let whole = many.entry(*file).or_default();
+            *whole = *whole || self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true);
+            if *whole {
                 return Taken::Done;
             }
         }

@@ -71,10 +71,11 @@ impl Many {
                 self.take(owner, piece, held);
                 whole = whole.hull(piece);
             } else if piece.overlaps(range) {
-                self.take(owner, piece, held);
-                for rest in [piece.before(range), piece.behind(range)].into_iter().flatten() {
-                    self.put(owner, rest, held);
+                match piece.before(range) {
+                    Some(rest) => self.shorten(owner, rest, held),
+                    None => self.take(owner, piece, held),
                 }
+                piece.behind(range).into_iter().for_each(|rest| self.put(owner, rest, held));
             }
         }
         if let Some(kind) = kind {
@@ -100,6 +101,15 @@ impl Many {
         self.tree(kind).insert(range, owner, 0, owner);
         let piece = Piece { last: range.last, kind };
         self.owners.entry(owner).or_default().insert(range.first, piece);
+    }
+
+    /// Of a piece only `rest` is left, from its first byte on.
+    fn shorten(&mut self, owner: u64, rest: ByteRange, kind: LockType) {
+        self.tree(kind).shorten(Key { first: rest.first, tie: owner }, rest.last);
+        let pieces = self.owners.get_mut(&owner);
+        if let Some(piece) = pieces.and_then(|pieces| pieces.get_mut(&rest.first)) {
+            piece.last = rest.last;
+        }
     }
 
     fn take(&mut self, owner: u64, range: ByteRange, kind: LockType) {

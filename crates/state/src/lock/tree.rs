@@ -2,6 +2,8 @@
 //! reach and the lowest weight in it. All operations cost O(log n), and O(1) more for each range
 //! found.
 
+use std::cmp::Ordering;
+
 use super::ByteRange;
 
 /// A place in the tree's arena; none if it is this.
@@ -87,6 +89,11 @@ impl<V: Copy> Tree<V> {
         let value = self.node(found)?.value;
         self.free.push(found);
         Some(value)
+    }
+
+    /// Lets a range end at another byte.
+    pub(super) fn shorten(&mut self, key: Key, last: u64) {
+        self.shorten_below(self.root, key, last);
     }
 
     /// The first range, in the order of their first bytes, that overlaps `range` and is `wanted`.
@@ -180,6 +187,17 @@ impl<V: Copy> Tree<V> {
             self.set_children(at, high, right);
             (low, at)
         }
+    }
+
+    fn shorten_below(&mut self, at: u32, key: Key, last: u64) {
+        let Some(node) = self.nodes.get_mut(at as usize) else { return };
+        let (left, right) = (node.left, node.right);
+        match key.cmp(&node.key) {
+            Ordering::Less => self.shorten_below(left, key, last),
+            Ordering::Greater => self.shorten_below(right, key, last),
+            Ordering::Equal => node.last = last,
+        }
+        self.set_children(at, left, right);
     }
 
     /// Puts two subtrees together, all of `low` being below all of `high`.

@@ -28,6 +28,10 @@ const GOALS: &[Goal] = &[
     goal("both, others' files seen", (RmapClk, 1000, Mixed), (Van, 1000, Mixed), (7.0, 72.3)),
 ];
 
+/// By so much of a percent a count moves with what the compiler puts in line of the same source: a
+/// goal that is missed by less is told, and does not fail.
+const SWING_PERCENT: f64 = 0.5;
+
 type Short = (Configuration, u32, Files);
 
 const fn goal(
@@ -49,7 +53,7 @@ pub(super) fn cases() -> Vec<(Case, Part)> {
     cases.into_iter().map(|case| (case, Part::Walk)).collect()
 }
 
-/// Prints how far each goal is reached; says whether all are.
+/// Prints how far each goal is reached; says whether none is missed by more than the swing.
 pub(super) fn judge(counts: &BTreeMap<(Case, Part), u64>) -> bool {
     println!("instructions of an ls -lR of 1,000 files     against   more      bound   2002");
     let count = |case: &Case| counts.get(&(*case, Part::Walk)).copied().unwrap_or_default();
@@ -65,7 +69,7 @@ pub(super) fn judge(counts: &BTreeMap<(Case, Part), u64>) -> bool {
             goal.paper,
             if is_held { "met" } else { "MISSED" },
         );
-        all && is_held
+        all && percent < goal.percent_max + SWING_PERCENT
     })
 }
 

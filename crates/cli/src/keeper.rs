@@ -15,7 +15,7 @@ use comity_nfs3::Grants;
 use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Settle};
 use comity_proto::nlm;
 use comity_rpc::Line;
-use comity_server::{Errand, Quiet, blocking, blocking_on_peers};
+use comity_server::{Errand, Failure, Quiet, blocking, blocking_on_peers};
 use comity_state::{Effect, Engine, Limits, Mark, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
@@ -242,10 +242,15 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
         arguments: &grant.arguments,
         source: grant.source,
     };
-    let results = errand.run(grant.address).inspect_err(|error| {
-        tracing::info!(host = %grant.address, %error, "a host cannot be told of its lock");
-    });
-    grants.answered(clock.now(), &grant, results.ok().as_deref());
+    match errand.run(grant.address) {
+        Ok(results) => grants.answered(clock.now(), &grant, &results),
+        Err(error) => {
+            tracing::info!(host = %grant.address, %error, "a host cannot be told of its lock");
+            if matches!(error, Failure::Unsent(_)) {
+                grants.withdraw(clock.now(), &grant);
+            }
+        }
+    }
 }
 
 /// The server's name to its clients. It tells nothing about the key.

@@ -110,8 +110,10 @@ fn tell_from(host: IpAddr, sources: &[IpAddr], arguments: &[u8]) -> io::Result<(
         from.push(None);
     }
     let (program, version, procedure) = (PROGRAM, VERSION, procedure::NOTIFY);
-    let tell =
-        |source| Errand { program, version, procedure, arguments, source }.run(host).map(drop);
+    let tell = |source| {
+        let errand = Errand { program, version, procedure, arguments, source };
+        errand.run(host).map(drop).map_err(io::Error::from)
+    };
     // The last error, if none got through.
     from.into_iter().map(tell).reduce(|one, other| one.or(other)).unwrap_or(Ok(()))
 }

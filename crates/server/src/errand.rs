@@ -1,5 +1,6 @@
 //! Calls to programs of other hosts, one at a time, for who can wait.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -27,6 +28,32 @@ pub struct Errand<'a> {
     pub source: Option<IpAddr>,
 }
 
+/// Why there are no results of an errand.
+#[derive(Debug)]
+pub enum Failure {
+    /// The call was not made: the host knows nothing of it.
+    Unsent(io::Error),
+    /// The call may have been done: no answer came in time, or none that makes sense.
+    Unanswered(io::Error),
+}
+
+impl From<Failure> for io::Error {
+    fn from((Failure::Unsent(error) | Failure::Unanswered(error)): Failure) -> Self {
+        error
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsent(error) => write!(f, "not sent: {error}"),
+            Self::Unanswered(error) => write!(f, "not answered: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
 /// Where a host takes calls that it does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mailbox {
@@ -41,18 +68,18 @@ impl Errand<'_> {
     /// results: three times [`ERRAND_SECONDS`] at most.
     ///
     /// # Errors
-    /// The host or its portmapper cannot be reached, has no such program, does not answer in time,
-    /// or answers nonsense.
-    pub fn run(&self, host: IpAddr) -> io::Result<Vec<u8>> {
-        let port = self.find(host, TCP)?;
-        self.ask(SocketAddr::new(host, port.ok_or_else(no_program)?))
+    /// [`Failure::Unsent`]: the host or its portmapper cannot be reached, or has no such program;
+    /// [`Failure::Unanswered`]: it does not answer in time, or answers nonsense.
+    pub fn run(&self, host: IpAddr) -> Result<Vec<u8>, Failure> {
+        let port = self.find(host, TCP).and_then(|port| port.ok_or_else(no_program));
+        self.ask(SocketAddr::new(host, port.map_err(Failure::Unsent)?))
     }
 
     /// Asks the host's portmapper where the program takes calls, as datagrams or else over TCP:
     /// [`ERRAND_SECONDS`] twice at most.
     ///
     /// # Errors
-    /// As for [`Errand::run`].
+    /// The host's portmapper cannot be reached, does not answer, or knows of no such program.
     pub fn find_mailbox(&self, host: IpAddr) -> io::Result<Mailbox> {
         let at = |port| SocketAddr::new(host, port);
         Ok(match self.find(host, UDP)? {
@@ -112,19 +139,10 @@ impl Errand<'_> {
         Ok(socket)
     }
 
-    fn ask(&self, address: SocketAddr) -> io::Result<Vec<u8>> {
-        let mut stream = self.connect(address)?;
-        stream.write_all(&self.record())?;
-        let mut mark = [0; 4];
-        stream.read_exact(&mut mark)?;
-        let mark = u32::from_be_bytes(mark);
-        let length = (mark & !(1 << 31)) as usize;
-        if mark >> 31 == 0 || length > DATAGRAM_BYTES_MAX {
-            return Err(nonsense());
-        }
-        let mut reply = vec![0; length];
-        stream.read_exact(&mut reply)?;
-        results(&reply).map(<[u8]>::to_vec).ok_or_else(nonsense)
+    fn ask(&self, address: SocketAddr) -> Result<Vec<u8>, Failure> {
+        let mut stream = self.connect(address).map_err(Failure::Unsent)?;
+        let asked = stream.write_all(&self.record());
+        asked.and_then(|()| answer(&mut stream)).map_err(Failure::Unanswered)
     }
 
     fn record(&self) -> Vec<u8> {
@@ -138,6 +156,20 @@ impl Errand<'_> {
         encoder.end_record(start);
         encoder.bytes().to_vec()
     }
+}
+
+/// The results that come back over a connection.
+fn answer(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut mark = [0; 4];
+    stream.read_exact(&mut mark)?;
+    let mark = u32::from_be_bytes(mark);
+    let length = (mark & !(1 << 31)) as usize;
+    if mark >> 31 == 0 || length > DATAGRAM_BYTES_MAX {
+        return Err(nonsense());
+    }
+    let mut reply = vec![0; length];
+    stream.read_exact(&mut reply)?;
+    results(&reply).map(<[u8]>::to_vec).ok_or_else(nonsense)
 }
 
 fn encoded(value: &impl Encode) -> Vec<u8> {
@@ -167,6 +199,7 @@ fn nonsense() -> io::Error {
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, UdpSocket};
+    use std::thread;
 
     use comity_rpc::accepted;
 
@@ -189,7 +222,28 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        assert!(errand(None).ask(address).is_err());
+        assert!(matches!(errand(None).ask(address), Err(Failure::Unsent(_))));
+    }
+
+    #[test]
+    fn who_does_not_answer_may_have_done_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let says = |answer: &'static [u8]| {
+            let listener = listener.try_clone().unwrap();
+            let host = thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut call = [0; 4];
+                stream.read_exact(&mut call).unwrap();
+                stream.write_all(answer).unwrap();
+            });
+            let asked = errand(None).ask(address);
+            host.join().unwrap();
+            asked
+        };
+        for answer in [&b""[..], &[0x80], &[0xFF; 4], &[0x80, 0, 0, 4, 0, 0, 0, 1]] {
+            assert!(matches!(says(answer), Err(Failure::Unanswered(_))), "{answer:?}");
+        }
     }
 
     fn errand(source: Option<&str>) -> Errand<'static> {

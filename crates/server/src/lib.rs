@@ -46,7 +46,7 @@ pub use activation::inherited_listeners;
 pub use blocking::{blocking, blocking_hook, blocking_on_peers};
 pub use counters::{Counter, ShellNumbers};
 pub use datagrams::Datagrams;
-pub use errand::{Errand, Mailbox};
+pub use errand::{Errand, Failure, Mailbox};
 pub use listen::{ListenError, listen};
 pub use quiet::Quiet;
 pub use server::{Server, StartError, raise_descriptor_limit};

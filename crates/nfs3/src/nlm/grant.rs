@@ -21,7 +21,7 @@ pub struct Grants {
 
 /// A lock that has been taken for a waiter. The host is to be told by NLM_GRANTED
 /// (procedure [`comity_proto::nlm::procedure::GRANTED`]) with these arguments; then
-/// [`Grants::answered`].
+/// [`Grants::answered`] or [`Grants::withdraw`].
 pub struct Grant {
     /// Where the host is.
     pub address: IpAddr,
@@ -62,13 +62,18 @@ impl Grants {
         Some(Grant { address, source, arguments, client, owner, file, range, kind })
     }
 
-    /// What came of the call: its results, or none if it could not be made. A lock that the host
-    /// does not want any more, or does not know of, is free again.
-    pub fn answered(&self, now: Duration, grant: &Grant, results: Option<&[u8]>) {
-        let taken = results.and_then(|results| Decoder::whole::<Nlm4Res<'_>>(results).ok());
-        if taken.is_some_and(|taken| taken.stat == Nlm4Stats::Granted) {
-            return;
+    /// What the host said to it. A lock that it does not want any more, or does not know of, is
+    /// free again; what cannot be understood leaves it the lock, for it may believe that it has it.
+    pub fn answered(&self, now: Duration, grant: &Grant, results: &[u8]) {
+        let said = Decoder::whole::<Nlm4Res<'_>>(results);
+        if said.is_ok_and(|said| said.stat != Nlm4Stats::Granted) {
+            self.withdraw(now, grant);
         }
+    }
+
+    /// The host could not be told, and has no lock: others may. Not for one that did not answer, or
+    /// nothing that is understood: it asks again, or lets go, and has the lock until then.
+    pub fn withdraw(&self, now: Duration, grant: &Grant) {
         let Grant { client, owner, file, range, kind, .. } = grant;
         let lock = HostLock { owner, file: *file, range: *range, kind: *kind };
         self.engine.unlock_host(now, client, &lock);
@@ -80,7 +85,8 @@ impl Grants {
         let last = lock.range.last;
         let mut encoder = Encoder::new();
         encoder.value(&Nlm4Testargs {
-            cookie: Opaque(b"comity"),
+            // Linux echoes it without writing zeros behind it: it must not need any.
+            cookie: Opaque(b"lock"),
             exclusive: lock.kind == LockType::Write,
             alock: Nlm4Lock {
                 caller_name,

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_nfs3::{Grants, Message, Nlm, Nsm};
+use comity_nfs3::{Grant, Grants, Message, Nlm, Nsm};
 use comity_proto::nfs3::{Create3args, Createhow3, Diropargs3, Sattr3, procedure as nfs3};
 use comity_proto::nlm::{
     Nlm4Cancargs, Nlm4Holder, Nlm4Lock, Nlm4Lockargs, Nlm4Notify, Nlm4Res, Nlm4Share,
@@ -165,21 +165,56 @@ fn a_test_tells_who_holds_what() {
 
 #[test]
 fn who_waits_is_given_the_lock_and_may_decline_it() {
+    let (site, grants, grant) = granted_to_who_waited();
+    assert_eq!(grant.address.to_string(), "127.0.0.1");
+    let args = decoded::<Nlm4Testargs<'_>>(&grant.arguments);
+    assert_eq!(args.alock, site.alock(2, 5, 1));
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied, "it is held for who was told");
+    let res = |stat| encoded(&Nlm4Res { cookie: COOKIE, stat });
+    grants.answered(NOW, &grant, &res(Nlm4Stats::Granted));
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
+    grants.answered(NOW, &grant, &res(Nlm4Stats::Denied));
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted, "what is declined is free");
+}
+
+/// Linux echoes a cookie and leaves its padding as it finds it: what it says must be understood.
+#[test]
+fn a_grant_has_a_cookie_that_needs_no_padding() {
+    let (_site, _grants, grant) = granted_to_who_waited();
+    let args = decoded::<Nlm4Testargs<'_>>(&grant.arguments);
+    assert!(!args.cookie.0.is_empty() && args.cookie.0.len().is_multiple_of(4));
+}
+
+/// It may have the lock: two would.
+#[test]
+fn who_may_have_been_told_of_a_lock_keeps_it_whatever_it_says_that_is_not_understood() {
+    let (site, grants, grant) = granted_to_who_waited();
+    let unpadded = [0, 0, 0, 2, b'a', b'b', 1, 0, 0, 0, 0, 0];
+    for results in [&unpadded[..], &[], &[0; 7], &[0, 0, 0, 0, 0, 0, 0, 99]] {
+        grants.answered(NOW, &grant, results);
+        assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied, "{results:?}");
+    }
+    site.unlock(2, 5, 1);
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted);
+}
+
+#[test]
+fn who_could_not_be_told_of_a_lock_has_none() {
+    let (site, grants, grant) = granted_to_who_waited();
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
+    grants.withdraw(NOW, &grant);
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted);
+}
+
+/// A site, and a lock that somebody waited for and that has been taken for him.
+fn granted_to_who_waited() -> (Site, Grants, Grant) {
     let site = site(true);
     let grants = Grants::new(Arc::clone(&site.engine), Arc::clone(&site.world.exports));
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
     assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Blocked);
     site.unlock(1, 0, 0);
     let grant = grants.take(NOW, site.engine.poll_effect().unwrap()).unwrap();
-    assert_eq!(grant.address.to_string(), "127.0.0.1");
-    let args = decoded::<Nlm4Testargs<'_>>(&grant.arguments);
-    assert_eq!(args.alock, site.alock(2, 5, 1));
-    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied, "it is held for who was told");
-    let res = |stat| encoded(&Nlm4Res { cookie: COOKIE, stat });
-    grants.answered(NOW, &grant, Some(&res(Nlm4Stats::Granted)));
-    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
-    grants.answered(NOW, &grant, Some(&res(Nlm4Stats::Denied)));
-    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted, "what is declined is free");
+    (site, grants, grant)
 }
 
 /// A host takes a grant only from the server that it knows.
@@ -192,7 +227,7 @@ fn a_grant_leaves_from_the_address_that_the_host_used_last() {
         assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Blocked);
         site.unlock(1, 0, 0);
         let grant = grants.take(NOW, site.engine.poll_effect().unwrap()).unwrap();
-        grants.answered(NOW, &grant, None);
+        grants.withdraw(NOW, &grant);
         grant.source
     };
     assert_eq!(granted_from(&site), None, "it is not known");

@@ -21,6 +21,7 @@ use comity_vfs::{
     Wire, Written,
 };
 
+use self::moment::own_moments;
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 use crate::pass::{Pass, admit, locate};
 use crate::{Barrier, ExportId, Plan, Rules, SealedHandle, Visitor};
@@ -205,9 +206,11 @@ impl<'a> View<'a> {
     /// [`Status`]; [`Status::Stale`] if the caller may not know of it.
     #[inline(always)]
     pub fn look(&self, object: &Outside) -> Result<Attr<Wire>> {
-        let attr = self.fs().getattr(&object.0)?;
-        self.judge(&object.0, &attr)?;
-        Ok(self.attr_out(&attr))
+        // Looked at where they are: they are not to be carried past what is decided about them.
+        let found = self.fs().getattr(&object.0);
+        let attr = found.as_ref().map_err(|status| *status)?;
+        self.judge(&object.0, attr)?;
+        Ok(self.attr_out(attr))
     }
 
     /// The same for who goes on with the object.
@@ -533,13 +536,18 @@ impl<'a> View<'a> {
     /// Shows somebody an entry as the caller sees it.
     #[inline(always)]
     fn show(&self, listing: &Listing<'_, Disk>, visit: &mut VisitSeen<'_>) -> ControlFlow<()> {
-        let seen = listing.node.as_ref().map(|node| self.seen(node));
-        visit(&Listing { node: None, ..*listing }, seen.as_ref())
+        let named = Listing { node: None, ..*listing };
+        match &listing.node {
+            Some(node) => visit(&named, Some(&self.seen(node))),
+            None => visit(&named, None),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn seen(&self, node: &comity_vfs::Node<Disk>) -> Seen {
-        Seen { node: Node(node.handle), attr: self.attr_out(&node.attr) }
+        // Attributes first: a copy that waits for another is made twice.
+        let attr = self.attr_out(&node.attr);
+        Seen { attr, node: Node(node.handle) }
     }
 
     fn change_out(&self, change: Change<Disk>) -> Change<Wire> {
@@ -552,14 +560,18 @@ impl<'a> View<'a> {
     /// the export's number alone, which stays the same when devices are numbered anew.
     #[inline(always)]
     fn attr_out(&self, attr: &Attr<Disk>) -> Attr<Wire> {
-        if self.pass.is_plain() {
-            let seen = comity_idmap::unmapped(attr);
-            return Attr { fsid: seen.fsid ^ self.pass.fsid(), ..seen };
-        }
-        // Ids first: what is looked up in the middle of a copy makes the copy dear.
-        let mut seen = self.rules().ids.attr_out(self.pass.caller(), attr);
+        // What is shown otherwise than it is on disk is four words, decided before the one copy of
+        // all others: whatever is asked in the middle of a copy, or of two that meet again, makes
+        // them dear.
+        let ((uid, gid), (modified, changed)) = if self.pass.is_plain() {
+            (comity_idmap::unmapped(attr), own_moments(attr))
+        } else {
+            (self.rules().ids.mapped(self.pass.caller(), attr), self.moments(attr))
+        };
+        let mut seen = attr.with_ids(uid, gid);
         seen.fsid ^= self.pass.fsid();
-        if self.looks_changed(&seen) { self.at_another_moment(seen) } else { seen }
+        (seen.mtime.nanoseconds, seen.ctime.nanoseconds) = (modified, changed);
+        seen
     }
 }
 

@@ -48,11 +48,11 @@ pub struct Caller {
     groups: Option<Kept>,
 }
 
-/// Attributes as they are shown where no id is another on disk.
+/// An object's user and group as they are shown where no id is another on disk.
 #[must_use]
 #[inline(always)]
-pub fn unmapped(attr: &Attr<Disk>) -> Attr<Wire> {
-    attr.with_ids(attr.uid.carried_over(), attr.gid.carried_over())
+pub const fn unmapped(attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
+    (attr.uid.carried_over(), attr.gid.carried_over())
 }
 
 impl Caller {
@@ -118,12 +118,11 @@ impl Ids {
         Caller { wire, disk, squashed, users, groups }
     }
 
-    /// Attributes as they are shown to a caller.
+    /// An object's user and group as they are shown to a caller.
     #[must_use]
     #[inline(always)]
-    pub fn attr_out(&self, caller: &Caller, attr: &Attr<Disk>) -> Attr<Wire> {
-        let (uid, gid) = (self.user_out(caller, attr.uid), self.group_out(caller, attr.gid));
-        attr.with_ids(uid, gid)
+    pub fn mapped(&self, caller: &Caller, attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
+        (self.user_out(caller, attr.uid), self.group_out(caller, attr.gid))
     }
 
     /// Attributes to be set as they are on disk.

@@ -23,7 +23,9 @@ pub(crate) struct Row<P> {
 }
 
 impl<P> Row<P> {
-    /// Answers a call; `number` says a status in the program's own numbers.
+    /// Answers a call; `number` says a status in the program's own numbers. Each program has one
+    /// place that calls it, and it is put in line there.
+    #[inline(always)]
     pub(crate) fn perform(
         &self,
         program: &P,

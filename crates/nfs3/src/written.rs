@@ -14,18 +14,6 @@ use crate::program::Nfs3;
 use crate::recall::Delegated;
 
 impl Nfs3 {
-    /// The attributes of an object as they are where its newest bytes are.
-    ///
-    /// # Errors
-    /// [`Status`]; [`Status::Delay`]: who has them did not answer at once.
-    #[inline]
-    pub(crate) fn newest(&self, view: &View<'_>, object: &Outside) -> Result<Attr<Wire>> {
-        match self.anything_delegated() {
-            Some(delegated) => newest_of(delegated, view, object),
-            None => view.look(object),
-        }
-    }
-
     /// The attributes of an object beside other results: none where they may be old.
     #[inline]
     pub(crate) fn beside(&self, view: &View<'_>, node: &Node, attr: &Attr<Wire>) -> PostOpAttr {
@@ -46,7 +34,15 @@ impl Nfs3 {
     }
 }
 
-fn newest_of(delegated: &Delegated, view: &View<'_>, object: &Outside) -> Result<Attr<Wire>> {
+/// The attributes of an object as they are where its newest bytes are.
+///
+/// # Errors
+/// [`Status`]; [`Status::Delay`]: who has them did not answer at once.
+pub(crate) fn newest(
+    delegated: &Delegated,
+    view: &View<'_>,
+    object: &Outside,
+) -> Result<Attr<Wire>> {
     let Seen { node, attr } = view.look_closely(object)?;
     if attr.file_type != FileType::Regular {
         return Ok(attr);

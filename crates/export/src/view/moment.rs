@@ -1,14 +1,14 @@
 //! Directories that look changed in every reply, so that no client answers one user out of what it
 //! keeps for another (`no_client_cache`).
 
-use comity_vfs::{Attr, FileType, Result, Side, Time, Wire};
+use comity_vfs::{Attr, Disk, FileType, Result, Time};
 
 use super::{Node, View};
 
 impl View<'_> {
     /// Whether the caller is never to see the same of this object twice.
     #[inline]
-    pub(super) fn looks_changed<S: Side>(&self, attr: &Attr<S>) -> bool {
+    pub(super) fn looks_changed(&self, attr: &Attr<Disk>) -> bool {
         self.pass.is_restless() && attr.file_type == FileType::Directory
     }
 
@@ -25,11 +25,14 @@ impl View<'_> {
         Ok(self.rules().cloak.covering(attr.uid, attr.gid).is_none())
     }
 
-    /// The same attributes at another moment.
-    pub(super) fn at_another_moment(&self, attr: Attr<Wire>) -> Attr<Wire> {
+    /// The nanoseconds at which the caller sees an object modified and changed.
+    #[inline(always)]
+    pub(super) fn moments(&self, attr: &Attr<Disk>) -> (u32, u32) {
+        if !self.looks_changed(attr) {
+            return own_moments(attr);
+        }
         let nanoseconds = self.pass.export().moment_nanoseconds();
-        let changed = |time| Time { nanoseconds, ..time };
-        Attr { mtime: changed(attr.mtime), ctime: changed(attr.ctime), ..attr }
+        (nanoseconds, nanoseconds)
     }
 
     /// The ctime that a guard means which holds what the caller was shown: of a directory that
@@ -40,4 +43,10 @@ impl View<'_> {
         let means = self.looks_changed(&attr) && attr.ctime.seconds == shown.seconds;
         Ok(Some(if means { attr.ctime } else { shown }))
     }
+}
+
+/// The nanoseconds at which an object was modified and changed.
+#[inline(always)]
+pub(super) const fn own_moments(attr: &Attr<Disk>) -> (u32, u32) {
+    (attr.mtime.nanoseconds, attr.ctime.nanoseconds)
 }

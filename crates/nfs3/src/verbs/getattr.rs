@@ -1,12 +1,16 @@
 //! GETATTR (RFC 1813, 3.3.1): the attributes of an object. Half of all calls.
 
+use comity_export::{Outside, View};
 use comity_proto::nfs3::NfsFh3;
+use comity_vfs::{Attr, Status, Wire};
 use comity_xdr::Encoder;
 
 use crate::answer::{Answer, fail, ok};
 use crate::attributes::fattr3;
 use crate::program::Nfs3;
+use crate::recall::Delegated;
 use crate::request::{Request, Stop};
+use crate::written::newest;
 
 pub(super) fn getattr(
     nfs: &Nfs3,
@@ -15,8 +19,27 @@ pub(super) fn getattr(
 ) -> Result<Answer, Stop> {
     let object = request.arguments::<NfsFh3<'_>>()?;
     let (view, object) = request.approach(object.0)?;
-    Ok(match nfs.newest(&view, &object) {
-        Ok(attr) => ok(reply, &view, &fattr3(&attr)),
-        Err(status) => fail(reply, &view, status, &()),
+    Ok(match nfs.anything_delegated() {
+        None => told(reply, &view, view.look(&object)),
+        Some(delegated) => told_newest(reply, &view, delegated, &object),
     })
+}
+
+/// Apart, so that what nearly every call does need not copy for the sake of few.
+#[inline(never)]
+fn told_newest(
+    reply: &mut Encoder,
+    view: &View<'_>,
+    delegated: &Delegated,
+    object: &Outside,
+) -> Answer {
+    told(reply, view, newest(delegated, view, object))
+}
+
+#[inline(always)]
+fn told(reply: &mut Encoder, view: &View<'_>, found: Result<Attr<Wire>, Status>) -> Answer {
+    match found {
+        Ok(attr) => ok(reply, view, &fattr3(&attr)),
+        Err(status) => fail(reply, view, status, &()),
+    }
 }

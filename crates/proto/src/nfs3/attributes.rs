@@ -62,7 +62,7 @@ impl Fattr3 {
 
 /// In one piece, since nearly every reply carries one or two of them.
 impl Encode for Fattr3 {
-    #[inline]
+    #[inline(always)]
     fn encode(&self, encoder: &mut Encoder) {
         let mut bytes = [0; Self::BYTES];
         for (place, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(self.words()) {

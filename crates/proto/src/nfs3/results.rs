@@ -166,7 +166,12 @@ fn between(cookie: u64, attributes: &Fattr3, length: usize) -> [[u8; 4]; BETWEEN
     if let Some(last) = words.last_mut() {
         *last = length as u32;
     }
-    words.map(u32::to_be_bytes)
+    // A loop and not `map`, which the compiler may leave a function.
+    let mut bytes = [[0; 4]; BETWEEN];
+    for (place, word) in bytes.iter_mut().zip(words) {
+        *place = word.to_be_bytes();
+    }
+    bytes
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]

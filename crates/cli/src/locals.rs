@@ -42,45 +42,56 @@ impl Locals {
     /// Holds of a range what clients hold of it: no less, and no more unless there are so many
     /// ranges that the kernel, which looks at one after the other, would take long.
     fn follow(&self, many: &mut Part, file: &FileKey, range: ByteRange) {
-        let count = self.engine.held_count(file);
+        let is_whole = !many.is_empty() && many.contains_key(file);
+        let range = if is_whole { ByteRange::ALL } else { range };
+        let (count, held) = self.engine.held(file, range, LOCAL_RANGES_MAX);
+        if count == 0 {
+            return self.let_go(many, file);
+        }
         if count > LOCAL_RANGES_MAX {
             many.entry(*file).or_default();
             return;
         }
-        let range =
-            if !many.is_empty() && many.remove(file).is_some() { ByteRange::ALL } else { range };
-        let held = if count > 0 { self.engine.held(file, range) } else { Vec::new() };
+        if is_whole {
+            many.remove(file);
+        }
         for (part, kind) in held {
             // What cannot be held any more was not held before either.
             let _ = self.hold(file, part, kind);
         }
-        if count == 0 {
-            let _ = self.hold(file, ByteRange::ALL, None);
+    }
+
+    /// Clients hold nothing of a file.
+    fn let_go(&self, many: &mut Part, file: &FileKey) {
+        if !many.is_empty() {
+            many.remove(file);
         }
+        // What is gone is not held either.
+        let _ = self.hold(file, ByteRange::ALL, None);
     }
 
     /// Holds a range for a client, and what others hold of it as before.
-    fn reserve(
-        &self,
-        many: &mut Part,
-        file: &FileKey,
-        (range, kind): (ByteRange, LockType),
-    ) -> Taken {
-        let count = self.engine.held_count(file);
+    fn reserve(&self, many: &Part, file: &FileKey, (range, kind): (ByteRange, LockType)) -> Taken {
+        if !many.is_empty() && many.get(file) == Some(&true) {
+            return Taken::Done;
+        }
+        // Held for writing, bytes are held for all: it does not matter who had them before.
+        if kind == LockType::Write {
+            return taken(self.hold(file, range, Some(kind)));
+        }
+        let (count, held) = self.engine.held(file, range, usize::MAX);
         if count == 0 {
             return taken(self.hold(file, range, Some(kind)));
         }
-        if count > LOCAL_RANGES_MAX {
-            let whole = many.entry(*file).or_default();
-            *whole = *whole || self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true);
-            if *whole {
-                return Taken::Done;
-            }
-        }
-        let held = self.engine.held(file, range).into_iter();
-        let mut each = held.map(|(part, held)| self.hold(file, part, held.max(Some(kind))));
-        each.find_map(|held| Some(taken(held)).filter(|taken| *taken != Taken::Done))
-            .unwrap_or(Taken::Done)
+        let each = held.into_iter().map(|(part, held)| self.hold(file, part, held.max(Some(kind))));
+        let mut failed = each.map(taken).filter(|taken| *taken != Taken::Done);
+        failed.next().unwrap_or(Taken::Done)
+    }
+
+    /// Holds the whole of a file, unless a program has a part of it.
+    fn hold_whole(&self, many: &mut Part, file: &FileKey) {
+        let whole = many.entry(*file).or_default();
+        *whole = *whole || self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true);
     }
 
     fn hold(&self, file: &FileKey, range: ByteRange, kind: Option<LockType>) -> Result<bool> {
@@ -99,16 +110,27 @@ impl comity_state::Locals for Locals {
         &self,
         file: &FileKey,
         (range, kind): (ByteRange, LockType),
-        take: &mut dyn FnMut() -> bool,
+        take: &mut dyn FnMut() -> Option<usize>,
     ) -> Taken {
         let mut many = self.alone(file);
-        let reserved = self.reserve(&mut many, file, (range, kind));
-        let taken = reserved == Taken::Done && take();
-        // Who reads now may have written before.
-        if !taken || kind == LockType::Read {
-            self.follow(&mut many, file, range);
+        let reserved = self.reserve(&many, file, (range, kind));
+        let held = if reserved == Taken::Done { take() } else { None };
+        match held {
+            Some(count) if count > LOCAL_RANGES_MAX => self.hold_whole(&mut many, file),
+            Some(_) if kind == LockType::Write => {}
+            // Who reads now may have written before.
+            Some(_) | None => self.follow(&mut many, file, range),
         }
         reserved
+    }
+
+    fn give(&self, file: &FileKey, range: ByteRange, give: &mut dyn FnMut() -> Option<usize>) {
+        let mut many = self.alone(file);
+        match give() {
+            Some(0) => self.let_go(&mut many, file),
+            Some(_) => self.follow(&mut many, file, range),
+            None => {}
+        }
     }
 
     fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool {

@@ -82,6 +82,33 @@ fn second_of(stateid: comity_proto::nfs4::Stateid4) -> comity_proto::nfs4::State
     comity_proto::nfs4::Stateid4 { seqid: 0, ..stateid }
 }
 
+/// A lock that another client stands against is no lock against programs either.
+#[test]
+fn what_a_client_was_denied_is_held_no_more_than_before() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let (mut one, file) = client(&server, &path, "one");
+    let (mut two, same) = client(&server, &path, "two");
+    let program = program(&path);
+    one.lock(&file, NfsLockType4::Read, (0, 10)).unwrap();
+    assert_eq!(two.lock(&same, NfsLockType4::Write, (5, 10)), Err(Nfsstat4::Denied));
+    range_lock::lock(program.as_fd(), Kind::Shared, (0, 10), false).unwrap();
+    range_lock::lock(program.as_fd(), Kind::Exclusive, (10, 5), false).unwrap();
+}
+
+#[test]
+fn who_wrote_and_reads_now_lets_programs_read() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let (mut one, file) = client(&server, &path, "one");
+    let program = program(&path);
+    one.lock(&file, NfsLockType4::Write, (0, 10)).unwrap();
+    assert_eq!(fcntl_lock(&program, SHARED), Err(Errno::AGAIN));
+    one.lock(&file, NfsLockType4::Read, (0, 10)).unwrap();
+    fcntl_lock(&program, SHARED).unwrap();
+    assert_eq!(fcntl_lock(&program, EXCLUSIVE), Err(Errno::AGAIN));
+}
+
 #[test]
 fn what_a_client_leaves_behind_is_free_for_programs() {
     let (place, path) = place();

@@ -9,7 +9,8 @@ use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::{AuthSys, limits::MACHINE_NAME_BYTES_MAX};
 use comity_state::{
     Bearer, ByteRange, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine, Error,
-    FileKey, Locals, LockType, Mark, Principal, Sender, Share, Special, Stateid, Taken, Verifier,
+    FileKey, Locals, Lock, LockRefusal, LockType, Mark, Principal, Sender, Share, Special, Stateid,
+    Taken, Verifier,
 };
 use comity_xdr::{Decoder, Malformed};
 
@@ -185,19 +186,28 @@ impl Compound<'_> {
         stateid
     }
 
-    /// Takes bytes of a file from programs on the server, then does `take`.
-    pub(crate) fn take(
-        &self,
-        file: &FileKey,
-        lock: (ByteRange, LockType),
-        mut take: impl FnMut() -> bool,
-    ) -> Taken {
+    /// Locks bytes of a file, against programs on the server, too.
+    ///
+    /// # Errors
+    /// What programs have.
+    pub(crate) fn lock(&self, lock: &Lock<'_>) -> Result<Result<Stateid, LockRefusal>, Taken> {
+        let (engine, sender) = (self.engine(), self.sender());
         match &self.nfs.memory().locals {
-            Some(locals) => locals.take(file, lock, &mut take),
-            None => {
-                take();
-                Taken::Done
-            }
+            Some(locals) => engine.lock_beside(&**locals, sender, lock),
+            None => Ok(engine.lock(sender, lock)),
+        }
+    }
+
+    /// Frees bytes of a file, for programs on the server, too.
+    pub(crate) fn unlock(
+        &self,
+        stateid: &Stateid,
+        bytes: (&FileKey, ByteRange),
+    ) -> comity_state::Result<Stateid> {
+        let (engine, sender) = (self.engine(), self.sender());
+        match &self.nfs.memory().locals {
+            Some(locals) => engine.unlock_beside(&**locals, (sender, stateid), bytes),
+            None => engine.unlock(sender, stateid, bytes),
         }
     }
 

@@ -72,7 +72,7 @@ pub use holdings::Counts;
 pub use ids::{ClientId, ClientOwner, ConnectionId, Desk, FileKey, Principal, SessionId, Verifier};
 pub use inventory::{Awaited, ClientSummary, Held, HeldState, Waiting};
 pub use limits::Limits;
-pub use locals::{Locals, Taken};
+pub use locals::{Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locking::{Lock, LockRefusal, Locker};
 pub use lookup::{Bearer, Sender};

@@ -19,17 +19,25 @@ pub enum Taken {
     Later,
 }
 
+/// Parts of a range, and what clients hold of each.
+pub type Parts = Vec<(ByteRange, Option<LockType>)>;
+
 /// Stands between the engine, which knows clients only, and programs on the server: what clients
 /// hold together is held against those as one.
 pub trait Locals: Send + Sync {
-    /// Takes bytes from programs, then does `lock`, by which the engine takes them from other
-    /// clients and which tells whether it did; then again they hold what clients hold.
+    /// Takes bytes from programs, then does `take`, by which the engine takes them from other
+    /// clients and which tells how many ranges of the file are held then, if it did; then programs
+    /// are kept from what clients hold.
     fn take(
         &self,
         file: &FileKey,
         lock: (ByteRange, LockType),
-        take: &mut dyn FnMut() -> bool,
+        take: &mut dyn FnMut() -> Option<usize>,
     ) -> Taken;
+
+    /// Does `give`, by which the engine takes bytes from a client and which tells how many ranges of
+    /// the file are held then, if it did; what nobody holds any more, programs may have.
+    fn give(&self, file: &FileKey, range: ByteRange, give: &mut dyn FnMut() -> Option<usize>);
 
     /// Sees to it that no program opens a file unseen that the engine has just delegated; `false`
     /// if one has it open, or nobody would be told: then it must not stay delegated.
@@ -116,17 +124,17 @@ impl Engine {
         file.state().delegations.hurry(until);
     }
 
-    /// What clients together hold of a range, in order and without gaps.
+    /// How many byte ranges of a file clients hold, and what they together hold of one, in order
+    /// and without gaps: nothing where there are none or more than `most`.
     #[must_use]
-    pub fn held(&self, file: &FileKey, range: ByteRange) -> Vec<(ByteRange, Option<LockType>)> {
-        let held = self.files.look(file, |file| file.state().locks.united(range));
-        held.unwrap_or_else(|| vec![(range, None)])
-    }
-
-    /// How many byte ranges of a file clients hold.
-    #[must_use]
-    pub fn held_count(&self, file: &FileKey) -> usize {
-        self.files.look(file, |file| file.state().locks.counts().0).unwrap_or(0)
+    pub fn held(&self, file: &FileKey, range: ByteRange, most: usize) -> (usize, Parts) {
+        let held = self.files.look(file, |file| {
+            let locks = &file.state().locks;
+            let (count, _) = locks.counts();
+            let counted = (1..=most).contains(&count);
+            (count, if counted { locks.united(range) } else { Vec::new() })
+        });
+        held.unwrap_or_default()
     }
 
     pub(crate) fn tell_unlocked(&self, file: FileKey, range: ByteRange) {

@@ -11,8 +11,8 @@ use crate::lookup::Found;
 use crate::open::EVICTIONS_MAX;
 use crate::owner::{Owner, OwnerKind};
 use crate::{
-    ByteRange, Client, ClientId, Conflict, Desk, Engine, Error, FileKey, LockType, Offer, Result,
-    Sender, Settings, Stateid,
+    ByteRange, Client, ClientId, Conflict, Desk, Engine, Error, FileKey, Locals, LockType, Offer,
+    Result, Sender, Settings, Stateid, Taken,
 };
 
 /// What a LOCK asks for.
@@ -103,6 +103,33 @@ impl Engine {
     /// [`Error::ReclaimBad`], [`Error::ReclaimConflict`], [`Error::BadSeqid`],
     /// [`Error::Resource`]; as a stateid is refused.
     pub fn lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<Stateid, LockRefusal> {
+        self.lock_counted(sender, args).map(|(stateid, _)| stateid)
+    }
+
+    /// LOCK beside programs on the server, from which the bytes are taken first.
+    ///
+    /// # Errors
+    /// As [`Engine::lock`]; [`Taken`] if a program has them.
+    pub fn lock_beside(
+        &self,
+        locals: &dyn Locals,
+        sender: Sender<'_>,
+        args: &Lock<'_>,
+    ) -> Result<Result<Stateid, LockRefusal>, Taken> {
+        let mut locked = None;
+        let taken = locals.take(&args.file, (args.range, args.kind), &mut || {
+            let done = locked.insert(self.lock_counted(sender, args));
+            done.as_ref().ok().map(|(_, held)| *held)
+        });
+        locked.map(|locked| locked.map(|(stateid, _)| stateid)).ok_or(taken)
+    }
+
+    /// Locks; tells the stateid, and how many ranges of the file are held now.
+    fn lock_counted(
+        &self,
+        sender: Sender<'_>,
+        args: &Lock<'_>,
+    ) -> Result<(Stateid, usize), LockRefusal> {
         let locked = self.unless_courteous(sender.now, || self.try_lock(sender, args));
         match locked {
             Err(LockRefusal::Denied { .. }) if args.reclaim => Err(Error::ReclaimConflict.into()),
@@ -110,7 +137,7 @@ impl Engine {
         }
     }
 
-    fn try_lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<Stateid, Blocked> {
+    fn try_lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<(Stateid, usize), Blocked> {
         let named = match &args.locker {
             Locker::New { open, .. } => open,
             Locker::Known { lock } => lock,
@@ -134,6 +161,7 @@ impl Engine {
         let known = on_file.locks.len();
         let locked = on_file.locks.lock(sender.now, wish, wait, &mut offers);
         let queued = locked.is_err() && on_file.locks.len() > known;
+        let (held, _) = on_file.locks.counts();
         self.tally.lock_waits.add(usize::from(queued));
         drop(on_file);
         if let Err(conflict) = locked {
@@ -147,7 +175,7 @@ impl Engine {
         let stateid = self.note_lock((now, &client), &mut state, &place, owner, args)?;
         drop(state);
         self.announce(offers.into_iter().map(|offer| (args.file, offer)).collect());
-        Ok(stateid)
+        Ok((stateid, held))
     }
 
     fn may_lock(
@@ -257,6 +285,36 @@ impl Engine {
         stateid: &Stateid,
         (key, range): (&FileKey, ByteRange),
     ) -> Result<Stateid> {
+        let (stateid, _) = self.free(sender, stateid, (key, range))?;
+        self.tell_unlocked(*key, range);
+        Ok(stateid)
+    }
+
+    /// LOCKU beside programs on the server, which may have at once what nobody holds any more.
+    ///
+    /// # Errors
+    /// As a stateid is refused.
+    pub fn unlock_beside(
+        &self,
+        locals: &dyn Locals,
+        (sender, stateid): (Sender<'_>, &Stateid),
+        (key, range): (&FileKey, ByteRange),
+    ) -> Result<Stateid> {
+        let mut freed = Err(Error::BadStateid);
+        locals.give(key, range, &mut || {
+            freed = self.free(sender, stateid, (key, range));
+            freed.as_ref().ok().map(|(_, left)| *left)
+        });
+        freed.map(|(stateid, _)| stateid)
+    }
+
+    /// Frees bytes; tells the stateid, and how many ranges of the file are held now.
+    fn free(
+        &self,
+        sender: Sender<'_>,
+        stateid: &Stateid,
+        (key, range): (&FileKey, ByteRange),
+    ) -> Result<(Stateid, usize)> {
         let Found { client, number } = self.find(sender, stateid)?;
         let mut state = client.live()?;
         let lock = state.current(sender, number, stateid)?;
@@ -269,15 +327,15 @@ impl Engine {
         let mut on_file = lock.file.state();
         on_file.locks.expire(sender.now, &mut offers);
         on_file.locks.unlock(sender.now, owner, range, &mut offers);
+        let (left, _) = on_file.locks.counts();
         drop(on_file);
-        self.tell_unlocked(*key, range);
         let woken = (!offers.is_empty()).then(|| Arc::clone(&lock.file));
         let stateid = lock.change(&client, number);
         drop(state);
         if let Some(file) = woken {
             self.wake_waiters(&file, offers);
         }
-        Ok(stateid)
+        Ok((stateid, left))
     }
 
     /// RELEASE_LOCKOWNER (RFC 7530, 16.37): an owner that holds no lock is forgotten.

@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// NLM_LOCK.
+    /// NLM_LOCK. Tells how many ranges of the file are held now.
     ///
     /// # Errors
     /// [`LockRefusal::Denied`]: with [`Claiming::Wait`] the owner keeps a place and is told by a
@@ -99,7 +99,7 @@ impl Engine {
         host: &Arc<Client>,
         lock: &HostLock<'_>,
         claiming: Claiming,
-    ) -> Result<(), LockRefusal> {
+    ) -> Result<usize, LockRefusal> {
         self.may_lock_host(now, host, lock, claiming)?;
         self.break_delegations(now, Some(host), &lock.file, share_of(lock.kind))?;
         let locked = self.unless_courteous(now, || self.try_lock_host(now, host, lock, claiming));
@@ -129,7 +129,7 @@ impl Engine {
         host: &Arc<Client>,
         lock: &HostLock<'_>,
         claiming: Claiming,
-    ) -> Result<(), crate::locking::Blocked> {
+    ) -> Result<usize, crate::locking::Blocked> {
         let limits = &self.settings.limits;
         let file = self.file(&lock.file)?;
         let mut state = host.live()?;
@@ -155,6 +155,7 @@ impl Engine {
         let known = on_file.locks.len();
         let locked = on_file.locks.lock(now, wish, wait, &mut offers);
         let queued = locked.is_err() && on_file.locks.len() > known;
+        let (held, _) = on_file.locks.counts();
         self.tally.lock_waits.add(usize::from(queued));
         drop(on_file);
         drop(state);
@@ -165,7 +166,7 @@ impl Engine {
         if locked.is_err() && wait.is_none() {
             self.tidy_host(now, host, lock);
         }
-        Ok(locked?)
+        Ok(locked.map(|()| held)?)
     }
 
     /// NLM_TEST.

@@ -29,11 +29,11 @@ fn write(owner: &[u8], range: ByteRange) -> HostLock<'_> {
     HostLock { owner, file: file(), range, kind: LockType::Write }
 }
 
-fn denied(result: Result<(), LockRefusal>) -> bool {
+fn denied<T>(result: Result<T, LockRefusal>) -> bool {
     matches!(result, Err(LockRefusal::Denied { .. }))
 }
 
-fn lock(engine: &Engine, host: &Arc<Client>, lock: &HostLock<'_>) -> Result<(), LockRefusal> {
+fn lock(engine: &Engine, host: &Arc<Client>, lock: &HostLock<'_>) -> Result<usize, LockRefusal> {
     engine.lock_host(NOW, host, lock, Claiming::Now)
 }
 

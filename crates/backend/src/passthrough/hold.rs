@@ -38,6 +38,9 @@ struct Description {
     writable: bool,
 }
 
+/// What the kernel said to a lock.
+type Locked = std::result::Result<(), Errno>;
+
 impl Passthrough {
     /// See [`comity_vfs::Fs::hold_range`].
     pub(super) fn hold_range(
@@ -49,12 +52,12 @@ impl Passthrough {
         if (lock, bytes) == (RangeLock::Free, (0, u64::MAX)) {
             return self.let_all_go(node).map(|()| true);
         }
-        let by = match (self.holds.of(node), lock) {
-            (None, RangeLock::Free) => return Ok(true),
-            (Some(by), _) => by,
-            (None, _) => self.begin_holding(node)?,
+        let locked = match self.holds.of(node) {
+            Some(by) => by.lock(lock, bytes)?,
+            None if lock == RangeLock::Free => return Ok(true),
+            None => self.begin_holding(node, (lock, bytes))?,
         };
-        match by.lock(lock, bytes)? {
+        match locked {
             Ok(()) => Ok(true),
             Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
             Err(errno) => Err(status(errno)),
@@ -74,23 +77,34 @@ impl Passthrough {
         range_lock::is_free(by.file.as_fd(), by.kind(lock), bytes).map_err(status)
     }
 
-    fn begin_holding(&self, node: &Handle) -> Result<Description> {
+    /// Locks the first bytes of a file. It is held whether they were free or not, until all of it
+    /// is let go.
+    fn begin_holding(
+        &self,
+        node: &Handle,
+        (lock, bytes): (RangeLock, (u64, u64)),
+    ) -> Result<Locked> {
         let held = self.held(node)?;
         let mut files = self.holds.files();
         if 2 * files.len() + DESCRIPTORS_LEAST > self.nodes.ledger().descriptors.most() {
             return Err(Status::Delay);
         }
         held.node.set_locked(true);
-        Ok(files.entry(*node).or_insert(held).by.clone())
+        // It does not wait, whoever has the bytes.
+        files.entry(*node).or_insert(held).by.lock(lock, bytes)
     }
 
     fn held(&self, node: &Handle) -> Result<Held> {
         let node = self.regular(node)?;
-        // Who reads a file that is held for readers may lock it without an end of that.
-        let writable = !self.leases.is_shared(&node.handle);
-        let opened = writable.then(|| self.data(&node, Use::Write).ok()).flatten();
-        let writable = opened.is_some();
-        let file = opened.map_or_else(|| self.data(&node, Use::Read), Ok)?;
+        // Where one is open for writing, the file is held for no readers.
+        let file = match node.data(Use::Write) {
+            Some(file) => Some(file),
+            // Who reads a file that is held for readers may lock it without an end of that.
+            None if self.leases.is_shared(&node.handle) => None,
+            None => self.data(&node, Use::Write).ok(),
+        };
+        let writable = file.is_some();
+        let file = file.map_or_else(|| self.data(&node, Use::Read), Ok)?;
         Ok(Held { node, by: Description { file, writable } })
     }
 
@@ -115,7 +129,7 @@ impl Holds {
 }
 
 impl Description {
-    fn lock(&self, lock: RangeLock, bytes: (u64, u64)) -> Result<std::result::Result<(), Errno>> {
+    fn lock(&self, lock: RangeLock, bytes: (u64, u64)) -> Result<Locked> {
         Ok(range_lock::lock(self.file.as_fd(), self.kind(lock), length_of(bytes)?, false))
     }
 

@@ -84,15 +84,15 @@ impl Nlm {
 fn take(
     locals: Option<&dyn Locals>,
     wish: &HostLock<'_>,
-    mut lock: impl FnMut() -> Result<(), LockRefusal>,
+    mut lock: impl FnMut() -> Result<usize, LockRefusal>,
 ) -> Result<Result<(), LockRefusal>, Taken> {
-    let Some(locals) = locals else { return Ok(lock()) };
+    let Some(locals) = locals else { return Ok(lock().map(drop)) };
     let mut locked = None;
     let taken = locals.take(&wish.file, (wish.range, wish.kind), &mut || {
         let done = locked.insert(lock());
-        done.is_ok()
+        done.as_ref().ok().copied()
     });
-    locked.ok_or(taken)
+    locked.map(|locked| locked.map(drop)).ok_or(taken)
 }
 
 /// What a host is known by: its address. What it calls itself may be anybody's.

@@ -44,8 +44,17 @@ fn site(settles: bool) -> Site {
 struct Busy;
 
 impl Locals for Busy {
-    fn take(&self, _: &FileKey, _: (ByteRange, LockType), _: &mut dyn FnMut() -> bool) -> Taken {
+    fn take(
+        &self,
+        _: &FileKey,
+        _: (ByteRange, LockType),
+        _: &mut dyn FnMut() -> Option<usize>,
+    ) -> Taken {
         Taken::Held
+    }
+
+    fn give(&self, _: &FileKey, _: ByteRange, give: &mut dyn FnMut() -> Option<usize>) {
+        give();
     }
 
     fn delegate(&self, _: &FileKey, _: DelegationKind) -> bool {

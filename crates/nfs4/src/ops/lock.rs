@@ -28,20 +28,15 @@ pub(super) fn lock(
             wait: matches!(args.locktype, NfsLockType4::ReadWait | NfsLockType4::WriteWait),
             locker: locker(compound, stateid, &args.locker)?,
         };
-        let mut locked = None;
-        let taken = compound.take(&wanted.file, (wanted.range, wanted.kind), || {
-            let done = locked.insert(compound.engine().lock(compound.sender(), &wanted));
-            done.is_ok()
-        });
-        match (locked, taken) {
-            (Some(Ok(stateid)), _) => {
+        match compound.lock(&wanted) {
+            Ok(Ok(stateid)) => {
                 reply.value(&compound.leave(stateid));
                 Ok(())
             }
-            (Some(Err(refusal)), _) => Err(denied(refusal, reply)),
-            (None, Taken::Later) => Err(Nfsstat4::Delay.into()),
-            (None, _) if wanted.reclaim => Err(Nfsstat4::ReclaimConflict.into()),
-            (None, _) => Err(denied(program(wanted.range), reply)),
+            Ok(Err(refusal)) => Err(denied(refusal, reply)),
+            Err(Taken::Later) => Err(Nfsstat4::Delay.into()),
+            Err(_) if wanted.reclaim => Err(Nfsstat4::ReclaimConflict.into()),
+            Err(_) => Err(denied(program(wanted.range), reply)),
         }
     })
 }

@@ -18,8 +18,7 @@ pub(super) fn locku(
     let stateid = compound.stateid_of(&args.lock_stateid)?;
     compound.in_turn_of((&stateid, args.seqid), reply, &mut |compound, reply| {
         let (file, bytes) = (compound.key()?, range(args.offset, args.length)?);
-        let left = compound.engine().unlock(compound.sender(), &stateid, (&file, bytes));
-        let left = left.map_err(refused)?;
+        let left = compound.unlock(&stateid, (&file, bytes)).map_err(refused)?;
         reply.value(&compound.leave(left));
         Ok(())
     })

@@ -369,9 +369,18 @@ struct Programs {
 }
 
 impl Locals for Programs {
-    fn take(&self, _: &FileKey, _: (ByteRange, LockType), take: &mut dyn FnMut() -> bool) -> Taken {
+    fn take(
+        &self,
+        _: &FileKey,
+        _: (ByteRange, LockType),
+        take: &mut dyn FnMut() -> Option<usize>,
+    ) -> Taken {
         take();
         Taken::Done
+    }
+
+    fn give(&self, _: &FileKey, _: ByteRange, give: &mut dyn FnMut() -> Option<usize>) {
+        give();
     }
 
     fn delegate(&self, _: &FileKey, kind: DelegationKind) -> bool {

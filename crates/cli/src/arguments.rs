@@ -189,7 +189,8 @@ pub(crate) struct Serve {
     pub(crate) delegations_max: usize,
 
     /// Bytes set aside for replies that clients of NFSv4.1 and later may ask for again. Clients are
-    /// asked to have fewer calls under way before they are used up
+    /// asked to have fewer calls under way before they are used up, and none has more of them than
+    /// it leaves for all others, but for what four calls need
     #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.reply_cache_bytes,
         value_parser = reply_cache_bytes)]
     pub(crate) reply_cache_bytes_max: usize,

@@ -171,8 +171,8 @@ fn no_more_memory_is_set_aside_for_replies_than_is_allowed() {
     command.args(["--reply-cache-bytes-max", "65536", "--metrics", "127.0.0.1:0"]);
     let server = Running::start(&mut command);
     let connect = |name: &str| Four::connect(server.port, NOBODY, name);
-    let mut sessions = ["one", "two", "three"].map(connect);
-    assert_eq!(sessions[0].introduce("four"), Err(Nfsstat4::Delay));
+    let mut sessions = ["one", "two", "three", "four", "five"].map(connect);
+    assert_eq!(sessions[0].introduce("six"), Err(Nfsstat4::Delay), "the last two have a slot each");
     let page = metrics(&server);
     let reserved = page.lines().find_map(|line| line.strip_prefix("comity_reply_cache_bytes "));
     let reserved: u32 = reserved.unwrap().parse().unwrap();

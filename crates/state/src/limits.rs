@@ -11,7 +11,8 @@ pub struct Limits {
     pub sessions_per_client: usize,
     /// Slots of one session. Linux asks for 64 and uses up to 1,024.
     pub slots_per_session: u32,
-    /// Bytes of all replies that are kept for retries, by what the sessions' slots may hold.
+    /// Bytes of all replies that are kept for retries, by what the sessions' slots may hold. One
+    /// client has no more of them than it leaves for all others, but for the least it needs.
     pub reply_cache_bytes: usize,
     /// Opens and lock states of one client: a build opens thousands of files, a leak more.
     pub states_per_client: usize,

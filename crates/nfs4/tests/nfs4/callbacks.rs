@@ -306,11 +306,19 @@ fn what_waits_for_a_client_that_does_not_answer_is_not_kept_from_others() {
     assert_eq!((calls.len(), recalls.count()), (8, 8), "they are told again");
 }
 
+/// A server whose memory for replies is nearly gone, and a client that has half of it: eight slots,
+/// of whose replies no more than eight kilobytes are kept each. Two others have four each.
+fn short_of_memory() -> (World, Session) {
+    let world = World::bearing(Limits { reply_cache_bytes: 133_000, ..Limits::DEFAULT });
+    let session = client(&world, 1, b"wide");
+    client(&world, 1, b"second");
+    client(&world, 1, b"third");
+    (world, session)
+}
+
 #[test]
 fn slots_are_asked_back_and_go_when_the_client_has_followed() {
-    // Eight slots, of whose replies no more than eight kilobytes are kept each.
-    let world = World::bearing(Limits { reply_cache_bytes: 80_000, ..Limits::DEFAULT });
-    let mut session = client(&world, 1, b"wide");
+    let (world, mut session) = short_of_memory();
     world.tick();
     let calls = world.calls();
     let (_, sequence, operation, mut rest) = opened(&calls[0]);
@@ -328,8 +336,7 @@ fn slots_are_asked_back_and_go_when_the_client_has_followed() {
 
 #[test]
 fn a_client_that_refuses_to_give_slots_back_keeps_them() {
-    let world = World::bearing(Limits { reply_cache_bytes: 80_000, ..Limits::DEFAULT });
-    let mut session = client(&world, 1, b"wide");
+    let (world, mut session) = short_of_memory();
     world.tick();
     let call = world.calls().remove(0);
     reply(&world, &call, (Nfsstat4::BadHighSlot, &[]));

@@ -16,7 +16,7 @@ pub(crate) use registry::{Clients, Names};
 pub use setclientid::{Introduced, Setclientid};
 
 use crate::effect::RecordedClient;
-use crate::session::Creation;
+use crate::session::{Creation, ReplyShare};
 use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
@@ -57,6 +57,8 @@ pub struct Client {
     monitor_state: AtomicI32,
     /// Whether its lease was over when time last passed.
     courteous: AtomicBool,
+    /// What its sessions have of the memory for replies.
+    pub(crate) replies: ReplyShare,
     state: Mutex<ClientState>,
 }
 
@@ -122,6 +124,7 @@ impl Client {
             revoked: AtomicBool::new(false),
             monitor_state: AtomicI32::new(0),
             courteous: AtomicBool::new(false),
+            replies: ReplyShare::default(),
             state: Mutex::new(ClientState {
                 standing: Standing::Unconfirmed,
                 announced: birth.announced,

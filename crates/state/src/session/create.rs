@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::Channels;
 use super::connection::Connections;
 use super::slots::Slots;
-use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Session};
+use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Replies, Session};
 use crate::client::ClientState;
 use crate::effect::Effect;
 use crate::sync::Mutex;
@@ -80,7 +80,7 @@ impl Engine {
     /// # Errors
     /// [`Error::StaleClientid`], [`Error::SeqMisordered`]; [`Error::ClidInuse`]: the client was
     /// introduced by another principal; [`Error::Toosmall`]; [`Error::Nospc`]: too many sessions;
-    /// [`Error::Delay`]: no memory for replies.
+    /// [`Error::Delay`]: no memory for replies, or none beside what the client has of it.
     pub fn create_session(&self, now: Duration, args: &CreateSession) -> Result<CreatedSession> {
         let mut names = self.clients.names();
         let client = self.clients.get(args.clientid).ok_or(Error::StaleClientid)?;
@@ -118,7 +118,7 @@ impl Engine {
         }
         let fore = args.fore.fore(self.settings.message_bytes_max)?;
         let back_attrs = args.back.back()?;
-        let slots = Slots::new(&self.reply_cache, &fore, &self.settings.limits)?;
+        let slots = Slots::new(self.replies(client), &fore, &self.settings.limits)?;
         let fore = ChannelAttrs { requests_max: slots.len(), ..fore };
         state.sessions_made += 1;
         let id = SessionId::new(client.id, state.sessions_made);
@@ -164,9 +164,14 @@ impl Engine {
         Ok(())
     }
 
+    /// The memory for replies, as this client meets it.
+    pub(super) fn replies<'a>(&'a self, client: &'a Client) -> Replies<'a> {
+        Replies { cache: &self.reply_cache, share: &client.replies }
+    }
+
     pub(crate) fn drop_session(&self, id: &SessionId) {
         if let Some(session) = self.sessions.remove(id) {
-            session.channels().slots.close(&self.reply_cache);
+            session.channels().slots.close(self.replies(&session.client));
         }
     }
 }

@@ -4,6 +4,7 @@ mod channel;
 mod connection;
 mod create;
 mod recall;
+mod reply_cache;
 mod sequence;
 mod slots;
 
@@ -16,8 +17,9 @@ use connection::Connections;
 pub use connection::Direction;
 pub(crate) use create::Creation;
 pub use create::{CreateSession, CreatedSession};
+use reply_cache::Replies;
+pub(crate) use reply_cache::{ReplyCache, ReplyShare};
 pub use sequence::{Sequence, SequenceAnswer, Sequenced, StatusFlags, Ticket};
-pub(crate) use slots::ReplyCache;
 use slots::Slots;
 
 use crate::sync::{Mutex, MutexGuard};

@@ -9,9 +9,9 @@ use crate::effect::Effect;
 use crate::{Engine, SessionId};
 
 impl Engine {
-    /// Lowers the targets of the largest sessions, until what they are expected to give back is
-    /// enough. Their clients are told by CB_RECALL_SLOT and with their next SEQUENCE; the slots go
-    /// when a client has followed, never before.
+    /// Lowers the targets of the largest sessions of those clients that have most, until what they
+    /// are expected to give back is enough. The clients are told by CB_RECALL_SLOT and with their
+    /// next SEQUENCE; the slots go when a client has followed, never before.
     pub(crate) fn recall_slots(&self, now: Duration) {
         if self.reply_cache.wanted_bytes() == 0 {
             return;
@@ -19,8 +19,10 @@ impl Engine {
         self.drop_forsaken_sessions(now);
         let mut wanted = self.reply_cache.wanted_bytes();
         let mut sessions = self.sessions.all();
-        sessions
-            .sort_by_cached_key(|session| Reverse((session.channels().slots.bytes(), session.id)));
+        sessions.sort_by_cached_key(|session| {
+            let (all, bytes) = (session.client.replies.bytes(), session.channels().slots.bytes());
+            Reverse((all, bytes, session.id))
+        });
         for session in sessions {
             if wanted == 0 {
                 return;

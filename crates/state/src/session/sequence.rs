@@ -164,7 +164,7 @@ impl Engine {
                 return Ok(Sequenced::Forgotten(answer));
             }
             Found::New(knew) => {
-                if slots.adapt(&self.reply_cache, args, knew) {
+                if slots.adapt(self.replies(&session.client), args, knew) {
                     self.tally.slot_recalls_heeded.add(1);
                 }
             }

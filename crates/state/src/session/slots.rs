@@ -4,50 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::reply_cache::Replies;
 use super::sequence::Sequence;
 use super::{ChannelAttrs, SequenceAnswer};
 use crate::limits::{Limits, SLOT_RECALL_REST, SLOTS_MIN};
-use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
-
-/// How much of the replies' memory has been given out.
-#[derive(Default)]
-pub(crate) struct ReplyCache {
-    reserved_bytes: AtomicUsize,
-    limit_bytes: usize,
-}
-
-impl ReplyCache {
-    pub(crate) const fn new(limit_bytes: usize) -> Self {
-        Self { reserved_bytes: AtomicUsize::new(0), limit_bytes }
-    }
-
-    fn reserve(&self, bytes: usize) -> bool {
-        let fits = |reserved: usize| {
-            Some(reserved.saturating_add(bytes)).filter(|sum| *sum <= self.limit_bytes)
-        };
-        self.reserved_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok()
-    }
-
-    fn give_back(&self, bytes: usize) {
-        self.reserved_bytes.fetch_sub(bytes, Ordering::AcqRel);
-    }
-
-    /// Whether three quarters are given out: sessions shrink then.
-    fn is_short(&self) -> bool {
-        self.wanted_bytes() > 0
-    }
-
-    /// Bytes that must come back until it is short no more.
-    pub(super) fn wanted_bytes(&self) -> usize {
-        self.reserved_bytes().saturating_sub(self.limit_bytes / 4 * 3)
-    }
-
-    /// Bytes that replies may take up by what has been agreed on.
-    pub(crate) fn reserved_bytes(&self) -> usize {
-        self.reserved_bytes.load(Ordering::Acquire)
-    }
-}
 
 /// One session's slots.
 pub(super) struct Slots {
@@ -99,16 +60,19 @@ pub(super) enum Found {
 }
 
 impl Slots {
-    /// As many as are asked for, or few where the memory for replies is short.
+    /// As many as are asked for, or few where the memory for replies is short, or where the client
+    /// has its part of it.
     ///
     /// # Errors
-    /// [`Error::Delay`]: there is none left until others have given some back.
-    pub(super) fn new(cache: &ReplyCache, fore: &ChannelAttrs, limits: &Limits) -> Result<Self> {
+    /// [`Error::Delay`]: there is none left until some has been given back.
+    pub(super) fn new(replies: Replies<'_>, fore: &ChannelAttrs, limits: &Limits) -> Result<Self> {
         let slot_bytes = fore.response_cached_bytes_max as usize + size_of::<Slot>();
-        let wished = if cache.is_short() { SLOTS_MIN } else { fore.requests_max };
-        let counts = [fore.requests_max.min(wished), fore.requests_max.min(SLOTS_MIN)];
-        let fits = |count: &u32| cache.reserve(slot_bytes * *count as usize);
-        let count = counts.into_iter().find(fits).ok_or(Error::Delay)?;
+        let least = fore.requests_max.min(SLOTS_MIN);
+        let wished = if replies.is_short() { least } else { fore.requests_max };
+        let count = replies.take(slot_bytes, least, wished);
+        if count == 0 {
+            return Err(Error::Delay);
+        }
         let slots = (0..count).map(|_| Slot::default()).collect();
         // What was asked for is the most there ever is: a client need not understand more.
         let slots_max = fore.requests_max.min(limits.slots_per_session).max(count);
@@ -126,9 +90,9 @@ impl Slots {
     }
 
     /// Gives the memory back.
-    pub(super) fn close(&mut self, cache: &ReplyCache) {
+    pub(super) fn close(&mut self, replies: Replies<'_>) {
         if !std::mem::replace(&mut self.closed, true) {
-            cache.give_back(self.bytes());
+            replies.give_back(self.bytes());
             self.slots = Vec::new();
         }
     }
@@ -168,20 +132,19 @@ impl Slots {
     /// Lets the table grow where the client uses all of it, and shrink where the target was lowered
     /// and the client has followed: it `knew` the target, and has nothing under way above it. What
     /// it sent before it knew may still come (RFC 8881, 2.10.6.1). Whether it has shrunk.
-    pub(super) fn adapt(&mut self, cache: &ReplyCache, args: &Sequence, knew: bool) -> bool {
+    pub(super) fn adapt(&mut self, replies: Replies<'_>, args: &Sequence, knew: bool) -> bool {
         let count = self.len();
         if knew && args.highest_slot.max(args.slot) <= self.target && self.target + 1 < count {
-            return self.cut(cache);
+            return self.cut(replies);
         }
-        if cache.is_short() {
+        if replies.is_short() {
             return false;
         }
         if args.slot == self.target && self.target + 1 == count && count < self.slots_max {
-            let more = (count / 2).clamp(1, self.slots_max - count);
-            if cache.reserve(self.slot_bytes * more as usize) {
-                self.slots.extend((0..more).map(|_| Slot::default()));
-                self.target += more;
-            }
+            let wished = (count / 2).clamp(1, self.slots_max - count);
+            let more = replies.take(self.slot_bytes, 0, wished);
+            self.slots.extend((0..more).map(|_| Slot::default()));
+            self.target += more;
         } else if self.target + 1 < count {
             self.target = count - 1;
         }
@@ -215,13 +178,13 @@ impl Slots {
     }
 
     /// Drops slots above the target that carry nothing; whether there were any.
-    fn cut(&mut self, cache: &ReplyCache) -> bool {
+    fn cut(&mut self, replies: Replies<'_>) -> bool {
         let keep = self.target as usize + 1;
         let before = self.slots.len();
         while self.slots.len() > keep && self.slots.last().is_some_and(|slot| !slot.busy) {
             self.slots.pop();
         }
-        cache.give_back(self.slot_bytes * (before - self.slots.len()));
+        replies.give_back(self.slot_bytes * (before - self.slots.len()));
         self.slots.len() < before
     }
 }
@@ -247,12 +210,14 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reply_cache::{ReplyCache, ReplyShare};
     use super::*;
 
     #[test]
     fn replies_take_no_more_memory_than_was_reserved() {
         let limits = Limits::DEFAULT;
-        let cache = ReplyCache::new(limits.reply_cache_bytes);
+        let cache = &ReplyCache::new(limits.reply_cache_bytes);
+        let replies = Replies { cache, share: &ReplyShare::default() };
         let (request_bytes_max, response_bytes_max) = (1 << 20, 1 << 20);
         let (response_cached_bytes_max, operations_max, requests_max) = (8192, 16, 1);
         let fore = ChannelAttrs {
@@ -262,7 +227,7 @@ mod tests {
             operations_max,
             requests_max,
         };
-        let mut slots = Slots::new(&cache, &fore, &limits).unwrap();
+        let mut slots = Slots::new(replies, &fore, &limits).unwrap();
         let (session, status) = (crate::SessionId([1; 16]), super::super::StatusFlags::default());
         let (seqid, slot, highest_slot, target_highest_slot) = (1, 0, 0, 0);
         let answer =

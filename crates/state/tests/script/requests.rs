@@ -88,7 +88,9 @@ impl World {
     fn session(&mut self, client: &str, name: &str, sequenceid: u32, rest: &[&str]) -> Told {
         let small = rest.contains(&"small");
         let response_bytes_max = if small { 1 } else { 1 << 20 };
-        let requests_max = if rest.contains(&"wide") { 32 } else { ATTRS.requests_max };
+        let number = rest.iter().find_map(|word| word.parse().ok());
+        let usual = if rest.contains(&"wide") { 32 } else { ATTRS.requests_max };
+        let requests_max = number.unwrap_or(usual);
         let fore = ChannelAttrs { response_bytes_max, requests_max, ..ATTRS };
         let args = CreateSession {
             clientid: self.clients[client].0,

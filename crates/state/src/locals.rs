@@ -35,8 +35,8 @@ pub trait Locals: Send + Sync {
         take: &mut dyn FnMut() -> Option<usize>,
     ) -> Taken;
 
-    /// Does `give`, by which the engine takes bytes from a client and which tells how many ranges of
-    /// the file are held then, if it did; what nobody holds any more, programs may have.
+    /// Does `give`, by which the engine takes bytes from a client and which tells how many ranges
+    /// of the file are held then, if it did; what nobody holds any more, programs may have.
     fn give(&self, file: &FileKey, range: ByteRange, give: &mut dyn FnMut() -> Option<usize>);
 
     /// Sees to it that no program opens a file unseen that the engine has just delegated; `false`

@@ -208,7 +208,7 @@ impl Locksmith {
         }
     }
 
-    /// A host answers a grant, or does not, or not so that it could be understood.
+    /// A host answers a grant, or cannot be reached, or says what cannot be understood.
     fn answer(&mut self, bytes: &mut Bytes<'_>) {
         if self.granted.is_empty() {
             return;
@@ -220,9 +220,9 @@ impl Locksmith {
             0 => results.value(&Nlm4Stats::Granted),
             1 => results.value(&Nlm4Stats::Denied),
             2 => results.raw(bytes.some()),
-            _ => return self.grants.answered(self.age, &grant, None),
+            _ => return self.grants.withdraw(self.age, &grant),
         }
-        self.grants.answered(self.age, &grant, Some(results.bytes()));
+        self.grants.answered(self.age, &grant, results.bytes());
     }
 
     /// The answers that are calls leave.

@@ -225,7 +225,7 @@ fn call_record(
 /// A server that knows no client yet.
 fn nobody_known() -> comity_nfs4::Memory {
     let clock = Clock::start();
-    let engine = Engine::new(clock.now(), Settings::new(1), Recovered::default());
+    let engine = Engine::new(clock.now(), Settings::new(1, [7; 16]), Recovered::default());
     let (engine, identity) = (Arc::new(engine), b"fuzz".as_slice().into());
     let (callbacks, settle, pause) = (None, None, None);
     let (locals, copier) = (None, None);

@@ -332,6 +332,6 @@ fn assert_readable(message: &Message) {
 }
 
 fn settings(boot: u32) -> Settings {
-    let usual = Settings::new(boot);
+    let usual = Settings::new(boot, [7; 16]);
     Settings { lease: LEASE, grace: LEASE, durable: true, limits: LIMITS, ..usual }
 }

@@ -73,7 +73,7 @@ impl Keeper {
     pub(crate) fn new(beginning: &Beginning<'_>) -> Result<Self> {
         let [a, b, c, d, ..] = beginning.life;
         let lease = Duration::from_secs(beginning.lease_seconds.into());
-        let usual = Settings::new(u32::from_be_bytes([a, b, c, d]));
+        let usual = Settings::new(u32::from_be_bytes([a, b, c, d]), *beginning.key);
         let locals = beginning.leases.is_some();
         let limits = beginning.limits;
         let settings = Settings { lease, grace: lease, durable: true, locals, limits, ..usual };

@@ -1,5 +1,6 @@
 //! The way to what is remembered: from words of the wire to the engine's, and back.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -164,7 +165,8 @@ impl Compound<'_> {
             _ => u32::MAX,
         };
         let beginning = self.request.get(..DIGEST_BYTES).unwrap_or(self.request);
-        u64::from(user) << 32 | u64::from(hash(beginning, self.request.len()))
+        let hash = self.nfs.digests().hash_one((self.request.len(), beginning));
+        u64::from(user) << 32 | hash & u64::from(u32::MAX)
     }
 
     /// A stateid as an operation takes it: the current one is filled in (RFC 8881, 16.2.3.1.2).
@@ -298,25 +300,6 @@ fn user_of(body: &[u8]) -> Result<u32, Malformed> {
     body.value()
 }
 
-/// A hash that tells requests apart that were not made to be alike.
-fn hash(bytes: &[u8], length: usize) -> u32 {
-    // Two words to a multiplication, each of which has to wait for the one before.
-    let mix = |state: u64, pair: &[u8; 16]| {
-        let pair = u128::from_ne_bytes(*pair);
-        let (one, other) = (pair as u64, (pair >> 64) as u64);
-        let wide = u128::from(state ^ one) * u128::from(other ^ SPREAD);
-        (wide as u64 ^ (wide >> 64) as u64).wrapping_add(SPREAD)
-    };
-    let (pairs, rest) = bytes.as_chunks::<16>();
-    let mut last = [0; 16];
-    last.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
-    let state = pairs.iter().chain([&last]).fold(length as u64, mix);
-    (state ^ state >> 32) as u32
-}
-
-/// An odd number without pattern: the golden ratio's.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// By what an object is known to the engine.
 pub(crate) fn key_of(view: &View<'_>, node: &Node) -> FileKey {
     FileKey { export: view.export_id().0, handle: *node.handle() }
@@ -386,22 +369,4 @@ const fn status_of(error: Error) -> Nfsstat4 {
 /// A refusal of TEST_STATEID, which is a result.
 pub(crate) const fn verdict(error: Error) -> Nfsstat4 {
     status_of(error)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_that_differ_in_a_byte_or_in_length_are_told_apart() {
-        let request = [7; 100];
-        let same = hash(&request, 100);
-        assert_eq!(hash(&request, 100), same);
-        assert_ne!(hash(&request, 104), same);
-        for at in 0..request.len() {
-            let mut other = request;
-            other[at] ^= 1;
-            assert_ne!(hash(&other, 100), same, "byte {at}");
-        }
-    }
 }

@@ -5,6 +5,7 @@ use comity_export::{Exports, Visitor};
 use comity_proto::nfs4::{CompoundHead, PROGRAM, VERSION, Verifier4, procedure};
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_xdr::{Decoder, Encoder};
+use foldhash::fast::RandomState;
 
 use crate::memory::Memory;
 use crate::stream;
@@ -31,6 +32,8 @@ pub struct Nfs4 {
     verifier: Verifier4,
     versions: Versions,
     memory: Memory,
+    /// By what a request that comes again is told from another.
+    digests: RandomState,
     tally: Arc<Tally>,
 }
 
@@ -44,7 +47,12 @@ impl Nfs4 {
         versions: Versions,
         memory: Memory,
     ) -> Self {
-        Self { exports, verifier, versions, memory, tally: Arc::default() }
+        let digests = RandomState::default();
+        Self { exports, verifier, versions, memory, digests, tally: Arc::default() }
+    }
+
+    pub(crate) const fn digests(&self) -> &RandomState {
+        &self.digests
     }
 
     /// How often each operation is done.

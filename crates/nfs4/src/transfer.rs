@@ -2,6 +2,7 @@
 
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
+use comity_vfs::FileType;
 
 use crate::compound::Compound;
 use crate::stateid::{may_read_saved, may_write};
@@ -23,18 +24,18 @@ impl<'c, 'a> Transfer<'c, 'a> {
     /// The saved and the current file, as these stateids may use them.
     ///
     /// # Errors
-    /// As a stateid is refused; WRONG_TYPE and ISDIR of what is no file; XDEV.
+    /// As a stateid is refused; WRONG_TYPE of what is no file; XDEV.
     pub(crate) fn of(
         compound: &'c Compound<'a>,
         (source_stateid, target_stateid): (&Stateid4, &Stateid4),
     ) -> Result<Self, Stop> {
         may_read_saved(compound, source_stateid)?;
         may_write(compound, target_stateid)?;
-        let (view, target) = compound.real(Nfsstat4::IsDir)?;
-        let (from, source) = compound.real_saved(Nfsstat4::IsDir)?;
+        let (view, target) = compound.real(Nfsstat4::WrongType)?;
+        let (from, source) = compound.real_saved(Nfsstat4::WrongType)?;
         let attr = from.getattr(source)?;
-        compound.must_be_file(attr.file_type)?;
-        compound.must_be_file(view.getattr(target)?.file_type)?;
+        must_have_blocks(attr.file_type)?;
+        must_have_blocks(view.getattr(target)?.file_type)?;
         if from.export_id() != view.export_id() {
             return Err(Nfsstat4::XDev.into());
         }
@@ -50,5 +51,17 @@ impl<'c, 'a> Transfer<'c, 'a> {
         let length = if count == 0 { rest } else { count };
         let overlaps = self.source == self.target && from.abs_diff(to) < length;
         if length > rest || overlaps { Err(Nfsstat4::Inval.into()) } else { Ok(length) }
+    }
+}
+
+/// Nothing, if the object is a regular file. Of what else is no READ or WRITE there is one word,
+/// for directories and symbolic links, too (RFC 7862, 15.1.3, 15.2.3, 15.4.3, 15.13.3).
+///
+/// # Errors
+/// WRONG_TYPE.
+pub(crate) const fn must_have_blocks(file_type: FileType) -> Result<(), Nfsstat4> {
+    match file_type {
+        FileType::Regular => Ok(()),
+        _ => Err(Nfsstat4::WrongType),
     }
 }

@@ -11,13 +11,15 @@ use crate::session::{ReplyCache, Session};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
 use crate::tally::Tally;
-use crate::{ByteRange, Effect, FileKey, Mark, Record, SessionId, Verifier};
+use crate::{ByteRange, Effect, FileKey, Mark, Record, Secret, SessionId, Verifier};
 
 /// What is decided when the server starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// A number that no other life of this server had; neither 0 nor all ones.
     pub boot: u32,
+    /// What nobody else knows: sessions are named by it.
+    pub secret: Secret,
     /// How long a client may be silent.
     pub lease: Duration,
     /// How long only reclaims are let in after a restart: a lease, at least.
@@ -27,7 +29,7 @@ pub struct Settings {
     /// How long a lock is kept for the waiter whose turn it is.
     pub lock_offer: Duration,
     /// How long a waiter that does not ask again keeps its place: in minor version 0, where all
-    /// have to ask again, half a lease at most. Who is called back asks again after 30 s (Linux).
+    /// have to ask again, a lease at most. Who is called back asks again after 30 s (Linux).
     pub lock_wait: Duration,
     /// How long a file is not delegated after a recall.
     pub recall_rest: Duration,
@@ -47,11 +49,12 @@ pub struct Settings {
 impl Settings {
     /// The usual: a lease of 90 seconds, as Linux has it.
     #[must_use]
-    pub const fn new(boot: u32) -> Self {
+    pub const fn new(boot: u32, secret: [u8; 16]) -> Self {
         // Stateids of zeros and of ones mean something else.
         let boot = if boot == 0 || boot == u32::MAX { 1 } else { boot };
         Self {
             boot,
+            secret: Secret(secret),
             lease: Duration::from_secs(90),
             grace: Duration::from_secs(90),
             courtesy: Duration::from_secs(24 * 3600),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use comity_vfs::Handle;
+use siphasher::sip::SipHasher24;
 
 /// A clientid: the server's life it was given out in, and a number (RFC 8881, 2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,16 +31,31 @@ impl fmt::Display for ClientId {
     }
 }
 
-/// A sessionid (RFC 8881, 2.10.3.2): clientid, and a number of the client's own.
+/// What nobody else knows, and no log shows.
+#[derive(Clone, Copy)]
+pub struct Secret(pub [u8; 16]);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// A sessionid (RFC 8881, 2.10.3.2): clientid, and a MAC over it and a number of the client's own,
+/// so that nobody can name a session that he was never told of. That one client has two of the same
+/// is as likely as that somebody guesses one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub [u8; 16]);
 
 impl SessionId {
-    pub(crate) fn new(client: ClientId, number: u64) -> Self {
+    pub(crate) fn new(secret: &Secret, client: ClientId, number: u64) -> Self {
+        let client = client.0.to_be_bytes();
+        let named = [&b"session"[..], &client, &number.to_be_bytes()].concat();
+        let mac = SipHasher24::new_with_key(&secret.0).hash(&named);
         let mut bytes = [0; 16];
         let (high, low) = bytes.split_at_mut(8);
-        high.copy_from_slice(&client.0.to_be_bytes());
-        low.copy_from_slice(&number.to_be_bytes());
+        high.copy_from_slice(&client);
+        low.copy_from_slice(&mac.to_be_bytes());
         Self(bytes)
     }
 }
@@ -83,4 +99,23 @@ pub enum Desk {
     ExchangeId,
     /// The lock manager of NFSv3, which knows hosts by their names.
     Nlm,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_named_by_who_knows_the_secret() {
+        let name = |secret, client, number| {
+            SessionId::new(&Secret([secret; 16]), ClientId::new(1, client), number)
+        };
+        let it = name(1, 2, 3);
+        assert_eq!(it, name(1, 2, 3));
+        let half = |id: SessionId| <[u8; 8]>::try_from(&id.0[8..]).unwrap();
+        for other in [name(9, 2, 3), name(1, 9, 3), name(1, 2, 9)] {
+            assert_ne!(half(it), half(other));
+        }
+        assert!(!format!("{:?}", Secret([77; 16])).contains("77"));
+    }
 }

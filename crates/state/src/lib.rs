@@ -69,7 +69,9 @@ pub use error::{Error, Result};
 pub use file::{DelegationKind, Share};
 pub use grace::Recovered;
 pub use holdings::Counts;
-pub use ids::{ClientId, ClientOwner, ConnectionId, Desk, FileKey, Principal, SessionId, Verifier};
+pub use ids::{
+    ClientId, ClientOwner, ConnectionId, Desk, FileKey, Principal, Secret, SessionId, Verifier,
+};
 pub use inventory::{Awaited, ClientSummary, Held, HeldState, Waiting};
 pub use limits::Limits;
 pub use locals::{Locals, Parts, Taken};
@@ -77,7 +79,7 @@ pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locking::{Lock, LockRefusal, Locker};
 pub use lookup::{Bearer, Sender};
 pub use nlm::{Claiming, HostLock};
-pub use offload::{CopyUnderWay, OffloadEnd, OffloadStatus};
+pub use offload::{BeginOffload, CopyUnderWay, OffloadEnd, OffloadStatus};
 pub use open::{Claim, Open, Opened};
 pub use owner::{OwnerAnswer, OwnerReply, OwnerTurn, Turn};
 pub use session::{

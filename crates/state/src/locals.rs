@@ -1,8 +1,10 @@
 //! Programs on the server that lock and open the same files as clients do.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::file::File;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
@@ -117,11 +119,23 @@ impl Engine {
     /// time has not passed (RFC 8881, 10.4.5 would give the client that), so that the two never
     /// both believe that they are alone.
     pub fn program_waits(&self, now: Duration, key: &FileKey, until: Duration) {
-        let Some(file) = self.files.get(key) else { return };
+        if let Some(file) = self.recall_for_program(now, key) {
+            file.state().delegations.hurry(until);
+        }
+    }
+
+    /// Recalls a file because a program on the server has renamed, removed or linked it, or changed
+    /// its attributes. It does not wait, and who holds the file has a lease's time.
+    pub fn program_changed(&self, now: Duration, key: &FileKey) {
+        let _ = self.recall_for_program(now, key);
+    }
+
+    fn recall_for_program(&self, now: Duration, key: &FileKey) -> Option<Arc<File>> {
+        let file = self.files.get(key)?;
         let share = Share::access(Share::BOTH);
-        // It is told of the recall when it need not wait any more.
+        // A program that waits is told of the recall when it need not wait any more.
         let _ = self.unless_expired(now, || self.try_break(now, &file, (None, share)));
-        file.state().delegations.hurry(until);
+        Some(file)
     }
 
     /// How many byte ranges of a file clients hold, and what they together hold of one, in order

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::client::ClientState;
 use crate::effect::Effect;
-use crate::file::{File, FileState, Holder, Share};
+use crate::file::{File, Holder, Share};
 use crate::holdings::{Locking, What, lock_owner};
 use crate::lookup::Found;
 use crate::open::EVICTIONS_MAX;
@@ -147,35 +147,55 @@ impl Engine {
         let place = place(sender, &mut state, number, args)?;
         self.may_lock(sender.now, &client, &state, args)?;
         check_mode(&state, place.open, args.kind)?;
-        let mut on_file = place.file.state();
-        self.has_room(&state, &place, &on_file)?;
+        self.has_room(&state, place)?;
         let owner = match place.owner {
             Some(owner) => owner,
             None => self.add_locker(sender, &mut state, args)?,
         };
-        let mut offers = Vec::new();
-        let number = lock_owner(&client, owner);
-        let wish = Offer { owner: number, range: args.range, kind: args.kind };
+        let file = &state.at(place.named)?.file;
+        let wish = Offer { owner: lock_owner(&client, owner), range: args.range, kind: args.kind };
         let wait = args.wait.then(|| self.waits_until(sender.now, &client));
-        on_file.locks.expire(sender.now, &mut offers);
-        let known = on_file.locks.len();
-        let locked = on_file.locks.lock(sender.now, wish, wait, &mut offers);
-        let queued = locked.is_err() && on_file.locks.len() > known;
-        let (held, _) = on_file.locks.counts();
-        self.tally.lock_waits.add(usize::from(queued));
-        drop(on_file);
-        if let Err(conflict) = locked {
-            if args.wait {
-                self.watch(&place.file);
+        let mut offers = Vec::new();
+        let locked = self.lock_in(file, sender.now, (wish, wait), &mut offers);
+        let noted = match locked {
+            Ok(held) => {
+                let stateid = self.note_lock((sender.now, &client), &mut state, place, owner, args);
+                stateid.map(|stateid| (stateid, held)).map_err(Blocked::from)
             }
-            forget_unused(sender.now, &mut state, (owner, &place), args.wait);
-            return Err(Blocked::By(conflict));
-        }
-        let now = sender.now;
-        let stateid = self.note_lock((now, &client), &mut state, &place, owner, args)?;
+            Err(blocked) => {
+                let waits = args.wait && matches!(blocked, Blocked::By(_));
+                forget_unused(sender.now, &mut state, (owner, place), waits);
+                Err(blocked)
+            }
+        };
         drop(state);
         self.announce(offers.into_iter().map(|offer| (args.file, offer)).collect());
-        Ok((stateid, held))
+        noted
+    }
+
+    /// Locks bytes of a file; tells how many ranges are held then. Whether they can be had or not,
+    /// others may be offered theirs.
+    pub(crate) fn lock_in(
+        &self,
+        file: &Arc<File>,
+        now: Duration,
+        (wish, wait): (Offer, Option<Duration>),
+        offers: &mut Vec<Offer>,
+    ) -> Result<usize, Blocked> {
+        let locks = &mut file.state().locks;
+        locks.expire(now, offers);
+        let known = locks.len();
+        if known >= self.settings.limits.locks_per_file {
+            return Err(Error::Resource.into());
+        }
+        let Err(conflict) = locks.lock(now, wish, wait, offers) else {
+            return Ok(locks.counts().0);
+        };
+        if wait.is_some() {
+            self.tally.lock_waits.add(usize::from(locks.len() > known));
+            self.watch(file);
+        }
+        Err(conflict.into())
     }
 
     fn may_lock(
@@ -197,10 +217,9 @@ impl Engine {
 
     /// Whether one lock more can be remembered: one that is held and has no state would never be
     /// free again.
-    fn has_room(&self, state: &ClientState, place: &Place, on_file: &FileState) -> Result<()> {
-        let limits = &self.settings.limits;
-        let full = place.lock.is_none() && state.holdings.len() >= limits.states_per_client
-            || on_file.locks.len() >= limits.locks_per_file;
+    fn has_room(&self, state: &ClientState, place: Place) -> Result<()> {
+        let most = self.settings.limits.states_per_client;
+        let full = place.lock.is_none() && state.holdings.len() >= most;
         if full { Err(Error::Resource) } else { Ok(()) }
     }
 
@@ -228,7 +247,7 @@ impl Engine {
         &self,
         (now, client): (Duration, &Arc<Client>),
         state: &mut ClientState,
-        place: &Place,
+        place: Place,
         owner: u32,
         args: &Lock<'_>,
     ) -> Result<Stateid> {
@@ -244,7 +263,8 @@ impl Engine {
             }
             None => {
                 let what = What::Lock(Locking { owner, open: place.open });
-                let at = (now, &place.file);
+                let file = Arc::clone(&state.at(place.named)?.file);
+                let at = (now, &file);
                 let number = state.holdings.insert(&self.settings.limits, at, what)?;
                 Ok(Stateid::new(client.id, number, 1))
             }
@@ -424,7 +444,7 @@ impl Engine {
     pub(crate) fn waits_until(&self, now: Duration, client: &Client) -> Duration {
         let Settings { lock_wait, lease, .. } = self.settings;
         now.saturating_add(match client.desk {
-            Desk::Setclientid => lock_wait.min(lease / 2),
+            Desk::Setclientid => lock_wait.min(lease),
             Desk::ExchangeId | Desk::Nlm => lock_wait,
         })
     }
@@ -463,37 +483,33 @@ impl Engine {
 }
 
 /// Where a lock belongs.
+#[derive(Clone, Copy)]
 struct Place {
-    file: Arc<File>,
+    /// The state that was named: it has the file.
+    named: u32,
     open: u32,
     owner: Option<u32>,
     lock: Option<u32>,
-}
-
-impl Place {
-    fn of(self, file: &FileKey) -> Result<Self> {
-        if self.file.key == *file { Ok(self) } else { Err(Error::BadStateid) }
-    }
 }
 
 /// Where a lock belongs: checks the stateid that was named.
 fn place(
     sender: Sender<'_>,
     state: &mut ClientState,
-    number: u32,
+    named: u32,
     args: &Lock<'_>,
 ) -> Result<Place> {
     match args.locker {
         Locker::Known { lock } => {
-            let it = state.current(sender, number, &lock)?;
-            let What::Lock(locking) = it.what.clone() else { return Err(Error::BadStateid) };
-            let (file, open) = (Arc::clone(&it.file), locking.open);
-            let place = Place { file, open, owner: Some(locking.owner), lock: Some(number) };
-            place.of(&args.file)
+            let it = state.of(sender, named, (&lock, &args.file))?;
+            let What::Lock(Locking { owner, open }) = it.what else {
+                return Err(Error::BadStateid);
+            };
+            Ok(Place { named, open, owner: Some(owner), lock: Some(named) })
         }
         Locker::New { open, owner, seqid } => {
-            crate::close::confirmed(state, sender, number, &open)?;
-            let file = Arc::clone(&state.current(sender, number, &open)?.file);
+            crate::close::confirmed(state, sender, named, &open)?;
+            let file = &state.of(sender, named, (&open, &args.file))?.file;
             let owner = state.holdings.find_owner(OwnerKind::Lock, owner);
             if sender.is_unsequenced() {
                 let known = owner.and_then(|owner| state.holdings.owner(owner));
@@ -501,8 +517,8 @@ fn place(
                     return Err(Error::BadSeqid);
                 }
             }
-            let lock = owner.and_then(|owner| state.holdings.find(owner, &file));
-            Place { file, open: number, owner, lock }.of(&args.file)
+            let lock = owner.and_then(|owner| state.holdings.find(owner, file));
+            Ok(Place { named, open: named, owner, lock })
         }
     }
 }
@@ -511,7 +527,7 @@ fn place(
 fn forget_unused(
     now: Duration,
     state: &mut ClientState,
-    (owner, place): (u32, &Place),
+    (owner, place): (u32, Place),
     waits: bool,
 ) {
     if waits {

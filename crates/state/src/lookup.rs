@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::client::ClientState;
 use crate::holdings::{State, What};
-use crate::{Client, Engine, Error, Result, Stateid};
+use crate::{Client, Engine, Error, FileKey, Result, Stateid};
 
 /// Who sends an operation, and when it came.
 #[derive(Debug, Clone, Copy)]
@@ -63,9 +63,25 @@ impl ClientState {
         number: u32,
         stateid: &Stateid,
     ) -> Result<&State> {
-        let state = self.holdings.get(number).ok_or(Error::BadStateid)?;
+        let state = self.at(number)?;
         state.check(sender, stateid)?;
         Ok(state)
+    }
+
+    /// A state, whatever it is.
+    pub(crate) fn at(&self, number: u32) -> Result<&State> {
+        self.holdings.get(number).ok_or(Error::BadStateid)
+    }
+
+    /// A state, if the stateid is the one it has now and it is of this file.
+    pub(crate) fn of(
+        &self,
+        sender: Sender<'_>,
+        number: u32,
+        (stateid, file): (&Stateid, &FileKey),
+    ) -> Result<&State> {
+        let state = self.look(sender, number, stateid)?;
+        if state.file.key == *file { Ok(state) } else { Err(Error::BadStateid) }
     }
 }
 

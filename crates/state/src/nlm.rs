@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::client::{Birth, Names};
 use crate::file::{File, Holder, Share};
 use crate::holdings::{Locking, Opening, What, lock_owner};
+use crate::locking::Blocked;
 use crate::open::{Obstacle, forget_opener};
 use crate::owner::{Owner, OwnerKind};
 use crate::{
@@ -129,7 +130,7 @@ impl Engine {
         host: &Arc<Client>,
         lock: &HostLock<'_>,
         claiming: Claiming,
-    ) -> Result<usize, crate::locking::Blocked> {
+    ) -> Result<usize, Blocked> {
         let limits = &self.settings.limits;
         let file = self.file(&lock.file)?;
         let mut state = host.live()?;
@@ -145,28 +146,16 @@ impl Engine {
             let what = What::Lock(Locking { owner, open: NO_OPEN });
             state.holdings.insert(limits, (now, &file), what)?;
         }
-        let mut on_file = file.state();
-        if on_file.locks.len() >= limits.locks_per_file {
-            return Err(Error::Resource.into());
-        }
         let wish = Offer { owner: lock_owner(host, owner), range: lock.range, kind: lock.kind };
         let wait = (claiming == Claiming::Wait).then(|| self.waits_until(now, host));
         let mut offers = Vec::new();
-        let known = on_file.locks.len();
-        let locked = on_file.locks.lock(now, wish, wait, &mut offers);
-        let queued = locked.is_err() && on_file.locks.len() > known;
-        let (held, _) = on_file.locks.counts();
-        self.tally.lock_waits.add(usize::from(queued));
-        drop(on_file);
+        let locked = self.lock_in(&file, now, (wish, wait), &mut offers);
         drop(state);
         self.wake_waiters(&file, offers);
-        if wait.is_some() {
-            self.watch(&file);
-        }
-        if locked.is_err() && wait.is_none() {
+        if matches!(locked, Err(Blocked::By(_))) && wait.is_none() {
             self.tidy_host(now, host, lock);
         }
-        Ok(locked.map(|()| held)?)
+        locked
     }
 
     /// NLM_TEST.

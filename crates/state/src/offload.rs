@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::numbers::Numbers;
-use crate::{Client, Engine, Error, FileKey, Result, SequenceAnswer, Stateid, Verifier};
+use crate::{Client, Engine, Error, FileKey, Principal, Result, SequenceAnswer, Stateid, Verifier};
 
 /// How a copy ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,17 @@ pub struct OffloadStatus {
     pub end: Option<OffloadEnd>,
 }
 
+/// A copy that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BeginOffload {
+    /// Into which file.
+    pub file: FileKey,
+    /// By whom: nobody else may cancel it (RFC 7862, 4.3).
+    pub principal: Principal,
+    /// The request that asks for it: its answer may still be under way when the copy has ended.
+    pub asked_by: SequenceAnswer,
+}
+
 /// A copy that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyUnderWay {
@@ -43,11 +54,8 @@ pub struct CopyUnderWay {
 pub(crate) struct Offloads(HashMap<u32, Offload, Numbers>);
 
 struct Offload {
-    /// Into which file.
-    file: FileKey,
+    wanted: BeginOffload,
     began: Duration,
-    /// The request that asked for it: its answer may still be under way when the copy has ended.
-    asked_by: SequenceAnswer,
     copied: u64,
     /// A piece is being copied.
     busy: bool,
@@ -73,7 +81,7 @@ impl Offloads {
     }
 
     fn of(&mut self, file: &FileKey, number: u32) -> Result<&mut Offload> {
-        let found = self.0.get_mut(&number).filter(|offload| offload.file == *file);
+        let found = self.0.get_mut(&number).filter(|offload| offload.wanted.file == *file);
         found.ok_or(Error::BadStateid)
     }
 }
@@ -87,8 +95,7 @@ impl Engine {
         &self,
         now: Duration,
         client: &Client,
-        file: FileKey,
-        asked_by: SequenceAnswer,
+        wanted: BeginOffload,
     ) -> Result<Stateid> {
         let mut state = client.live()?;
         let holdings = &mut state.holdings;
@@ -98,7 +105,7 @@ impl Engine {
         }
         let number = holdings.number();
         let (copied, busy, cancelled, over, end) = (0, false, false, None, None);
-        let offload = Offload { file, began: now, asked_by, copied, busy, cancelled, over, end };
+        let offload = Offload { wanted, began: now, copied, busy, cancelled, over, end };
         holdings.offloads.0.insert(number, offload);
         Ok(Stateid::new(client.id, number, SEQID))
     }
@@ -170,15 +177,24 @@ impl Engine {
         Ok(OffloadStatus { copied: offload.copied, end: offload.end })
     }
 
-    /// The client does not want a copy any more.
+    /// The user of a client who asked for a copy does not want it any more.
     ///
     /// # Errors
-    /// [`Error::BadStateid`]; [`Error::Expired`]; [`Error::Delay`]: a piece is being copied, and
-    /// until it is there the client must not write to the file.
-    pub fn cancel_offload(&self, client: &Client, file: &FileKey, stateid: &Stateid) -> Result<()> {
+    /// [`Error::BadStateid`], also of a copy that another user asked for; [`Error::Expired`];
+    /// [`Error::Delay`]: a piece is being copied, and until it is there the client must not write
+    /// to the file.
+    pub fn cancel_offload(
+        &self,
+        (client, principal): (&Client, &Principal),
+        file: &FileKey,
+        stateid: &Stateid,
+    ) -> Result<()> {
         let number = self.offload_number(client, stateid)?;
         let mut state = client.live()?;
         let offload = state.holdings.offloads.of(file, number)?;
+        if offload.wanted.principal != *principal {
+            return Err(Error::BadStateid);
+        }
         if offload.busy {
             offload.cancelled = true;
             return Err(Error::Delay);
@@ -219,7 +235,7 @@ impl Engine {
 
 impl Offload {
     fn under_way(&self, now: Duration) -> CopyUnderWay {
-        let (file, copied) = (self.file, self.copied);
+        let (file, copied) = (self.wanted.file, self.copied);
         CopyUnderWay { file, copied, age: now.saturating_sub(self.began) }
     }
 
@@ -227,7 +243,7 @@ impl Offload {
     fn effect(&self, client: &Arc<Client>, number: u32) -> Option<Effect> {
         let end = self.end?;
         let stateid = Stateid::new(client.id, number, SEQID);
-        let (file, asked_by, copied) = (self.file, self.asked_by, self.copied);
+        let (file, asked_by, copied) = (self.wanted.file, self.wanted.asked_by, self.copied);
         Some(Effect::Offload { client: Arc::clone(client), stateid, file, asked_by, copied, end })
     }
 }

@@ -14,7 +14,7 @@ const NOW: Duration = Duration::from_secs(1);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn engine() -> Engine {
-    Engine::new(NOW, Settings::new(7), Recovered::new())
+    Engine::new(NOW, Settings::new(7, [7; 16]), Recovered::new())
 }
 
 fn file() -> FileKey {
@@ -136,7 +136,7 @@ fn a_host_says_once_that_it_has_started_anew() {
 fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
     let mut recovered = Recovered::new();
     recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
-    let engine = Engine::new(NOW, Settings::new(8), recovered);
+    let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
     let one = engine.host(NOW, b"one").unwrap();
     let (grace, second) = (engine.settings().grace, Duration::from_secs(1));
     let reclaim = |now| engine.lock_host(now, &one, &write(b"p", bytes(0, 9)), Claiming::Reclaim);
@@ -155,7 +155,7 @@ fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
 fn only_who_was_there_before_the_restart_may_reclaim() {
     let mut recovered = Recovered::new();
     recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
-    let engine = Engine::new(NOW, Settings::new(8), recovered);
+    let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
     let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
     let wish = write(b"p", bytes(0, 9));
     let reclaim = |host| engine.lock_host(NOW, host, &wish, Claiming::Reclaim);

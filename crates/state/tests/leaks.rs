@@ -24,7 +24,7 @@ const ATTRS: ChannelAttrs = ChannelAttrs {
 };
 
 fn engine(change: impl FnOnce(&mut Settings)) -> Engine {
-    let mut settings = Settings::new(1);
+    let mut settings = Settings::new(1, [7; 16]);
     change(&mut settings);
     Engine::new(NOW, settings, Recovered::new())
 }
@@ -131,6 +131,19 @@ fn a_lock_that_cannot_be_remembered_is_not_held() {
     engine.evict(NOW, &one);
     let open = opened(&engine, &two, ("p", 1));
     assert!(engine.lock(sender(NOW, &two), &lock(open, "m", 1)).is_ok());
+}
+
+#[test]
+fn who_finds_no_room_in_a_line_leaves_nothing() {
+    let engine = engine(|settings| settings.limits.locks_per_file = 1);
+    let one = client(&engine, NOW, "a");
+    let open = opened(&engine, &one, ("o", 1));
+    engine.lock(sender(NOW, &one), &lock(open, "l", 1)).unwrap();
+    let known = engine.census();
+    let wish = Lock { wait: true, ..lock(open, "m", 1) };
+    let refused = engine.lock(sender(NOW, &one), &wish);
+    assert_eq!(refused, Err(LockRefusal::Error(Error::Resource)));
+    assert_eq!(engine.census(), known);
 }
 
 #[test]
@@ -345,7 +358,7 @@ fn nobody_is_forgotten_while_grace_lasts() {
         }));
     }
     let lease = SECOND * 20;
-    let settings = Settings { lease, grace: lease * 3, ..Settings::new(2) };
+    let settings = Settings { lease, grace: lease * 3, ..Settings::new(2, [7; 16]) };
     let engine = Engine::new(NOW, settings, store);
     let one = client(&engine, NOW, "a");
     engine.tick(NOW + lease * 2);

@@ -24,7 +24,7 @@ const NOW: Duration = Duration::from_secs(1);
 
 #[test]
 fn opens_and_delegations_take_bounded_memory() {
-    let engine = Engine::new(NOW, Settings::new(1), Recovered::new());
+    let engine = Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new());
     let mut last = resident_bytes();
     let mut grown = |what: &str, count: usize, most: usize| {
         let now = resident_bytes();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ChannelAttrs, Client, ClientOwner, ConnectionId, CopyUnderWay, CreateSession, Effect, Engine,
-    Error, ExchangeId, FileKey, Limits, OffloadEnd, OffloadStatus, Principal, Recovered,
-    SequenceAnswer, SessionId, Settings, Stateid, StatusFlags, Verifier,
+    BeginOffload, ChannelAttrs, Client, ClientOwner, ConnectionId, CopyUnderWay, CreateSession,
+    Effect, Engine, Error, ExchangeId, FileKey, Limits, OffloadEnd, OffloadStatus, Principal,
+    Recovered, SequenceAnswer, SessionId, Settings, Stateid, StatusFlags, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -16,7 +16,7 @@ const DONE: OffloadEnd = OffloadEnd { status: 0, verifier: Verifier([7; 8]) };
 
 fn engine() -> Engine {
     let limits = Limits { offloads_per_client: 2, ..Limits::DEFAULT };
-    Engine::new(NOW, Settings { limits, ..Settings::new(7) }, Recovered::new())
+    Engine::new(NOW, Settings { limits, ..Settings::new(7, [7; 16]) }, Recovered::new())
 }
 
 fn client(engine: &Engine) -> Arc<Client> {
@@ -47,6 +47,11 @@ fn client(engine: &Engine) -> Arc<Client> {
     Arc::clone(engine.session(&session).unwrap().client())
 }
 
+/// Who asks for copies.
+fn user() -> Principal {
+    Principal(b"user"[..].into())
+}
+
 fn file() -> FileKey {
     FileKey { export: 1, handle: Handle::new(&[1]).unwrap() }
 }
@@ -56,7 +61,8 @@ fn begin(engine: &Engine, client: &Client, now: Duration) -> Result<Stateid, Err
     let (seqid, slot, highest_slot, target_highest_slot) = (1, 0, 3, 3);
     let asked_by =
         SequenceAnswer { session, seqid, slot, highest_slot, target_highest_slot, status };
-    engine.begin_offload(now, client, file(), asked_by)
+    let wanted = BeginOffload { file: file(), principal: user(), asked_by };
+    engine.begin_offload(now, client, wanted)
 }
 
 /// What is said of copies now: how many bytes, and the status.
@@ -75,7 +81,7 @@ fn a_copy_that_is_in_hand_is_cancelled_when_its_piece_is_there() {
     let client = client(&engine);
     let copy = begin(&engine, &client, NOW).unwrap();
     assert!(engine.begin_piece(NOW, &client, &copy));
-    let cancel = || engine.cancel_offload(&client, &file(), &copy);
+    let cancel = || engine.cancel_offload((&client, &user()), &file(), &copy);
     assert_eq!(cancel(), Err(Error::Delay));
     assert_eq!(cancel(), Err(Error::Delay));
     engine.end_piece(NOW, &client, &copy, 5, None);
@@ -91,10 +97,10 @@ fn what_was_cancelled_with_its_last_piece_in_hand_is_not_told() {
     let client = client(&engine);
     let copy = begin(&engine, &client, NOW).unwrap();
     assert!(engine.begin_piece(NOW, &client, &copy));
-    assert_eq!(engine.cancel_offload(&client, &file(), &copy), Err(Error::Delay));
+    assert_eq!(engine.cancel_offload((&client, &user()), &file(), &copy), Err(Error::Delay));
     engine.end_piece(NOW, &client, &copy, 5, Some(DONE));
     assert!(engine.offloads(NOW, &client).is_empty());
-    assert_eq!(engine.cancel_offload(&client, &file(), &copy), Ok(()));
+    assert_eq!(engine.cancel_offload((&client, &user()), &file(), &copy), Ok(()));
     assert_eq!(said(&engine), []);
 }
 
@@ -105,7 +111,7 @@ fn a_client_has_so_many_copies_and_no_more() {
     let first = begin(&engine, &client, NOW).unwrap();
     begin(&engine, &client, NOW).unwrap();
     assert_eq!(begin(&engine, &client, NOW), Err(Error::Resource));
-    engine.cancel_offload(&client, &file(), &first).unwrap();
+    engine.cancel_offload((&client, &user()), &file(), &first).unwrap();
     let third = begin(&engine, &client, NOW).unwrap();
     assert_ne!(first, third, "a stateid stands for one copy");
 }
@@ -135,7 +141,7 @@ fn what_was_cancelled_with_a_piece_in_hand_makes_room_though_nobody_asks_again()
     for _ in 0..2 {
         let copy = begin(&engine, &client, NOW).unwrap();
         assert!(engine.begin_piece(NOW, &client, &copy));
-        assert_eq!(engine.cancel_offload(&client, &file(), &copy), Err(Error::Delay));
+        assert_eq!(engine.cancel_offload((&client, &user()), &file(), &copy), Err(Error::Delay));
         engine.end_piece(NOW, &client, &copy, 5, None);
     }
     let lease = engine.settings().lease;
@@ -163,13 +169,14 @@ fn a_copy_ends_with_the_lease_of_its_client() {
 
 #[test]
 fn a_copy_of_another_life_of_the_server_is_not_known() {
-    let (before, engine) = (Engine::new(NOW, Settings::new(6), Recovered::new()), engine());
+    let (before, engine) =
+        (Engine::new(NOW, Settings::new(6, [7; 16]), Recovered::new()), engine());
     let copy = begin(&before, &client(&before), NOW).unwrap();
     let client = client(&engine);
     begin(&engine, &client, NOW).unwrap();
     let status = engine.offload_status(&client, &file(), &copy);
     assert_eq!(status, Err(Error::BadStateid));
-    assert_eq!(engine.cancel_offload(&client, &file(), &copy), Err(Error::BadStateid));
+    assert_eq!(engine.cancel_offload((&client, &user()), &file(), &copy), Err(Error::BadStateid));
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn a_lock_is_handed_to_one() {
 
 fn explore(scene: impl Fn(Arc<Engine>) + Send + Sync + 'static) {
     let run = move || {
-        let engine = Engine::new(START, Settings::new(1), Recovered::new());
+        let engine = Engine::new(START, Settings::new(1, [7; 16]), Recovered::new());
         scene(Arc::new(engine));
     };
     shuttle::check_random(run, SCHEDULES);

@@ -26,7 +26,7 @@ fn folder() -> (TempDir, PathBuf) {
 fn what_an_engine_records_is_stored_when_it_is_settled() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
-    let settings = Settings { durable: true, ..Settings::new(7) };
+    let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Engine::new(NOW, settings, store.recovered().unwrap());
     let record = Record::Client(RecordedClient { desk: Desk::Setclientid, id: b"c"[..].into() });
     meet(&engine, b"c");

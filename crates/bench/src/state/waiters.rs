@@ -30,7 +30,7 @@ pub(super) fn hand_over(bench: &Bench) -> Result<bool> {
     let mut client = Person::new(&server, Backchannel::No)?;
     let dir = client.session.mount(&bench.path(Layout::SMALL))?;
     let mut lines = Vec::new();
-    // The longest first: a place in line is kept for half a lease.
+    // The longest first: a place in line is kept for half a minute and more.
     for (number, (waiters, _)) in WAITERS.iter().enumerate().rev() {
         let file = client.open_plainly(&dir, &Layout::file(number))?;
         let waiters = if *waiters > 10 { bench.scaled(*waiters) } else { *waiters };

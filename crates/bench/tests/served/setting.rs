@@ -27,7 +27,7 @@ pub(crate) fn exports(root: &Path) -> Result<Arc<Exports>> {
 pub(crate) fn memory() -> Memory {
     let clock = Clock::start();
     Memory {
-        engine: Arc::new(Engine::new(clock.now(), Settings::new(7), Recovered::new())),
+        engine: Arc::new(Engine::new(clock.now(), Settings::new(7, [7; 16]), Recovered::new())),
         clock,
         identity: (*b"bench").into(),
         callbacks: None,

@@ -94,7 +94,7 @@ fn site_messaging(messages_max: usize) -> (Site, Receiver<Message>) {
 }
 
 fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> Site {
-    let settings = Settings { durable: true, ..Settings::new(7) };
+    let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Arc::new(Engine::new(NOW, settings, Recovered::new()));
     let world = World::new(Ground::default());
     let place = Diropargs3 { dir: Opaque(&world.root), name: Opaque(b"a") };

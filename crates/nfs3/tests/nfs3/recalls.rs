@@ -40,7 +40,7 @@ pub(crate) fn delegate_beside(
     access: u32,
     knows: impl FnOnce(Arc<Engine>) -> Delegated,
 ) -> (Delegate, Stateid) {
-    let engine = Arc::new(Engine::new(NOW, Settings::new(7), Recovered::new()));
+    let engine = Arc::new(Engine::new(NOW, Settings::new(7, [7; 16]), Recovered::new()));
     let client = client(&engine);
     let world = World::new(Ground::default());
     world.call(procedure::CREATE, &create(&world, "a"));

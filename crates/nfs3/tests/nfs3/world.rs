@@ -138,7 +138,7 @@ impl World {
 
     /// A server of the plan in force there, for one of several clients.
     pub(crate) fn at(exports: &Arc<Exports>) -> Self {
-        let engine = Arc::new(Engine::new(BEGUN, Settings::new(1), Recovered::new()));
+        let engine = Arc::new(Engine::new(BEGUN, Settings::new(1, [7; 16]), Recovered::new()));
         let world = Self {
             recorder: Arc::default(),
             dispatcher: programs(exports, &engine),

@@ -260,10 +260,21 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
         },
         a::OPEN_ARGUMENTS => reply.value(&OPEN_ARGUMENTS),
         a::CHANGE_ATTR_TYPE => reply.value(&ChangeAttrType4::TimeMetadata),
-        a::XATTR_SUPPORT => reply.value(&matches!(subject.what, What::In(..))),
+        a::XATTR_SUPPORT => reply.value(&bears_xattrs(subject)),
         _ => return Err(Nfsstat4::ServerFault.into()),
     }
     Ok(())
+}
+
+/// Whether the file system of an object has extended attributes. It tells where it is asked for one
+/// of any name; other objects than files and directories have none where these have.
+fn bears_xattrs(subject: &Subject<'_, '_>) -> bool {
+    match (subject.what, subject.attr.file_type) {
+        (What::In(view, node), FileType::Regular | FileType::Directory) => {
+            view.getxattr(node, b"any") != Err(Status::NotSupp)
+        }
+        (what, _) => matches!(what, What::In(..)),
+    }
 }
 
 /// The ACLs of an object; `None` where the file system has none.

@@ -8,6 +8,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::compound::Compound;
 use crate::stateid::may_write;
 use crate::table::Stop;
+use crate::transfer::must_have_blocks;
 
 type Verb<'a> = fn(&View<'a>, &Node, u64, u64) -> FsResult<Change<Wire>>;
 
@@ -34,8 +35,8 @@ fn change<'a>(
 ) -> Result<(), Stop> {
     let Range4args { stateid, offset, length } = args.value()?;
     may_write(compound, &stateid)?;
-    let (view, node) = compound.real(Nfsstat4::IsDir)?;
-    compound.must_be_file(view.getattr(node)?.file_type)?;
+    let (view, node) = compound.real(Nfsstat4::WrongType)?;
+    must_have_blocks(view.getattr(node)?.file_type)?;
     if length == 0 {
         return Err(Nfsstat4::Inval.into());
     }

@@ -5,7 +5,7 @@
 use comity_proto::nfs4::{
     Copy4args, Copy4resok, CopyRequirements4, Nfsstat4, StableHow4, Stateid4, WriteResponse4,
 };
-use comity_state::Stateid;
+use comity_state::{BeginOffload, Stateid};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
@@ -22,9 +22,15 @@ pub(super) fn copy(
 ) -> Result<(), Stop> {
     let args: Copy4args<'_> = args.value()?;
     if !args.source_server.0.is_empty() {
-        return Err(Nfsstat4::NotSupp.into());
+        // NOTSUPP is for servers that never copy (RFC 7862, 11.2): Linux would ask no more.
+        return Err(Nfsstat4::OffloadDenied.into());
     }
+    // The table has no XDEV; but every Linux client reads and writes then, while older ones give up
+    // at OFFLOAD_DENIED from the source's own server.
     let transfer = Transfer::of(compound, (&args.src_stateid, &args.dst_stateid))?;
+    if transfer.source == transfer.target {
+        return Err(Nfsstat4::Inval.into());
+    }
     let length = transfer.length((args.src_offset, args.dst_offset), args.count)?;
     let begun = match args.synchronous || length < COPY_LONG_BYTES {
         true => None,
@@ -69,8 +75,9 @@ fn begin(
         end(source, &args.src_stateid, args.src_offset)?,
         end(target, &args.dst_stateid, args.dst_offset)?,
     );
-    let file = key_of(view, target);
-    let begun = memory.engine.begin_offload(compound.now(), client, file, *asked_by);
+    let (file, principal) = (key_of(view, target), compound.principal());
+    let wanted = BeginOffload { file, principal, asked_by: *asked_by };
+    let begun = memory.engine.begin_offload(compound.now(), client, wanted);
     let Ok(stateid) = begun else { return Ok(None) };
     let copying = Copying::new(compound, (client, stateid), ends, length);
     match copier(Box::new(copying)) {

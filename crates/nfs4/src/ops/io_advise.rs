@@ -5,8 +5,12 @@ use comity_proto::nfs4::{Bitmap4, IoAdvise4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::stateid::may_read;
+use crate::stateid::shows;
 use crate::table::Stop;
+
+/// What the server is going to do, whatever was advised: nothing in particular
+/// (`IO_ADVISE4_NORMAL`).
+const NORMAL: Bitmap4 = Bitmap4::of(&[0]);
 
 pub(super) fn io_advise(
     compound: &mut Compound<'_>,
@@ -14,9 +18,10 @@ pub(super) fn io_advise(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args: IoAdvise4args = args.value()?;
-    may_read(compound, &args.stateid)?;
+    // Who is going to write advises, too: the mode of an open does not matter (RFC 7862, 11.2).
+    shows(compound, &args.stateid, 0)?;
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     compound.must_be_file(view.getattr(node)?.file_type)?;
-    reply.value(&Bitmap4::EMPTY);
+    reply.value(&NORMAL);
     Ok(())
 }

@@ -27,7 +27,8 @@ pub(super) fn cancel(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     let (client, file, stateid) = named(compound, args)?;
-    compound.engine().cancel_offload(client, &file, &stateid).map_err(refused)
+    let who = (client, &compound.principal());
+    compound.engine().cancel_offload(who, &file, &stateid).map_err(refused)
 }
 
 /// Which copy of whom: the stateid names it as it is, none stands for another (RFC 7862, 4.8).

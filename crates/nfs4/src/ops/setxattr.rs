@@ -39,6 +39,8 @@ fn change(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let (view, node) = compound.real(Nfsstat4::RoFs)?;
+    // As by SETATTR (RFC 8881, 18.30.4): who has the file delegated may know these by heart, too.
+    compound.recall((view, node), None)?;
     let change = view.setxattr(node, name, value, mode)?;
     reply.value(&change_info(&change));
     let barrier = view.change_barrier(node, None);

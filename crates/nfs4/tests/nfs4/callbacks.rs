@@ -9,8 +9,8 @@ use comity_proto::nfs4::callback::{
 };
 use comity_proto::nfs4::{
     Bitmap4, Component4, CompoundHead, CompoundResultHead, Fattr4, Nfsstat4, Open4args, Open4resok,
-    OpenClaim4, OpenDelegation4, Openflag4, Readdir4args, Sequence4resok, StateOwner4, attribute,
-    operation as op, share,
+    OpenClaim4, OpenDelegation4, Openflag4, Readdir4args, Sequence4resok, Setxattr4args,
+    SetxattrOption4, StateOwner4, Xattrkey4, attribute, operation as op, share,
 };
 use comity_rpc::OpaqueAuth;
 use comity_state::{
@@ -206,6 +206,32 @@ fn a_writer_that_cannot_answer_gives_its_delegation_back() {
     answer(&world, &world.calls()[0], None);
     assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
     assert_eq!(read(&world.calls()[0]).2, cb::CB_RECALL);
+}
+
+#[test]
+fn who_changes_an_extended_attribute_waits_for_who_has_the_file_delegated() {
+    let world = World::new();
+    let (mut writer, mut other) = (client(&world, 2, b"writer"), client(&world, 2, b"other"));
+    assert_eq!(open(&world, 2, &mut writer), (Nfsstat4::Ok, true));
+    let key = Opaque(&b"a"[..]);
+    let set = |session: &mut Session| {
+        perform(&world, 2, session, 5, |call| {
+            go_to(call, &[b"srv", b"pub", b"file"]);
+            call.value(&op::SETXATTR);
+            let (option, value) = (SetxattrOption4::Either, Opaque(&b"one"[..]));
+            call.value(&Setxattr4args { option, key, value });
+        })
+    };
+    assert_eq!(set(&mut writer).0, Nfsstat4::Ok, "it has it itself");
+    assert!(world.calls().is_empty());
+    assert_eq!(set(&mut other).0, Nfsstat4::Delay);
+    assert_eq!(read(&world.calls()[0]).2, cb::CB_RECALL);
+    let (status, _) = perform(&world, 2, &mut other, 5, |call| {
+        go_to(call, &[b"srv", b"pub", b"file"]);
+        call.value(&op::REMOVEXATTR);
+        call.value::<Xattrkey4<'_>>(&key);
+    });
+    assert_eq!(status, Nfsstat4::Delay);
 }
 
 #[test]

@@ -289,6 +289,18 @@ fn a_copy_is_known_by_its_file_its_client_and_its_whole_stateid() {
 }
 
 #[test]
+fn a_copy_is_cancelled_by_the_user_who_asked_for_it_and_by_no_other() {
+    let mut ground = Ground::new();
+    let (stateid, mut copying) = ground.begin();
+    ground.world.act_as(1000, 1000, &[]);
+    assert_eq!(ground.cancel(&stateid), Nfsstat4::BadStateid);
+    assert_eq!(copying.go_on(), Progress::More);
+    ground.world.act_as(0, 0, &[]);
+    assert_eq!(ground.status(&stateid), Ok((PIECE, None)));
+    assert_eq!(ground.cancel(&stateid), Nfsstat4::Ok);
+}
+
+#[test]
 fn a_cancelled_copy_writes_nothing_more_and_nothing_is_said_of_it() {
     let mut ground = Ground::new();
     let (stateid, mut copying) = ground.begin();

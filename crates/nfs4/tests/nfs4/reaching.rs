@@ -38,7 +38,7 @@ fn introduce(engine: &Engine, port: u8) -> ClientId {
 /// one to where it is.
 #[test]
 fn a_client_that_keeps_moving_is_dialled_once_at_a_time() {
-    let engine = Arc::new(Engine::new(NOW, Settings::new(1), Recovered::new()));
+    let engine = Arc::new(Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new()));
     let dials = Arc::new(Mutex::new(Vec::<(SocketAddr, Dialed)>::new()));
     let dial = {
         let dials = Arc::clone(&dials);

@@ -14,27 +14,36 @@ use crate::callbacks::{go_to, perform};
 use crate::session::Session;
 use crate::world::{World, furnish, memory};
 
-/// An operation of 4.2 on data, and whether it only reads.
-type Verb = (&'static str, bool, fn(&mut Encoder, Stateid4));
+/// What one must be allowed to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Right {
+    Read,
+    Write,
+    /// Whoever has the file open may: no table of RFC 7862, 11.2, lets OPENMODE or LOCKED be said.
+    Either,
+}
+
+/// An operation of 4.2 on data, and what it takes.
+type Verb = (&'static str, Right, fn(&mut Encoder, Stateid4));
 
 const VERBS: [Verb; 5] = [
-    ("READ_PLUS", true, |call, stateid| {
+    ("READ_PLUS", Right::Read, |call, stateid| {
         call.value(&op::READ_PLUS);
         call.value(&Read4args { stateid, offset: 0, count: 1 });
     }),
-    ("SEEK", true, |call, stateid| {
+    ("SEEK", Right::Read, |call, stateid| {
         call.value(&op::SEEK);
         call.value(&Seek4args { stateid, offset: 0, what: 0 });
     }),
-    ("IO_ADVISE", true, |call, stateid| {
+    ("IO_ADVISE", Right::Either, |call, stateid| {
         call.value(&op::IO_ADVISE);
         call.value(&IoAdvise4args { stateid, offset: 0, count: 1, hints: Bitmap4::EMPTY });
     }),
-    ("ALLOCATE", false, |call, stateid| {
+    ("ALLOCATE", Right::Write, |call, stateid| {
         call.value(&op::ALLOCATE);
         call.value(&Range4args { stateid, offset: 0, length: 1 });
     }),
-    ("DEALLOCATE", false, |call, stateid| {
+    ("DEALLOCATE", Right::Write, |call, stateid| {
         call.value(&op::DEALLOCATE);
         call.value(&Range4args { stateid, offset: 0, length: 1 });
     }),
@@ -75,13 +84,12 @@ fn ready(world: &World, name: &[u8]) -> Session {
 
 #[test]
 fn who_has_not_opened_a_file_heeds_what_others_deny() {
-    for deny in [share::READ, share::WRITE] {
+    for (deny, right) in [(share::READ, Right::Read), (share::WRITE, Right::Write)] {
         let world = World::new();
         let (mut one, mut other) = (ready(&world, b"one"), ready(&world, b"other"));
         open(&world, &mut one, share::READ, deny);
         for verb in &VERBS {
-            let denied = verb.1 == (deny == share::READ);
-            let expected = if denied { Nfsstat4::Locked } else { Nfsstat4::Ok };
+            let expected = if verb.1 == right { Nfsstat4::Locked } else { Nfsstat4::Ok };
             let found = status((&world, &mut other), verb, Stateid4::ANONYMOUS);
             assert_eq!(found, expected, "{} where {deny} is denied", verb.0);
         }
@@ -94,12 +102,24 @@ fn who_has_a_file_open_for_reading_changes_none_of_its_space() {
     let mut one = ready(&world, b"one");
     let stateid = open(&world, &mut one, share::READ, 0);
     for verb in &VERBS {
-        let expected = if verb.1 { Nfsstat4::Ok } else { Nfsstat4::OpenMode };
+        let expected = if verb.1 == Right::Write { Nfsstat4::OpenMode } else { Nfsstat4::Ok };
         assert_eq!(status((&world, &mut one), verb, stateid), expected, "{}", verb.0);
     }
     let unknown = Stateid4 { other: [0x55; 12], ..stateid };
     for verb in &VERBS {
         assert_eq!(status((&world, &mut one), verb, unknown), Nfsstat4::BadStateid, "{}", verb.0);
+    }
+}
+
+#[test]
+fn who_has_a_file_open_for_writing_advises_of_it_where_others_deny_reading() {
+    let world = World::new();
+    let (mut one, mut other) = (ready(&world, b"one"), ready(&world, b"other"));
+    let stateid = open(&world, &mut one, share::WRITE, 0);
+    open(&world, &mut other, share::WRITE, share::READ);
+    for verb in &VERBS {
+        let expected = if verb.1 == Right::Read { Nfsstat4::Locked } else { Nfsstat4::Ok };
+        assert_eq!(status((&world, &mut one), verb, stateid), expected, "{}", verb.0);
     }
 }
 
@@ -114,7 +134,7 @@ fn where_nothing_may_be_changed_no_space_is() {
     let world = World::of(Plan::new(HandleKey::new([7; 16]), vec![Arc::new(export)]));
     let mut one = ready(&world, b"one");
     for verb in &VERBS {
-        let expected = if verb.1 { Nfsstat4::Ok } else { Nfsstat4::RoFs };
+        let expected = if verb.1 == Right::Write { Nfsstat4::RoFs } else { Nfsstat4::Ok };
         let found = status((&world, &mut one), verb, Stateid4::ANONYMOUS);
         assert_eq!(found, expected, "{}", verb.0);
     }

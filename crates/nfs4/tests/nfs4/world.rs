@@ -234,7 +234,7 @@ fn copier(copies: &Arc<Copies>) -> Arc<Copier> {
 /// A server that has just begun, for the first time.
 fn remembered(exports: &Arc<Exports>, limits: Limits) -> comity_nfs4::Memory {
     let clock = Clock::start();
-    let settings = Settings { limits, ..Settings::new(1) };
+    let settings = Settings { limits, ..Settings::new(1, [7; 16]) };
     let engine = Engine::new(clock.now(), settings, Recovered::default());
     let (engine, identity) = (Arc::new(engine), b"server".as_slice().into());
     let (dial, others) = (Box::new(|_, _| {}), Box::new(|_| {}));

@@ -239,7 +239,12 @@ impl Client {
     }
 
     pub(crate) fn renew(&self, now: Duration) {
-        self.renewed_nanoseconds.fetch_max(now.as_nanos() as u64, Ordering::AcqRel);
+        let now = now.as_nanos() as u64;
+        // Of two at once the earlier may be the one that stays: by the moment between them, which
+        // no lease is short enough to miss.
+        if now > self.renewed_nanoseconds.load(Ordering::Acquire) {
+            self.renewed_nanoseconds.store(now, Ordering::Release);
+        }
     }
 
     /// When it was last heard of.

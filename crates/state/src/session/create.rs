@@ -121,7 +121,7 @@ impl Engine {
         let slots = Slots::new(self.replies(client), &fore, &self.settings.limits)?;
         let fore = ChannelAttrs { requests_max: slots.len(), ..fore };
         state.sessions_made += 1;
-        let id = SessionId::new(client.id, state.sessions_made);
+        let id = SessionId::new(&self.settings.secret, client.id, state.sessions_made);
         let channel = args.back_wanted.then(|| BackChannel {
             attrs: back_attrs,
             minor: args.minor,

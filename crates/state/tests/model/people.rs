@@ -347,7 +347,7 @@ const ATTRS: comity_state::ChannelAttrs = comity_state::ChannelAttrs {
 };
 
 fn settings(boot: u32) -> Settings {
-    let mut settings = Settings::new(boot);
+    let mut settings = Settings::new(boot, [7; 16]);
     settings.durable = true;
     settings.courtesy = Duration::from_secs(300);
     settings

@@ -27,6 +27,10 @@ impl World {
                 self.engine.program_waits(self.now, &file(name), until);
                 Vec::new()
             }
+            ("program-changes", [name]) => {
+                self.engine.program_changed(self.now, &file(name));
+                Vec::new()
+            }
             ("delegated", [name]) => vec![format!("{:?}", self.engine.delegated(&file(name)))],
             ("given-back", []) => {
                 let names = std::iter::from_fn(|| self.engine.poll_undelegated());

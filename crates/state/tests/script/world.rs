@@ -26,7 +26,7 @@ pub(super) struct World {
 pub(super) type Told = Vec<String>;
 
 fn settings(boot: u32) -> Settings {
-    let mut settings = Settings::new(boot);
+    let mut settings = Settings::new(boot, [7; 16]);
     settings.durable = true;
     settings.locals = true;
     settings.limits.clients = 8;
@@ -66,6 +66,7 @@ impl World {
     fn perform(&mut self, verb: &str, args: &[&str]) -> Told {
         match verb {
             "after" => self.after(args),
+            "unseen" => self.unseen(args),
             "restart" => self.restart(),
             "lease" => self.begin(args[0].parse().unwrap()),
             "replies" | "delegations" | "states" if args.len() == 1 => {
@@ -83,8 +84,14 @@ impl World {
 
     /// Time passes.
     fn after(&mut self, args: &[&str]) -> Told {
-        self.now += Duration::from_secs(args[0].parse().unwrap());
+        self.unseen(args);
         self.engine.tick(self.now);
+        Vec::new()
+    }
+
+    /// Time passes, and the engine is not told before the next request.
+    fn unseen(&mut self, args: &[&str]) -> Told {
+        self.now += Duration::from_secs(args[0].parse().unwrap());
         Vec::new()
     }
 

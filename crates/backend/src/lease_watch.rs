@@ -1,17 +1,24 @@
 //! Who is told that a program of this machine wants a file on which there is a lease
-//! (`F_SETLEASE`): one thread, by signals that come to it alone and do nothing else.
+//! (`F_SETLEASE`): one thread, by signals that come to it alone and do nothing else. It is told,
+//! too, what programs change without opening it ([`ChangeWatch`]).
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::sys;
+use crate::change_watch::{ChangeWatch, Told};
+use crate::sys::{self, KernelHandle};
+
+/// How long a file is held before the kernel is asked to tell of its changes: most that are given
+/// back soon never are. What is changed meanwhile is seen then.
+const MARK_DELAY: Duration = Duration::from_millis(20);
 
 /// How long the kernel lets a program wait, where it does not say so.
 const BREAK_SECONDS: u32 = 45;
@@ -22,6 +29,8 @@ const BREAK_SECONDS: u32 = 45;
 pub struct LeaseWatch {
     /// The thread's id; 0 if there is none.
     thread: AtomicI32,
+    /// Where changes are told, if the kernel tells them.
+    changes: OnceLock<Arc<ChangeWatch>>,
     wanted: Mutex<Wanted>,
 }
 
@@ -30,6 +39,27 @@ struct Wanted {
     files: HashSet<RawFd>,
     /// How often more was wanted than could be told.
     overflows: u64,
+    changes: Changes,
+}
+
+/// What was changed, since the thread waited last.
+#[derive(Debug, Default)]
+struct Changes {
+    /// No more than are marked.
+    files: HashSet<KernelHandle>,
+    /// More was changed than could be told.
+    lost: bool,
+    /// How often something was heard.
+    turn: u64,
+}
+
+/// What a file system is told to have been changed, if it has not heard of it yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Changed {
+    /// These files, and perhaps others of other file systems.
+    These(Vec<KernelHandle>),
+    /// Any.
+    All,
 }
 
 /// The thread that is told. It is not to leave it.
@@ -37,6 +67,8 @@ struct Wanted {
 pub struct LeaseListener {
     watch: Arc<LeaseWatch>,
     signals: OwnedFd,
+    /// When files are to be marked, if there are any.
+    due: Cell<Option<Instant>>,
     stays: PhantomData<*const ()>,
 }
 
@@ -47,14 +79,38 @@ impl LeaseWatch {
     /// What the kernel says.
     pub fn listen(self: &Arc<Self>) -> Result<LeaseListener, Errno> {
         let signals = sys::lease_signals()?;
+        match ChangeWatch::new() {
+            Ok(changes) => drop(self.changes.set(Arc::new(changes))),
+            Err(error) => tell_deaf(error),
+        }
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         self.thread.store(thread, Ordering::Release);
-        Ok(LeaseListener { watch: Arc::clone(self), signals, stays: PhantomData })
+        let due = Cell::new(None);
+        Ok(LeaseListener { watch: Arc::clone(self), signals, due, stays: PhantomData })
     }
 
     /// The thread that is told, if there is one.
     pub(crate) fn thread(&self) -> Option<i32> {
         Some(self.thread.load(Ordering::Acquire)).filter(|thread| *thread != 0)
+    }
+
+    /// Where changes are told, if they are.
+    pub(crate) fn changes(&self) -> Option<&Arc<ChangeWatch>> {
+        self.changes.get()
+    }
+
+    /// What was changed and whoever has `heard` so many turns has not heard of. All file systems
+    /// are told the same: some may share files.
+    pub(crate) fn changed(&self, heard: &mut u64) -> Changed {
+        let changes = &self.wanted().changes;
+        if std::mem::replace(heard, changes.turn) == changes.turn {
+            return Changed::These(Vec::new());
+        }
+        if changes.lost {
+            Changed::All
+        } else {
+            Changed::These(changes.files.iter().copied().collect())
+        }
     }
 
     /// Takes out what is wanted of the files that are `known`, and tells how often something was
@@ -70,36 +126,80 @@ impl LeaseWatch {
         self.wanted().overflows += 1;
     }
 
+    /// More was changed than could be told.
+    #[cfg(test)]
+    pub(crate) fn lose(&self) {
+        let changes = &mut self.wanted().changes;
+        changes.lost = true;
+        changes.turn += 1;
+    }
+
     fn wanted(&self) -> MutexGuard<'_, Wanted> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LeaseListener {
-    /// Waits until a program wants something, which file systems then tell
-    /// ([`comity_vfs::Fs::poll_wanted`]); `false` once something can be read from `end`, or it was
-    /// closed on the other side. What no file system has claimed since the last call is forgotten:
-    /// it has been given back.
+    /// Waits until a program wants something or changes something, which file systems then tell
+    /// ([`comity_vfs::Fs::poll_wanted`]), or they have files of which they want to be told changes;
+    /// `false` once something can be read from `end`, or it was closed on the other side. What no
+    /// file system has claimed since the last call is forgotten: it has been given back.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn wait(&self, end: BorrowedFd<'_>) -> Result<bool, Errno> {
-        self.watch.wanted().files.clear();
+        self.watch.wanted().forget();
         loop {
-            let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-            let mut both = [on(self.signals.as_fd()), on(end)];
-            match poll(&mut both, None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-            let [signals, end] = both.map(|fd| !fd.revents().is_empty());
-            if end {
+            let ready = self.poll(end)?;
+            if ready.end {
                 return Ok(false);
             }
-            if signals && self.hear()? {
+            let signalled = ready.signals && self.hear()?;
+            let changed = ready.changes && self.hear_changes()?;
+            if signalled || changed || self.is_due(ready.bell) {
+                self.due.set(None);
                 return Ok(true);
             }
         }
+    }
+
+    fn poll(&self, end: BorrowedFd<'_>) -> Result<Ready, Errno> {
+        let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut all = vec![on(end), on(self.signals.as_fd())];
+        if let Some(changes) = self.watch.changes() {
+            all.extend([on(changes.group()), on(changes.bell())]);
+        }
+        let rest = self.due.get().map(|due| due.saturating_duration_since(Instant::now()));
+        let rest = rest.and_then(|rest| Timespec::try_from(rest).ok());
+        match poll(&mut all, rest.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let is = |at| all.get(at).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
+        Ok(Ready { end: is(0), signals: is(1), changes: is(2), bell: is(3) })
+    }
+
+    /// Whether files are to be marked now: not at once, but together.
+    fn is_due(&self, rung: bool) -> bool {
+        if let Some(changes) = self.watch.changes().filter(|_| rung) {
+            changes.answer();
+            self.due.set(self.due.get().or_else(|| Instant::now().checked_add(MARK_DELAY)));
+        }
+        self.due.get().is_some_and(|due| due <= Instant::now())
+    }
+
+    /// Takes all changes that were told; whether there were any.
+    fn hear_changes(&self) -> Result<bool, Errno> {
+        let Some(watch) = self.watch.changes() else { return Ok(false) };
+        let heard = watch.hear(|told| {
+            let changes = &mut self.watch.wanted().changes;
+            match told {
+                Told::Changed(file) => drop(changes.files.insert(file)),
+                Told::Lost => changes.lost = true,
+            }
+        })?;
+        self.watch.wanted().changes.turn += u64::from(heard);
+        Ok(heard)
     }
 
     /// Takes all signals that have come; whether there were any.
@@ -116,6 +216,28 @@ impl LeaseListener {
             heard = true;
         }
     }
+}
+
+/// What has happened.
+struct Ready {
+    end: bool,
+    signals: bool,
+    changes: bool,
+    bell: bool,
+}
+
+impl Wanted {
+    fn forget(&mut self) {
+        self.files.clear();
+        self.changes.files.clear();
+        self.changes.lost = false;
+    }
+}
+
+fn tell_deaf(error: Errno) {
+    tracing::warn!(%error, "the kernel does not tell when programs rename, remove or link files \
+        that are delegated, or change their mode or owner: clients may show what was there before \
+        until they ask. It can from Linux 5.13 on, or 5.1 with CAP_SYS_ADMIN");
 }
 
 impl Drop for LeaseListener {

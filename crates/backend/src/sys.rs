@@ -13,7 +13,7 @@ use crate::passthrough::limits::KERNEL_HANDLE_BYTES_MAX;
 pub(crate) type Result<T> = std::result::Result<T, Errno>;
 
 /// A file as the kernel names it for `open_by_handle_at`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct KernelHandle {
     pub(crate) kind: i32,
     length: usize,
@@ -386,6 +386,49 @@ pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Result<Option<RawFd>> {
     // SAFETY: it is all plain numbers, and was zero where the kernel wrote nothing.
     let said = unsafe { said.assume_init() };
     Ok((said.ssi_signo != libc::SIGIO as u32).then_some(said.ssi_fd))
+}
+
+/// What is told of marked files: changes of attributes, the count of links among them, and of
+/// names.
+const CHANGES: u64 = libc::FAN_ATTRIB | libc::FAN_MOVE_SELF;
+
+/// How many files may be marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MarkBound {
+    /// Our own bound is enough; takes CAP_SYS_ADMIN.
+    Ours,
+    /// What the kernel lets a user have (fs.fanotify.max_user_marks).
+    User,
+}
+
+/// Where the kernel tells what becomes of marked files, in records that name files by handle.
+pub(crate) fn change_group(bound: MarkBound) -> Result<OwnedFd> {
+    let mut flags =
+        libc::FAN_CLASS_NOTIF | libc::FAN_REPORT_FID | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK;
+    if bound == MarkBound::Ours {
+        flags |= libc::FAN_UNLIMITED_MARKS;
+    }
+    // SAFETY: takes plain numbers.
+    owned(libc::c_long::from(unsafe { libc::fanotify_init(flags, libc::O_CLOEXEC as u32) }))
+}
+
+/// Whether changes of a file are to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MarkChange {
+    Add,
+    Remove,
+}
+
+/// Marks a file, or takes its mark off.
+pub(crate) fn mark(group: BorrowedFd<'_>, file: BorrowedFd<'_>, change: MarkChange) -> Result<()> {
+    let flags = match change {
+        MarkChange::Add => libc::FAN_MARK_ADD,
+        MarkChange::Remove => libc::FAN_MARK_REMOVE,
+    };
+    let (group, file, no_path) = (group.as_raw_fd(), file.as_raw_fd(), std::ptr::null());
+    // SAFETY: takes plain numbers; without a path the descriptor itself is meant.
+    let result = unsafe { libc::fanotify_mark(group, flags, CHANGES, file, no_path) };
+    checked(libc::c_long::from(result))
 }
 
 /// Closes a file and tells what the file system said to it.

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use comity_backend::{LeaseWatch, Passthrough, PassthroughOptions};
-use comity_vfs::{FileHold, Fs, Result, Status};
+use comity_vfs::{FileHold, Fs, LocalUse, Result, Status};
 use common::{caller, list, mode, name, open, read, root, serve, set_mode};
 
 const NOBODY: u32 = 65_534;
@@ -145,5 +145,31 @@ fn only_its_own_files_are_held_against_programs() {
         assert_eq!(hold(Path::new("/etc")), Ok(false));
         let sentences: Vec<_> = open(folder.path()).capabilities().shortcomings().collect();
         assert!(sentences.iter().any(|sentence| sentence.contains("CAP_LEASE")), "{sentences:?}");
+    });
+}
+
+/// The kernel lets an ordinary user mark files, too; it does not say then which process it was.
+#[test]
+fn programs_that_change_its_own_files_are_told_of() {
+    as_nobody("programs_that_change_its_own_files_are_told_of", || {
+        let watch = Arc::<LeaseWatch>::default();
+        let listener = watch.listen().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let options = PassthroughOptions { leases: Some(watch), ..PassthroughOptions::default() };
+        let fs = Passthrough::open(folder.path(), options).unwrap();
+        let file = fs.lookup(&root(), &fs.root(), name(b"file")).unwrap().node.handle;
+        assert_eq!(Fs::hold_file(&fs, &file, FileHold::Exclusive), Ok(true));
+        fs.setattr(&root(), &file, &mode(0o600), None).unwrap();
+        let mut program = std::process::Command::new("chmod");
+        assert!(program.arg("644").arg(folder.path().join("file")).status().unwrap().success());
+        let (end, ended) = std::os::unix::net::UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_secs(10));
+            drop(end);
+        });
+        assert_eq!(listener.wait(std::os::fd::AsFd::as_fd(&ended)), Ok(true));
+        assert_eq!(Fs::poll_wanted(&fs), Some((file, LocalUse::Change)));
+        assert_eq!(Fs::poll_wanted(&fs), None);
     });
 }

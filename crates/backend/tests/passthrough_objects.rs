@@ -361,6 +361,24 @@ fn extended_attributes_are_kept_apart_by_mode() {
 }
 
 #[test]
+fn an_extended_attribute_has_room_for_its_prefix_in_its_name() {
+    let served = serve();
+    let file = served.create(&root(), "file", 0o644).unwrap();
+    let fs = &served.fs;
+    for (length, fits) in [(250, true), (251, false), (255, false)] {
+        let key = vec![b'n'; length];
+        let set = |value| {
+            let done = fs.setxattr(&root(), &file.handle, name(&key), value, XattrMode::Either);
+            done.map(drop)
+        };
+        let outcome = if fits { Ok(()) } else { Err(Status::NameTooLong) };
+        assert_eq!(set(Some(b"value")), outcome, "{length}");
+        assert_eq!(fs.getxattr(&root(), &file.handle, name(&key)).map(drop), outcome, "{length}");
+        assert_eq!(set(None), outcome, "{length}");
+    }
+}
+
+#[test]
 fn a_commit_makes_files_and_directories_stable() {
     let served = serve();
     let file = served.create(&root(), "file", 0o644).unwrap();

@@ -196,7 +196,8 @@ pub(crate) struct Serve {
     pub(crate) reply_cache_bytes_max: usize,
 
     /// Keep clients and programs on this machine apart: neither sees what the other locks, nor does
-    /// a program that opens a file wait for the client that was delegated it
+    /// a program that opens a file wait for the client that was delegated it, nor is it recalled if
+    /// a program changes it
     #[arg(long)]
     pub(crate) no_local_locks: bool,
 

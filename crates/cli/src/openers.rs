@@ -1,5 +1,5 @@
-//! Programs on the server that want files which clients were delegated: those are asked to give
-//! them back, and the programs wait meanwhile.
+//! Programs on the server that want files which clients were delegated, or change them: clients are
+//! asked to give them back, and who wants to open them waits meanwhile.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -13,6 +13,7 @@ use comity_backend::{LeaseWatch, lease_break_time};
 use comity_export::Exports;
 use comity_nfs4::Memory;
 use comity_state::FileKey;
+use comity_vfs::LocalUse;
 
 use crate::limits::BREAK_RESERVE;
 
@@ -81,9 +82,14 @@ fn patience(wait: Duration) -> Duration {
 
 fn recall(memory: &Memory, exports: &Exports, patience: Duration) {
     let now = memory.clock.now();
-    for (export, handle) in exports.current().wanted() {
+    for (export, handle, local) in exports.current().wanted() {
         let file = FileKey { export: export.0, handle };
-        memory.engine.program_waits(now, &file, now.saturating_add(patience));
+        match local {
+            LocalUse::Open => {
+                memory.engine.program_waits(now, &file, now.saturating_add(patience));
+            }
+            LocalUse::Change => memory.engine.program_changed(now, &file),
+        }
     }
     if let Some(callbacks) = &memory.callbacks {
         callbacks.pump(now);

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use comity_backend::range_lock::{self, Kind};
-use comity_proto::nfs4::{NfsLockType4, Nfsstat4, share};
+use comity_proto::nfs4::{NfsLockType4, Nfsstat4, Stateid4, share};
 use common::four::{Four, Opened};
 use common::{NOBODY, PATIENCE, Place, Running, comity, run, wait_until};
 use rustix::fs::{FlockOperation, fcntl_lock};
@@ -220,5 +220,105 @@ fn programs_do_not_wait_if_that_is_not_wanted() {
     let (mut client, file) = delegated(&server, &path, "one");
     assert!(file.delegation.is_some());
     reader(&path).recv_timeout(PATIENCE).unwrap();
+    assert!(!client.listen(Duration::from_millis(100), |client| !client.recalled.is_empty()));
+}
+
+/// What a program does with a file that it does not open.
+type Change = fn(&Path);
+
+const CHANGES: [(&str, Change); 6] = [
+    ("rename", |path| fs::rename(path, path.with_extension("new")).unwrap()),
+    ("unlink", |path| fs::remove_file(path).unwrap()),
+    ("link", |path| fs::hard_link(path, path.with_extension("new")).unwrap()),
+    ("chmod", |path| fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap()),
+    ("chown", |path| match is_root() {
+        true => std::os::unix::fs::chown(path, Some(1), None).unwrap(),
+        false => fs::set_permissions(path, Permissions::from_mode(0o640)).unwrap(),
+    }),
+    ("rename over", |path| {
+        fs::write(path.with_extension("new"), "").unwrap();
+        fs::rename(path.with_extension("new"), path).unwrap();
+    }),
+];
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A server, a client of it, and a file for each change, one that has long been there.
+fn changeable() -> (Place, Running, Four, [PathBuf; CHANGES.len()]) {
+    let (place, _) = place();
+    let files = CHANGES.map(|(name, _)| {
+        let path = place.data().join(name.replace(' ', "-"));
+        fs::write(&path, "a program changes this").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        path
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    let server = Running::start(&mut place.serve_data());
+    let client = Four::connect(server.port, NOBODY, "one");
+    (place, server, client, files)
+}
+
+fn are_recalled(client: &mut Four, delegations: &[Stateid4]) -> bool {
+    client.listen(PATIENCE, |client| client.recalled.len() >= delegations.len());
+    client.recalled == delegations
+}
+
+#[test]
+fn a_program_that_changes_a_file_has_it_recalled_and_does_not_wait() {
+    for want in [share::READ | share::WANT_READ_DELEG, share::BOTH | share::WANT_WRITE_DELEG] {
+        let (_place, _server, mut client, files) = changeable();
+        let mut delegations = Vec::new();
+        for ((name, change), path) in CHANGES.iter().zip(&files) {
+            let file = client.open(path, want).unwrap();
+            delegations.push(file.delegation.unwrap());
+            // It is well known by then to whom the file is delegated.
+            std::thread::sleep(Duration::from_millis(100));
+            change(path);
+            assert!(are_recalled(&mut client, &delegations), "{name}");
+            client.give_back(&file, delegations[delegations.len() - 1]).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_program_that_changes_a_file_as_soon_as_it_is_delegated_has_it_recalled() {
+    let (_place, _server, mut client, files) = changeable();
+    let mut delegations = Vec::new();
+    for ((name, change), path) in CHANGES.iter().zip(&files) {
+        let file = client.open(path, share::BOTH | share::WANT_WRITE_DELEG).unwrap();
+        delegations.push(file.delegation.unwrap());
+        change(path);
+        assert!(are_recalled(&mut client, &delegations), "{name}");
+    }
+}
+
+#[test]
+fn what_the_holder_itself_changes_is_not_recalled() {
+    if !is_root() {
+        return eprintln!("skipped: takes root, to give a file to the client");
+    }
+    let (place, path) = place();
+    std::os::unix::fs::chown(&path, Some(NOBODY), None).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let server = Running::start(&mut place.serve_data());
+    let (mut client, file) = delegated(&server, &path, "one");
+    let delegation = file.delegation.unwrap();
+    client.change(&file, delegation).unwrap();
+    assert!(!client.listen(Duration::from_millis(100), |client| !client.recalled.is_empty()));
+    client.change(&file, delegation).unwrap();
+    assert!(!client.listen(Duration::from_millis(100), |client| !client.recalled.is_empty()));
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    assert!(are_recalled(&mut client, &[delegation]));
+}
+
+#[test]
+fn programs_change_files_unseen_if_that_is_wanted() {
+    let (place, path) = place();
+    let server = Running::start(place.serve_data().arg("--no-local-locks"));
+    let (mut client, file) = delegated(&server, &path, "one");
+    assert!(file.delegation.is_some());
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     assert!(!client.listen(Duration::from_millis(100), |client| !client.recalled.is_empty()));
 }

@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, Guard};
 use comity_cloak::Cloak;
 use comity_credential::Flavor;
 use comity_idmap::Ids;
-use comity_vfs::{FileHold, Fs, Handle, RangeLock, Result, Status, Time};
+use comity_vfs::{FileHold, Fs, Handle, LocalUse, RangeLock, Result, Status, Time};
 
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
@@ -320,10 +320,12 @@ impl Plan {
         export.fs.hold_file(handle, hold)
     }
 
-    /// Files that are held and that programs wait for; each is told once ([`Fs::poll_wanted`]).
-    pub fn wanted(&self) -> impl Iterator<Item = (ExportId, Handle)> {
+    /// Files that are held and what programs do with them; each is told once
+    /// ([`Fs::poll_wanted`]).
+    pub fn wanted(&self) -> impl Iterator<Item = (ExportId, Handle, LocalUse)> {
         self.exports.iter().flat_map(|export| {
-            std::iter::from_fn(|| export.fs.poll_wanted()).map(|handle| (export.id, handle))
+            let wanted = std::iter::from_fn(|| export.fs.poll_wanted());
+            wanted.map(|(handle, local)| (export.id, handle, local))
         })
     }
 

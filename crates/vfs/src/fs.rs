@@ -3,8 +3,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::{
-    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, FileHold, Gid, Handle, Name,
-    RangeLock, Result, SetAttr, Side, Status, Time, Uid,
+    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, FileHold, Gid, Handle,
+    LocalUse, Name, RangeLock, Result, SetAttr, Side, Status, Time, Uid,
 };
 
 /// A file system: the only interface to one in the house.
@@ -356,8 +356,9 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
-    /// A file that is held and that a program waits for; each is told once.
-    fn poll_wanted(&self) -> Option<Handle> {
+    /// A file that is held and that a program waits for or has changed, by another way than those
+    /// who use this file system go; each is told once.
+    fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
         None
     }
 

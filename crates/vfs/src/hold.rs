@@ -11,6 +11,15 @@ pub enum FileHold {
     Exclusive,
 }
 
+/// What a program of this machine does with a file that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalUse {
+    /// It waits to open it.
+    Open,
+    /// It has renamed, removed or linked it, or changed its attributes, and does not wait.
+    Change,
+}
+
 /// How bytes of a file are held against programs of this machine that lock them, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RangeLock {

@@ -39,7 +39,7 @@ pub use fs::{
     Special, Stability, Target, Written, XattrMode,
 };
 pub use handle::Handle;
-pub use hold::{FileHold, RangeLock};
+pub use hold::{FileHold, LocalUse, RangeLock};
 pub use name::Name;
 pub use side::{Disk, Gid, Side, Uid, Wire};
 pub use status::{Result, Status};

@@ -54,7 +54,7 @@ impl Passthrough {
             return Err(Status::FBig);
         }
         let node = self.node(node)?;
-        let writing = node.begin_write();
+        let writing = self.begin_write(&node);
         let stat = self.stat(&node)?;
         must_be_file(&node)?;
         self.admit_writer(cred, &node, &stat)?;

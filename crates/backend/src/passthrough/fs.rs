@@ -2,8 +2,8 @@ use std::ops::ControlFlow;
 
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, FileHold, Fs, Handle,
-    Listed, Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek,
-    SetAttr, Space, Special, Target, Time, Written, XattrMode,
+    Listed, Listing, LocalUse, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result,
+    Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
 };
 
 use super::Passthrough;
@@ -233,7 +233,7 @@ impl Fs for Passthrough {
         Passthrough::hold_file(self, node, hold)
     }
 
-    fn poll_wanted(&self) -> Option<Handle> {
+    fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
         Passthrough::poll_wanted(self)
     }
 

@@ -5,18 +5,20 @@
 //! the descriptors that nodes keep: one for readers needs that nothing is open for writing, one
 //! against all that data goes through a single description.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::BuildHasherDefault;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{FileHold, Handle, Result, Status};
+use comity_vfs::{FileHold, Handle, LocalUse, Result, Status};
 use rustix::fs::OFlags;
 
 use super::Passthrough;
 use super::cache::HandleHasher;
 use super::identity::Identity;
+use super::mark::Marked;
 use super::node::{Node, Use};
 use crate::{LeaseWatch, sys};
 
@@ -24,29 +26,36 @@ use crate::{LeaseWatch, sys};
 #[derive(Debug)]
 pub(super) struct Leases {
     /// Who is told that they are wanted.
-    watch: Option<Arc<LeaseWatch>>,
+    pub(super) watch: Option<Arc<LeaseWatch>>,
     /// Whether files of all users can be held, or none is to be.
     pub(super) hold_all: bool,
+    /// Marks are set and taken off by it.
+    pub(super) identity: Identity,
     held: Mutex<Held>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    files: HashMap<Handle, Lease, BuildHasherDefault<HandleHasher>>,
+pub(super) struct Held {
+    pub(super) files: HashMap<Handle, Lease, BuildHasherDefault<HandleHasher>>,
     /// Which file has a lease by a descriptor.
     known: HashMap<RawFd, Handle>,
-    /// What programs wait for and nobody has been told of.
-    wanted: Vec<Handle>,
+    /// Those to be marked.
+    pub(super) unmarked: HashSet<Handle, BuildHasherDefault<HandleHasher>>,
+    /// What programs wait for or have changed, and nobody has been told of.
+    pub(super) wanted: Vec<(Handle, LocalUse)>,
     /// How often all files had to be looked at.
     overflows: u64,
+    /// The last turn in which it was heard what was changed.
+    pub(super) turn: u64,
 }
 
 /// A file that is held. Its node stays in use.
 #[derive(Debug)]
-struct Lease {
-    node: Arc<Node>,
-    file: Arc<File>,
+pub(super) struct Lease {
+    pub(super) node: Arc<Node>,
+    pub(super) file: Arc<File>,
     hold: FileHold,
+    pub(super) marked: Marked,
     /// Whether it was told that a program waits for it.
     told: bool,
 }
@@ -56,10 +65,10 @@ impl Leases {
     pub(super) fn new(watch: Option<Arc<LeaseWatch>>, identity: Identity) -> Self {
         let hold_all = watch.is_none() || Identity::may_lease_all();
         let watch = watch.filter(|_| identity.may_lease());
-        Self { watch, hold_all, held: Mutex::default() }
+        Self { watch, hold_all, identity, held: Mutex::default() }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    pub(super) fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,7 +88,9 @@ impl Leases {
         let mut held = self.held();
         let lease = held.files.remove(file)?;
         held.known.remove(&lease.file.as_raw_fd());
-        held.wanted.retain(|wanted| wanted != file);
+        held.unmarked.remove(file);
+        held.wanted.retain(|(wanted, _)| wanted != file);
+        lease.node.unmarked.store(false, Ordering::Relaxed);
         Some(lease)
     }
 }
@@ -107,11 +118,13 @@ impl Passthrough {
     }
 
     /// See [`comity_vfs::Fs::poll_wanted`].
-    pub(super) fn poll_wanted(&self) -> Option<Handle> {
+    pub(super) fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
         let watch = self.leases.watch.as_ref()?;
+        self.leases.mark_all();
         // Who takes a lease has this, too: what is told at once is not unknown.
         let mut held = self.leases.held();
         held.hear(watch);
+        self.hear_changes(&mut held);
         held.wanted.pop()
     }
 
@@ -119,15 +132,17 @@ impl Passthrough {
         let node = self.regular(handle)?;
         let Some(file) = self.sole_descriptor(&node, hold)? else { return Ok(false) };
         let mut held = self.leases.held();
-        let lease = Lease { node, file, hold, told: false };
+        let mut lease = Lease { node, file, hold, marked: Marked::No, told: false };
         if let Err(errno) = lease.begin(thread) {
             drop(held);
             tracing::debug!(%errno, "a file cannot be leased, and so it is not delegated");
             self.after(&lease);
             return Ok(false);
         }
+        lease.marked = self.leases.begin_mark(&lease.node, &lease.file);
         held.known.insert(lease.file.as_raw_fd(), *handle);
         held.files.insert(*handle, lease);
+        self.leases.mark_soon(&mut held, handle);
         Ok(true)
     }
 
@@ -178,7 +193,7 @@ impl Held {
             let lease = self.files.get_mut(&handle);
             if let Some(lease) = lease.filter(|lease| !lease.told && !lease.is_whole()) {
                 lease.told = true;
-                self.wanted.push(handle);
+                self.wanted.push((handle, LocalUse::Open));
             }
         }
     }
@@ -202,113 +217,11 @@ impl Lease {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::OpenOptions;
-    use std::os::unix::net::UnixStream;
-    use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::time::Duration;
+    use comity_vfs::{Fs, Name, SetAttr};
 
-    use comity_vfs::{Cred, Disk, Fs, Gid, Name, ReadInto, SetAttr, Uid};
-
-    use super::super::{Descriptors, PassthroughOptions};
+    use super::super::PassthroughOptions;
+    use super::super::lease_site::{MOMENT, PATIENCE, Site, cred, emptying, reading, writing};
     use super::*;
-
-    const PATIENCE: Duration = Duration::from_secs(10);
-    const MOMENT: Duration = Duration::from_millis(50);
-
-    /// A file system with one file, and a thread that is told what programs want.
-    struct Site {
-        folder: tempfile::TempDir,
-        fs: Passthrough,
-        file: Handle,
-        told: Receiver<()>,
-        seen: Sender<()>,
-        _end: UnixStream,
-    }
-
-    impl Site {
-        fn new() -> Self {
-            Self::with(1000)
-        }
-
-        fn with(descriptors: usize) -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join("file"), "some bytes").unwrap();
-            let watch = Arc::<LeaseWatch>::default();
-            let (end, ended) = UnixStream::pair().unwrap();
-            let ((say, told), (seen, is_seen)) = (channel(), channel());
-            let listening = Arc::clone(&watch);
-            std::thread::spawn(move || {
-                let listener = listening.listen().unwrap();
-                say.send(()).unwrap();
-                while listener.wait(ended.as_fd()).unwrap() {
-                    let _ = say.send(()).map(|()| is_seen.recv());
-                }
-            });
-            told.recv().unwrap();
-            let descriptors = Some(Descriptors::at_most(descriptors));
-            let options =
-                PassthroughOptions { descriptors, leases: Some(watch), cross_mounts: false };
-            let fs = Passthrough::open(folder.path(), options).unwrap();
-            let name = Name::new(b"file").unwrap();
-            let file = fs.lookup(&cred(), &fs.root(), name).unwrap().node.handle;
-            Self { folder, fs, file, told, seen, _end: end }
-        }
-
-        fn hold(&self, hold: FileHold) -> Result<bool> {
-            Fs::hold_file(&self.fs, &self.file, hold)
-        }
-
-        /// A program that opens the file, or begins to.
-        fn opens(&self, how: &OpenOptions) -> Receiver<File> {
-            let (path, how) = (self.folder.path().join("file"), how.clone());
-            let (say, opened) = channel();
-            std::thread::spawn(move || say.send(how.open(path).unwrap()));
-            opened
-        }
-
-        /// What a program waits for, when it has begun to.
-        fn wanted(&self) -> Option<Handle> {
-            self.told.recv_timeout(PATIENCE).unwrap();
-            let wanted = Fs::poll_wanted(&self.fs);
-            self.seen.send(()).unwrap();
-            wanted
-        }
-
-        fn read(&self) -> Vec<u8> {
-            let mut bytes = Vec::new();
-            let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
-            self.fs.read(&cred(), &self.file, 0, 100, &mut into).unwrap();
-            bytes
-        }
-
-        /// Whether somebody has the file open for writing.
-        fn is_written(&self) -> bool {
-            let program = File::open(self.folder.path().join("file")).unwrap();
-            sys::set_lease(program.as_fd(), libc::F_RDLCK).is_err()
-        }
-    }
-
-    impl Drop for Site {
-        fn drop(&mut self) {
-            self.fs.release_identity().unwrap();
-        }
-    }
-
-    fn cred() -> Cred<Disk> {
-        Cred::new(Uid::new(0), Gid::new(0))
-    }
-
-    fn reading() -> OpenOptions {
-        OpenOptions::new().read(true).clone()
-    }
-
-    fn writing() -> OpenOptions {
-        OpenOptions::new().write(true).clone()
-    }
-
-    fn emptying() -> OpenOptions {
-        OpenOptions::new().write(true).truncate(true).clone()
-    }
 
     #[test]
     fn who_writes_a_file_that_is_held_for_readers_is_told_of_and_waits() {
@@ -317,7 +230,7 @@ mod tests {
             assert_eq!(site.hold(FileHold::Shared), Ok(true));
             site.opens(&reading()).recv_timeout(PATIENCE).unwrap();
             let opened = site.opens(&program);
-            assert_eq!(site.wanted(), Some(site.file));
+            assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
             assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
             assert!(opened.recv_timeout(MOMENT).is_err());
             assert_eq!(site.hold(FileHold::Shared), Ok(false), "somebody waits for it");
@@ -332,7 +245,7 @@ mod tests {
         let site = Site::new();
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
         let opened = site.opens(&reading());
-        assert_eq!(site.wanted(), Some(site.file));
+        assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
         assert!(opened.recv_timeout(MOMENT).is_err());
         site.fs.write(&cred(), &site.file, 0, b"more").unwrap();
         assert_eq!(site.hold(FileHold::Free), Ok(true));
@@ -381,7 +294,7 @@ mod tests {
         assert_eq!(ends(comity_vfs::RangeLock::Shared), Ok(true));
         assert_eq!(ends(comity_vfs::RangeLock::Free), Ok(true));
         assert_eq!(site.hold(FileHold::Shared), Ok(true), "it is held as before");
-        assert!(site.told.try_recv().is_err(), "nobody else wanted it");
+        assert!(site.is_quiet(), "nobody else wanted it");
     }
 
     #[test]
@@ -404,7 +317,7 @@ mod tests {
         assert_eq!(site.hold(FileHold::Shared), Ok(true));
         let written = site.fs.write(&cred(), &site.file, 0, b"more");
         assert_eq!(written.unwrap_err(), Status::Delay);
-        assert_eq!(site.wanted(), Some(site.file));
+        assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
         assert_eq!(site.hold(FileHold::Free), Ok(true));
         site.fs.write(&cred(), &site.file, 0, b"more").unwrap();
     }
@@ -443,12 +356,11 @@ mod tests {
         let site = Site::new();
         assert_eq!(site.hold(FileHold::Shared), Ok(true));
         let _opened = site.opens(&writing());
-        site.told.recv_timeout(PATIENCE).unwrap();
         let watch = site.fs.leases.watch.as_ref().unwrap();
-        assert_eq!(watch.take(|_| true).0.len(), 1, "lost");
+        site.hears(|| watch.take(|_| true).0.len() == 1);
         assert_eq!(Fs::poll_wanted(&site.fs), None);
         watch.overflow();
-        assert_eq!(Fs::poll_wanted(&site.fs), Some(site.file));
+        assert_eq!(Fs::poll_wanted(&site.fs), Some((site.file, LocalUse::Open)));
         watch.overflow();
         assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
         assert_eq!(site.hold(FileHold::Free), Ok(true));

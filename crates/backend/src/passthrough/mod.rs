@@ -22,9 +22,12 @@ mod fs;
 mod hold;
 mod identity;
 mod lease;
+#[cfg(test)]
+mod lease_site;
 pub(crate) mod limits;
 mod link;
 mod lookup;
+mod mark;
 mod mounts;
 mod name;
 mod node;

@@ -32,6 +32,8 @@ pub(super) struct Node {
     writing: Mutex<Writer>,
     /// Whether bytes are locked by the descriptor for writing.
     locked: AtomicBool,
+    /// Whether it is to be marked before it is changed.
+    pub(super) unmarked: AtomicBool,
     /// A link's target, which never changes.
     pub(super) target: OnceLock<Box<[u8]>>,
     pub(super) verdicts: Mutex<Verdicts>,
@@ -110,6 +112,7 @@ impl Node {
             reading: OnceLock::new(),
             writing: Mutex::default(),
             locked: AtomicBool::new(false),
+            unmarked: AtomicBool::new(false),
             target: OnceLock::new(),
             verdicts: Mutex::default(),
             barrier: Barrier::default(),

@@ -71,7 +71,7 @@ impl Passthrough {
     ) -> Result<Change<Disk>> {
         must_fit(offset, length)?;
         let node = self.node(node)?;
-        let writing = node.begin_write();
+        let writing = self.begin_write(&node);
         let (node, stat) = self.file(&node.handle)?;
         self.admit_writer(cred, &node, &stat)?;
         let file = self.data(&node, Use::Write)?;
@@ -132,7 +132,7 @@ impl Passthrough {
         self.admit_reader(cred, &from, &stat)?;
         let rest = (stat.st_size as u64).saturating_sub(source.1);
         let to = self.node(target.0)?;
-        let writing = to.begin_write();
+        let writing = self.begin_write(&to);
         let (to, stat) = self.file(&to.handle)?;
         self.admit_writer(cred, &to, &stat)?;
         if !Arc::ptr_eq(&from.volume, &to.volume) {

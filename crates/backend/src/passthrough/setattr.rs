@@ -30,7 +30,7 @@ impl Passthrough {
     ) -> Result<Change<Disk>> {
         let node = self.node(node)?;
         let held = node.hold_patiently();
-        let writing = node.begin_write();
+        let writing = self.begin_write(&node);
         let stat = self.stat(&node)?;
         if guard.is_some_and(|guard| guard != ctime(&stat)) {
             return Err(Status::NotSync);

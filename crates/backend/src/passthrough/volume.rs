@@ -103,6 +103,11 @@ impl Volume {
         }
     }
 
+    /// The handle of what the kernel names so, if it is of this volume.
+    pub(super) fn handle(&self, named: &KernelHandle) -> Option<Handle> {
+        self.encode(named).ok()
+    }
+
     /// Opens the object of a handle of this volume. Needs the server's own rights.
     pub(super) fn open_handle(&self, handle: &Handle, flags: OFlags) -> Result<OwnedFd, Errno> {
         sys::open_by_handle(self.mount.as_fd(), &decode(handle)?, flags)

@@ -85,6 +85,12 @@ impl Volumes {
         self.read().volumes.get(&id).cloned()
     }
 
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<Volume>> {
+        let below = self.read();
+        std::iter::once(&self.top).chain(below.volumes.values()).cloned().collect()
+    }
+
     /// The root that is shown as `name` in `dir`, if something is mounted there.
     pub(super) fn mounted_at(&self, dir: &Handle, name: &CStr) -> Option<Handle> {
         if !self.crossed.load(Ordering::Acquire) {

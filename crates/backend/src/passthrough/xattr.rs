@@ -1,6 +1,6 @@
 use std::ffi::CString;
 
-use comity_vfs::limits::XATTR_BYTES_MAX;
+use comity_vfs::limits::{NAME_BYTES_MAX, XATTR_BYTES_MAX};
 use comity_vfs::{Change, Cred, Disk, FileType, Handle, Name, Result, Status, XattrMode};
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
 use rustix::io::Errno;
@@ -76,7 +76,7 @@ impl Passthrough {
     ) -> Result<Change<Disk>> {
         let node = self.node(node)?;
         let held = node.hold_patiently();
-        let writing = node.begin_write();
+        let writing = self.begin_write(&node);
         let stat = self.stat(&node)?;
         must_bear(&node)?;
         self.identity.caller(cred)?;
@@ -105,6 +105,10 @@ fn must_bear(node: &Node) -> Result<()> {
 }
 
 fn prefixed(name: Name<'_>) -> Result<CString> {
+    // The kernel says ERANGE, as it does of values.
+    if USER.len() + name.bytes().len() > NAME_BYTES_MAX {
+        return Err(Status::NameTooLong);
+    }
     CString::new([USER, name.bytes()].concat()).map_err(|_| Status::Inval)
 }
 

@@ -14,8 +14,9 @@ use comity_proto::nfs4::{
     Bitmap4, ChannelAttrs4, ClientOwner4, CompoundHead, CompoundResultHead, CreateSession4args,
     CreateSession4resok, Createhow4, ExchangeId4args, ExchangeId4resok, Fattr4, Lock4args, Locker4,
     Locku4args, NfsLockType4, Nfsstat4, Open4args, Open4resok, OpenClaim4, OpenDelegation4,
-    OpenToLockOwner4, Openflag4, PROGRAM, Sequence4args, Sequence4resok, Sessionid4, StateOwner4,
-    StateProtect4a, Stateid4, operation as op, share,
+    OpenToLockOwner4, Openflag4, PROGRAM, Sequence4args, Sequence4resok, Sessionid4, Setattr4args,
+    StableHow4, StateOwner4, StateProtect4a, Stateid4, Write4args, attribute, operation as op,
+    share,
 };
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
@@ -171,6 +172,18 @@ impl Four {
         let locktype = NfsLockType4::Write;
         let args = Locku4args { locktype, seqid: 0, lock_stateid, offset, length };
         self.on(&file.handle, operation(op::LOCKU, &args))
+    }
+
+    /// WRITE of a few bytes and SETATTR of the mode, by a stateid that lets it.
+    pub fn change(&mut self, file: &Opened, stateid: Stateid4) -> Result<(), Nfsstat4> {
+        let (stable, data) = (StableHow4::FileSync, Opaque(&b"more"[..]));
+        let write = Write4args { stateid, offset: 0, stable, data };
+        let mode = 0o640u32.to_be_bytes();
+        let attrmask = Bitmap4::of(&[attribute::MODE]);
+        let obj_attributes = Fattr4 { attrmask, attr_vals: Opaque(&mode) };
+        let setattr = operation(op::SETATTR, &Setattr4args { stateid, obj_attributes });
+        let handle = operation(op::PUTFH, &Opaque::<128>(&file.handle));
+        self.perform(vec![handle, operation(op::WRITE, &write), setattr]).map(|_| ())
     }
 
     /// DELEGRETURN.

@@ -21,8 +21,8 @@ pub use verb::Verb;
 
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, FileHold, Fs, Handle,
-    Listed, Listing, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result, Seek,
-    SetAttr, Space, Special, Target, Time, Written, XattrMode,
+    Listed, Listing, LocalUse, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result,
+    Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
 };
 
 /// What a layer does about the verbs that pass it.
@@ -302,7 +302,7 @@ impl<H: Hook> Fs for Layer<H> {
         self.fs.hold_file(node, hold)
     }
 
-    fn poll_wanted(&self) -> Option<Handle> {
+    fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
         self.fs.poll_wanted()
     }
 

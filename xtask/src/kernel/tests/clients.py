@@ -93,6 +93,26 @@ def programs():
     one.close(fd)
 
 
+def changes():
+    """A process on the server changes what one was delegated without opening it: it is told."""
+    changes = {
+        "moved": "mv moved away",
+        "linked": "ln linked other",
+        "gone": "rm gone",
+        "opened_up": "chmod 666 opened_up",
+    }
+    server.local("for f in " + " ".join(changes) + "; do echo old > $f; chmod 644 $f; done")
+    for name, change in changes.items():
+        have_delegated(one, at(name))
+        returned, end = one.calls("DELEGRETURN"), time.monotonic() + LEASE / 2
+        server.local(change)
+        while one.calls("DELEGRETURN") == returned:
+            assert time.monotonic() < end, f"{name}: not recalled"
+            time.sleep(0.05)
+    assert [one.read(at(name)) for name in ("away", "other", "opened_up")] == ["old\n"] * 3
+    assert one.mode(at("opened_up")) == 0o666
+
+
 def locks():
     locking.ranges(one, two, at("ranges"))
 
@@ -156,4 +176,4 @@ def loss():
     seconds_until(writes, 2 * LEASE)
 
 
-play(delegations, write_delegations, programs, locks, waiting, restart, loss)
+play(delegations, write_delegations, programs, changes, locks, waiting, restart, loss)

@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import struct
 import subprocess
 import threading
@@ -63,6 +64,9 @@ class Hands:
 
     def size(self, path):
         return os.stat(path).st_size
+
+    def mode(self, path):
+        return stat.S_IMODE(os.stat(path).st_mode)
 
     def run(self, script):
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True)

@@ -3,6 +3,7 @@
 //! `docs/conformance.toml`. Any difference, for better or worse, is a failure.
 
 mod known;
+mod mended;
 mod report;
 mod server;
 
@@ -112,12 +113,15 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
         }
     };
     let known = Known::read(&root.join("docs/conformance.toml"))?;
+    let conformance = root.join("target/conformance");
+    let pynfs = mended::mended(&options.pynfs, &conformance)?;
+    let python = program_path(&options.python)?;
     let mut same = true;
     let chosen =
         |run: &&Run| options.names.is_empty() || options.names.iter().any(|n| n == run.name);
     for run in RUNS.iter().filter(chosen) {
-        let folder = root.join("target/conformance").join(run.name);
-        let report = perform(run, options, &program, &folder)?;
+        let folder = conformance.join(run.name);
+        let report = perform(run, (&python, &pynfs), &program, &folder)?;
         println!("{}: {report}; log: {}", run.name, folder.join("pynfs.log").display());
         let differences = known.differences(run.name, &report);
         differences.iter().for_each(|difference| println!("  {difference}"));
@@ -126,23 +130,34 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn perform(run: &Run, options: &Options, program: &Path, folder: &Path) -> Result<Report> {
+/// A program that is named by a path is found from anywhere; links lead where they lead, for a
+/// Python of its own modules is one.
+fn program_path(program: &Path) -> Result<PathBuf> {
+    let is_path = program.components().nth(1).is_some();
+    Ok(if is_path { std::path::absolute(program)? } else { program.to_path_buf() })
+}
+
+fn perform(
+    run: &Run,
+    (python, pynfs): (&Path, &Path),
+    program: &Path,
+    folder: &Path,
+) -> Result<Report> {
     let server = Server::start(program, folder, run.lease_seconds)?;
-    let pynfs = options.pynfs.join(run.folder).canonicalize();
-    let pynfs = pynfs.with_context(|| format!("no pynfs in {}", options.pynfs.display()))?;
     let log = std::fs::File::create(folder.join("pynfs.log"))?;
-    let status = Command::new(&options.python)
+    let status = Command::new(python)
         .arg("testserver.py")
         .arg(server.url())
         .args(["--maketree", "--rundeps", "--showomit"])
+        .arg(format!("--usespecial={}", server::SPECIAL))
         .arg(format!("--serverhelper={}", server.helper().display()))
         .arg(format!("--serverhelperarg={}", folder.display()))
         .args(run.options)
         .args(run.tests)
-        .current_dir(pynfs)
+        .current_dir(pynfs.join(run.folder))
         .stdout(log.try_clone()?)
         .stderr(log)
         .status();
-    status.with_context(|| format!("run {}", options.python.display()))?;
+    status.with_context(|| format!("run {}", python.display()))?;
     Report::read(&folder.join("pynfs.log"))
 }

@@ -16,7 +16,9 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Longest time the server may take to listen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What pynfs calls for a restart, and for what is done on the server behind its back.
+/// What pynfs calls for a restart, and for what is done on the server behind its back. It looks for
+/// a recall as soon as that is done; but the kernel tells of it only then, and callbacks come by
+/// another connection.
 const HELPER: &str = r#"#!/bin/sh
 folder=$1 command=$2
 shift 2
@@ -28,12 +30,16 @@ reboot)
         [ "$(cat "$folder/pid")" != "$before" ] && break
         sleep 0.1
     done ;;
-unlink) rm "$1" ;;
-rename) mv "$1" "$2" ;;
-link) ln "$1" "$2" ;;
-chmod) chmod "$1" "$2" ;;
+unlink) rm "$1" && sleep 1 ;;
+rename) mv "$1" "$2" && sleep 1 ;;
+link) ln "$1" "$2" && sleep 1 ;;
+chmod) chmod "$1" "$2" && sleep 1 ;;
 esac
 "#;
+
+/// An export right under the root, which tests go into and come back from: there is such a folder
+/// everywhere (FHS).
+pub(super) const SPECIAL: &str = "/srv";
 
 /// A server that runs, in a folder of its own.
 pub(super) struct Server {
@@ -102,7 +108,8 @@ fn furnish(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder.join("state"))?;
     fs::set_permissions(&export, fs::Permissions::from_mode(0o777))?;
     let options = "127.0.0.0/8(rw,sync,insecure,no_root_squash,no_subtree_check,utf8_names)";
-    fs::write(folder.join("exports"), format!("{} {options}\n", export.display()))?;
+    let special = format!("{SPECIAL} 127.0.0.0/8(ro,insecure)");
+    fs::write(folder.join("exports"), format!("{} {options}\n{special}\n", export.display()))?;
     fs::write(folder.join("helper"), HELPER)?;
     fs::set_permissions(folder.join("helper"), fs::Permissions::from_mode(0o755))?;
     Ok(())

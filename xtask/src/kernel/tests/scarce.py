@@ -9,8 +9,8 @@ from stage import clients, play, server
 
 # The others only have their part of the memory for replies.
 one = clients[0]
-# What the server may give out.
-DELEGATIONS = 16
+# What the server may give out, and from how many it asks for some of them back.
+DELEGATIONS, NEAR = 16, 14
 REPLY_BYTES = 600000
 # Files that are worked with at once, and what is written to each.
 FILES, RECORDS = 40, 6
@@ -93,10 +93,12 @@ def delegations_are_given_back():
         assert one.read(f"/mnt/nfs/looked-at-{file}") == "old\n"
         assert number("delegations") <= DELEGATIONS
     wait_until("the question", lambda: number("recalls_any_total") > before)
-    wait_until("room", lambda: number("delegations") <= DELEGATIONS * 3 // 4)
-    assert one.calls("DELEGRETURN") > returned, "nothing was given back"
+    # Linux gives back all that it does not use, and may have been granted more by then: asked
+    # while it reads the last files, it is left with as many as it is not asked for.
+    wait_until("room", lambda: number("delegations") < NEAR)
+    wait_until("something given back", lambda: one.calls("DELEGRETURN") > returned)
     client = first()
-    assert client["delegations"] <= DELEGATIONS * 3 // 4, client
+    assert client["delegations"] < NEAR, client
     path = f"/mnt/nfs/looked-at-{3 * DELEGATIONS}"
     wait_until("another delegation", lambda: not is_asked(path, os.O_RDONLY))
     assert one.read(path) == "old\n"

@@ -20,6 +20,10 @@ use crate::sys::{self, KernelHandle};
 /// back soon never are. What is changed meanwhile is seen then.
 const MARK_DELAY: Duration = Duration::from_millis(20);
 
+/// How long nothing is heard of changes after some were: who changes files without end is not to
+/// keep the thread busy. The kernel keeps what happens meanwhile, the same twice as one.
+pub(crate) const CHANGES_REST: Duration = Duration::from_millis(20);
+
 /// How long the kernel lets a program wait, where it does not say so.
 const BREAK_SECONDS: u32 = 45;
 
@@ -69,6 +73,8 @@ pub struct LeaseListener {
     signals: OwnedFd,
     /// When files are to be marked, if there are any.
     due: Cell<Option<Instant>>,
+    /// When it was heard last what was changed.
+    heard: Cell<Option<Instant>>,
     stays: PhantomData<*const ()>,
 }
 
@@ -85,8 +91,8 @@ impl LeaseWatch {
         }
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         self.thread.store(thread, Ordering::Release);
-        let due = Cell::new(None);
-        Ok(LeaseListener { watch: Arc::clone(self), signals, due, stays: PhantomData })
+        let (watch, due, heard) = (Arc::clone(self), Cell::new(None), Cell::new(None));
+        Ok(LeaseListener { watch, signals, due, heard, stays: PhantomData })
     }
 
     /// The thread that is told, if there is one.
@@ -166,17 +172,29 @@ impl LeaseListener {
     fn poll(&self, end: BorrowedFd<'_>) -> Result<Ready, Errno> {
         let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut all = vec![on(end), on(self.signals.as_fd())];
+        let rest = self.rest();
         if let Some(changes) = self.watch.changes() {
-            all.extend([on(changes.group()), on(changes.bell())]);
+            all.push(on(changes.bell()));
+            all.extend(rest.is_none().then(|| on(changes.group())));
         }
-        let rest = self.due.get().map(|due| due.saturating_duration_since(Instant::now()));
-        let rest = rest.and_then(|rest| Timespec::try_from(rest).ok());
-        match poll(&mut all, rest.as_ref()) {
+        match poll(&mut all, self.patience(rest).as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
         let is = |at| all.get(at).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
-        Ok(Ready { end: is(0), signals: is(1), changes: is(2), bell: is(3) })
+        Ok(Ready { end: is(0), signals: is(1), bell: is(2), changes: is(3) })
+    }
+
+    /// How long nothing is to be heard of changes, if they have just been heard.
+    fn rest(&self) -> Option<Duration> {
+        CHANGES_REST.checked_sub(self.heard.get()?.elapsed()).filter(|rest| !rest.is_zero())
+    }
+
+    /// How long it is waited, if not until something happens: until the `rest` is over or files are
+    /// to be marked.
+    fn patience(&self, rest: Option<Duration>) -> Option<Timespec> {
+        let due = self.due.get().map(|due| due.saturating_duration_since(Instant::now()));
+        due.into_iter().chain(rest).min().and_then(|patience| patience.try_into().ok())
     }
 
     /// Whether files are to be marked now: not at once, but together.
@@ -198,6 +216,7 @@ impl LeaseListener {
                 Told::Lost => changes.lost = true,
             }
         })?;
+        self.heard.set(Some(Instant::now()));
         self.watch.wanted().changes.turn += u64::from(heard);
         Ok(heard)
     }
@@ -222,8 +241,8 @@ impl LeaseListener {
 struct Ready {
     end: bool,
     signals: bool,
-    changes: bool,
     bell: bool,
+    changes: bool,
 }
 
 impl Wanted {
@@ -251,4 +270,62 @@ impl Drop for LeaseListener {
 pub fn lease_break_time() -> Duration {
     let said = std::fs::read_to_string("/proc/sys/fs/lease-break-time").unwrap_or_default();
     Duration::from_secs(said.trim().parse().unwrap_or(BREAK_SECONDS).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, OpenOptions};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+    use crate::change_watch::Mark;
+
+    fn leased(path: &Path, thread: i32) -> File {
+        std::fs::write(path, "").unwrap();
+        let file = File::open(path).unwrap();
+        sys::tell_thread(file.as_fd(), thread).unwrap();
+        sys::set_lease(file.as_fd(), libc::F_RDLCK).unwrap();
+        file
+    }
+
+    /// A file that is marked, and that a program has changed.
+    fn changed(path: &Path, watch: &Arc<ChangeWatch>) -> Mark {
+        let file = File::create(path).unwrap();
+        let mark = Mark::set(watch, &Arc::new(file)).unwrap();
+        assert!(Command::new("chmod").arg("600").arg(path).status().unwrap().success());
+        mark
+    }
+
+    #[test]
+    fn who_rests_from_changes_hears_all_else() {
+        let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::<LeaseWatch>::default());
+        let (end, ended) = UnixStream::pair().unwrap();
+        let listener = watch.listen().unwrap();
+        let changes = watch.changes().unwrap();
+        let _mark = changed(&folder.path().join("changed"), changes);
+        // It has just been heard, for a long time.
+        listener.heard.set(Instant::now().checked_add(Duration::from_secs(3_600)));
+
+        let path = folder.path().join("leased");
+        let file = leased(&path, watch.thread().unwrap());
+        let program = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(&path);
+        assert!(program.is_err());
+        assert_eq!(listener.wait(ended.as_fd()), Ok(true));
+        assert_eq!(watch.take(|_| true), (vec![file.as_raw_fd()], 0));
+        changes.ring();
+        assert_eq!(listener.wait(ended.as_fd()), Ok(true));
+        assert_eq!(watch.take(|_| true), (vec![], 0));
+        assert_eq!(watch.changed(&mut 0), Changed::These(vec![]));
+
+        listener.heard.set(None);
+        assert_eq!(listener.wait(ended.as_fd()), Ok(true));
+        assert!(matches!(watch.changed(&mut 0), Changed::These(files) if files.len() == 1));
+        listener.heard.set(Instant::now().checked_add(Duration::from_secs(3_600)));
+        drop(end);
+        assert_eq!(listener.wait(ended.as_fd()), Ok(false));
+    }
 }

@@ -161,12 +161,17 @@ const fn is_marked(lease: &Lease) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use comity_vfs::{Cred, Disk, FileHold, Fs, Gid, Mode, SetAttr, Uid};
+    use std::cell::{Cell, RefCell};
+    use std::process::Command;
+    use std::time::Instant;
+
+    use comity_vfs::{Cred, Disk, FileHold, Fs, Gid, Mode, Name, SetAttr, Uid};
 
     use super::super::PassthroughOptions;
     use super::super::lease_site::{Site, cred};
     use super::super::limits::TIME_GRAIN;
     use super::*;
+    use crate::lease_watch::CHANGES_REST;
 
     /// What programs do with a file that they do not open.
     const CHANGES: [(&str, &[&str]); 6] = [
@@ -227,11 +232,46 @@ mod tests {
         }
     }
 
+    /// Another file, that is held, too.
+    fn hold_second(site: &Site) -> Handle {
+        std::fs::write(site.folder.path().join("second"), "").unwrap();
+        let name = Name::new(b"second").unwrap();
+        let second = site.fs.lookup(&cred(), &site.fs.root(), name).unwrap().node.handle;
+        assert_eq!(Fs::hold_file(&site.fs, &second, FileHold::Shared), Ok(true));
+        second
+    }
+
+    /// A program that changes a file over and over, and another one last.
+    fn storm(site: &Site) -> std::process::Child {
+        let files = std::iter::repeat_n("file", 50_000).chain(["second"]);
+        let mut command = Command::new("chmod");
+        command.arg("600").args(files).current_dir(site.folder.path()).spawn().unwrap()
+    }
+
+    #[test]
+    fn who_changes_a_file_over_and_over_is_told_of_now_and_then() {
+        let site = settled(FileHold::Shared);
+        let second = hold_second(&site);
+        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 2);
+        let (start, times, heard) = (Instant::now(), Cell::new(0), RefCell::new(Vec::new()));
+        let mut program = storm(&site);
+        site.hears(|| {
+            times.update(|times| times + 1);
+            heard.borrow_mut().extend(std::iter::from_fn(|| Fs::poll_wanted(&site.fs)));
+            heard.borrow().contains(&(second, LocalUse::Change))
+        });
+        // It is looked once before it is told, and marking may be due.
+        let most = start.elapsed().as_millis() / CHANGES_REST.as_millis() + 3;
+        assert!(times.get() <= most, "told {} times, not {most}", times.get());
+        assert!(heard.borrow().contains(&(site.file, LocalUse::Change)));
+        assert!(program.wait().unwrap().success());
+    }
+
     #[test]
     fn what_is_held_is_marked_soon() {
         let site = settled(FileHold::Shared);
         assert_eq!(marks(&site), 0);
-        let told = std::cell::Cell::new(false);
+        let told = Cell::new(false);
         // It is looked first, then told.
         site.hears(|| told.replace(true));
         assert_eq!(Fs::poll_wanted(&site.fs), None);

@@ -1,16 +1,15 @@
 //! Who is told that a program of this machine has renamed, removed or linked a file, or changed its
 //! attributes (`fanotify`): of files that are marked, and not of what this process does itself.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fs::fstat;
 use rustix::io::Errno;
 
-use crate::sys::{self, KernelHandle, MarkBound, MarkChange};
+use crate::change_groups::{self, Groups, Inode};
+use crate::sys::KernelHandle;
 
 /// Room for what is told at once: about a thousand records.
 const RECORDS_BYTES: usize = 65_536;
@@ -22,17 +21,14 @@ const READS_MAX: usize = 16;
 /// Where the kernel tells of changes.
 #[derive(Debug)]
 pub(crate) struct ChangeWatch {
-    group: OwnedFd,
+    groups: Mutex<Groups>,
+    /// Where something can be read when it can be of one of the groups.
+    any: OwnedFd,
     /// Rung when there are files to be marked.
     bell: OwnedFd,
     process: i32,
-    /// How often each file is marked: exports may share it, and the kernel knows of one mark.
-    marks: Mutex<HashMap<Inode, u32>>,
     refused: Once,
 }
-
-/// What tells files apart as long as they are open: numbers of the device and of the inode.
-type Inode = (u64, u64);
 
 /// A file that is marked, until this is dropped.
 #[derive(Debug)]
@@ -45,13 +41,7 @@ pub(crate) struct Mark {
 impl Mark {
     /// Marks a file; none if the kernel does not tell of it, which is in the log once.
     pub(crate) fn set(watch: &Arc<ChangeWatch>, file: &Arc<File>) -> Option<Self> {
-        let outcome = fstat(file).and_then(|stat| {
-            let inode = (stat.st_dev, stat.st_ino);
-            let mut marks = watch.marks();
-            sys::mark(watch.group(), file.as_fd(), MarkChange::Add)?;
-            *marks.entry(inode).or_default() += 1;
-            Ok(inode)
-        });
+        let outcome = watch.groups().mark(file, watch.any());
         let told = outcome.inspect_err(|errno| watch.refused.call_once(|| tell_refused(*errno)));
         let mark = |inode| Self { watch: Arc::clone(watch), file: Arc::clone(file), inode };
         told.ok().map(mark)
@@ -60,16 +50,7 @@ impl Mark {
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        let mut marks = self.watch.marks();
-        let count = marks.get_mut(&self.inode).map_or(0, |count| {
-            *count -= 1;
-            *count
-        });
-        if count == 0 {
-            marks.remove(&self.inode);
-            // If there is none any more, that is well.
-            let _ = sys::mark(self.watch.group(), self.file.as_fd(), MarkChange::Remove);
-        }
+        self.watch.groups().unmark(self.inode, &self.file);
     }
 }
 
@@ -83,21 +64,21 @@ pub(crate) enum Told {
 }
 
 impl ChangeWatch {
-    /// Begins to listen.
+    /// Begins to listen, if the kernel tells anything at all.
     ///
     /// # Errors
     /// What the kernel says: ENOSYS and EINVAL before Linux 5.13 without CAP_SYS_ADMIN.
     pub(crate) fn new() -> Result<Self, Errno> {
-        let group = sys::change_group(MarkBound::Ours);
-        let group = group.or_else(|_| sys::change_group(MarkBound::User))?;
+        change_groups::new_group()?;
+        let (groups, any) = (Mutex::new(Groups::new()), change_groups::any_group()?);
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let process = rustix::process::getpid().as_raw_nonzero().get();
-        Ok(Self { group, bell, process, marks: Mutex::default(), refused: Once::new() })
+        Ok(Self { groups, any, bell, process, refused: Once::new() })
     }
 
     /// Where something can be read when there is something to hear.
-    pub(crate) fn group(&self) -> BorrowedFd<'_> {
-        self.group.as_fd()
+    pub(crate) fn any(&self) -> BorrowedFd<'_> {
+        self.any.as_fd()
     }
 
     /// Where something can be read when somebody has rung.
@@ -120,8 +101,22 @@ impl ChangeWatch {
     pub(crate) fn hear(&self, mut tell: impl FnMut(Told)) -> Result<bool, Errno> {
         let mut heard = false;
         let mut bytes = vec![0; RECORDS_BYTES];
+        let groups = self.groups().all();
+        for group in groups {
+            heard |= self.hear_one(&group, &mut bytes, &mut tell)?;
+        }
+        Ok(heard)
+    }
+
+    fn hear_one(
+        &self,
+        group: &OwnedFd,
+        bytes: &mut [u8],
+        mut tell: impl FnMut(Told),
+    ) -> Result<bool, Errno> {
+        let mut heard = false;
         for _ in 0..READS_MAX {
-            let length = match rustix::io::read(&self.group, &mut bytes[..]) {
+            let length = match rustix::io::read(group, &mut *bytes) {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Ok(length) => length,
                 Err(Errno::INTR) => continue,
@@ -136,8 +131,14 @@ impl ChangeWatch {
         Ok(heard)
     }
 
-    fn marks(&self) -> MutexGuard<'_, HashMap<Inode, u32>> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How many marks the kernel knows of.
+    #[cfg(test)]
+    pub(crate) fn marks(&self) -> usize {
+        self.groups().all().iter().map(|group| change_groups::marks(group)).sum()
+    }
+
+    fn groups(&self) -> MutexGuard<'_, Groups> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -145,7 +146,8 @@ fn tell_refused(errno: Errno) {
     tracing::warn!(%errno, "the kernel does not tell of all files that are delegated when programs \
         rename, remove or link them or change their mode or owner: clients may show what was there \
         before until they ask. It cannot on every file system; ENOSPC: raise the sysctl \
-        fs.fanotify.max_user_marks");
+        fs.fanotify.max_user_marks; EMFILE: fs.fanotify.max_user_groups, as there are more devices \
+        with such files than half of that");
 }
 
 /// One `struct fanotify_event_metadata`, and what follows it.
@@ -219,6 +221,26 @@ mod tests {
 
     fn told(bytes: &[u8]) -> Vec<Told> {
         records(bytes).filter_map(|record| record.told(7)).collect()
+    }
+
+    #[test]
+    fn what_is_marked_on_each_device_is_told() {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
+        let watch = Arc::new(ChangeWatch::new().unwrap());
+        let mut marks = Vec::new();
+        for folder in [std::env::temp_dir(), "/dev/shm".into()] {
+            let Ok(file) = tempfile::NamedTempFile::new_in(folder) else { continue };
+            marks.push(Mark::set(&watch, &Arc::new(file.reopen().unwrap())).unwrap());
+            let program = std::process::Command::new("chmod").arg("644").arg(file.path()).status();
+            assert!(program.unwrap().success());
+            let any = PollFd::from_borrowed_fd(watch.any(), PollFlags::IN);
+            assert_eq!(poll(&mut [any], Some(&patience)), Ok(1));
+            let mut told = Vec::new();
+            assert_eq!(watch.hear(|it| told.push(it)), Ok(true));
+            assert!(matches!(told[..], [Told::Changed(_)]));
+        }
+        assert_eq!(watch.marks(), marks.len());
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl LeaseListener {
         let rest = self.rest();
         if let Some(changes) = self.watch.changes() {
             all.push(on(changes.bell()));
-            all.extend(rest.is_none().then(|| on(changes.group())));
+            all.extend(rest.is_none().then(|| on(changes.any())));
         }
         match poll(&mut all, self.patience(rest).as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}

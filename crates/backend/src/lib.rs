@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 
 mod blocking;
+mod change_groups;
 mod change_watch;
 mod close;
 pub mod conformance;

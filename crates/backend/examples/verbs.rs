@@ -92,7 +92,7 @@ fn run(bench: &Bench, verb: &str, count: usize) -> Result<usize> {
     let count = if verb.ends_with("1m") { count / 100 } else { count };
     for (step, (name, file)) in files.iter().cycle().take(count).enumerate() {
         bytes.clear();
-        let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+        let mut into = ReadInto::new(&mut bytes);
         match verb {
             "getattr" => drop(fs.getattr(file)?),
             "access" => drop(fs.access(cred, file, Access::READ | Access::MODIFY)?),

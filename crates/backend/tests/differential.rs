@@ -232,7 +232,7 @@ impl World<'_> {
             Step::Parent(node) => Ok(vec![seen(&self.fs.parent(cred, self.node(node))?.attr)]),
             Step::Read(node, offset) => {
                 let mut bytes = Vec::new();
-                let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+                let mut into = ReadInto::new(&mut bytes);
                 let eof = self.fs.read(cred, self.node(node), offset, 5_000, &mut into)?.eof;
                 Ok(vec![format!("{eof} {bytes:?}")])
             }

@@ -64,7 +64,7 @@ fn read_only_changes_nothing_and_says_so() {
     let granted = fs.access(&root, &fs.root(), Access::ALL).unwrap().0;
     assert_eq!(granted, Access::READ | Access::LOOKUP);
     let mut bytes = Vec::new();
-    let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+    let mut into = ReadInto::new(&mut bytes);
     fs.read(&root, &file, 0, 9, &mut into).unwrap();
     assert_eq!(bytes, b"data");
     assert_eq!(below.getattr(&file), fs.getattr(&file));

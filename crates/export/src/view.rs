@@ -285,7 +285,7 @@ impl<'a> View<'a> {
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Wire>> {
         let Read { data, eof, attr } = self.fs().read(self.cred(), &node.0, offset, count, into)?;
-        Ok(Read { data, eof, attr: self.attr_out(&attr) })
+        Ok(Read { data, eof, attr: attr.map(|attr| self.attr_out(&attr)) })
     }
 
     /// See [`Fs::write`].
@@ -469,6 +469,12 @@ impl<'a> View<'a> {
     /// The file system, to change something in it.
     fn writable(&self) -> Result<&dyn Fs> {
         if self.rules().read_only { Err(Status::RoFs) } else { Ok(self.fs()) }
+    }
+
+    /// As whom the caller acts: to know him again.
+    #[must_use]
+    pub fn user(&self) -> Uid<Disk> {
+        self.cred().uid
     }
 
     pub(crate) fn cred(&self) -> &Cred<Disk> {

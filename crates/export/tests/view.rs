@@ -112,7 +112,7 @@ fn read_only_is_read_only_for_every_verb() {
     let (granted, _) = view.access(&file, Access::ALL).unwrap();
     assert_eq!(granted, Access::READ | Access::EXECUTE);
     let mut bytes = Vec::new();
-    let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+    let mut into = ReadInto::new(&mut bytes);
     assert!(view.read(&file, 0, 10, &mut into).unwrap().eof);
     assert!(writer.write(&file, 0, b"x").is_ok());
 }

@@ -9,8 +9,8 @@ use comity_export::{Node, View};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::{AuthSys, limits::MACHINE_NAME_BYTES_MAX};
 use comity_state::{
-    Bearer, ByteRange, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine, Error,
-    FileKey, Locals, Lock, LockRefusal, LockType, Mark, Principal, Sender, Share, Special, Stateid,
+    ByteRange, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine, Error, FileKey,
+    Locals, Lock, LockRefusal, LockType, Mark, Principal, Sender, Share, Shown, Special, Stateid,
     Taken, Verifier,
 };
 use comity_xdr::{Decoder, Malformed};
@@ -240,7 +240,7 @@ impl Compound<'_> {
         file: Option<FileKey>,
         stateid: &Stateid4,
         access: u32,
-    ) -> Result<Option<Bearer<'_>>, Stop> {
+    ) -> Result<Option<Shown<'_>>, Stop> {
         let Some(key) = file else { return Ok(None) };
         let stateid = self.stateid_of(stateid)?;
         may_access(self.engine(), self.sender(), (&key, &stateid), access)
@@ -285,7 +285,7 @@ pub(crate) fn may_access<'a>(
     sender: Sender<'a>,
     (file, stateid): (&FileKey, &Stateid),
     access: u32,
-) -> Result<Option<Bearer<'a>>, Stop> {
+) -> Result<Option<Shown<'a>>, Stop> {
     engine.check_io(sender, stateid, file, access).map_err(|error| match error {
         Error::ShareDenied => Nfsstat4::Locked.into(),
         error => refused(error),

@@ -1,13 +1,18 @@
 use comity_proto::nfs4::Stateid4;
-use comity_state::{Bearer, Share};
+use comity_state::{Share, Shown};
+use comity_vfs::{Disk, Uid};
 
 use crate::compound::Compound;
 use crate::memory::file_of;
 use crate::table::Stop;
 
-/// Whether the current file may be read by who shows this stateid.
-pub(crate) fn may_read(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(), Stop> {
-    shows(compound, stateid, Share::READ).map(drop)
+/// Whether the current file may be read by who shows this stateid; tells who opened it for that, if
+/// it was judged then whether he may.
+pub(crate) fn may_read(
+    compound: &Compound<'_>,
+    stateid: &Stateid4,
+) -> Result<Option<Uid<Disk>>, Stop> {
+    Ok(shows(compound, stateid, Share::READ)?.and_then(|shown| shown.user))
 }
 
 /// Whether the current file may be written by who shows this stateid.
@@ -15,12 +20,13 @@ pub(crate) fn may_write(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(
     shows(compound, stateid, Share::WRITE).map(drop)
 }
 
-/// Who shows this stateid of the current file, if anybody's; it is one for this access.
+/// Who shows this stateid of the current file, if it is of anybody's state; it is one for this
+/// access.
 pub(crate) fn shows<'c>(
     compound: &'c Compound<'_>,
     stateid: &Stateid4,
     access: u32,
-) -> Result<Option<Bearer<'c>>, Stop> {
+) -> Result<Option<Shown<'c>>, Stop> {
     compound.may_access(compound.current.as_ref().and_then(file_of), stateid, access)
 }
 

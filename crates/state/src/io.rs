@@ -1,5 +1,7 @@
 //! Stateids of READ, WRITE and SETATTR, and the operations about stateids themselves.
 
+use comity_vfs::{Disk, Uid};
+
 use crate::file::{DelegationKind, File, Holder, Share};
 use crate::holdings::What;
 use crate::lookup::Found;
@@ -7,10 +9,19 @@ use crate::open::Obstacle;
 use crate::stateid::Special;
 use crate::{Bearer, Engine, Error, FileKey, Record, Result, Sender, Stateid};
 
+/// Who shows a stateid.
+#[derive(Debug, Clone)]
+pub struct Shown<'a> {
+    /// The client.
+    pub bearer: Bearer<'a>,
+    /// Who opened the file for just this, if it was judged then whether he may.
+    pub user: Option<Uid<Disk>>,
+}
+
 impl Engine {
     /// Whether a stateid lets its bearer read or write a file ([`Share::READ`], [`Share::WRITE`]);
-    /// tells who that is, if anybody. Without an open it depends on what others have opened and
-    /// been delegated (RFC 8881, 9.1.2).
+    /// tells who shows it, if it is of anybody's state. Without an open it depends on what others
+    /// have opened and been delegated (RFC 8881, 9.1.2).
     ///
     /// # Errors
     /// As a stateid is refused; [`Error::Openmode`]; [`Error::ShareDenied`] (`LOCKED` for READ and
@@ -21,7 +32,7 @@ impl Engine {
         stateid: &Stateid,
         file: &FileKey,
         access: u32,
-    ) -> Result<Option<Bearer<'a>>> {
+    ) -> Result<Option<Shown<'a>>> {
         match stateid.special() {
             None => self.check_state(sender, stateid, file, access).map(Some),
             Some(Special::Anonymous) => {
@@ -41,7 +52,7 @@ impl Engine {
         stateid: &Stateid,
         file: &FileKey,
         access: u32,
-    ) -> Result<Bearer<'a>> {
+    ) -> Result<Shown<'a>> {
         let Found { client, number } = self.find(sender, stateid)?;
         let state = client.live()?;
         let it = state.look(sender, number, stateid)?;
@@ -53,7 +64,8 @@ impl Engine {
                 let writes = access & Share::WRITE != 0;
                 let allowed = !writes || *kind == DelegationKind::Write;
                 drop(state);
-                return if allowed { Ok(client) } else { Err(Error::Openmode) };
+                let shown = Shown { bearer: client, user: None };
+                return if allowed { Ok(shown) } else { Err(Error::Openmode) };
             }
             What::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
             What::Open(opening) => (number, opening),
@@ -66,12 +78,13 @@ impl Engine {
         }
         let granted = opening.share.access;
         let may = if granted & access == access {
-            Ok(())
+            Ok(opening.user)
         } else {
-            may_read_too(&it.file, Holder { client: client.id, state: open }, access)
+            let holder = Holder { client: client.id, state: open };
+            may_read_too(&it.file, holder, access).map(|()| None)
         };
         drop(state);
-        may.map(|()| client)
+        may.map(|user| Shown { bearer: client, user })
     }
 
     fn check_anonymous(

@@ -269,7 +269,8 @@ impl Engine {
         let number = match known {
             Some(number) => number,
             None => {
-                let what = What::Open(Opening { owner, share, opened: 0, closed: false });
+                let what =
+                    What::Open(Opening { owner, share, user: None, opened: 0, closed: false });
                 state.holdings.insert(limits, (now, file), what)?
             }
         };

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use comity_vfs::{Disk, Uid};
+
 use crate::client::ClientState;
 use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Opening, What};
@@ -28,6 +30,8 @@ pub struct Open<'a> {
     pub claim: Claim,
     /// Which delegation the client would like.
     pub wish: DelegationWish,
+    /// Who opens it, if it was judged whether he may.
+    pub user: Option<Uid<Disk>>,
 }
 
 /// By which right a file is opened (`open_claim_type4`); by name or by handle is all the same here.
@@ -180,9 +184,10 @@ impl Engine {
             return Err(Obstacle::Delegation(other));
         }
         let stateid = match known {
-            Some(number) => upgrade(open.client, &mut state, number, share)?,
+            Some(number) => upgrade(open, &mut state, number)?,
             None => {
-                let opening = Opening { owner, share, opened: 0, closed: false };
+                let user = open.user;
+                let opening = Opening { owner, share, user, opened: 0, closed: false };
                 let limits = &self.settings.limits;
                 let number = state.holdings.insert(limits, (now, file), What::Open(opening))?;
                 note(&mut state, number, share);
@@ -243,18 +248,14 @@ pub(crate) fn forget_opener(client: &Client, owner: &[u8]) {
 }
 
 /// Adds a share to an open.
-fn upgrade(
-    client: &Client,
-    state: &mut ClientState,
-    number: u32,
-    share: Share,
-) -> Result<Stateid, Error> {
-    note(state, number, share);
-    let open = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
-    if let What::Open(opening) = &mut open.what {
-        opening.share = opening.share.and(share);
+fn upgrade(open: &Open<'_>, state: &mut ClientState, number: u32) -> Result<Stateid, Error> {
+    note(state, number, open.share);
+    let known = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
+    if let What::Open(opening) = &mut known.what {
+        opening.share = opening.share.and(open.share);
+        opening.user = opening.user.filter(|user| open.user == Some(*user));
     }
-    Ok(open.change(client, number))
+    Ok(known.change(open.client, number))
 }
 
 /// Remembers that a file was opened with this share.

@@ -1,10 +1,8 @@
-use std::fs::File;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, FileHold, Gid, Handle,
-    LocalUse, Name, RangeLock, Result, SetAttr, Side, Status, Time, Uid,
+    LocalUse, Name, RangeLock, Read, ReadInto, Result, SetAttr, Side, Status, Time, Uid,
 };
 
 /// A file system: the only interface to one in the house.
@@ -81,8 +79,8 @@ pub trait Fs: Send + Sync {
     /// Reads up to `count` bytes at `offset` into `into`.
     ///
     /// The owner of a file may always read it, whatever its mode: a client has checked when it
-    /// opened the file, and may have opened it before the mode changed. Who may execute a file may
-    /// read it, so that clients can run it.
+    /// opened the file, and may have opened it before the mode changed. So may whoever is known to
+    /// have opened it for reading. Who may execute a file may read it, so that clients can run it.
     ///
     /// # Errors
     /// [`Status::IsDir`], [`Status::Inval`] if it is no regular file; [`Status`].
@@ -464,52 +462,6 @@ pub type Made<S> = Changed<Node<S>, S>;
 
 /// The target of a symbolic link: bytes, not text.
 pub type Target = Box<[u8]>;
-
-/// Where a read puts its data.
-#[derive(Debug)]
-pub struct ReadInto<'a> {
-    /// Data is appended here ...
-    pub bytes: &'a mut Vec<u8>,
-    /// ... or, from this many bytes on, may be answered as [`Data::File`].
-    pub by_reference_from: u32,
-}
-
-/// What a read found.
-#[derive(Debug, Clone)]
-pub struct Read<S: Side> {
-    /// The data.
-    pub data: Data,
-    /// Whether the file ends with it.
-    pub eof: bool,
-    /// The file's attributes.
-    pub attr: Attr<S>,
-}
-
-/// Data of a read.
-#[derive(Debug, Clone)]
-pub enum Data {
-    /// So many bytes were appended to [`ReadInto::bytes`].
-    Appended(u32),
-    /// It stands in a file, for the shell to send without copying.
-    File {
-        /// The file.
-        file: Arc<File>,
-        /// Where in it, in bytes.
-        offset: u64,
-        /// How many bytes.
-        length: u32,
-    },
-}
-
-impl Data {
-    /// How many bytes.
-    #[must_use]
-    pub const fn length(&self) -> u32 {
-        match self {
-            Self::Appended(length) | Self::File { length, .. } => *length,
-        }
-    }
-}
 
 /// What a write did: how many bytes, and to what.
 pub type Written<S> = Changed<u32, S>;

@@ -26,6 +26,7 @@ pub mod layers;
 pub mod limits;
 mod name;
 pub mod permission;
+mod read;
 mod side;
 mod status;
 
@@ -35,11 +36,12 @@ pub use attr::{Attr, Device, FileType, Mode, SetAttr, SetTime, Time};
 pub use change::{Change, Changed};
 pub use cred::Cred;
 pub use fs::{
-    Create, Data, Entry, Fs, Listed, Listing, Made, Node, Properties, Read, ReadInto, Seek, Space,
-    Special, Stability, Target, Written, XattrMode,
+    Create, Entry, Fs, Listed, Listing, Made, Node, Properties, Seek, Space, Special, Stability,
+    Target, Written, XattrMode,
 };
 pub use handle::Handle;
 pub use hold::{FileHold, LocalUse, RangeLock};
 pub use name::Name;
+pub use read::{Data, Read, ReadInto};
 pub use side::{Disk, Gid, Side, Uid, Wire};
 pub use status::{Result, Status};

@@ -2,7 +2,7 @@ use comity_vfs::Status;
 
 use super::Needs;
 use super::failure::{Check, ensure, fails, same};
-use super::fixture::{Fixture, size, tick, times};
+use super::fixture::{Fixture, mode, size, tick, times};
 
 super::topic! { "data"
     Needs::NONE => what_is_written_is_read, a_read_behind_the_end_is_empty,
@@ -14,7 +14,8 @@ super::topic! { "data"
         a_write_changes_the_mtime, commit_tells_the_attributes, commit_works_on_directories,
         what_was_done_to_something_that_is_gone_is_stable_too,
         statfs_is_sane, a_hole_takes_little_space, a_write_tells_the_new_size,
-        a_read_tells_the_attributes, overlapping_writes_leave_the_last;
+        a_read_tells_the_attributes, who_opened_a_file_reads_the_same,
+        overlapping_writes_leave_the_last;
 }
 
 /// Bytes that differ from place to place.
@@ -193,9 +194,28 @@ fn a_write_tells_the_new_size(f: &Fixture<'_>) -> Check {
 fn a_read_tells_the_attributes(f: &Fixture<'_>) -> Check {
     let file = f.filled("a", b"abc")?;
     let mut bytes = Vec::new();
-    let mut into = comity_vfs::ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+    let mut into = comity_vfs::ReadInto::new(&mut bytes);
     let read = f.fs.read(&f.owner, &file, 0, 10, &mut into)?;
-    same((read.attr.size, read.attr.fileid), (3, f.attr(&file)?.fileid))
+    let told = read.attr.map(|attr| (attr.size, attr.fileid));
+    same(told, Some((3, f.attr(&file)?.fileid)))
+}
+
+fn who_opened_a_file_reads_the_same(f: &Fixture<'_>) -> Check {
+    let file = f.filled("a", &pattern(10_000, 5))?;
+    f.set(&file, &mode(0o600))?;
+    // The first read may be what brings it into use.
+    for _ in 0..2 {
+        for offset in [0, 1, 4096, 9_999, 10_000, 10_001, u64::MAX] {
+            for count in [0, 1, 4096, 8_192, 10_000, 10_001] {
+                same(f.read_opened(&file, offset, count), f.read(&file, offset, count))?;
+            }
+        }
+    }
+    f.write(&file, 10_000, b"more")?;
+    same(f.read_opened(&file, 9_999, 4_096)?.0.len(), 5)?;
+    f.set(&file, &size(10))?;
+    same(f.read_opened(&file, 0, 4_096)?, (pattern(10_000, 5)[..10].to_vec(), true))?;
+    same(f.read_opened(&f.dir("d")?, 0, 1), Err(Status::IsDir))
 }
 
 fn overlapping_writes_leave_the_last(f: &Fixture<'_>) -> Check {

@@ -202,8 +202,28 @@ impl<'a> Fixture<'a> {
         offset: u64,
         count: u32,
     ) -> Result<(Vec<u8>, bool)> {
+        self.read_how(cred, file, (offset, count), false)
+    }
+
+    /// What one read gives to somebody who has the file open.
+    pub(super) fn read_opened(
+        &self,
+        file: &Handle,
+        offset: u64,
+        count: u32,
+    ) -> Result<(Vec<u8>, bool)> {
+        self.read_how(&bob(), file, (offset, count), true)
+    }
+
+    fn read_how(
+        &self,
+        cred: &Cred<Disk>,
+        file: &Handle,
+        (offset, count): (u64, u32),
+        opened: bool,
+    ) -> Result<(Vec<u8>, bool)> {
         let mut bytes = b"kept".to_vec();
-        let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+        let mut into = ReadInto { opened, ..ReadInto::new(&mut bytes) };
         let read = self.fs.read(cred, file, offset, count, &mut into)?;
         let length = data(&read.data, &mut bytes)?;
         let kept = bytes.len() == 4 + length as usize && bytes.starts_with(b"kept");

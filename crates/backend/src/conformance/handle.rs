@@ -89,7 +89,8 @@ fn all_fail(f: &Fixture<'_>, node: &Handle, statuses: &[Status]) -> Check {
 }
 
 fn read(f: &Fixture<'_>, node: &Handle) -> Result<()> {
-    let mut into = ReadInto { bytes: &mut Vec::new(), by_reference_from: u32::MAX };
+    let mut bytes = Vec::new();
+    let mut into = ReadInto::new(&mut bytes);
     f.fs.read(&f.owner, node, 0, 10, &mut into).map(drop)
 }
 

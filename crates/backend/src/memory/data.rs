@@ -32,12 +32,12 @@ pub(super) fn read(
 ) -> Result<Read<Disk>> {
     let node = memory.table.find(node)?;
     let state = node.read();
-    let mut attr = readable(&state, cred)?;
+    let mut attr = if into.opened { attr_of_living(&state)? } else { readable(&state, cred)? };
     let length = state.content()?.read(offset, count, into.bytes);
     drop(state);
     let eof = offset.saturating_add(u64::from(length)) >= attr.size;
     attr.atime = accessed(memory, &node, &attr);
-    Ok(Read { data: Data::Appended(length), eof, attr })
+    Ok(Read { data: Data::Appended(length), eof, attr: Some(attr) })
 }
 
 pub(super) fn write(

@@ -1,14 +1,14 @@
 use std::fs::File;
 use std::io::IoSliceMut;
 
-use comity_vfs::{Cred, Data, Disk, Handle, Read, ReadInto, Result, Status, Written};
+use comity_vfs::{Cred, Data, Disk, FileType, Handle, Read, ReadInto, Result, Status, Written};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwrite, retry_on_intr};
 
 use super::Passthrough;
 use super::attr::attr;
 use super::errno::status;
 use super::fetch::must_be_file;
-use super::node::Use;
+use super::node::{Node, Use};
 use super::space::FILE_SIZE_MAX;
 use crate::blocking::{blocking, is_hooked};
 use crate::sys::{self, Patience};
@@ -23,23 +23,52 @@ impl Passthrough {
         count: u32,
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Disk>> {
+        if into.opened
+            && count < into.by_reference_from
+            && let Some(read) = self.read_unjudged(node, offset, count, into.bytes)
+        {
+            return Ok(read);
+        }
         let (node, stat) = self.file(node)?;
-        self.admit_reader(cred, &node, &stat)?;
+        if !into.opened {
+            self.admit_reader(cred, &node, &stat)?;
+        }
         let attr = attr(&node.volume, &stat);
         let present = attr.size.saturating_sub(offset).min(count.into()) as u32;
         if present == 0 {
             let eof = offset >= attr.size;
-            return Ok(Read { data: Data::Appended(0), eof, attr });
+            return Ok(Read { data: Data::Appended(0), eof, attr: Some(attr) });
         }
         let file = self.data(&node, Use::Read)?;
         // What has to wait for the disk waits here, where others can go on, not while it is sent.
         if present >= into.by_reference_from && !is_cold(&file, offset, present) {
             let eof = offset.saturating_add(present.into()) >= attr.size;
-            return Ok(Read { data: Data::File { file, offset, length: present }, eof, attr });
+            let data = Data::File { file, offset, length: present };
+            return Ok(Read { data, eof, attr: Some(attr) });
         }
         let length = read_now(&file, into.bytes, offset, present as usize)?;
         let eof = length < present || offset + u64::from(length) >= attr.size;
-        Ok(Read { data: Data::Appended(length), eof, attr })
+        Ok(Read { data: Data::Appended(length), eof, attr: Some(attr) })
+    }
+
+    /// Reads what is in memory of a file that is in use: a byte more than is wanted says that more
+    /// follows, and nobody has to be asked for the size. `None` where that does not do.
+    fn read_unjudged(
+        &self,
+        handle: &Handle,
+        offset: u64,
+        count: u32,
+        bytes: &mut Vec<u8>,
+    ) -> Option<Read<Disk>> {
+        let node = self.nodes.get(handle).filter(|node| node.kind == FileType::Regular)?;
+        let (file, start) = (node.data(Use::Read)?, bytes.len());
+        let more = (count as usize).checked_add(1)?;
+        let read = sys::read_append(&file, bytes, offset, more, Patience::Cached).ok()?;
+        let length = (read as u32).min(count);
+        let (end, is_all) = (offset.saturating_add(length.into()), length == count);
+        let eof = if read == more { Some(false) } else { ends_at(&node, end, is_all) };
+        bytes.truncate(start + if eof.is_some() { length as usize } else { 0 });
+        eof.map(|eof| Read { data: Data::Appended(length), eof, attr: None })
     }
 
     /// See [`comity_vfs::Fs::write`].
@@ -66,6 +95,13 @@ impl Passthrough {
         let change = self.since(&node, before);
         Ok(Written { value: written? as u32, change })
     }
+}
+
+/// Whether a file ends at `end`, up to where it was read; `None` if it is gone, or if neither all
+/// was read nor it ends there.
+fn ends_at(node: &Node, end: u64, is_all: bool) -> Option<bool> {
+    let size = node.stat().ok()?.st_size.cast_unsigned();
+    (is_all || end >= size).then_some(end >= size)
 }
 
 /// Whether reading the end of a range would wait for the disk; somebody must want to know. Costs a
@@ -137,7 +173,8 @@ mod tests {
         let cred = Cred::new(Uid::new(0), Gid::new(0));
         let found = fs.lookup(&cred, &fs.root(), Name::new(b"file").unwrap()).unwrap();
         let read = || {
-            let mut into = ReadInto { bytes: &mut Vec::new(), by_reference_from: 32 << 10 };
+            let mut bytes = Vec::new();
+            let mut into = ReadInto { by_reference_from: 32 << 10, ..ReadInto::new(&mut bytes) };
             let data = fs.read(&cred, &found.node.handle, 0, 1 << 20, &mut into).unwrap().data;
             (data, std::mem::take(into.bytes))
         };
@@ -153,6 +190,35 @@ mod tests {
         let before = watch::sleeps_of(thread);
         assert!(matches!(read(), (Data::File { length: 0x10_0000, .. }, _)));
         assert_eq!(watch::sleeps_of(thread), before);
+        fs.release_identity().unwrap();
+    }
+
+    #[test]
+    fn what_is_in_memory_is_read_by_who_opened_it_without_a_look_at_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, [7; 10_000]).unwrap();
+        let fs = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
+        let cred = Cred::new(Uid::new(0), Gid::new(0));
+        let found = fs.lookup(&cred, &fs.root(), Name::new(b"file").unwrap()).unwrap();
+        let read = |offset| {
+            let mut bytes = Vec::new();
+            let mut into = ReadInto { opened: true, ..ReadInto::new(&mut bytes) };
+            let read = fs.read(&cred, &found.node.handle, offset, 4096, &mut into).unwrap();
+            (read.attr.is_some(), read.eof, bytes.len())
+        };
+        assert_eq!(read(0), (true, false, 4096), "it comes into use");
+        assert_eq!(read(0), (false, false, 4096));
+        assert_eq!(read(5904), (false, true, 4096));
+        assert_eq!(read(9999), (false, true, 1));
+        assert_eq!(read(10_000), (false, true, 0));
+        std::fs::write(&path, [7; 10]).unwrap();
+        assert_eq!(read(0), (false, true, 10));
+        std::fs::remove_file(&path).unwrap();
+        let mut bytes = b"kept".to_vec();
+        let mut into = ReadInto { opened: true, ..ReadInto::new(&mut bytes) };
+        let gone = fs.read(&cred, &found.node.handle, 0, 4096, &mut into);
+        assert_eq!((gone.unwrap_err(), &bytes[..]), (Status::Stale, &b"kept"[..]));
         fs.release_identity().unwrap();
     }
 }

@@ -106,7 +106,7 @@ impl Site {
 
     pub(super) fn read(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+        let mut into = ReadInto::new(&mut bytes);
         self.fs.read(&cred(), &self.file, 0, 100, &mut into).unwrap();
         bytes
     }

@@ -110,7 +110,7 @@ pub fn read(
     count: u32,
 ) -> Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
-    let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+    let mut into = ReadInto::new(&mut bytes);
     let read = fs.read(cred, node, offset, count, &mut into)?;
     assert!(matches!(read.data, Data::Appended(length) if length as usize == bytes.len()));
     Ok((bytes, read.eof))

@@ -92,7 +92,8 @@ impl Chain {
         match operation {
             Operation::Stat => Ok(()),
             Operation::Read => {
-                let mut into = ReadInto { bytes: &mut Vec::new(), by_reference_from: u32::MAX };
+                let mut bytes = Vec::new();
+                let mut into = ReadInto::new(&mut bytes);
                 self.judged("read", view.read(node, 0, 1, &mut into).map(drop))
             }
             Operation::List => self.list(view, node),

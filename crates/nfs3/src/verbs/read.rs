@@ -44,7 +44,7 @@ fn read_into(
     let head = reply.reserve(HEAD_BYTES);
     let count = args.count.min(TRANSFER_BYTES_MAX);
     let by_reference_from = BY_REFERENCE_FROM_BYTES;
-    let mut into = ReadInto { bytes: reply.bytes_mut(), by_reference_from };
+    let mut into = ReadInto { by_reference_from, ..ReadInto::new(reply.bytes_mut()) };
     let read = view.read(node, args.offset, count, &mut into)?;
     let length = read.data.length();
     if let Data::File { file, offset, length } = &read.data {
@@ -56,7 +56,7 @@ fn read_into(
 }
 
 fn write_head(reply: &mut Encoder, read: &Read<Wire>, length: u32) {
-    let file_attributes: PostOpAttr = Some(fattr3(&read.attr));
+    let file_attributes: PostOpAttr = read.attr.as_ref().map(fattr3);
     reply.value(&Nfsstat3::Ok);
     reply.value(&file_attributes);
     reply.value(&length);

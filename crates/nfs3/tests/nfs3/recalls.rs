@@ -53,6 +53,7 @@ pub(crate) fn delegate_beside(
         share: Share::access(access),
         claim: Claim::New,
         wish: DelegationWish::Any,
+        user: None,
     };
     let opened = engine.open(NOW, &open).unwrap();
     let Delegation::Granted { stateid, kind, .. } = opened.delegation else { panic!("{opened:?}") };

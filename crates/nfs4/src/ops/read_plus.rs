@@ -20,7 +20,7 @@ pub(super) fn read_plus(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let Read4args { stateid, offset, count } = args.value()?;
-    may_read(compound, &stateid)?;
+    let opener = may_read(compound, &stateid)?;
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     let attr = view.getattr(node)?;
     compound.must_be_file(attr.file_type)?;
@@ -28,7 +28,8 @@ pub(super) fn read_plus(
     let most = most(compound, reply).saturating_sub(HEAD_BYTES as u32 * pieces);
     let head = reply.reserve(8);
     let end = offset.saturating_add(count.min(most).into()).min(attr.size);
-    let mut reading = Reading { view, node, reply, attr, at: offset, end, pieces: 0 };
+    let opened = opener == Some(view.user());
+    let mut reading = Reading { view, node, reply, opened, attr, at: offset, end, pieces: 0 };
     let read = reading.all();
     let (eof, pieces) = (reading.at >= reading.attr.size, reading.pieces);
     read.map_err(|status| not_read(compound, view, node, status))?;
@@ -43,6 +44,7 @@ struct Reading<'r, 'a> {
     view: &'r View<'a>,
     node: &'r Node,
     reply: &'r mut Encoder,
+    opened: bool,
     attr: Attr<Wire>,
     at: u64,
     end: u64,
@@ -96,7 +98,8 @@ impl Reading<'_, '_> {
         self.reply.value(&DataContent4::Data);
         self.reply.value(&self.at);
         let length = self.reply.reserve(4);
-        let mut into = ReadInto { bytes: self.reply.bytes_mut(), by_reference_from: u32::MAX };
+        let opened = self.opened;
+        let mut into = ReadInto { opened, ..ReadInto::new(self.reply.bytes_mut()) };
         let read = self.view.read(self.node, self.at, count, &mut into)?;
         let bytes = read.data.length();
         self.reply.pad(bytes as usize);
@@ -105,7 +108,7 @@ impl Reading<'_, '_> {
         self.pieces += 1;
         if bytes < count {
             // It was cut while it was read.
-            (self.end, self.attr) = (self.at, read.attr);
+            (self.end, self.attr) = (self.at, self.view.getattr(self.node)?);
         }
         Ok(())
     }

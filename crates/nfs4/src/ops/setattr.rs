@@ -1,7 +1,5 @@
 //! SETATTR (RFC 8881, 18.30): changes attributes. A size is changed as data is: by who may write.
 
-use std::sync::Arc;
-
 use comity_proto::nfs4::{Nfsstat4, Setattr4args};
 use comity_state::Share;
 use comity_vfs::FileType;
@@ -29,14 +27,14 @@ pub(super) fn setattr(
         // A link has none of its own: as Linux servers do, it is taken and not kept.
         settings.set.mode = None;
     }
-    let bearer = if settings.set.size.is_some() {
+    let shown = if settings.set.size.is_some() {
         compound.must_be_file(file_type)?;
         shows(compound, &args.stateid, Share::WRITE)?
     } else {
         // The stateid does not matter here; but if it is a good one it says who calls.
         shows(compound, &args.stateid, 0).ok().flatten()
     };
-    compound.recall((view, node), bearer.as_deref().map(Arc::as_ref))?;
+    compound.recall((view, node), shown.as_ref().map(|shown| &**shown.bearer))?;
     settings.set_acls(view, node, is_dir)?;
     if !settings.set.is_empty() {
         view.setattr(node, &settings.set, None)?;

@@ -134,7 +134,7 @@ impl Ground {
         let (client, owner, claim) = (session.client(), &b"user"[..], Claim::New);
         let (file, wish) = (FileKey { export: 1, handle: self.target }, DelegationWish::None);
         let share = Share::access(Share::WRITE);
-        let open = Open { client, owner, file, share, claim, wish };
+        let open = Open { client, owner, file, share, claim, wish, user: None };
         engine.open(self.world.now(), &open).unwrap().stateid
     }
 
@@ -149,7 +149,7 @@ impl Ground {
     fn there(&self) -> u64 {
         let server = Cred::new(Uid::new(0), Gid::new(0));
         let mut bytes = Vec::new();
-        let mut into = ReadInto { bytes: &mut bytes, by_reference_from: u32::MAX };
+        let mut into = ReadInto::new(&mut bytes);
         self.fs.read(&server, &self.target, 0, u32::MAX, &mut into).unwrap();
         let right = bytes.iter().enumerate().all(|(at, byte)| *byte == letter(at as u64));
         assert!(right, "the bytes are the source's");

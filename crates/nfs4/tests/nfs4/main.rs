@@ -16,6 +16,7 @@ mod opens;
 mod owners;
 mod pairs;
 mod reaching;
+mod readers;
 mod reload;
 mod rendering;
 mod repeats;

@@ -369,5 +369,6 @@ fn open_args(client: &Arc<Client>, file: usize, share: Share, claim: Claim) -> O
         share,
         claim,
         wish: DelegationWish::NoPreference,
+        user: None,
     }
 }

@@ -149,7 +149,8 @@ impl World {
         };
         let share = share(on.1, after("deny"));
         let owner = owner.as_bytes();
-        let open = Open { client: &client, owner, file: file(on.0), share, claim, wish };
+        let open =
+            Open { client: &client, owner, file: file(on.0), share, claim, wish, user: None };
         match self.engine.open(self.now, &open) {
             Ok(opened) => {
                 let name = after("=").unwrap_or("opened");

@@ -5,7 +5,7 @@ use comity_proto::nfs4::{
     Bitmap4, ChangeInfo4, Createhow4, Fattr4, Nfsstat4, Open4args, OpenClaim4, Openflag4, attribute,
 };
 use comity_state::{FileKey, Share};
-use comity_vfs::{Access, Attr, Change, Create, FileType, SetAttr, Status, Wire};
+use comity_vfs::{Access, Attr, Change, Create, Disk, FileType, SetAttr, Status, Uid, Wire};
 
 use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
@@ -25,6 +25,8 @@ pub(super) struct File<'a> {
     pub(super) attrset: Bitmap4,
     /// Whether it is to be emptied, now that it may be opened.
     empties: bool,
+    /// Who opens it, if it was judged whether he may.
+    pub(super) user: Option<Uid<Disk>>,
 }
 
 impl<'a> File<'a> {
@@ -75,10 +77,11 @@ pub(super) fn find<'a>(
         _ => {
             let attr = view.getattr(&node)?;
             openable(compound, attr.file_type)?;
-            if !matches!(args.claim, OpenClaim4::Previous(_)) {
-                permitted(&view, &node, share)?;
+            if matches!(args.claim, OpenClaim4::Previous(_)) {
+                return Ok(File::there(view, node, ChangeInfo4::default(), false));
             }
-            return Ok(File::there(view, node, ChangeInfo4::default(), false));
+            permitted(&view, &node, share)?;
+            return Ok(File::there(view, node, ChangeInfo4::default(), false).judged());
         }
     };
     if view.getattr(&node)?.file_type != FileType::Directory {
@@ -103,7 +106,12 @@ fn above(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Stop, Stop> {
 
 impl<'a> File<'a> {
     fn there(view: View<'a>, node: Node, cinfo: ChangeInfo4, by_name: bool) -> Self {
-        Self { view, node, by_name, cinfo, attrset: Bitmap4::EMPTY, empties: false }
+        Self { view, node, by_name, cinfo, attrset: Bitmap4::EMPTY, empties: false, user: None }
+    }
+
+    /// It has been seen whether the caller may open it.
+    fn judged(self) -> Self {
+        Self { user: Some(self.view.user()), ..self }
     }
 }
 
@@ -117,7 +125,7 @@ fn existing<'a>(
     let (seen, of_dir) = view.lookup(dir, name)?;
     openable(compound, seen.attr.file_type)?;
     permitted(&view, &seen.node, share)?;
-    Ok(File::there(view, seen.node, unchanged(of_dir), true))
+    Ok(File::there(view, seen.node, unchanged(of_dir), true).judged())
 }
 
 fn made<'a>(
@@ -181,7 +189,7 @@ fn unchecked<'a>(
             if empties {
                 permitted(&view, &seen.node, Share::access(Share::WRITE))?;
             }
-            let file = File::there(view, seen.node, unchanged(of_dir), true);
+            let file = File::there(view, seen.node, unchanged(of_dir), true).judged();
             let size = if empties { Bitmap4::of(&[attribute::SIZE]) } else { Bitmap4::EMPTY };
             return Ok(File { empties, attrset: size, ..file });
         }

@@ -1,0 +1,153 @@
+//! Who opened a file for reading reads on, whatever becomes of its mode; nobody else does.
+
+use comity_proto::nfs4::{
+    Bitmap4, Component4, Createhow4, Fattr4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
+    Openflag4, Read4args, Setattr4args, StateOwner4, Stateid4, attribute, operation as op, share,
+};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::callbacks::{go_to, perform};
+use crate::session::Session;
+use crate::world::World;
+
+const ROOT: u32 = 0;
+const OPENER: u32 = 1000;
+const OTHER: u32 = 1001;
+const FILE: [&[u8]; 3] = [b"srv", b"pub", b"file"];
+
+/// A client of many users, each of whom acts in turn.
+struct Machine {
+    world: World,
+    session: Session,
+    /// The open-owner.
+    process: &'static [u8],
+}
+
+impl Machine {
+    fn new() -> Self {
+        let world = World::new();
+        let session = Session::of(&world, 2, b"machine");
+        session.call_back(&world);
+        Self { world, session, process: b"process" }
+    }
+
+    fn perform(
+        &mut self,
+        user: u32,
+        operations: u32,
+        say: impl FnOnce(&mut Encoder),
+    ) -> (Nfsstat4, Vec<u8>) {
+        self.world.act_as(user, user, &[]);
+        perform(&self.world, 2, &mut self.session, operations, say)
+    }
+
+    /// Opens a name; its stateid.
+    fn open(
+        &mut self,
+        user: u32,
+        access: u32,
+        (name, openhow): (Component4<'_>, Openflag4<'_>),
+    ) -> Result<Stateid4, Nfsstat4> {
+        let process = Opaque(self.process);
+        let (status, told) = self.perform(user, 4, |call| {
+            go_to(call, &FILE[..2]);
+            call.value(&op::OPEN);
+            call.value(&Open4args {
+                seqid: 0,
+                share_access: access | share::WANT_NO_DELEG,
+                share_deny: 0,
+                owner: StateOwner4 { clientid: 0, owner: process },
+                openhow,
+                claim: OpenClaim4::Null(name),
+            });
+        });
+        let opened = || Decoder::new(&told[4 * 8..]).value::<Open4resok<'_>>().unwrap().stateid;
+        if status == Nfsstat4::Ok { Ok(opened()) } else { Err(status) }
+    }
+
+    fn open_file(&mut self, user: u32, access: u32) -> Stateid4 {
+        self.open(user, access, (Opaque(b"file"), Openflag4::NoCreate)).unwrap()
+    }
+
+    /// Root gives the file another mode.
+    fn set_mode(&mut self, mode: u32) {
+        let (mode, stateid) = (mode.to_be_bytes(), Stateid4::ANONYMOUS);
+        let attrmask = Bitmap4::of(&[attribute::MODE]);
+        let (status, _) = self.perform(ROOT, 5, |call| {
+            go_to(call, &FILE);
+            call.value(&op::SETATTR);
+            let obj_attributes = Fattr4 { attrmask, attr_vals: Opaque(&mode) };
+            call.value(&Setattr4args { stateid, obj_attributes });
+        });
+        assert_eq!(status, Nfsstat4::Ok);
+    }
+
+    /// What READ and READ_PLUS come to.
+    fn reads(&mut self, user: u32, stateid: Stateid4) -> [Nfsstat4; 2] {
+        [op::READ, op::READ_PLUS].map(|operation| {
+            let read = |call: &mut Encoder| {
+                go_to(call, &FILE);
+                call.value(&operation);
+                call.value(&Read4args { stateid, offset: 0, count: 5 });
+            };
+            self.perform(user, 5, read).0
+        })
+    }
+}
+
+#[test]
+fn who_opened_a_file_reads_on_and_nobody_else() {
+    let mut machine = Machine::new();
+    let stateid = machine.open_file(OPENER, share::READ);
+    assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Ok; 2]);
+    machine.set_mode(0o600);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+    assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Access; 2]);
+    assert_eq!(machine.reads(OPENER, Stateid4::ANONYMOUS), [Nfsstat4::Access; 2]);
+    let again = machine.open(OPENER, share::READ, (Opaque(b"file"), Openflag4::NoCreate));
+    assert_eq!(again, Err(Nfsstat4::Access));
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+}
+
+#[test]
+fn who_opened_a_file_for_writing_was_not_let_in_to_read() {
+    let mut machine = Machine::new();
+    machine.set_mode(0o622);
+    let stateid = machine.open_file(OPENER, share::WRITE);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Access; 2]);
+    machine.set_mode(0o666);
+    let stateid = machine.open_file(OPENER, share::READ);
+    machine.set_mode(0o600);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+}
+
+#[test]
+fn of_an_open_that_two_users_share_each_is_judged() {
+    let mut machine = Machine::new();
+    machine.open_file(OPENER, share::READ);
+    let stateid = machine.open_file(OTHER, share::READ);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+    machine.set_mode(0o600);
+    for user in [OPENER, OTHER] {
+        assert_eq!(machine.reads(user, stateid), [Nfsstat4::Access; 2]);
+    }
+    let stateid = machine.open_file(ROOT, share::READ);
+    assert_eq!(machine.reads(ROOT, stateid), [Nfsstat4::Ok; 2]);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Access; 2]);
+}
+
+/// The verifier says that it is the same request; by whom, it does not.
+#[test]
+fn who_comes_with_the_verifier_of_anothers_file_is_judged() {
+    let mut machine = Machine::new();
+    let exclusive = || (Opaque(&b"made"[..]), Openflag4::Create(Createhow4::Exclusive([7; 8])));
+    machine.open(ROOT, share::BOTH, exclusive()).unwrap();
+    machine.process = b"another";
+    let stateid = machine.open(OPENER, share::READ, exclusive()).unwrap();
+    let (status, _) = machine.perform(OPENER, 5, |call| {
+        go_to(call, &[FILE[0], FILE[1], b"made"]);
+        call.value(&op::READ);
+        call.value(&Read4args { stateid, offset: 0, count: 5 });
+    });
+    assert_eq!(status, Nfsstat4::Access);
+}

@@ -58,6 +58,7 @@ fn read_only_changes_nothing_and_says_so() {
     let fs = Layer::new(below.clone(), ReadOnly);
     assert_eq!(create(&fs, "b"), Err(Status::RoFs));
     assert_eq!(write(&fs, &file, b"x"), Err(Status::RoFs));
+    assert_eq!(fs.write_opened(&root(), &file, 0, b"x"), Err(Status::RoFs));
     let (root, name) = (root(), Name::new(b"a").unwrap());
     assert_eq!(fs.remove(&root, &fs.root(), name), Err(Status::RoFs));
     assert_eq!(Fixture::new(&fs, root.clone(), "case").err().map(|_| ()), Some(()));

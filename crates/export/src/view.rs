@@ -298,6 +298,14 @@ impl<'a> View<'a> {
         Ok(Changed { value, change: self.change_out(change) })
     }
 
+    /// See [`Fs::write_opened`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn write_opened(&self, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
+        self.writable()?.write_opened(self.cred(), &node.0, offset, data)
+    }
+
     /// See [`Fs::create`]. An exclusive verifier is one of its client's: machines that booted in
     /// the same moment may choose the same (Linux takes its clock's ticks and a process number).
     ///

@@ -15,9 +15,12 @@ pub(crate) fn may_read(
     Ok(shows(compound, stateid, Share::READ)?.and_then(|shown| shown.user))
 }
 
-/// Whether the current file may be written by who shows this stateid.
-pub(crate) fn may_write(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(), Stop> {
-    shows(compound, stateid, Share::WRITE).map(drop)
+/// The same of writing.
+pub(crate) fn may_write(
+    compound: &Compound<'_>,
+    stateid: &Stateid4,
+) -> Result<Option<Uid<Disk>>, Stop> {
+    Ok(shows(compound, stateid, Share::WRITE)?.and_then(|shown| shown.user))
 }
 
 /// Who shows this stateid of the current file, if it is of anybody's state; it is one for this

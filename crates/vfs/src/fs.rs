@@ -106,6 +106,21 @@ pub trait Fs: Send + Sync {
         data: &[u8],
     ) -> Result<Written<Disk>>;
 
+    /// The same for a caller who was let in when it opened the file for writing, and so is not
+    /// judged again; how many bytes.
+    ///
+    /// # Errors
+    /// As [`Fs::write`].
+    fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        self.write(cred, node, offset, data).map(|written| written.value)
+    }
+
     /// Puts on stable storage all that was written to `node` (data, length) or done in it (entries
     /// of a directory) through this file system before the call. Calls that wait together share one
     /// barrier. After a failed barrier later ones on the same object fail too, for want of space

@@ -2,7 +2,7 @@ use comity_vfs::Status;
 
 use super::Needs;
 use super::failure::{Check, ensure, fails, same};
-use super::fixture::{Fixture, mode, size, tick, times};
+use super::fixture::{Fixture, bob, mode, size, tick, times};
 
 super::topic! { "data"
     Needs::NONE => what_is_written_is_read, a_read_behind_the_end_is_empty,
@@ -15,6 +15,7 @@ super::topic! { "data"
         what_was_done_to_something_that_is_gone_is_stable_too,
         statfs_is_sane, a_hole_takes_little_space, a_write_tells_the_new_size,
         a_read_tells_the_attributes, who_opened_a_file_reads_the_same,
+        who_opened_a_file_writes_the_same,
         overlapping_writes_leave_the_last;
 }
 
@@ -216,6 +217,18 @@ fn who_opened_a_file_reads_the_same(f: &Fixture<'_>) -> Check {
     f.set(&file, &size(10))?;
     same(f.read_opened(&file, 0, 4_096)?, (pattern(10_000, 5)[..10].to_vec(), true))?;
     same(f.read_opened(&f.dir("d")?, 0, 1), Err(Status::IsDir))
+}
+
+fn who_opened_a_file_writes_the_same(f: &Fixture<'_>) -> Check {
+    let file = f.filled("a", b"some data")?;
+    f.set(&file, &mode(0o600))?;
+    let write = |node, offset, data: &[u8]| f.fs.write_opened(&bob(), node, offset, data);
+    same(write(&file, 5, b"bytes and more")?, 14)?;
+    same(write(&file, 0, b"")?, 0)?;
+    same(f.read(&file, 0, 99)?, (b"some bytes and more".to_vec(), true))?;
+    same(f.attr(&file)?.size, 19)?;
+    same(write(&file, u64::MAX, b"x"), Err(Status::FBig))?;
+    same(write(&f.dir("d")?, 0, b"x"), Err(Status::IsDir))
 }
 
 fn overlapping_writes_leave_the_last(f: &Fixture<'_>) -> Check {

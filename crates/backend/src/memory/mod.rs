@@ -188,7 +188,17 @@ impl Fs for Memory {
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Disk>> {
-        data::write(self, cred, node, offset, data)
+        data::write(self, (cred, false), node, offset, data)
+    }
+
+    fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        data::write(self, (cred, true), node, offset, data).map(|written| written.value)
     }
 
     /// Nothing here outlives the process, so everything is as stable as it will ever be.

@@ -79,22 +79,44 @@ impl Passthrough {
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Disk>> {
-        if offset.checked_add(data.len() as u64).is_none_or(|end| end > FILE_SIZE_MAX) {
-            return Err(Status::FBig);
-        }
+        within_bounds(offset, data)?;
         let node = self.node(node)?;
         let writing = self.begin_write(&node);
         let stat = self.stat(&node)?;
         must_be_file(&node)?;
         self.admit_writer(cred, &node, &stat)?;
-        let file = self.data(&node, Use::Write)?;
+        let written = self.put(cred, &node, offset, data);
+        let before = writing.is_alone().then(|| attr(&node.volume, &stat));
+        let change = self.since(&node, before);
+        Ok(Written { value: written?, change })
+    }
+
+    /// See [`comity_vfs::Fs::write_opened`].
+    pub(super) fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        within_bounds(offset, data)?;
+        let node = self.regular(node)?;
+        let _writing = self.begin_write(&node);
+        self.put(cred, &node, offset, data)
+    }
+
+    fn put(&self, cred: &Cred<Disk>, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
+        let file = self.data(node, Use::Write)?;
         self.identity.caller(cred)?;
         let written = retry_on_intr(|| pwrite(&*file, data, offset)).map_err(status);
         node.barrier.written();
-        let before = writing.is_alone().then(|| attr(&node.volume, &stat));
-        let change = self.since(&node, before);
-        Ok(Written { value: written? as u32, change })
+        written.map(|count| count as u32)
     }
+}
+
+fn within_bounds(offset: u64, data: &[u8]) -> Result<()> {
+    let end = offset.checked_add(data.len() as u64);
+    if end.is_some_and(|end| end <= FILE_SIZE_MAX) { Ok(()) } else { Err(Status::FBig) }
 }
 
 /// Whether a file ends at `end`, up to where it was read; `None` if it is gone, or if neither all

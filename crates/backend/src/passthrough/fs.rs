@@ -80,6 +80,16 @@ impl Fs for Passthrough {
         Passthrough::write(self, cred, node, offset, data)
     }
 
+    fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        Passthrough::write_opened(self, cred, node, offset, data)
+    }
+
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         Passthrough::commit(self, node)
     }

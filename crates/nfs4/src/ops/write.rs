@@ -15,10 +15,15 @@ pub(super) fn write(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args: Write4args<'_> = args.value()?;
-    may_write(compound, &args.stateid)?;
+    let opener = may_write(compound, &args.stateid)?;
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
-    let written = view.write(node, args.offset, args.data.0);
-    let count = written.map_err(|status| not_read(compound, view, node, status))?.value;
+    let (offset, data) = (args.offset, args.data.0);
+    let written = if opener == Some(view.user()) {
+        view.write_opened(node, offset, data)
+    } else {
+        view.write(node, offset, data).map(|written| written.value)
+    };
+    let count = written.map_err(|status| not_read(compound, view, node, status))?;
     let (committed, writeverf) = (args.stable, compound.nfs.verifier());
     reply.value(&Write4resok { count, committed, writeverf });
     let barrier = (committed != StableHow4::Unstable).then(|| view.barrier(node));

@@ -1,8 +1,9 @@
-//! Who opened a file for reading reads on, whatever becomes of its mode; nobody else does.
+//! Who opened a file reads and writes on, whatever becomes of its mode; nobody else does.
 
 use comity_proto::nfs4::{
     Bitmap4, Component4, Createhow4, Fattr4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
-    Openflag4, Read4args, Setattr4args, StateOwner4, Stateid4, attribute, operation as op, share,
+    Openflag4, Read4args, Setattr4args, StableHow4, StateOwner4, Stateid4, Write4args, attribute,
+    operation as op, share,
 };
 use comity_xdr::{Decoder, Encoder, Opaque};
 
@@ -93,6 +94,35 @@ impl Machine {
             self.perform(user, 5, read).0
         })
     }
+
+    /// What WRITE comes to.
+    fn writes(&mut self, user: u32, stateid: Stateid4) -> Nfsstat4 {
+        let (stable, data) = (StableHow4::Unstable, Opaque(&b"more"[..]));
+        let write = |call: &mut Encoder| {
+            go_to(call, &FILE);
+            call.value(&op::WRITE);
+            call.value(&Write4args { stateid, offset: 0, stable, data });
+        };
+        self.perform(user, 5, write).0
+    }
+}
+
+#[test]
+fn who_opened_a_file_writes_on_and_nobody_else() {
+    let mut machine = Machine::new();
+    machine.set_mode(0o666);
+    let stateid = machine.open_file(OPENER, share::WRITE);
+    assert_eq!(machine.writes(OTHER, stateid), Nfsstat4::Ok);
+    machine.set_mode(0o600);
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
+    assert_eq!(machine.writes(OTHER, stateid), Nfsstat4::Access);
+    assert_eq!(machine.writes(OPENER, Stateid4::ANONYMOUS), Nfsstat4::Access);
+    machine.set_mode(0o644);
+    let stateid = machine.open_file(OPENER, share::READ);
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok, "it is one open for both");
+    machine.process = b"another";
+    let stateid = machine.open_file(OPENER, share::READ);
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::OpenMode);
 }
 
 #[test]

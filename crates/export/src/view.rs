@@ -481,8 +481,8 @@ impl<'a> View<'a> {
 
     /// As whom the caller acts: to know him again.
     #[must_use]
-    pub fn user(&self) -> Uid<Disk> {
-        self.cred().uid
+    pub fn user(&self) -> &Arc<Cred<Disk>> {
+        self.pass.caller().kept()
     }
 
     pub(crate) fn cred(&self) -> &Cred<Disk> {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use comity_ranges::Kept;
 use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wire};
 
@@ -41,7 +43,7 @@ pub struct Unmapped;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     wire: Option<(Uid<Wire>, Gid<Wire>)>,
-    disk: Cred<Disk>,
+    disk: Arc<Cred<Disk>>,
     squashed: bool,
     /// What users and groups were found to be lately, where they are mapped at all.
     users: Option<Kept>,
@@ -64,7 +66,13 @@ impl Caller {
 
     /// Under which ids it acts.
     #[must_use]
-    pub const fn disk(&self) -> &Cred<Disk> {
+    pub fn disk(&self) -> &Cred<Disk> {
+        &self.disk
+    }
+
+    /// The same, to be kept.
+    #[must_use]
+    pub const fn kept(&self) -> &Arc<Cred<Disk>> {
         &self.disk
     }
 }
@@ -115,7 +123,7 @@ impl Ids {
         squashed: bool,
     ) -> Caller {
         let (users, groups) = (self.users.recent(), self.groups.recent());
-        Caller { wire, disk, squashed, users, groups }
+        Caller { wire, disk: Arc::new(disk), squashed, users, groups }
     }
 
     /// An object's user and group as they are shown to a caller.

@@ -1,6 +1,8 @@
+use std::sync::Arc;
+
 use comity_proto::nfs4::Stateid4;
 use comity_state::{Share, Shown};
-use comity_vfs::{Disk, Uid};
+use comity_vfs::{Cred, Disk};
 
 use crate::compound::Compound;
 use crate::memory::file_of;
@@ -11,7 +13,7 @@ use crate::table::Stop;
 pub(crate) fn may_read(
     compound: &Compound<'_>,
     stateid: &Stateid4,
-) -> Result<Option<Uid<Disk>>, Stop> {
+) -> Result<Option<Arc<Cred<Disk>>>, Stop> {
     Ok(shows(compound, stateid, Share::READ)?.and_then(|shown| shown.user))
 }
 
@@ -19,7 +21,7 @@ pub(crate) fn may_read(
 pub(crate) fn may_write(
     compound: &Compound<'_>,
     stateid: &Stateid4,
-) -> Result<Option<Uid<Disk>>, Stop> {
+) -> Result<Option<Arc<Cred<Disk>>>, Stop> {
     Ok(shows(compound, stateid, Share::WRITE)?.and_then(|shown| shown.user))
 }
 

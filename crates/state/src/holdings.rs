@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_vfs::{Disk, Uid};
+use comity_vfs::{Cred, Disk};
 
 use crate::file::{File, Holder, Share};
 use crate::limits::{Limits, REAPED_MIN};
@@ -96,7 +96,7 @@ pub(crate) struct Opening {
     pub(crate) owner: u32,
     pub(crate) share: Share,
     /// Who opened it, each time, and was judged.
-    pub(crate) user: Option<Uid<Disk>>,
+    pub(crate) user: Option<Arc<Cred<Disk>>>,
     /// The shares it was opened with, one bit each: what it may be downgraded to.
     pub(crate) opened: u16,
     /// Closed, and kept for a retry of its CLOSE (minor version 0).

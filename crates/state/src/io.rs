@@ -1,6 +1,8 @@
 //! Stateids of READ, WRITE and SETATTR, and the operations about stateids themselves.
 
-use comity_vfs::{Disk, Uid};
+use std::sync::Arc;
+
+use comity_vfs::{Cred, Disk};
 
 use crate::file::{DelegationKind, File, Holder, Share};
 use crate::holdings::What;
@@ -14,8 +16,9 @@ use crate::{Bearer, Engine, Error, FileKey, Record, Result, Sender, Stateid};
 pub struct Shown<'a> {
     /// The client.
     pub bearer: Bearer<'a>,
-    /// Who opened the file for just this, if it was judged then whether he may.
-    pub user: Option<Uid<Disk>>,
+    /// Who opened the file for just this, if it was judged then whether he may. In these groups:
+    /// those who are mapped to one user may be many.
+    pub user: Option<Arc<Cred<Disk>>>,
 }
 
 impl Engine {
@@ -78,7 +81,7 @@ impl Engine {
         }
         let granted = opening.share.access;
         let may = if granted & access == access {
-            Ok(opening.user)
+            Ok(opening.user.clone())
         } else {
             let holder = Holder { client: client.id, state: open };
             may_read_too(&it.file, holder, access).map(|()| None)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_vfs::{Disk, Uid};
+use comity_vfs::{Cred, Disk};
 
 use crate::client::ClientState;
 use crate::file::{File, FileState, Holder, Share};
@@ -31,7 +31,7 @@ pub struct Open<'a> {
     /// Which delegation the client would like.
     pub wish: DelegationWish,
     /// Who opens it, if it was judged whether he may.
-    pub user: Option<Uid<Disk>>,
+    pub user: Option<&'a Arc<Cred<Disk>>>,
 }
 
 /// By which right a file is opened (`open_claim_type4`); by name or by handle is all the same here.
@@ -186,7 +186,7 @@ impl Engine {
         let stateid = match known {
             Some(number) => upgrade(open, &mut state, number)?,
             None => {
-                let user = open.user;
+                let user = open.user.cloned();
                 let opening = Opening { owner, share, user, opened: 0, closed: false };
                 let limits = &self.settings.limits;
                 let number = state.holdings.insert(limits, (now, file), What::Open(opening))?;
@@ -253,7 +253,7 @@ fn upgrade(open: &Open<'_>, state: &mut ClientState, number: u32) -> Result<Stat
     let known = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
     if let What::Open(opening) = &mut known.what {
         opening.share = opening.share.and(open.share);
-        opening.user = opening.user.filter(|user| open.user == Some(*user));
+        opening.user = opening.user.take().filter(|user| open.user == Some(user));
     }
     Ok(known.change(open.client, number))
 }

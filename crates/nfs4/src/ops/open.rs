@@ -69,7 +69,7 @@ fn begin<'a>(
     let may_be_delegated = file.may_be_delegated()?;
     let Wanted { share, claim, wish } = wanted.if_delegated(may_be_delegated);
     let owner = args.owner.owner.0;
-    let (key, user) = (file.key(), file.user);
+    let (key, user) = (file.key(), file.user());
     let open = Open { client: &client, owner, file: key, share, claim, wish, user };
     let mut opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
     if !may_be_delegated && wanted.wish != wish {

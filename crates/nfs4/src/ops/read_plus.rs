@@ -28,7 +28,7 @@ pub(super) fn read_plus(
     let most = most(compound, reply).saturating_sub(HEAD_BYTES as u32 * pieces);
     let head = reply.reserve(8);
     let end = offset.saturating_add(count.min(most).into()).min(attr.size);
-    let opened = opener == Some(view.user());
+    let opened = opener.as_ref() == Some(view.user());
     let mut reading = Reading { view, node, reply, opened, attr, at: offset, end, pieces: 0 };
     let read = reading.all();
     let (eof, pieces) = (reading.at >= reading.attr.size, reading.pieces);

@@ -18,7 +18,7 @@ pub(super) fn write(
     let opener = may_write(compound, &args.stateid)?;
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     let (offset, data) = (args.offset, args.data.0);
-    let written = if opener == Some(view.user()) {
+    let written = if opener.as_ref() == Some(view.user()) {
         view.write_opened(node, offset, data)
     } else {
         view.write(node, offset, data).map(|written| written.value)

@@ -22,6 +22,8 @@ struct Machine {
     session: Session,
     /// The open-owner.
     process: &'static [u8],
+    /// Which other groups the user says to be in.
+    groups: &'static [u32],
 }
 
 impl Machine {
@@ -29,7 +31,7 @@ impl Machine {
         let world = World::new();
         let session = Session::of(&world, 2, b"machine");
         session.call_back(&world);
-        Self { world, session, process: b"process" }
+        Self { world, session, process: b"process", groups: &[] }
     }
 
     fn perform(
@@ -38,7 +40,7 @@ impl Machine {
         operations: u32,
         say: impl FnOnce(&mut Encoder),
     ) -> (Nfsstat4, Vec<u8>) {
-        self.world.act_as(user, user, &[]);
+        self.world.act_as(user, user, self.groups);
         perform(&self.world, 2, &mut self.session, operations, say)
     }
 
@@ -164,6 +166,22 @@ fn of_an_open_that_two_users_share_each_is_judged() {
     let stateid = machine.open_file(ROOT, share::READ);
     assert_eq!(machine.reads(ROOT, stateid), [Nfsstat4::Ok; 2]);
     assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Access; 2]);
+}
+
+/// Whoever is mapped or squashed to one user may be many, and each may be in other groups.
+#[test]
+fn who_is_the_same_user_in_other_groups_is_judged() {
+    let mut machine = Machine::new();
+    machine.set_mode(0o660);
+    machine.groups = &[0];
+    let stateid = machine.open_file(OPENER, share::BOTH);
+    machine.groups = &[];
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Access; 2]);
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Access);
+    machine.set_mode(0o600);
+    machine.groups = &[0];
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
 }
 
 /// The verifier says that it is the same request; by whom, it does not.

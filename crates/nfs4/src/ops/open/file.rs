@@ -1,11 +1,13 @@
 //! The file of an OPEN: found by name or by handle, or made.
 
+use std::sync::Arc;
+
 use comity_export::{Node, SeenMade, View};
 use comity_proto::nfs4::{
     Bitmap4, ChangeInfo4, Createhow4, Fattr4, Nfsstat4, Open4args, OpenClaim4, Openflag4, attribute,
 };
 use comity_state::{FileKey, Share};
-use comity_vfs::{Access, Attr, Change, Create, Disk, FileType, SetAttr, Status, Uid, Wire};
+use comity_vfs::{Access, Attr, Change, Create, Cred, Disk, FileType, SetAttr, Status, Wire};
 
 use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
@@ -25,14 +27,19 @@ pub(super) struct File<'a> {
     pub(super) attrset: Bitmap4,
     /// Whether it is to be emptied, now that it may be opened.
     empties: bool,
-    /// Who opens it, if it was judged whether he may.
-    pub(super) user: Option<Uid<Disk>>,
+    /// It was judged whether the caller may open it.
+    judged: bool,
 }
 
 impl<'a> File<'a> {
     /// By what it is known to the engine.
     pub(super) fn key(&self) -> FileKey {
         key_of(&self.view, &self.node)
+    }
+
+    /// Who opens it, if it was judged whether he may.
+    pub(super) fn user(&self) -> Option<&Arc<Cred<Disk>>> {
+        self.judged.then(|| self.view.user())
     }
 
     /// Whether the client may be left alone with it.
@@ -106,12 +113,12 @@ fn above(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Stop, Stop> {
 
 impl<'a> File<'a> {
     fn there(view: View<'a>, node: Node, cinfo: ChangeInfo4, by_name: bool) -> Self {
-        Self { view, node, by_name, cinfo, attrset: Bitmap4::EMPTY, empties: false, user: None }
+        Self { view, node, by_name, cinfo, attrset: Bitmap4::EMPTY, empties: false, judged: false }
     }
 
     /// It has been seen whether the caller may open it.
     fn judged(self) -> Self {
-        Self { user: Some(self.view.user()), ..self }
+        Self { judged: true, ..self }
     }
 }
 

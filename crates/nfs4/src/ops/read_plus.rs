@@ -82,6 +82,8 @@ impl Reading<'_, '_> {
             Ok(found) => Ok(found.clamp(self.at, self.end)),
             Err(Status::NoData) => Ok(self.end),
             Err(Status::NotSupp) => Ok(nothing),
+            // Where holes are is judged anew; who opened the file may read them.
+            Err(Status::Acces) if self.opened => Ok(nothing),
             Err(status) => Err(status),
         }
     }

@@ -74,12 +74,16 @@ impl Machine {
 
     /// Root gives the file another mode.
     fn set_mode(&mut self, mode: u32) {
-        let (mode, stateid) = (mode.to_be_bytes(), Stateid4::ANONYMOUS);
-        let attrmask = Bitmap4::of(&[attribute::MODE]);
+        self.set(attribute::MODE, &mode.to_be_bytes());
+    }
+
+    /// Root gives the file another value of an attribute.
+    fn set(&mut self, number: u32, value: &[u8]) {
+        let (stateid, attrmask) = (Stateid4::ANONYMOUS, Bitmap4::of(&[number]));
         let (status, _) = self.perform(ROOT, 5, |call| {
             go_to(call, &FILE);
             call.value(&op::SETATTR);
-            let obj_attributes = Fattr4 { attrmask, attr_vals: Opaque(&mode) };
+            let obj_attributes = Fattr4 { attrmask, attr_vals: Opaque(value) };
             call.value(&Setattr4args { stateid, obj_attributes });
         });
         assert_eq!(status, Nfsstat4::Ok);
@@ -182,6 +186,16 @@ fn who_is_the_same_user_in_other_groups_is_judged() {
     machine.groups = &[0];
     assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
     assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
+}
+
+#[test]
+fn who_opened_a_file_with_holes_reads_on() {
+    let mut machine = Machine::new();
+    machine.set(attribute::SIZE, &(1u64 << 20).to_be_bytes());
+    let stateid = machine.open_file(OPENER, share::READ);
+    machine.set_mode(0o600);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+    assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Access; 2]);
 }
 
 /// The verifier says that it is the same request; by whom, it does not.

@@ -9,10 +9,11 @@ use anyhow::Result;
 use super::Verdict;
 use super::command::run;
 
-/// What the kernel client tests, the comparison, the instruction counts and the report tests call.
+/// What the kernel client tests, the comparison, the instruction counts, the tests of btrfs and of reports call.
 const PACKAGES: &[&str] = &[
     "acl",
     "attr",
+    "btrfs-progs",
     "chromium",
     "e2fsprogs",
     "gcc",

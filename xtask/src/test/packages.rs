@@ -9,7 +9,8 @@ use anyhow::Result;
 use super::Verdict;
 use super::command::run;
 
-/// What the kernel client tests, the comparison, the instruction counts, the tests of btrfs and of reports call.
+/// What the kernel client tests, the comparison, the instruction counts and the tests of btrfs and
+/// of reports call.
 const PACKAGES: &[&str] = &[
     "acl",
     "attr",

@@ -39,10 +39,15 @@ pub enum Denied {
 #[error("the domain has no id for that owner")]
 pub struct Unmapped;
 
+/// The user and the group that no file has, nor anybody who calls.
+const NOBODY: u32 = u32::MAX;
+
 /// A caller on both sides of the border. What it owns it always sees as its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    wire: Option<(Uid<Wire>, Gid<Wire>)>,
+    /// Its own ids on disk, and what it called itself; if it did not, the id that nothing has.
+    user: (Uid<Disk>, Uid<Wire>),
+    group: (Gid<Disk>, Gid<Wire>),
     disk: Arc<Cred<Disk>>,
     squashed: bool,
     /// What users and groups were found to be lately, where they are mapped at all.
@@ -106,7 +111,7 @@ impl Ids {
     pub fn admit(&self, wire: &Cred<Wire>) -> Result<Caller, Denied> {
         let uid = self.user_in(wire.uid).ok_or(Denied::User(wire.uid))?;
         if self.squash == Squash::All {
-            return Ok(Caller { wire: Some((wire.uid, wire.gid)), ..self.nobody() });
+            return Ok(self.caller(Some((wire.uid, wire.gid)), self.anonymous.clone(), true));
         }
         let gid = self.group_in(wire.gid).ok_or(Denied::Group(wire.gid))?;
         let groups = wire.groups.iter().filter_map(|&gid| self.supplementary_in(gid));
@@ -123,7 +128,16 @@ impl Ids {
         squashed: bool,
     ) -> Caller {
         let (users, groups) = (self.users.recent(), self.groups.recent());
-        Caller { wire, disk: Arc::new(disk), squashed, users, groups }
+        let (user, group) = match wire {
+            Some((uid, gid)) => ((disk.uid, uid), (disk.gid, gid)),
+            None => {
+                let shown = |anonymous| self.out(None, NOBODY, anonymous);
+                let user = Uid::new(shown(self.anonymous.uid.number()));
+                let group = Gid::new(shown(self.anonymous.gid.number()));
+                ((Uid::new(NOBODY), user), (Gid::new(NOBODY), group))
+            }
+        };
+        Caller { user, group, disk: Arc::new(disk), squashed, users, groups }
     }
 
     /// An object's user and group as they are shown to a caller.
@@ -185,13 +199,12 @@ impl Ids {
     #[inline(always)]
     pub fn user_out(&self, caller: &Caller, uid: Uid<Disk>) -> Uid<Wire> {
         let Some(recent) = &caller.users else { return uid.carried_over() };
-        match caller.wire {
-            Some((own, _)) if caller.disk.uid == uid => own,
-            _ => {
-                let shown = self.users.shown(recent, uid.number());
-                Uid::new(self.out(shown, uid.number(), self.anonymous.uid.number()))
-            }
+        let (own, said) = caller.user;
+        if uid == own {
+            return said;
         }
+        let shown = self.users.shown(recent, uid.number());
+        Uid::new(self.out(shown, uid.number(), self.anonymous.uid.number()))
     }
 
     /// By which number a group on disk is shown to a caller.
@@ -199,13 +212,12 @@ impl Ids {
     #[inline(always)]
     pub fn group_out(&self, caller: &Caller, gid: Gid<Disk>) -> Gid<Wire> {
         let Some(recent) = &caller.groups else { return gid.carried_over() };
-        match caller.wire {
-            Some((_, own)) if caller.disk.gid == gid => own,
-            _ => {
-                let shown = self.groups.shown(recent, gid.number());
-                Gid::new(self.out(shown, gid.number(), self.anonymous.gid.number()))
-            }
+        let (own, said) = caller.group;
+        if gid == own {
+            return said;
         }
+        let shown = self.groups.shown(recent, gid.number());
+        Gid::new(self.out(shown, gid.number(), self.anonymous.gid.number()))
     }
 
     /// What becomes of a client's user.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use comity_credential::{Flavor, OpaqueAuth};
 use comity_export::{Door, Exports, SealedHandle, Visitor};
 use comity_proto::nfs4::{Nfsstat4, Verifier4};
-use comity_state::{Client, Engine, OffloadEnd, Share, Stateid, Verifier};
+use comity_state::{Client, Engine, Io, OffloadEnd, Share, Stateid, Verifier};
 use comity_xdr::Opaque;
 
 use crate::clock::Clock;
@@ -139,7 +139,8 @@ impl Copying {
         let ends = [(&self.source, &source, Share::READ), (&self.target, &target, Share::WRITE)];
         for (end, node, access) in ends {
             let sender = comity_state::Sender { now: self.clock.now(), client: Some(&self.client) };
-            may_access(&self.engine, sender, (&key_of(&view, node), &end.stateid), access)?;
+            let io = Io { file: &key_of(&view, node), access, user: None };
+            may_access(&self.engine, sender, &end.stateid, &io)?;
         }
         let rest = self.length.saturating_sub(self.copied).min(COPY_PIECE_BYTES_MAX);
         let at = |end: &End| end.offset.saturating_add(self.copied);

@@ -10,8 +10,8 @@ use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::{AuthSys, limits::MACHINE_NAME_BYTES_MAX};
 use comity_state::{
     ByteRange, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine, Error, FileKey,
-    Locals, Lock, LockRefusal, LockType, Mark, Principal, Sender, Share, Shown, Special, Stateid,
-    Taken, Verifier,
+    Io, Locals, Lock, LockRefusal, LockType, Mark, Principal, Sender, Share, Shown, Special,
+    Stateid, Taken, Verifier,
 };
 use comity_xdr::{Decoder, Malformed};
 
@@ -237,13 +237,14 @@ impl Compound<'_> {
     /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
     pub(crate) fn may_access(
         &self,
-        file: Option<FileKey>,
+        object: Option<&Object<'_>>,
         stateid: &Stateid4,
         access: u32,
     ) -> Result<Option<Shown<'_>>, Stop> {
-        let Some(key) = file else { return Ok(None) };
+        let Some(Object::In(view, node)) = object else { return Ok(None) };
         let stateid = self.stateid_of(stateid)?;
-        may_access(self.engine(), self.sender(), (&key, &stateid), access)
+        let io = Io { file: &key_of(view, node), access, user: Some(view.user()) };
+        may_access(self.engine(), self.sender(), &stateid, &io)
     }
 
     /// Recalls what was delegated of an object and a change of its attributes or names stands
@@ -283,10 +284,10 @@ impl Compound<'_> {
 pub(crate) fn may_access<'a>(
     engine: &Engine,
     sender: Sender<'a>,
-    (file, stateid): (&FileKey, &Stateid),
-    access: u32,
+    stateid: &Stateid,
+    io: &Io<'_>,
 ) -> Result<Option<Shown<'a>>, Stop> {
-    engine.check_io(sender, stateid, file, access).map_err(|error| match error {
+    engine.check_io(sender, stateid, io).map_err(|error| match error {
         Error::ShareDenied => Nfsstat4::Locked.into(),
         error => refused(error),
     })
@@ -303,14 +304,6 @@ fn user_of(body: &[u8]) -> Result<u32, Malformed> {
 /// By what an object is known to the engine.
 pub(crate) fn key_of(view: &View<'_>, node: &Node) -> FileKey {
     FileKey { export: view.export_id().0, handle: *node.handle() }
-}
-
-/// The same of an object in hand.
-pub(crate) fn file_of(object: &Object<'_>) -> Option<FileKey> {
-    match object {
-        Object::In(view, node) => Some(key_of(view, node)),
-        Object::Pseudo(_) => None,
-    }
 }
 
 /// A stateid as it travels.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::client::ClientState;
 use crate::effect::Effect;
 use crate::file::{Delegated, DelegationKind, File, FileState, Holder, Recall, Share};
-use crate::holdings::What;
+use crate::holdings::{Delegating, What};
 use crate::lookup::Found;
 use crate::open::Obstacle;
 use crate::sync::atomic::Ordering;
@@ -76,7 +76,9 @@ impl Engine {
             Err(why) => return Delegation::Refused(why),
         };
         let limits = &self.settings.limits;
-        let Ok(number) = state.holdings.insert(limits, (now, file), What::Delegation(kind)) else {
+        let (user, access) = (open.user.cloned(), open.share.access);
+        let what = What::Delegation(Delegating { kind, user, access });
+        let Ok(number) = state.holdings.insert(limits, (now, file), what) else {
             return Delegation::Refused(NoDelegation::Resource);
         };
         let stateid = Stateid::new(open.client.id, number, 1);
@@ -261,12 +263,11 @@ impl Engine {
         let Found { client, number } = self.find(sender, stateid)?;
         let mut state = client.live()?;
         let state = state.current(sender, number, stateid)?;
-        let What::Delegation(kind) = state.what else { return Err(Error::BadStateid) };
+        let What::Delegation(delegating) = &state.what else { return Err(Error::BadStateid) };
         if state.file.key != *file {
             return Err(Error::BadStateid);
         }
-        let covers = kind == DelegationKind::Write || share.access & Share::WRITE == 0;
-        if covers { Ok(()) } else { Err(Error::Openmode) }
+        if delegating.kind.allows(share.access) { Ok(()) } else { Err(Error::Openmode) }
     }
 
     pub(crate) fn drop_delegation(&self, file: &File, on_file: &mut FileState, holder: Holder) {

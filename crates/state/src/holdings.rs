@@ -85,7 +85,7 @@ pub(crate) struct State {
 pub(crate) enum What {
     Open(Opening),
     Lock(Locking),
-    Delegation(DelegationKind),
+    Delegation(Delegating),
     /// A delegation that was taken back by force; it stays until the client frees it.
     Revoked,
 }
@@ -101,6 +101,16 @@ pub(crate) struct Opening {
     pub(crate) opened: u16,
     /// Closed, and kept for a retry of its CLOSE (minor version 0).
     pub(crate) closed: bool,
+}
+
+/// A delegation, and for whom the client asked the server when it got it.
+#[derive(Debug, Clone)]
+pub(crate) struct Delegating {
+    pub(crate) kind: DelegationKind,
+    /// Who opened the file, and was judged ...
+    pub(crate) user: Option<Arc<Cred<Disk>>>,
+    /// ... for this.
+    pub(crate) access: u32,
 }
 
 /// The locks of a lock-owner under an open.

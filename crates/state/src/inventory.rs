@@ -257,12 +257,12 @@ fn held(
             let (count, ranges) = ranges(&state.file, lock_owner(client, locking.owner));
             Held::Locks { owner: name(locking.owner).unwrap_or_default(), count, ranges }
         }
-        What::Delegation(kind) => {
+        What::Delegation(delegating) => {
             let holder = Holder { client: client.id, state: number };
             let mut on_file = state.file.state();
             let recall = on_file.delegations.get_mut(holder).and_then(|it| it.recall);
             let recalled = recall.map(|recall| now.saturating_sub(recall.queued));
-            Held::Delegation { kind: *kind, recalled }
+            Held::Delegation { kind: delegating.kind, recalled }
         }
         What::Revoked => Held::Revoked,
     })

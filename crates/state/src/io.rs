@@ -4,25 +4,43 @@ use std::sync::Arc;
 
 use comity_vfs::{Cred, Disk};
 
-use crate::file::{DelegationKind, File, Holder, Share};
+use crate::file::{File, Holder, Share};
 use crate::holdings::What;
 use crate::lookup::Found;
 use crate::open::Obstacle;
 use crate::stateid::Special;
 use crate::{Bearer, Engine, Error, FileKey, Record, Result, Sender, Stateid};
 
+/// What is to be done with the data of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Io<'a> {
+    /// The file.
+    pub file: &'a FileKey,
+    /// [`Share::READ`] or [`Share::WRITE`]; 0 for neither.
+    pub access: u32,
+    /// Who does it, if that matters.
+    pub user: Option<&'a Arc<Cred<Disk>>>,
+}
+
 /// Who shows a stateid.
 #[derive(Debug, Clone)]
 pub struct Shown<'a> {
     /// The client.
     pub bearer: Bearer<'a>,
-    /// Who opened the file for just this, if it was judged then whether he may. In these groups:
-    /// those who are mapped to one user may be many.
-    pub user: Option<Arc<Cred<Disk>>>,
+    /// Whether it was [`Io::user`] who opened the file, for just this, and was judged then. In the
+    /// same groups: those who are mapped to one user may be many.
+    pub opened: bool,
+}
+
+impl Io<'_> {
+    /// Whether it is done by just this user.
+    fn is_of(&self, user: &Option<Arc<Cred<Disk>>>) -> bool {
+        self.user.is_some() && self.user == user.as_ref()
+    }
 }
 
 impl Engine {
-    /// Whether a stateid lets its bearer read or write a file ([`Share::READ`], [`Share::WRITE`]);
+    /// Whether a stateid lets its bearer read or write a file;
     /// tells who shows it, if it is of anybody's state. Without an open it depends on what others
     /// have opened and been delegated (RFC 8881, 9.1.2).
     ///
@@ -33,17 +51,14 @@ impl Engine {
         &self,
         sender: Sender<'a>,
         stateid: &Stateid,
-        file: &FileKey,
-        access: u32,
+        io: &Io<'_>,
     ) -> Result<Option<Shown<'a>>> {
         match stateid.special() {
-            None => self.check_state(sender, stateid, file, access).map(Some),
-            Some(Special::Anonymous) => {
-                self.check_anonymous(sender, file, (access, true)).map(|()| None)
-            }
+            None => self.check_state(sender, stateid, io).map(Some),
+            Some(Special::Anonymous) => self.check_anonymous(sender, io, true).map(|()| None),
             Some(Special::ReadBypass) => {
-                let heeds_deny = access & Share::WRITE != 0;
-                self.check_anonymous(sender, file, (access, heeds_deny)).map(|()| None)
+                let heeds_deny = io.access & Share::WRITE != 0;
+                self.check_anonymous(sender, io, heeds_deny).map(|()| None)
             }
             Some(Special::Current | Special::Invalid) => Err(Error::BadStateid),
         }
@@ -53,21 +68,21 @@ impl Engine {
         &self,
         sender: Sender<'a>,
         stateid: &Stateid,
-        file: &FileKey,
-        access: u32,
+        io: &Io<'_>,
     ) -> Result<Shown<'a>> {
         let Found { client, number } = self.find(sender, stateid)?;
         let state = client.live()?;
         let it = state.look(sender, number, stateid)?;
-        if it.file.key != *file {
+        if it.file.key != *io.file {
             return Err(Error::BadStateid);
         }
         let (open, opening) = match &it.what {
-            What::Delegation(kind) => {
-                let writes = access & Share::WRITE != 0;
-                let allowed = !writes || *kind == DelegationKind::Write;
+            What::Delegation(delegating) => {
+                let opened =
+                    delegating.access & io.access == io.access && io.is_of(&delegating.user);
+                let allowed = delegating.kind.allows(io.access);
                 drop(state);
-                let shown = Shown { bearer: client, user: None };
+                let shown = Shown { bearer: client, opened };
                 return if allowed { Ok(shown) } else { Err(Error::Openmode) };
             }
             What::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
@@ -80,27 +95,22 @@ impl Engine {
             return Err(Error::BadStateid);
         }
         let granted = opening.share.access;
-        let may = if granted & access == access {
-            Ok(opening.user.clone())
+        let may = if granted & io.access == io.access {
+            Ok(io.is_of(&opening.user))
         } else {
             let holder = Holder { client: client.id, state: open };
-            may_read_too(&it.file, holder, access).map(|()| None)
+            may_read_too(&it.file, holder, io.access).map(|()| false)
         };
         drop(state);
-        may.map(|user| Shown { bearer: client, user })
+        may.map(|opened| Shown { bearer: client, opened })
     }
 
-    fn check_anonymous(
-        &self,
-        sender: Sender<'_>,
-        key: &FileKey,
-        (access, heeds_deny): (u32, bool),
-    ) -> Result<()> {
+    fn check_anonymous(&self, sender: Sender<'_>, io: &Io<'_>, heeds_deny: bool) -> Result<()> {
         if heeds_deny && self.is_in_grace() {
             return Err(Error::Grace);
         }
-        let Some(file) = self.files.get(key) else { return Ok(()) };
-        let share = Share::access(access);
+        let Some(file) = self.files.get(io.file) else { return Ok(()) };
+        let share = Share::access(io.access);
         let mine = sender.client.map(|client| client.id);
         self.unless_expired(sender.now, || {
             let denied = file.state().shares.conflict(None, share).filter(|_| heeds_deny);

@@ -73,7 +73,7 @@ pub use ids::{
     ClientId, ClientOwner, ConnectionId, Desk, FileKey, Principal, Secret, SessionId, Verifier,
 };
 pub use inventory::{Awaited, ClientSummary, Held, HeldState, Waiting};
-pub use io::Shown;
+pub use io::{Io, Shown};
 pub use limits::Limits;
 pub use locals::{Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};

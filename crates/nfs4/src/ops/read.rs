@@ -24,12 +24,11 @@ pub(super) fn read(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let Read4args { stateid, offset, count } = args.value()?;
-    let opener = may_read(compound, &stateid)?;
+    let opened = may_read(compound, &stateid)?;
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     let count = count.min(most(compound, reply));
     let by_reference_from = by_reference_from(compound, args);
     let (end, bytes) = (reply.word(), reply.word());
-    let opened = opener.as_ref() == Some(view.user());
     let mut into = ReadInto { bytes: reply.bytes_mut(), by_reference_from, opened };
     let read = view.read(node, offset, count, &mut into);
     let read = read.map_err(|status| not_read(compound, view, node, status))?;

@@ -15,10 +15,10 @@ pub(super) fn write(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args: Write4args<'_> = args.value()?;
-    let opener = may_write(compound, &args.stateid)?;
+    let opened = may_write(compound, &args.stateid)?;
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     let (offset, data) = (args.offset, args.data.0);
-    let written = if opener.as_ref() == Some(view.user()) {
+    let written = if opened {
         view.write_opened(node, offset, data)
     } else {
         view.write(node, offset, data).map(|written| written.value)

@@ -2,8 +2,8 @@
 
 use comity_proto::nfs4::{
     Bitmap4, Component4, Createhow4, Fattr4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
-    Openflag4, Read4args, Setattr4args, StableHow4, StateOwner4, Stateid4, Write4args, attribute,
-    operation as op, share,
+    OpenDelegation4, Openflag4, Read4args, Setattr4args, StableHow4, StateOwner4, Stateid4,
+    Write4args, attribute, operation as op, share,
 };
 use comity_xdr::{Decoder, Encoder, Opaque};
 
@@ -44,28 +44,43 @@ impl Machine {
         perform(&self.world, 2, &mut self.session, operations, say)
     }
 
-    /// Opens a name; its stateid.
+    /// Opens a name, no delegation wanted; its stateid.
     fn open(
         &mut self,
         user: u32,
         access: u32,
-        (name, openhow): (Component4<'_>, Openflag4<'_>),
+        named: (Component4<'_>, Openflag4<'_>),
     ) -> Result<Stateid4, Nfsstat4> {
-        let process = Opaque(self.process);
-        let (status, told) = self.perform(user, 4, |call| {
+        let opened = self.say_open(user, access | share::WANT_NO_DELEG, named)?;
+        Ok(Decoder::new(&opened).value::<Open4resok<'_>>().unwrap().stateid)
+    }
+
+    /// OPEN of a name; its results.
+    fn say_open(
+        &mut self,
+        user: u32,
+        share_access: u32,
+        (name, openhow): (Component4<'_>, Openflag4<'_>),
+    ) -> Result<Vec<u8>, Nfsstat4> {
+        let owner = StateOwner4 { clientid: 0, owner: Opaque(self.process) };
+        let claim = OpenClaim4::Null(name);
+        let (status, mut told) = self.perform(user, 4, |call| {
             go_to(call, &FILE[..2]);
             call.value(&op::OPEN);
-            call.value(&Open4args {
-                seqid: 0,
-                share_access: access | share::WANT_NO_DELEG,
-                share_deny: 0,
-                owner: StateOwner4 { clientid: 0, owner: process },
-                openhow,
-                claim: OpenClaim4::Null(name),
-            });
+            call.value(&Open4args { seqid: 0, share_access, share_deny: 0, owner, openhow, claim });
         });
-        let opened = || Decoder::new(&told[4 * 8..]).value::<Open4resok<'_>>().unwrap().stateid;
-        if status == Nfsstat4::Ok { Ok(opened()) } else { Err(status) }
+        if status == Nfsstat4::Ok { Ok(told.split_off(4 * 8)) } else { Err(status) }
+    }
+
+    /// Opens the file, which is delegated then; the delegation's stateid.
+    fn delegate(&mut self, user: u32, access: u32) -> Stateid4 {
+        let named = (Opaque(&b"file"[..]), Openflag4::NoCreate);
+        let opened = self.say_open(user, access, named).unwrap();
+        match Decoder::new(&opened).value::<Open4resok<'_>>().unwrap().delegation {
+            OpenDelegation4::Read(it) => it.stateid,
+            OpenDelegation4::Write(it) => it.stateid,
+            none => panic!("{none:?}"),
+        }
     }
 
     fn open_file(&mut self, user: u32, access: u32) -> Stateid4 {
@@ -185,6 +200,37 @@ fn who_is_the_same_user_in_other_groups_is_judged() {
     machine.set_mode(0o600);
     machine.groups = &[0];
     assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
+}
+
+/// A client with a delegation opens the file for its users itself, without a word.
+#[test]
+fn who_a_file_was_delegated_to_reads_and_writes_on_and_nobody_else() {
+    let mut machine = Machine::new();
+    let stateid = machine.delegate(OPENER, share::READ);
+    assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Ok; 2]);
+    machine.set_mode(0o600);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+    assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Access; 2]);
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::OpenMode);
+
+    let mut machine = Machine::new();
+    machine.set_mode(0o666);
+    let stateid = machine.delegate(OPENER, share::BOTH);
+    machine.set_mode(0o600);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
+    assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
+    assert_eq!(machine.writes(OTHER, stateid), Nfsstat4::Access);
+}
+
+/// A delegation for writing is one for reading, too; who opened the file for one was judged for
+/// one.
+#[test]
+fn who_a_file_was_delegated_to_was_let_in_for_what_it_was_opened_for() {
+    let mut machine = Machine::new();
+    machine.set_mode(0o622);
+    let stateid = machine.delegate(OPENER, share::WRITE);
+    assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Access; 2]);
     assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
 }
 

@@ -13,6 +13,13 @@ pub enum DelegationKind {
     Write,
 }
 
+impl DelegationKind {
+    /// Whether it allows this access.
+    pub(crate) fn allows(self, access: u32) -> bool {
+        self == Self::Write || access & Share::WRITE == 0
+    }
+}
+
 /// A delegation of a file.
 #[derive(Debug)]
 pub(crate) struct Delegated {

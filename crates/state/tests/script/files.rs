@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Claim, Delegation, DelegationKind, DelegationWish, Lock, LockRefusal, LockType,
+    ByteRange, Claim, Delegation, DelegationKind, DelegationWish, Io, Lock, LockRefusal, LockType,
     Locker, Open, Sender, Share, Stateid,
 };
 
@@ -176,7 +176,8 @@ impl World {
         let client = if client == "-" { None } else { self.client(client) };
         let access = if verb == "read" { Share::READ } else { Share::WRITE };
         let sender = self.sender(client.as_ref());
-        said(self.engine.check_io(sender, &stateid, &file(name), access).map(drop))
+        let io = Io { file: &file(name), access, user: None };
+        said(self.engine.check_io(sender, &stateid, &io).map(drop))
     }
 
     /// `lock CLIENT OPEN-OR-LOCK OWNER FILE RANGE KIND [reclaim] [seqid N] = NAME`: an owner of `-`

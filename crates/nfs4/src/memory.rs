@@ -21,7 +21,6 @@ use crate::compound::Compound;
 use crate::copying::Copier;
 use crate::desk::Desk;
 use crate::limits::DIGEST_BYTES;
-use crate::object::Object;
 use crate::promise::Wait;
 use crate::table::Stop;
 
@@ -230,18 +229,16 @@ impl Compound<'_> {
     }
 
     /// Whether a file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a stateid,
-    /// and whose that is, if anybody's; what is no object of an export, the operation itself
-    /// refuses.
+    /// and whose that is, if anybody's.
     ///
     /// # Errors
     /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
     pub(crate) fn may_access(
         &self,
-        object: Option<&Object<'_>>,
+        (view, node): (&View<'_>, &Node),
         stateid: &Stateid4,
         access: u32,
     ) -> Result<Option<Shown<'_>>, Stop> {
-        let Some(Object::In(view, node)) = object else { return Ok(None) };
         let stateid = self.stateid_of(stateid)?;
         let io = Io { file: &key_of(view, node), access, user: Some(view.user()) };
         may_access(self.engine(), self.sender(), &stateid, &io)

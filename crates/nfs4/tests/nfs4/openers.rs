@@ -51,19 +51,19 @@ impl Machine {
         access: u32,
         named: (Component4<'_>, Openflag4<'_>),
     ) -> Result<Stateid4, Nfsstat4> {
-        let opened = self.say_open(user, access | share::WANT_NO_DELEG, named)?;
+        let (access, claim) = (access | share::WANT_NO_DELEG, OpenClaim4::Null(named.0));
+        let opened = self.say_open(user, access, (claim, named.1))?;
         Ok(Decoder::new(&opened).value::<Open4resok<'_>>().unwrap().stateid)
     }
 
-    /// OPEN of a name; its results.
+    /// OPEN in the folder; its results.
     fn say_open(
         &mut self,
         user: u32,
         share_access: u32,
-        (name, openhow): (Component4<'_>, Openflag4<'_>),
+        (claim, openhow): (OpenClaim4<'_>, Openflag4<'_>),
     ) -> Result<Vec<u8>, Nfsstat4> {
         let owner = StateOwner4 { clientid: 0, owner: Opaque(self.process) };
-        let claim = OpenClaim4::Null(name);
         let (status, mut told) = self.perform(user, 4, |call| {
             go_to(call, &FILE[..2]);
             call.value(&op::OPEN);
@@ -74,8 +74,8 @@ impl Machine {
 
     /// Opens the file, which is delegated then; the delegation's stateid.
     fn delegate(&mut self, user: u32, access: u32) -> Stateid4 {
-        let named = (Opaque(&b"file"[..]), Openflag4::NoCreate);
-        let opened = self.say_open(user, access, named).unwrap();
+        let file = OpenClaim4::Null(Opaque(b"file"));
+        let opened = self.say_open(user, access, (file, Openflag4::NoCreate)).unwrap();
         match Decoder::new(&opened).value::<Open4resok<'_>>().unwrap().delegation {
             OpenDelegation4::Read(it) => it.stateid,
             OpenDelegation4::Write(it) => it.stateid,
@@ -232,6 +232,24 @@ fn who_a_file_was_delegated_to_was_let_in_for_what_it_was_opened_for() {
     let stateid = machine.delegate(OPENER, share::WRITE);
     assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Access; 2]);
     assert_eq!(machine.writes(OPENER, stateid), Nfsstat4::Ok);
+}
+
+/// When a delegation is recalled its client tells the server what its users have opened meanwhile.
+#[test]
+fn who_a_file_was_delegated_to_opens_it_when_that_ends_and_nobody_else() {
+    let mut machine = Machine::new();
+    let delegate_stateid = machine.delegate(OPENER, share::READ);
+    machine.set_mode(0o600);
+    let mut claim = |user, access| {
+        let file = Opaque(&b"file"[..]);
+        let claim = OpenClaim4::DelegateCur { delegate_stateid, file };
+        let opened = machine.say_open(user, access, (claim, Openflag4::NoCreate))?;
+        let stateid = Decoder::new(&opened).value::<Open4resok<'_>>().unwrap().stateid;
+        Ok((stateid, machine.reads(user, stateid)))
+    };
+    assert!(matches!(claim(OPENER, share::READ), Ok((_, [Nfsstat4::Ok, Nfsstat4::Ok]))));
+    assert_eq!(claim(OTHER, share::READ), Err(Nfsstat4::Access));
+    assert_eq!(claim(OPENER, share::WRITE), Err(Nfsstat4::Access));
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub(super) fn find<'a>(
             if matches!(args.claim, OpenClaim4::Previous(_)) {
                 return Ok(File::there(view, node, ChangeInfo4::default(), false));
             }
-            permitted(&view, &node, share)?;
+            may_open(compound, (&view, &node), (&args.claim, share))?;
             return Ok(File::there(view, node, ChangeInfo4::default(), false).judged());
         }
     };
@@ -96,7 +96,7 @@ pub(super) fn find<'a>(
     }
     let name = compound.component(name)?;
     match &args.openhow {
-        Openflag4::NoCreate => existing(compound, (view, &node), name, share),
+        Openflag4::NoCreate => existing(compound, (view, &node), name, (&args.claim, share)),
         Openflag4::Create(how) => made(compound, (view, &node), name, (how, share)),
     }
 }
@@ -127,11 +127,11 @@ fn existing<'a>(
     compound: &Compound<'a>,
     (view, dir): (View<'a>, &Node),
     name: &[u8],
-    share: Share,
+    as_said: (&OpenClaim4<'a>, Share),
 ) -> Result<File<'a>, Stop> {
     let (seen, of_dir) = view.lookup(dir, name)?;
     openable(compound, seen.attr.file_type)?;
-    permitted(&view, &seen.node, share)?;
+    may_open(compound, (&view, &seen.node), as_said)?;
     Ok(File::there(view, seen.node, unchanged(of_dir), true).judged())
 }
 
@@ -236,6 +236,23 @@ fn openable(compound: &Compound<'_>, file_type: FileType) -> Result<(), Nfsstat4
         _ if compound.minor == 0 => Err(Nfsstat4::Symlink),
         file_type => compound.must_be_file(file_type),
     }
+}
+
+/// Whether the caller may open it; who it was delegated to has done so already, when its mode may
+/// have been another.
+fn may_open(
+    compound: &Compound<'_>,
+    (view, node): (&View<'_>, &Node),
+    (claim, share): (&OpenClaim4<'_>, Share),
+) -> Result<(), Stop> {
+    if let OpenClaim4::DelegateCur { delegate_stateid: delegation, .. }
+    | OpenClaim4::DelegCurFh(delegation) = claim
+        && let Ok(Some(shown)) = compound.may_access((view, node), delegation, share.access)
+        && shown.opened
+    {
+        return Ok(());
+    }
+    permitted(view, node, share)
 }
 
 /// Who may execute a file may read it, so that clients can run it.

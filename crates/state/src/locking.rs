@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::client::ClientState;
 use crate::effect::Effect;
-use crate::file::{File, Holder, Share};
+use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Locking, What, lock_owner};
 use crate::lookup::Found;
 use crate::open::EVICTIONS_MAX;
@@ -298,7 +298,7 @@ impl Engine {
     /// LOCKU.
     ///
     /// # Errors
-    /// As a stateid is refused.
+    /// As a stateid is refused; [`Error::Resource`]: it would make one range too many.
     pub fn unlock(
         &self,
         sender: Sender<'_>,
@@ -313,7 +313,7 @@ impl Engine {
     /// LOCKU beside programs on the server, which may have at once what nobody holds any more.
     ///
     /// # Errors
-    /// As a stateid is refused.
+    /// As [`Engine::unlock`].
     pub fn unlock_beside(
         &self,
         locals: &dyn Locals,
@@ -345,6 +345,7 @@ impl Engine {
         let owner = lock_owner(&client, locking.owner);
         let mut offers = Vec::new();
         let mut on_file = lock.file.state();
+        self.may_split(&on_file, owner, range)?;
         on_file.locks.expire(sender.now, &mut offers);
         on_file.locks.unlock(sender.now, owner, range, &mut offers);
         let (left, _) = on_file.locks.counts();
@@ -356,6 +357,21 @@ impl Engine {
             self.wake_waiters(&file, offers);
         }
         Ok((stateid, left))
+    }
+
+    /// Whether an owner may free bytes: to free some in the middle of a lock makes two of it, and
+    /// who frees every other byte could have as many as there are bytes.
+    ///
+    /// # Errors
+    /// [`Error::Resource`].
+    pub(crate) fn may_split(
+        &self,
+        on_file: &FileState,
+        owner: u64,
+        range: ByteRange,
+    ) -> Result<()> {
+        let full = on_file.locks.len() >= self.settings.limits.locks_per_file;
+        if full && on_file.locks.splits(owner, range) { Err(Error::Resource) } else { Ok(()) }
     }
 
     /// RELEASE_LOCKOWNER (RFC 7530, 16.37): an owner that holds no lock is forgotten.

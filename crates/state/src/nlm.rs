@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::{Birth, Names};
-use crate::file::{File, Holder, Share};
+use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Locking, Opening, What, lock_owner};
 use crate::locking::Blocked;
 use crate::open::{Obstacle, forget_opener};
@@ -172,19 +172,32 @@ impl Engine {
     }
 
     /// NLM_UNLOCK: what the owner holds of the range is free.
-    pub fn unlock_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
-        self.change_host(host, lock, |owner, locks, offers| {
-            locks.unlock(now, owner, lock.range, offers);
-        });
+    ///
+    /// # Errors
+    /// [`Error::Resource`]: it would make one range too many.
+    pub fn unlock_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+    ) -> Result<()> {
+        self.change_host(host, lock, |owner, on_file, offers| {
+            self.may_split(on_file, owner, lock.range)?;
+            on_file.locks.unlock(now, owner, lock.range, offers);
+            Ok(())
+        })?;
         self.tell_unlocked(lock.file, lock.range);
         self.tidy_host(now, host, lock);
+        Ok(())
     }
 
     /// NLM_CANCEL: the owner waits no more.
     pub fn cancel_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
-        self.change_host(host, lock, |owner, locks, offers| {
+        // Who waits no more has nothing more by that: it cannot be refused.
+        let _ = self.change_host(host, lock, |owner, on_file, offers| {
             let waiter = Offer { owner, range: lock.range, kind: lock.kind };
-            locks.cancel(now, waiter, offers);
+            on_file.locks.cancel(now, waiter, offers);
+            Ok(())
         });
         self.tidy_host(now, host, lock);
     }
@@ -193,13 +206,14 @@ impl Engine {
         &self,
         host: &Arc<Client>,
         lock: &HostLock<'_>,
-        change: impl FnOnce(u64, &mut crate::FileLocks, &mut Vec<Offer>),
-    ) {
+        change: impl FnOnce(u64, &mut FileState, &mut Vec<Offer>) -> Result<()>,
+    ) -> Result<()> {
         let owner = host.state().holdings.find_owner(OwnerKind::Lock, lock.owner);
-        let (Some(owner), Some(file)) = (owner, self.files.get(&lock.file)) else { return };
+        let (Some(owner), Some(file)) = (owner, self.files.get(&lock.file)) else { return Ok(()) };
         let mut offers = Vec::new();
-        change(lock_owner(host, owner), &mut file.state().locks, &mut offers);
+        let changed = change(lock_owner(host, owner), &mut file.state(), &mut offers);
         self.wake_waiters(&file, offers);
+        changed
     }
 
     /// Forgets an owner that has nothing of a file and waits for nothing, and the owner itself

@@ -46,7 +46,7 @@ fn two_hosts_exclude_each_other_and_owners_of_one_host_do_too() {
     assert!(denied(lock(&engine, &one, &write(b"p2", bytes(0, 0)))));
     assert!(denied(engine.test_host(NOW, &two, &write(b"p1", bytes(9, 20)))));
     lock(&engine, &two, &write(b"p1", bytes(10, 20))).unwrap();
-    engine.unlock_host(NOW, &one, &write(b"p1", ByteRange::ALL));
+    engine.unlock_host(NOW, &one, &write(b"p1", ByteRange::ALL)).unwrap();
     lock(&engine, &two, &write(b"p1", bytes(0, 9))).unwrap();
 }
 
@@ -57,7 +57,7 @@ fn nothing_stays_behind() {
     let host = engine.host(NOW, b"one").unwrap();
     lock(&engine, &host, &write(b"p1", bytes(0, 9))).unwrap();
     assert!(denied(lock(&engine, &host, &write(b"p2", bytes(0, 9)))));
-    engine.unlock_host(NOW, &host, &write(b"p1", ByteRange::ALL));
+    engine.unlock_host(NOW, &host, &write(b"p1", ByteRange::ALL)).unwrap();
     let census = engine.census();
     assert_eq!((census.states, census.owners, census.files), (0, 0, 0));
 }
@@ -70,7 +70,7 @@ fn who_waits_is_told_when_it_is_its_turn() {
     let wish = write(b"p2", bytes(5, 5));
     assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
     assert!(engine.poll_effect().is_none());
-    engine.unlock_host(NOW, &one, &write(b"p1", bytes(0, 9)));
+    engine.unlock_host(NOW, &one, &write(b"p1", bytes(0, 9))).unwrap();
     let Some(Effect::NotifyLock { client, owner, range, kind, .. }) = engine.poll_effect() else {
         panic!("nobody is told");
     };
@@ -89,7 +89,7 @@ fn who_cancels_waits_no_more() {
     let wish = write(b"p", bytes(5, 5));
     assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
     engine.cancel_host(NOW, &two, &wish);
-    engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9)));
+    engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9))).unwrap();
     assert!(engine.poll_effect().is_none());
     engine.tick(NOW);
     assert_eq!(engine.census().files, 0);

@@ -146,6 +146,32 @@ fn who_finds_no_room_in_a_line_leaves_nothing() {
     assert_eq!(engine.census(), known);
 }
 
+/// One lock of the whole file, and then bytes of it freed one by one: each makes one range more.
+#[test]
+fn what_is_freed_bit_by_bit_makes_no_more_ranges_than_there_may_be() {
+    let engine = engine(|settings| settings.limits.locks_per_file = 12);
+    let (one, host) = (client(&engine, NOW, "a"), engine.host(NOW, b"one").unwrap());
+    let byte = |number: u64| ByteRange { first: 2 * number, last: 2 * number };
+    let open = opened(&engine, &one, ("o", 1));
+    let whole = Lock { range: ByteRange::ALL, ..lock(open, "l", 1) };
+    let held = engine.lock(sender(NOW, &one), &whole).unwrap();
+    let host_lock = |range| HostLock { owner: b"l", file: file(2), range, kind: LockType::Write };
+    engine.lock_host(NOW, &host, &host_lock(ByteRange::ALL), Claiming::Now).unwrap();
+    for number in 1..20 {
+        let expected = if number < 12 { Ok(()) } else { Err(Error::Resource) };
+        let any = Stateid { seqid: 0, ..held };
+        let freed = engine.unlock(sender(NOW, &one), &any, (&file(1), byte(number)));
+        assert_eq!(freed.map(drop), expected, "{number}");
+        let freed = engine.unlock_host(NOW, &host, &host_lock(byte(number)));
+        assert_eq!(freed, expected, "{number}");
+    }
+    for range in [ByteRange { first: 0, last: 9 }, ByteRange { first: 99, last: u64::MAX }] {
+        let any = Stateid { seqid: 0, ..held };
+        engine.unlock(sender(NOW, &one), &any, (&file(1), range)).unwrap();
+        engine.unlock_host(NOW, &host, &host_lock(range)).unwrap();
+    }
+}
+
 #[test]
 fn owners_that_gave_up_waiting_do_not_pile_up() {
     let engine = engine(|_| {});

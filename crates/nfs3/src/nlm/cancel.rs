@@ -17,6 +17,7 @@ pub(super) fn cancel(
     let args = request.arguments::<Nlm4Cancargs<'_>>()?;
     let cancelled = let_go(nlm, request, &args.alock, |locked| {
         nlm.engine.cancel_host(nlm.now(), &locked.host, &locked.lock(args.exclusive));
+        Ok(())
     })?;
     Ok(answer(reply, args.cookie, cancelled))
 }

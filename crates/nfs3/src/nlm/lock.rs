@@ -56,7 +56,7 @@ fn claim(
     let remembered = nlm.engine.unstored().is_none_or(|mark| (nlm.settle)(mark));
     let stat = if remembered { stat } else { Nlm4Stats::DeniedNolocks };
     if !remembered {
-        nlm.engine.unlock_host(nlm.now(), &locked.host, &wish);
+        let _ = nlm.engine.unlock_host(nlm.now(), &locked.host, &wish);
     }
     Ok(answer(reply, args.cookie, (stat, Some(locked.file.export))))
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use comity_export::{Door, Node, View};
 use comity_proto::nlm::{Nlm4Lock, Nlm4Stats};
-use comity_state::{ByteRange, Client, FileKey, HostLock, LockType};
+use comity_state::{ByteRange, Client, Error, FileKey, HostLock, LockType};
 use comity_vfs::{Access, Status};
 
 use super::owner::HostOwner;
-use super::stats::stopped;
+use super::stats::{failed, stopped};
 use super::{Nlm, name_of};
 use crate::request::{Request, Stop};
 
@@ -74,14 +74,15 @@ pub(super) fn let_go(
     nlm: &Nlm,
     request: &Request<'_>,
     lock: &Nlm4Lock<'_>,
-    free: impl FnOnce(&Locked),
+    free: impl FnOnce(&Locked) -> Result<(), Error>,
 ) -> Result<(Nlm4Stats, Option<u32>), Stop> {
     match Locked::held(nlm, request, lock) {
         Ok((file, locked)) => {
-            if let Some(locked) = &locked {
-                free(locked);
-            }
-            Ok((freed(request, lock.fh.0)?, Some(file.export)))
+            let stat = match locked.as_ref().map_or(Ok(()), free) {
+                Ok(()) => freed(request, lock.fh.0)?,
+                Err(error) => failed(error),
+            };
+            Ok((stat, Some(file.export)))
         }
         Err(stop) => Ok((stopped(stop)?, None)),
     }

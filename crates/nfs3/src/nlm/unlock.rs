@@ -1,4 +1,5 @@
-//! UNLOCK: what the owner holds of a range is free. It cannot fail: what is not held is free.
+//! UNLOCK: what the owner holds of a range is free; what is not held is free, too. It fails where
+//! it would make one range too many.
 
 use comity_proto::nlm::Nlm4Unlockargs;
 use comity_xdr::Encoder;
@@ -16,7 +17,7 @@ pub(super) fn unlock(
 ) -> Result<Answer, Stop> {
     let Nlm4Unlockargs { cookie, alock } = request.arguments()?;
     let freed = let_go(nlm, request, &alock, |locked| {
-        nlm.engine.unlock_host(nlm.now(), &locked.host, &locked.lock(false));
+        nlm.engine.unlock_host(nlm.now(), &locked.host, &locked.lock(false))
     })?;
     Ok(answer(reply, cookie, freed))
 }

@@ -46,6 +46,11 @@ impl Few {
         self.0.iter().any(|lock| lock.owner == owner && lock.range.overlaps(range))
     }
 
+    /// Whether `owner` holds bytes before and behind `range` by the same lock.
+    pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
+        self.0.iter().any(|lock| lock.owner == owner && lock.range.surrounds(range))
+    }
+
     /// All that `owner` holds, in order.
     pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         let own = self.0.iter().filter(move |lock| lock.owner == owner);

@@ -52,6 +52,14 @@ impl Held {
         }
     }
 
+    /// Whether `owner` holds bytes before and behind `range` by the same lock.
+    pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
+        match self {
+            Self::Few(few) => few.surrounds(owner, range),
+            Self::Many(many) => many.surrounds(owner, range),
+        }
+    }
+
     /// All that `owner` holds, in order.
     pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         let (few, many) = match self {
@@ -142,6 +150,9 @@ mod tests {
                 for owner in 0..OWNERS {
                     prop_assert!(held.of(owner).eq(many.of(owner)));
                     prop_assert_eq!(held.holds_any(owner, range), many.holds_any(owner, range));
+                    let surrounds = held.of(owner).any(|(piece, _)| piece.surrounds(range));
+                    prop_assert_eq!(held.surrounds(owner, range), surrounds);
+                    prop_assert_eq!(many.surrounds(owner, range), surrounds);
                     for kind in [LockType::Read, LockType::Write] {
                         let other = |holder| holder != owner;
                         let found = held.find(kind, range, other);

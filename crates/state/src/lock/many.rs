@@ -56,6 +56,13 @@ impl Many {
         before.is_some_and(|(_, piece)| piece.last >= range.first)
     }
 
+    /// Whether `owner` holds bytes before and behind `range` by the same lock.
+    pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
+        let Some(pieces) = self.owners.get(&owner) else { return false };
+        let before = pieces.range(..range.first).next_back();
+        before.is_some_and(|(_, piece)| piece.last > range.last)
+    }
+
     /// All that `owner` holds, in order.
     pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         let pieces = self.owners.get(&owner).into_iter().flatten();

@@ -40,6 +40,12 @@ impl ByteRange {
         self.first <= other.first && other.last <= self.last
     }
 
+    /// Whether bytes of it lie before `other`, and bytes behind.
+    #[must_use]
+    pub const fn surrounds(self, other: Self) -> bool {
+        self.first < other.first && other.last < self.last
+    }
+
     /// The part of it before `other`.
     #[must_use]
     pub fn before(self, other: Self) -> Option<Self> {

@@ -153,6 +153,12 @@ impl FileLocks {
         Ok(())
     }
 
+    /// Whether there is one lock more when `owner` has freed a range.
+    #[must_use]
+    pub fn splits(&self, owner: u64, range: ByteRange) -> bool {
+        self.held.surrounds(owner, range)
+    }
+
     /// Frees a range of what `owner` holds there; what waiters can have now is offered.
     pub fn unlock(&mut self, now: Duration, owner: u64, range: ByteRange, offers: &mut Vec<Offer>) {
         self.held.set(owner, range, None);

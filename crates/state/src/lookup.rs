@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::client::ClientState;
 use crate::holdings::{State, What};
-use crate::{Client, Engine, Error, FileKey, Result, Stateid};
+use crate::{Client, Desk, Engine, Error, FileKey, Result, Stateid};
 
 /// Who sends an operation, and when it came.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +38,10 @@ impl Engine {
         }
         let (id, number) = stateid.place(self.settings.boot)?;
         let client = self.clients.get(id).ok_or(Error::Expired)?;
+        if client.desk != Desk::Setclientid {
+            // Of one with sessions, or of a host of NLM: it says it in no such operation.
+            return Err(Error::BadStateid);
+        }
         client.renew(sender.now);
         Ok(Found { client: Cow::Owned(client), number })
     }

@@ -65,7 +65,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::StaleClientid`]: nothing was announced under this clientid and verifier;
-    /// [`Error::ClidInuse`]: by somebody else.
+    /// [`Error::ClidInuse`]: by somebody else, or somebody else goes by this name now and has state.
     pub fn setclientid_confirm(
         &self,
         now: Duration,
@@ -78,6 +78,12 @@ impl Engine {
             return Err(Error::StaleClientid);
         }
         if client.principal != *principal {
+            return Err(Error::ClidInuse);
+        }
+        let named = names.get(&(Desk::Setclientid, client.owner.clone()));
+        let old = named.and_then(|named| named.confirmed.as_ref());
+        // When it was introduced the name may have been free to be taken.
+        if old.is_some_and(|old| old.principal != *principal && self.is_in_use(now, old)) {
             return Err(Error::ClidInuse);
         }
         self.take_announcement(&client, confirm)?;

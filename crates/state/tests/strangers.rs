@@ -1,0 +1,122 @@
+//! Who says to be somebody, and who shows what somebody else was given.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    ByteRange, CallbackAddress, ChannelAttrs, Claim, Client, ClientId, ClientOwner, ConnectionId,
+    CreateSession, Delegation, DelegationWish, Engine, Error, ExchangeId, FileKey, Introduced,
+    Lock, LockType, Locker, Open, Opened, Principal, Recovered, Sender, Setclientid, Settings,
+    Share, Verifier,
+};
+use comity_vfs::Handle;
+
+const NOW: Duration = Duration::from_secs(1000);
+const FILE: u8 = 1;
+
+const ATTRS: ChannelAttrs = ChannelAttrs {
+    request_bytes_max: 1 << 20,
+    response_bytes_max: 1 << 20,
+    response_cached_bytes_max: 4096,
+    operations_max: 16,
+    requests_max: 4,
+};
+
+fn engine() -> Engine {
+    Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new())
+}
+
+fn principal(name: &str) -> Principal {
+    Principal(name.as_bytes().into())
+}
+
+/// SETCLIENTID for the name that all of them want.
+fn announce(engine: &Engine, life: u8, who: &str) -> Result<Introduced, Error> {
+    let owner = ClientOwner { verifier: Verifier([life; 8]), id: b"name"[..].into() };
+    let callback = CallbackAddress::default();
+    engine.setclientid(NOW, Setclientid { owner, principal: principal(who), callback })
+}
+
+fn confirm(engine: &Engine, now: Duration, who: &str, said: Introduced) -> Result<(), Error> {
+    engine.setclientid_confirm(now, (said.clientid, said.confirm), &principal(who))
+}
+
+/// A client of minor version 1.
+fn client_with_session(engine: &Engine) -> Arc<Client> {
+    let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"sessions"[..].into() };
+    let args = ExchangeId { owner, principal: principal("root"), update: false };
+    let known = engine.exchange_id(NOW, args).unwrap();
+    let session = CreateSession {
+        clientid: known.clientid,
+        sequenceid: known.sequenceid,
+        principal: principal("root"),
+        minor: 1,
+        connection: ConnectionId(1),
+        back_wanted: true,
+        fore: ATTRS,
+        back: ATTRS,
+        program: 1,
+        security: Box::default(),
+    };
+    engine.create_session(NOW, &session).unwrap();
+    let client = engine.client_by_id(known.clientid).unwrap();
+    engine.callbacks_work(&client);
+    engine.reclaim_complete(NOW, &client).unwrap();
+    client
+}
+
+fn file() -> FileKey {
+    FileKey { export: 1, handle: Handle::new(&[FILE]).unwrap() }
+}
+
+fn open(engine: &Engine, client: &Arc<Client>) -> Opened {
+    let (share, claim, wish) = (Share::access(Share::BOTH), Claim::New, DelegationWish::Write);
+    let (owner, file) = (&b"o"[..], file());
+    engine.open(NOW, &Open { client, owner, file, share, claim, wish, user: None }).unwrap()
+}
+
+fn opens(engine: &Engine, client: ClientId) -> Opened {
+    open(engine, &engine.client_of(NOW, client).unwrap())
+}
+
+/// The name was free to be taken when he announced himself, and is not when he comes to take it
+/// (RFC 7530, 16.34.5).
+#[test]
+fn who_announced_himself_takes_no_name_that_has_come_into_use() {
+    let engine = engine();
+    let first = announce(&engine, 1, "root").unwrap();
+    confirm(&engine, NOW, "root", first).unwrap();
+    let eve = announce(&engine, 2, "eve").unwrap();
+    let opened = opens(&engine, first.clientid);
+    assert_eq!(confirm(&engine, NOW, "eve", eve), Err(Error::ClidInuse));
+    let by_itself = Sender { now: NOW, client: None };
+    assert_eq!(engine.test_stateid(by_itself, &opened.stateid), Ok(()));
+    let later = NOW + engine.settings().lease;
+    assert_eq!(confirm(&engine, later, "eve", eve), Ok(()));
+    assert_eq!(engine.renew(later, first.clientid), Err(Error::Expired));
+}
+
+/// In minor version 0 a stateid says whose it is; those of sessions say it in none.
+#[test]
+fn what_a_client_with_sessions_has_nobody_uses_without_them() {
+    let engine = engine();
+    let client = client_with_session(&engine);
+    let opened = open(&engine, &client);
+    let Delegation::Granted { stateid: delegation, .. } = opened.delegation else { panic!() };
+    let (range, kind) = (ByteRange::ALL, LockType::Write);
+    let locker = Locker::New { open: opened.stateid, owner: b"l", seqid: 0 };
+    let wish = Lock { file: file(), range, kind, reclaim: false, wait: false, locker };
+    let own = Sender { now: NOW, client: Some(&client) };
+    let locked = engine.lock(own, &wish).unwrap();
+    let stranger = Sender { now: NOW + Duration::from_secs(9), client: None };
+    for stateid in [opened.stateid, delegation, locked] {
+        let read = engine.check_io(stranger, &stateid, &file(), Share::READ);
+        assert_eq!(read.map(drop), Err(Error::BadStateid));
+        assert!(matches!(engine.stateid_turn(stranger, &stateid, 1), Err(Error::BadStateid)));
+    }
+    assert_eq!(engine.unlock(stranger, &locked, (&file(), range)), Err(Error::BadStateid));
+    assert_eq!(engine.close(stranger, &opened.stateid), Err(Error::BadStateid));
+    assert_eq!(engine.delegreturn(stranger, &delegation), Err(Error::BadStateid));
+    assert_eq!(client.renewed(), NOW, "its lease is its own to renew");
+}

@@ -7,7 +7,7 @@ mod sequenced;
 use comity_proto::nfs4::{CompoundHead, Nfsstat4};
 use comity_state::{SequenceAnswer, Ticket};
 
-use crate::limits::{CALL_HEADER_BYTES_MIN, REPLY_BYTES_MAX, REPLY_HEADER_BYTES};
+use crate::limits::{REPLY_BYTES_MAX, REPLY_HEADER_BYTES};
 use crate::table::Row;
 
 /// What came first in a COMPOUND.
@@ -33,12 +33,7 @@ pub(crate) struct Sequenced {
 
 impl Sequenced {
     /// The request has its slot: from now on the session's limits hold.
-    pub(crate) fn begin(
-        &mut self,
-        ticket: Ticket,
-        operations: u32,
-        argument_bytes: usize,
-    ) -> Result<(), Nfsstat4> {
+    pub(crate) fn begin(&mut self, ticket: Ticket) {
         let fore = *ticket.session().fore();
         self.keeps_reply = ticket.cache_this();
         let bytes_max = if self.keeps_reply {
@@ -49,13 +44,6 @@ impl Sequenced {
         self.reply_bytes_max =
             Some((bytes_max as usize).saturating_sub(REPLY_HEADER_BYTES).min(REPLY_BYTES_MAX));
         self.ticket = Some(ticket);
-        if argument_bytes + CALL_HEADER_BYTES_MIN > fore.request_bytes_max as usize {
-            return Err(Nfsstat4::ReqTooBig);
-        }
-        if operations > fore.operations_max {
-            return Err(Nfsstat4::TooManyOps);
-        }
-        Ok(())
     }
 }
 

@@ -345,6 +345,7 @@ const fn status_of(error: Error) -> Nfsstat4 {
         Error::Perm => Nfsstat4::Perm,
         Error::ReclaimBad => Nfsstat4::ReclaimBad,
         Error::ReclaimConflict => Nfsstat4::ReclaimConflict,
+        Error::ReqTooBig => Nfsstat4::ReqTooBig,
         Error::Resource => Nfsstat4::Resource,
         Error::SeqFalseRetry => Nfsstat4::SeqFalseRetry,
         Error::SeqMisordered => Nfsstat4::SeqMisordered,
@@ -352,6 +353,7 @@ const fn status_of(error: Error) -> Nfsstat4 {
         Error::Nospc => Nfsstat4::NoSpc,
         Error::StaleClientid => Nfsstat4::StaleClientid,
         Error::StaleStateid => Nfsstat4::StaleStateid,
+        Error::TooManyOps => Nfsstat4::TooManyOps,
         Error::Toosmall => Nfsstat4::TooSmall,
     }
 }

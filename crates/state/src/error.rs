@@ -53,6 +53,8 @@ pub enum Error {
     ReclaimBad,
     /// Another client has what is reclaimed.
     ReclaimConflict,
+    /// A request longer than was agreed on.
+    ReqTooBig,
     /// A bound of the server is reached.
     Resource,
     /// A retry that asks for something else.
@@ -67,6 +69,8 @@ pub enum Error {
     StaleClientid,
     /// A stateid of another life of the server.
     StaleStateid,
+    /// More operations than were agreed on.
+    TooManyOps,
     /// Replies of a session would be too small for anything.
     Toosmall,
 }

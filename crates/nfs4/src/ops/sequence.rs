@@ -6,6 +6,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::desk::Desk;
+use crate::limits::CALL_HEADER_BYTES_MIN;
 use crate::memory::refused;
 use crate::table::Stop;
 
@@ -21,16 +22,17 @@ pub(super) fn sequence(
         slot: args.slotid,
         highest_slot: args.highest_slotid,
         cache_this: args.cachethis,
+        operations: compound.following + 1,
+        request_bytes: compound.request.len() + CALL_HEADER_BYTES_MIN,
         digest: compound.digest(),
         connection: compound.connection(),
     };
     let sequenced = compound.engine().sequence(compound.now(), &wanted).map_err(refused)?;
-    let (operations, bytes) = (compound.following + 1, compound.request.len());
     let Desk::Sequenced(desk) = &mut compound.desk else { return Err(Nfsstat4::OpIllegal.into()) };
     match sequenced {
         Sequenced::New(ticket) => {
             say(ticket.answer(), reply);
-            desk.begin(ticket, operations, bytes)?;
+            desk.begin(ticket);
         }
         Sequenced::Again(answer) => return Err(Stop::Replay(answer.as_ref().into())),
         Sequenced::Forgotten(answer) => {

@@ -43,3 +43,36 @@ fn who_asks_again_has_the_same_answer_and_who_asks_for_something_else_has_none()
     world.act_as(1001, 1000, &[]);
     assert_eq!(status(&world.compound(&request(&session, b"srv")).0), Nfsstat4::SeqFalseRetry);
 }
+
+/// What SEQUENCE refuses changes nothing about the slot (RFC 8881, 18.46.3): the number is still
+/// the next one's.
+#[test]
+fn a_request_beyond_what_was_agreed_on_leaves_its_slot_alone() {
+    let world = World::new();
+    world.act_as(1000, 1000, &[]);
+    let session = Session::open(&world, 1);
+    let many = [many_operations(&session), vec![0; 2 << 20]];
+    let big = [request(&session, b"srv"), vec![0; 2 << 20]];
+    for (beyond, refusal) in [
+        (many_operations(&session), Nfsstat4::TooManyOps),
+        (big.concat(), Nfsstat4::ReqTooBig),
+        (many.concat(), Nfsstat4::ReqTooBig),
+    ] {
+        assert_eq!(status(&world.compound(&beyond).0), refusal);
+    }
+    let (answer, _) = world.compound(&request(&session, b"srv"));
+    assert_eq!(status(&answer), Nfsstat4::Ok);
+    assert_eq!(world.compound(&request(&session, b"srv")).0, answer);
+}
+
+/// The first request of a session, one operation longer than it may be.
+fn many_operations(session: &Session) -> Vec<u8> {
+    let mut call = Encoder::new();
+    call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations: 65 });
+    call.value(&op::SEQUENCE);
+    let (sequenceid, slotid, highest_slotid) = (1, 0, 0);
+    let (sessionid, cachethis) = (session.id(), true);
+    call.value(&Sequence4args { sessionid, sequenceid, slotid, highest_slotid, cachethis });
+    (0..64).for_each(|_| call.value(&op::PUTROOTFH));
+    call.bytes().to_vec()
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::slots::Found;
-use super::{Back, Channels, Session};
+use super::{Back, ChannelAttrs, Channels, Session};
 use crate::limits::SMALL_REPLY_BYTES_MAX;
 use crate::{Client, ConnectionId, Engine, Error, Result, SessionId};
 
@@ -22,6 +22,10 @@ pub struct Sequence {
     pub highest_slot: u32,
     /// Whether the answer must be kept.
     pub cache_this: bool,
+    /// Operations of the COMPOUND, this one among them.
+    pub operations: u32,
+    /// How long the request is, in bytes from the RPC header on.
+    pub request_bytes: usize,
     /// A hash of who asks and of the whole COMPOUND: by it a retry is told from another request.
     pub digest: u64,
     /// The connection on which it came.
@@ -149,9 +153,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::BadSession`], [`Error::BadSlot`], [`Error::BadHighSlot`], [`Error::SeqMisordered`],
-    /// [`Error::SeqFalseRetry`]; [`Error::Delay`]: the request is being worked on.
+    /// [`Error::SeqFalseRetry`]; [`Error::ReqTooBig`], [`Error::TooManyOps`]: more than was agreed
+    /// on; [`Error::Delay`]: the request is being worked on.
     pub fn sequence(&self, now: Duration, args: &Sequence) -> Result<Sequenced> {
         let session = self.session(&args.session).ok_or(Error::BadSession)?;
+        // What is refused must leave its slot alone (RFC 8881, 18.46.3).
+        args.keep_to(&session.fore)?;
         let mut channels = session.channels();
         let Channels { slots, back } = &mut *channels;
         match slots.begin(args)? {
@@ -182,6 +189,15 @@ impl Engine {
         session.client.renew(now);
         let cache_this = args.cache_this;
         Ok(Sequenced::New(Ticket { session, answer, cache_this, open: true }))
+    }
+}
+
+impl Sequence {
+    fn keep_to(&self, agreed: &ChannelAttrs) -> Result<()> {
+        if self.request_bytes > agreed.request_bytes_max as usize {
+            return Err(Error::ReqTooBig);
+        }
+        if self.operations > agreed.operations_max { Err(Error::TooManyOps) } else { Ok(()) }
     }
 }
 

@@ -135,6 +135,8 @@ impl World {
                 _ => slot,
             },
             cache_this: rest.contains(&"cache"),
+            operations: 2,
+            request_bytes: 200,
             digest: hasher.finish(),
             connection: ConnectionId(1),
         };

@@ -65,7 +65,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::StaleClientid`]: nothing was announced under this clientid and verifier;
-    /// [`Error::ClidInuse`]: by somebody else, or somebody else goes by this name now and has state.
+    /// [`Error::ClidInuse`]: by somebody else, or somebody else goes by this name now and has
+    /// state.
     pub fn setclientid_confirm(
         &self,
         now: Duration,

@@ -89,14 +89,14 @@ impl Machine {
 
     /// Root gives the file another mode.
     fn set_mode(&mut self, mode: u32) {
-        self.set(attribute::MODE, &mode.to_be_bytes());
+        self.set(&FILE, (attribute::MODE, &mode.to_be_bytes()));
     }
 
-    /// Root gives the file another value of an attribute.
-    fn set(&mut self, number: u32, value: &[u8]) {
+    /// Root gives an object another value of an attribute.
+    fn set(&mut self, path: &[&[u8]], (number, value): (u32, &[u8])) {
         let (stateid, attrmask) = (Stateid4::ANONYMOUS, Bitmap4::of(&[number]));
-        let (status, _) = self.perform(ROOT, 5, |call| {
-            go_to(call, &FILE);
+        let (status, _) = self.perform(ROOT, path.len() as u32 + 2, |call| {
+            go_to(call, path);
             call.value(&op::SETATTR);
             let obj_attributes = Fattr4 { attrmask, attr_vals: Opaque(value) };
             call.value(&Setattr4args { stateid, obj_attributes });
@@ -106,9 +106,13 @@ impl Machine {
 
     /// What READ and READ_PLUS come to.
     fn reads(&mut self, user: u32, stateid: Stateid4) -> [Nfsstat4; 2] {
+        self.reads_of(&FILE, user, stateid)
+    }
+
+    fn reads_of(&mut self, path: &[&[u8]], user: u32, stateid: Stateid4) -> [Nfsstat4; 2] {
         [op::READ, op::READ_PLUS].map(|operation| {
             let read = |call: &mut Encoder| {
-                go_to(call, &FILE);
+                go_to(call, path);
                 call.value(&operation);
                 call.value(&Read4args { stateid, offset: 0, count: 5 });
             };
@@ -255,11 +259,24 @@ fn who_a_file_was_delegated_to_opens_it_when_that_ends_and_nobody_else() {
 #[test]
 fn who_opened_a_file_with_holes_reads_on() {
     let mut machine = Machine::new();
-    machine.set(attribute::SIZE, &(1u64 << 20).to_be_bytes());
+    machine.set(&FILE, (attribute::SIZE, &(1u64 << 20).to_be_bytes()));
     let stateid = machine.open_file(OPENER, share::READ);
     machine.set_mode(0o600);
     assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Ok; 2]);
     assert_eq!(machine.reads(OTHER, stateid), [Nfsstat4::Access; 2]);
+}
+
+const MADE: [&[u8]; 3] = [FILE[0], FILE[1], b"made"];
+
+#[test]
+fn who_made_a_file_reads_on_when_it_is_given_away() {
+    let mut machine = Machine::new();
+    machine.set(&FILE[..2], (attribute::MODE, &0o777u32.to_be_bytes()));
+    let exclusive = Openflag4::Create(Createhow4::Exclusive([7; 8]));
+    let stateid = machine.open(OPENER, share::BOTH, (Opaque(b"made"), exclusive)).unwrap();
+    assert_eq!(machine.reads_of(&MADE, OTHER, stateid), [Nfsstat4::Access; 2]);
+    machine.set(&MADE, (attribute::OWNER, b"\0\0\0\x010\0\0\0"));
+    assert_eq!(machine.reads_of(&MADE, OPENER, stateid), [Nfsstat4::Ok; 2]);
 }
 
 /// The verifier says that it is the same request; by whom, it does not.
@@ -270,10 +287,5 @@ fn who_comes_with_the_verifier_of_anothers_file_is_judged() {
     machine.open(ROOT, share::BOTH, exclusive()).unwrap();
     machine.process = b"another";
     let stateid = machine.open(OPENER, share::READ, exclusive()).unwrap();
-    let (status, _) = machine.perform(OPENER, 5, |call| {
-        go_to(call, &[FILE[0], FILE[1], b"made"]);
-        call.value(&op::READ);
-        call.value(&Read4args { stateid, offset: 0, count: 5 });
-    });
-    assert_eq!(status, Nfsstat4::Access);
+    assert_eq!(machine.reads_of(&MADE, OPENER, stateid), [Nfsstat4::Access; 2]);
 }

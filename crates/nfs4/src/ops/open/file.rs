@@ -97,7 +97,10 @@ pub(super) fn find<'a>(
     let name = compound.component(name)?;
     match &args.openhow {
         Openflag4::NoCreate => existing(compound, (view, &node), name, (&args.claim, share)),
-        Openflag4::Create(how) => made(compound, (view, &node), name, (how, share)),
+        Openflag4::Create(how) => {
+            let made = made(compound, (view, &node), name, (how, share))?;
+            Ok(made.judged_if_permitted(share))
+        }
     }
 }
 
@@ -119,6 +122,12 @@ impl<'a> File<'a> {
     /// It has been seen whether the caller may open it.
     fn judged(self) -> Self {
         Self { judged: true, ..self }
+    }
+
+    /// Who made it may open it in any case, but by an exclusive create it may be another who did.
+    fn judged_if_permitted(self, share: Share) -> Self {
+        let judged = self.judged || permitted(&self.view, &self.node, share).is_ok();
+        Self { judged, ..self }
     }
 }
 

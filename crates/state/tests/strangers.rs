@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use comity_state::{
     ByteRange, CallbackAddress, ChannelAttrs, Claim, Client, ClientId, ClientOwner, ConnectionId,
-    CreateSession, Delegation, DelegationWish, Engine, Error, ExchangeId, FileKey, Introduced,
+    CreateSession, Delegation, DelegationWish, Engine, Error, ExchangeId, FileKey, Introduced, Io,
     Lock, LockType, Locker, Open, Opened, Principal, Recovered, Sender, Setclientid, Settings,
     Share, Verifier,
 };
@@ -111,7 +111,8 @@ fn what_a_client_with_sessions_has_nobody_uses_without_them() {
     let locked = engine.lock(own, &wish).unwrap();
     let stranger = Sender { now: NOW + Duration::from_secs(9), client: None };
     for stateid in [opened.stateid, delegation, locked] {
-        let read = engine.check_io(stranger, &stateid, &file(), Share::READ);
+        let io = Io { file: &file(), access: Share::READ, user: None };
+        let read = engine.check_io(stranger, &stateid, &io);
         assert_eq!(read.map(drop), Err(Error::BadStateid));
         assert!(matches!(engine.stateid_turn(stranger, &stateid, 1), Err(Error::BadStateid)));
     }

@@ -81,7 +81,7 @@ pub use locking::{Lock, LockRefusal, Locker};
 pub use lookup::{Bearer, Sender};
 pub use nlm::{Claiming, HostLock};
 pub use offload::{BeginOffload, CopyUnderWay, OffloadEnd, OffloadStatus};
-pub use open::{Claim, Open, Opened};
+pub use open::{Before, Claim, Open, Opened};
 pub use owner::{OwnerAnswer, OwnerReply, OwnerTurn, Turn};
 pub use session::{
     BackChannel, CallbackSecurity, ChannelAttrs, CreateSession, CreatedSession, Direction,

@@ -17,6 +17,14 @@ pub struct Sender<'a> {
     pub client: Option<&'a Arc<Client>>,
 }
 
+impl<'a> Sender<'a> {
+    /// A client, as it sends its operations.
+    pub(crate) fn of(now: Duration, client: &'a Arc<Client>) -> Self {
+        let has_sessions = client.desk == Desk::ExchangeId;
+        Self { now, client: has_sessions.then_some(client) }
+    }
+}
+
 /// Whose state a stateid names: in minor version 0 the stateid says it, later the session does.
 pub type Bearer<'a> = Cow<'a, Arc<Client>>;
 

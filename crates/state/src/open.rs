@@ -32,6 +32,8 @@ pub struct Open<'a> {
     pub wish: DelegationWish,
     /// Who opens it, if it was judged whether he may.
     pub user: Option<&'a Arc<Cred<Disk>>>,
+    /// Whether it is emptied then, whatever it is opened for.
+    pub empties: bool,
 }
 
 /// By which right a file is opened (`open_claim_type4`); by name or by handle is all the same here.
@@ -54,6 +56,16 @@ pub struct Opened {
     pub confirm: bool,
     /// A delegation, or why there is none.
     pub delegation: Delegation,
+    /// What it was before, if the owner had the file open.
+    pub before: Option<Before>,
+}
+
+/// What an open was before another OPEN added to it ([`Engine::withdraw_open`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    seqid: u32,
+    share: Share,
+    opened: u16,
 }
 
 /// What stands in the way of an operation, and who: it may be one whose lease is over.
@@ -157,8 +169,7 @@ impl Engine {
                 self.grace.may_reclaim(now, open.client, &open.file)
             }
             Claim::Delegated(stateid) => {
-                let client = (open.client.desk == Desk::ExchangeId).then_some(open.client);
-                let sender = Sender { now, client };
+                let sender = Sender::of(now, open.client);
                 self.check_delegation(sender, &stateid, &open.file, open.share)
             }
         }
@@ -174,7 +185,7 @@ impl Engine {
         let owner = self.opener(now, &mut state, open)?;
         let mut on_file = file.state();
         let known = state.holdings.find(owner, file);
-        let share = open.share;
+        let share = open.against();
         // What the owner itself denied, it is denied, too (RFC 7530, 16.16.5).
         if let Some(other) = on_file.shares.conflict(None, share) {
             return Err(Obstacle::Share(other));
@@ -183,18 +194,18 @@ impl Engine {
             self.recall(now, file, &mut on_file, (Some(open.client.id), share));
             return Err(Obstacle::Delegation(other));
         }
-        let stateid = match known {
+        let (stateid, before) = match known {
             Some(number) => upgrade(open, &mut state, number)?,
             None => {
-                let user = open.user.cloned();
+                let (user, share) = (open.user.cloned(), open.share);
                 let opening = Opening { owner, share, user, opened: 0, closed: false };
                 let limits = &self.settings.limits;
                 let number = state.holdings.insert(limits, (now, file), What::Open(opening))?;
                 note(&mut state, number, share);
-                Stateid::new(open.client.id, number, 1)
+                (Stateid::new(open.client.id, number, 1), None)
             }
         };
-        self.settle(now, open, file, (state, on_file), (owner, stateid))
+        self.settle(now, open, file, (state, on_file), (owner, stateid, before))
     }
 
     /// The open stands: its share is counted, and perhaps the file delegated.
@@ -204,7 +215,7 @@ impl Engine {
         open: &Open<'_>,
         file: &Arc<File>,
         (mut state, mut on_file): (MutexGuard<'_, ClientState>, MutexGuard<'_, FileState>),
-        (owner, stateid): (u32, Stateid),
+        (owner, stateid, before): (u32, Stateid, Option<Before>),
     ) -> Result<Opened, Obstacle> {
         let (_, number) = stateid.place(self.settings.boot)?;
         let holder = Holder { client: open.client.id, state: number };
@@ -222,7 +233,37 @@ impl Engine {
         } else {
             Delegation::Refused(crate::NoDelegation::Resource)
         };
-        Ok(Opened { stateid, confirm: !confirmed, delegation })
+        Ok(Opened { stateid, confirm: !confirmed, delegation, before })
+    }
+
+    /// Takes an OPEN back of which nobody was told: the file is open as it was before, or not at
+    /// all, and not delegated by it; unless something else has come of the open meanwhile.
+    pub fn withdraw_open(&self, now: Duration, client: &Arc<Client>, opened: &Opened) {
+        if let Delegation::Granted { stateid, .. } = opened.delegation {
+            let sender = Sender::of(now, client);
+            // It was given just now: nobody can have returned it.
+            let _ = self.delegreturn(sender, &stateid);
+        }
+        let Ok((_, number)) = opened.stateid.place(self.settings.boot) else { return };
+        let holder = Holder { client: client.id, state: number };
+        let mut state = client.state();
+        let known = state.holdings.get_mut(number);
+        let Some(known) = known.filter(|known| known.seqid == opened.stateid.seqid) else { return };
+        let What::Open(opening) = &mut known.what else { return };
+        if let Some(before) = opened.before {
+            (opening.share, opening.opened) = (before.share, before.opened);
+            known.seqid = before.seqid;
+            known.file.state().shares.set(holder, Some(before.share));
+            return;
+        }
+        let owner = opening.owner;
+        let withdrawn = state.holdings.remove(number);
+        if client.desk != Desk::Setclientid {
+            state.holdings.forget_idle(owner);
+        }
+        drop(state);
+        let withdrawn = withdrawn.into_iter();
+        withdrawn.for_each(|open| self.release_state(now, holder, &open, &mut Vec::new()));
     }
 
     fn opener(&self, now: Duration, state: &mut ClientState, open: &Open<'_>) -> Result<u32> {
@@ -248,14 +289,27 @@ pub(crate) fn forget_opener(client: &Client, owner: &[u8]) {
 }
 
 /// Adds a share to an open.
-fn upgrade(open: &Open<'_>, state: &mut ClientState, number: u32) -> Result<Stateid, Error> {
-    note(state, number, open.share);
+fn upgrade(
+    open: &Open<'_>,
+    state: &mut ClientState,
+    number: u32,
+) -> Result<(Stateid, Option<Before>), Error> {
     let known = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
-    if let What::Open(opening) = &mut known.what {
-        opening.share = opening.share.and(open.share);
-        opening.user = opening.user.take().filter(|user| open.user == Some(user));
+    let What::Open(opening) = &mut known.what else { return Err(Error::BadStateid) };
+    let Opening { share, opened, .. } = *opening;
+    let before = Before { seqid: known.seqid, share, opened };
+    opening.opened |= open.share.bit();
+    opening.share = share.and(open.share);
+    opening.user = opening.user.take().filter(|user| open.user == Some(user));
+    Ok((known.change(open.client, number), Some(before)))
+}
+
+impl Open<'_> {
+    /// What it stands for against others: who empties a file writes it.
+    const fn against(&self) -> Share {
+        let writes = if self.empties { Share::WRITE } else { 0 };
+        self.share.and(Share::access(writes))
     }
-    Ok(known.change(open.client, number))
 }
 
 /// Remembers that a file was opened with this share.

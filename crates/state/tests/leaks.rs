@@ -79,7 +79,7 @@ fn open(
 ) -> Result<Opened, Error> {
     let (owner, file) = (owner.as_bytes(), file(number));
     let (share, claim) = (Share::access(Share::BOTH), Claim::New);
-    engine.open(NOW, &Open { client, owner, file, share, claim, wish, user: None })
+    engine.open(NOW, &Open { client, owner, file, share, claim, wish, user: None, empties: false })
 }
 
 fn opened(engine: &Engine, client: &Arc<Client>, (owner, number): (&str, u8)) -> Stateid {
@@ -245,8 +245,16 @@ fn a_share_of_an_expired_client_gives_way_to_a_host() {
     let gone = client(&engine, NOW, "a");
     let denying = Share { access: Share::READ, deny: Share::WRITE };
     let (claim, wish) = (Claim::New, DelegationWish::None);
-    let asked =
-        Open { client: &gone, owner: b"o", file: file(1), share: denying, claim, wish, user: None };
+    let asked = Open {
+        client: &gone,
+        owner: b"o",
+        file: file(1),
+        share: denying,
+        claim,
+        wish,
+        user: None,
+        empties: false,
+    };
     engine.open(NOW, &asked).unwrap();
     let later = NOW + engine.settings().lease;
     let host = engine.host(later, b"one").unwrap();

@@ -52,7 +52,16 @@ fn open_all(engine: &Engine, clients: &[Arc<Client>], wish: DelegationWish) -> u
     for number in 0..FILES {
         let (client, file) = (&clients[number % CLIENTS], key(number));
         let (share, claim) = (Share::access(Share::READ), Claim::New);
-        let open = Open { client, owner: b"a process", file, share, claim, wish, user: None };
+        let open = Open {
+            client,
+            owner: b"a process",
+            file,
+            share,
+            claim,
+            wish,
+            user: None,
+            empties: false,
+        };
         let opened = engine.open(NOW, &open).unwrap();
         granted += usize::from(matches!(opened.delegation, Delegation::Granted { .. }));
     }

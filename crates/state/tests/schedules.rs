@@ -245,8 +245,10 @@ fn open_wishing(
     wish: DelegationWish,
 ) -> Result<Opened> {
     let (file, claim) = (key(file), Claim::New);
-    let opened = engine
-        .open(now, &Open { client, owner: b"owner", file, share, claim, wish, user: None })?;
+    let opened = engine.open(
+        now,
+        &Open { client, owner: b"owner", file, share, claim, wish, user: None, empties: false },
+    )?;
     if share.deny != 0
         && let Delegation::Granted { stateid, .. } = opened.delegation
     {

@@ -73,7 +73,9 @@ fn file() -> FileKey {
 fn open(engine: &Engine, client: &Arc<Client>) -> Opened {
     let (share, claim, wish) = (Share::access(Share::BOTH), Claim::New, DelegationWish::Write);
     let (owner, file) = (&b"o"[..], file());
-    engine.open(NOW, &Open { client, owner, file, share, claim, wish, user: None }).unwrap()
+    engine
+        .open(NOW, &Open { client, owner, file, share, claim, wish, user: None, empties: false })
+        .unwrap()
 }
 
 fn opens(engine: &Engine, client: ClientId) -> Opened {

@@ -54,6 +54,7 @@ pub(crate) fn delegate_beside(
         claim: Claim::New,
         wish: DelegationWish::Any,
         user: None,
+        empties: false,
     };
     let opened = engine.open(NOW, &open).unwrap();
     let Delegation::Granted { stateid, kind, .. } = opened.delegation else { panic!("{opened:?}") };

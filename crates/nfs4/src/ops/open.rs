@@ -70,15 +70,15 @@ fn begin<'a>(
     let Wanted { share, claim, wish } = wanted.if_delegated(may_be_delegated);
     let owner = args.owner.owner.0;
     let (key, user) = (file.key(), file.user());
-    let open = Open { client: &client, owner, file: key, share, claim, wish, user };
+    let empties = file.empties;
+    let open = Open { client: &client, owner, file: key, share, claim, wish, user, empties };
     let mut opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
     if !may_be_delegated && wanted.wish != wish {
         opened.delegation = Delegation::Refused(NoDelegation::Resource);
     }
     if let Err(failed) = file.empty() {
         // Nobody was told of the open yet.
-        let (now, minor) = (compound.now(), compound.minor);
-        answer::undo(compound.engine(), (now, minor), &client, &opened);
+        compound.engine().withdraw_open(compound.now(), &client, &opened);
         return Err(failed);
     }
     answer::hold(compound, &client, &file.key(), &mut opened);

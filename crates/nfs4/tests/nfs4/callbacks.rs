@@ -275,7 +275,16 @@ fn recalled(world: &World, export: u32, count: u8) {
     for number in 0..count {
         let file = FileKey { export, handle: Handle::new(&[number]).unwrap() };
         let (share, claim, wish) = (Share::access(Share::READ), Claim::New, DelegationWish::Read);
-        let open = Open { client, owner: b"process", file, share, claim, wish, user: None };
+        let open = Open {
+            client,
+            owner: b"process",
+            file,
+            share,
+            claim,
+            wish,
+            user: None,
+            empties: false,
+        };
         let opened = world.engine.open(now, &open).unwrap();
         assert!(matches!(opened.delegation, Delegation::Granted { .. }), "{opened:?}");
     }

@@ -134,7 +134,7 @@ impl Ground {
         let (client, owner, claim) = (session.client(), &b"user"[..], Claim::New);
         let (file, wish) = (FileKey { export: 1, handle: self.target }, DelegationWish::None);
         let share = Share::access(Share::WRITE);
-        let open = Open { client, owner, file, share, claim, wish, user: None };
+        let open = Open { client, owner, file, share, claim, wish, user: None, empties: false };
         engine.open(self.world.now(), &open).unwrap().stateid
     }
 

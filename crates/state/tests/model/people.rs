@@ -370,5 +370,6 @@ fn open_args(client: &Arc<Client>, file: usize, share: Share, claim: Claim) -> O
         claim,
         wish: DelegationWish::NoPreference,
         user: None,
+        empties: false,
     }
 }

@@ -149,8 +149,16 @@ impl World {
         };
         let share = share(on.1, after("deny"));
         let owner = owner.as_bytes();
-        let open =
-            Open { client: &client, owner, file: file(on.0), share, claim, wish, user: None };
+        let open = Open {
+            client: &client,
+            owner,
+            file: file(on.0),
+            share,
+            claim,
+            wish,
+            user: None,
+            empties: false,
+        };
         match self.engine.open(self.now, &open) {
             Ok(opened) => {
                 let name = after("=").unwrap_or("opened");

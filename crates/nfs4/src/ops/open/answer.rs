@@ -1,15 +1,12 @@
 //! What OPEN answers.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use comity_proto::nfs4::{
     NfsSpaceLimit4, Nfsace4, Open4args, Open4resok, OpenDelegation4, OpenNoneDelegation4,
     OpenReadDelegation4, OpenWriteDelegation4, ace, open_result, share,
 };
-use comity_state::{
-    Client, Delegation, DelegationKind, Engine, FileKey, NoDelegation, Opened, Sender,
-};
+use comity_state::{Client, Delegation, DelegationKind, FileKey, NoDelegation, Opened, Sender};
 use comity_xdr::{Encoder, Opaque};
 
 use super::file::File;
@@ -87,21 +84,4 @@ pub(super) fn hold(
     // It was given just now: nobody can have returned it.
     let _ = compound.engine().delegreturn(sender, &stateid);
     opened.delegation = Delegation::Refused(NoDelegation::Contention);
-}
-
-/// Takes an open back of which nobody was told.
-pub(super) fn undo(
-    engine: &Engine,
-    (now, minor): (Duration, u32),
-    client: &Arc<Client>,
-    opened: &Opened,
-) {
-    let sender = Sender { now, client: (minor > 0).then_some(client) };
-    if let Delegation::Granted { stateid, .. } = opened.delegation {
-        // It was given just now: nobody can have returned it.
-        let _ = engine.delegreturn(sender, &stateid);
-    }
-    if opened.stateid.seqid == 1 {
-        let _ = engine.close(sender, &opened.stateid);
-    }
 }

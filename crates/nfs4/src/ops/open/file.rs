@@ -26,7 +26,7 @@ pub(super) struct File<'a> {
     /// Which attributes were set.
     pub(super) attrset: Bitmap4,
     /// Whether it is to be emptied, now that it may be opened.
-    empties: bool,
+    pub(super) empties: bool,
     /// It was judged whether the caller may open it.
     judged: bool,
 }

@@ -6,41 +6,39 @@ use std::sync::Arc;
 
 use comity_export::{Client, Export, ExportId, HandleKey, Ids, Plan, Rules, Squash};
 use comity_proto::nfs4::{
-    Bitmap4, Component4, CompoundHead, CompoundResultHead, Createhow4, Fattr4, Nfsstat4, Open4args,
-    OpenClaim4, Openflag4, StateOwner4, operation as op, share,
+    Bitmap4, Createhow4, Creatverfattr, Fattr4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
+    Openflag4, StateOwner4, attribute as a, operation as op, share,
 };
-use comity_xdr::{Decoder, Encoder, Opaque};
+use comity_xdr::{Decoder, Opaque};
 
+use crate::callbacks::{go_to, perform};
 use crate::script::Script;
 use crate::session::Session;
 use crate::world::{World, furnish, memory};
 
 /// Opens a name in a directory; the status.
-fn open(
+fn open(at: (&World, &mut Session), dir: &[&[u8]], wanted: (&[u8], Openflag4<'_>)) -> Nfsstat4 {
+    told(at, dir, wanted).0
+}
+
+/// Opens a name in a directory; the status, and all results.
+fn told(
     (world, session): (&World, &mut Session),
     dir: &[&[u8]],
     (name, openhow): (&[u8], Openflag4<'_>),
-) -> Nfsstat4 {
-    let mut call = Encoder::new();
-    let operations = dir.len() as u32 + 3;
-    call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations });
-    session.sequence(&mut call);
-    call.value(&op::PUTROOTFH);
-    for name in dir {
-        call.value(&op::LOOKUP);
-        call.value::<Component4<'_>>(&Opaque(name));
-    }
-    call.value(&op::OPEN);
-    call.value(&Open4args {
-        seqid: 0,
-        share_access: share::BOTH,
-        share_deny: 0,
-        owner: StateOwner4 { clientid: 0, owner: Opaque(b"process") },
-        openhow,
-        claim: OpenClaim4::Null(Opaque(name)),
-    });
-    let told = world.compound(call.bytes()).0;
-    Decoder::new(&told).value::<CompoundResultHead<'_>>().unwrap().status
+) -> (Nfsstat4, Vec<u8>) {
+    perform(world, 1, session, dir.len() as u32 + 2, |call| {
+        go_to(call, dir);
+        call.value(&op::OPEN);
+        call.value(&Open4args {
+            seqid: 0,
+            share_access: share::BOTH,
+            share_deny: 0,
+            owner: StateOwner4 { clientid: 0, owner: Opaque(b"process") },
+            openhow,
+            claim: OpenClaim4::Null(Opaque(name)),
+        });
+    })
 }
 
 fn made() -> Openflag4<'static> {
@@ -113,4 +111,39 @@ fn names_are_text_where_the_export_asks_for_that() {
     session.call_back(&world);
     let name = (&b"\xff"[..], made());
     assert_eq!(open((&world, &mut session), &[b"pub"], name), Nfsstat4::Inval);
+}
+
+/// A client that is told sets them; else what is made by O_EXCL keeps times that nobody chose.
+#[test]
+fn what_holds_the_verifier_of_an_exclusive_create_is_told() {
+    let world = World::new();
+    let mut session = Session::open(&world, 1);
+    session.call_back(&world);
+    let held = Bitmap4::of(&[a::TIME_ACCESS, a::TIME_MODIFY]);
+    let attrs = Fattr4 { attrmask: Bitmap4::of(&[a::MODE]), attr_vals: Opaque(&[0, 0, 1, 0xa4]) };
+    let both = || Createhow4::Exclusive41(Creatverfattr { verf: [3; 8], attrs });
+    for (name, how, set) in [
+        (b"old", Createhow4::Exclusive([3; 8]), held),
+        (b"new", both(), held.or(&attrs.attrmask)),
+        (b"new", both(), held.or(&attrs.attrmask)),
+    ] {
+        let dir = [&b"srv"[..], b"pub"];
+        let (_, told) = told((&world, &mut session), &dir, (name, Openflag4::Create(how)));
+        let opened = Decoder::new(&told[4 * 8..]).value::<Open4resok<'_>>().unwrap();
+        assert_eq!(opened.attrset, set, "{how:?}");
+    }
+}
+
+/// As by fopen(3) with "wx": to cut the new file would change the time that holds the verifier.
+#[test]
+fn an_exclusive_create_of_an_empty_file_is_known_again() {
+    let world = World::new();
+    let mut session = Session::open(&world, 1);
+    session.call_back(&world);
+    let empty = Fattr4 { attrmask: Bitmap4::of(&[a::SIZE]), attr_vals: Opaque(&[0; 8]) };
+    for _ in 0..2 {
+        let how = Createhow4::Exclusive41(Creatverfattr { verf: [3; 8], attrs: empty });
+        let wanted = (&b"new"[..], Openflag4::Create(how));
+        assert_eq!(open((&world, &mut session), &[b"srv", b"pub"], wanted), Nfsstat4::Ok);
+    }
 }

@@ -16,6 +16,11 @@ use crate::object::Object;
 use crate::table::Stop;
 use crate::walk::not_dir;
 
+/// What an exclusive create keeps its verifier in: a client that is told sets these to what it wants
+/// (RFC 8881, 18.16.3). Linux does so in either mode, and a file that it makes by O_EXCL would have
+/// times that nobody chose, else.
+const HOLDS_VERIFIER: Bitmap4 = Bitmap4::of(&[attribute::TIME_ACCESS, attribute::TIME_MODIFY]);
+
 /// A file that can be opened.
 pub(super) struct File<'a> {
     view: View<'a>,
@@ -164,9 +169,7 @@ fn made<'a>(
         }
         Createhow4::Exclusive(verifier) => {
             let made = view.create(dir, name, &Create::Exclusive(*verifier))?;
-            // It is kept in these: the client sets them to what it wants.
-            let held = Bitmap4::of(&[attribute::TIME_ACCESS, attribute::TIME_MODIFY]);
-            new(compound, view, dir, &made, held)
+            new(compound, view, dir, &made, HOLDS_VERIFIER)
         }
         Createhow4::Exclusive41(both) => {
             if compound.minor == 0 {
@@ -175,14 +178,16 @@ fn made<'a>(
             if !both.attrs.attrmask.is_within(&EXCLUSIVE) {
                 return Err(Nfsstat4::Inval.into());
             }
-            let settings = settings(compound, (&view, dir), &both.attrs)?;
+            let mut settings = settings(compound, (&view, dir), &both.attrs)?;
+            // It is empty; to cut it would change a time that holds the verifier.
+            settings.set.size = settings.set.size.filter(|size| *size != 0);
             let made = view.create(dir, name, &Create::Exclusive(both.verf))?;
             let node = made.value.node;
             if !settings.set.is_empty() {
                 view.setattr(&node, &settings.set, None)?;
             }
             settings.set_acls(&view, &node, false)?;
-            new(compound, view, dir, &made, settings.mask)
+            new(compound, view, dir, &made, settings.mask.or(&HOLDS_VERIFIER))
         }
     }
 }

@@ -154,8 +154,27 @@ pub(super) fn read(acl: &Acl4<'_>, owners: &impl Owners, is_dir: bool) -> Result
             own.entry(entry, owners)?;
         }
     }
+    complete(&mut inherited, &own, acl);
     let default = inherited.any.then(|| inherited.acl(is_dir));
     Ok(Acls { access: own.acl(is_dir), default })
+}
+
+/// Owner, group and others inherit what they have of the directory if no entry says otherwise, as
+/// with setfacl(1): who lets somebody in to all that is made there means nobody else to be shut
+/// out.
+fn complete(inherited: &mut Reading, own: &Reading, acl: &Acl4<'_>) {
+    let inherits = |entry: &&Nfsace4<'_>| entry.flag & INHERITS != 0;
+    let says = |who: &[u8]| acl.0.iter().filter(inherits).any(|entry| entry.who.0 == who);
+    if says(b"EVERYONE@") {
+        return;
+    }
+    inherited.other = own.other;
+    if !says(b"OWNER@") {
+        inherited.owner = own.owner;
+    }
+    if !says(b"GROUP@") {
+        inherited.group = own.group;
+    }
 }
 
 /// What somebody was allowed and denied so far: who was allowed something cannot be denied it by a

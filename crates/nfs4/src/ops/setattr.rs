@@ -35,10 +35,11 @@ pub(super) fn setattr(
         shows(compound, &args.stateid, 0).ok().flatten()
     };
     compound.recall((view, node), shown.as_ref().map(|shown| &**shown.bearer))?;
-    settings.set_acls(view, node, is_dir)?;
     if !settings.set.is_empty() {
         view.setattr(node, &settings.set, None)?;
     }
+    // Behind a mode that comes with it: the ACL has the last word (RFC 8881, 6.4.1.3).
+    settings.set_acls(view, node, is_dir)?;
     reply.value(&settings.mask);
     let barrier = view.change_barrier(node, None);
     compound.behind(barrier);

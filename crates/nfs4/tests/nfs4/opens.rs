@@ -41,9 +41,10 @@ fn told(
     })
 }
 
+const NOTHING: Fattr4<'static> = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(b"") };
+
 fn made() -> Openflag4<'static> {
-    let attrs = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(b"") };
-    Openflag4::Create(Createhow4::Guarded(attrs))
+    Openflag4::Create(Createhow4::Guarded(NOTHING))
 }
 
 /// What is opened and cannot be told would be open until the client goes.
@@ -145,5 +146,28 @@ fn an_exclusive_create_of_an_empty_file_is_known_again() {
         let how = Createhow4::Exclusive41(Creatverfattr { verf: [3; 8], attrs: empty });
         let wanted = (&b"new"[..], Openflag4::Create(how));
         assert_eq!(open((&world, &mut session), &[b"srv", b"pub"], wanted), Nfsstat4::Ok);
+    }
+}
+
+/// Linux opens what it has not looked at yet, and goes on by itself if it is told that it is a link.
+#[test]
+fn what_is_no_file_is_opened_by_the_client() {
+    let world = World::new();
+    let mut script = Script::new(&world);
+    script.line("PUTROOTFH; LOOKUP srv; LOOKUP pub; CREATE fifo pipe mode=666");
+    script.line("PUTROOTFH; LOOKUP srv; LOOKUP pub; CREATE chr null 1 3 mode=666");
+    let mut session = Session::open(&world, 1);
+    session.call_back(&world);
+    let unchecked = || Openflag4::Create(Createhow4::Unchecked(NOTHING));
+    for (name, status) in [
+        (&b"pipe"[..], Nfsstat4::Symlink),
+        (b"null", Nfsstat4::Symlink),
+        (b"link", Nfsstat4::Symlink),
+        (b"inner", Nfsstat4::IsDir),
+    ] {
+        for how in [Openflag4::NoCreate, unchecked()] {
+            let said = open((&world, &mut session), &[b"srv", b"pub"], (name, how));
+            assert_eq!(said, status, "{name:?} {how:?}");
+        }
     }
 }

@@ -59,6 +59,12 @@ def check_exclusive():
     found = os.stat("create/exclusive")
     assert stat.S_IMODE(found.st_mode) == 0o600, oct(found.st_mode)
     assert abs(found.st_mtime - time.time()) < 60, found
+    # Nor has one the server's number for its maker in place of its times that nobody wrote to.
+    for name, flag in (("made", 0), ("emptied", os.O_TRUNC)):
+        os.close(os.open(f"create/{name}", flags | flag))
+        found = os.stat(f"create/{name}")
+        assert abs(found.st_mtime - time.time()) < 60, found
+        assert abs(found.st_atime - time.time()) < 60, found
 
 
 def check_append():
@@ -146,6 +152,11 @@ def check_specials():
         write("specials/null", b"into nothing", os.O_WRONLY)
         os.mknod("specials/disk", 0o600 | stat.S_IFBLK, os.makedev(259, 70000))
         assert os.stat("specials/disk").st_rdev == os.makedev(259, 70000)
+        # Who opens what the client has not looked at before asks the server to open it.
+        with open("/proc/sys/vm/drop_caches", "w") as caches:
+            caches.write("2")
+        for special in ("specials/fifo", "specials/null"):
+            os.close(os.open(special, os.O_RDWR | os.O_NONBLOCK))
     else:
         fails(errno.EPERM, os.mknod, "specials/null", 0o666 | stat.S_IFCHR, device)
 

@@ -88,7 +88,7 @@ pub(super) fn find<'a>(
         OpenClaim4::Null(name) | OpenClaim4::DelegateCur { file: name, .. } => name.0,
         _ => {
             let attr = view.getattr(&node)?;
-            openable(compound, attr.file_type)?;
+            openable(attr.file_type)?;
             if matches!(args.claim, OpenClaim4::Previous(_)) {
                 return Ok(File::there(view, node, ChangeInfo4::default(), false));
             }
@@ -144,7 +144,7 @@ fn existing<'a>(
     as_said: (&OpenClaim4<'a>, Share),
 ) -> Result<File<'a>, Stop> {
     let (seen, of_dir) = view.lookup(dir, name)?;
-    openable(compound, seen.attr.file_type)?;
+    openable(seen.attr.file_type)?;
     may_open(compound, (&view, &seen.node), as_said)?;
     Ok(File::there(view, seen.node, unchanged(of_dir), true).judged())
 }
@@ -204,7 +204,7 @@ fn unchecked<'a>(
         Err(Status::NoEnt) => {}
         Err(status) => return Err(status.into()),
         Ok((seen, of_dir)) => {
-            openable(compound, seen.attr.file_type)?;
+            openable(seen.attr.file_type)?;
             permitted(&view, &seen.node, share)?;
             let empties = settings.set.size == Some(0);
             if empties {
@@ -241,14 +241,15 @@ fn settings(
     Settings::read(view, attrs, false, compound.minor)?.for_new(view, dir)
 }
 
-/// Nothing, if it is a file; what is said of a link, and in 4.0 of all else that is neither file
-/// nor directory, is SYMLINK (RFC 7530, 16.16.5).
-fn openable(compound: &Compound<'_>, file_type: FileType) -> Result<(), Nfsstat4> {
+/// Nothing, if it is a file. Of all that is neither file nor directory SYMLINK is said, in all minor
+/// versions (RFC 7530, 16.16.5): the Linux client opens what it has not looked at yet, and goes on by
+/// itself with a FIFO or a device if it is told so. Of WRONG_TYPE, as RFC 8881, 18.16.3 has it, it
+/// makes EIO.
+const fn openable(file_type: FileType) -> Result<(), Nfsstat4> {
     match file_type {
-        FileType::Regular | FileType::Directory => compound.must_be_file(file_type),
-        FileType::Symlink => Err(Nfsstat4::Symlink),
-        _ if compound.minor == 0 => Err(Nfsstat4::Symlink),
-        file_type => compound.must_be_file(file_type),
+        FileType::Regular => Ok(()),
+        FileType::Directory => Err(Nfsstat4::IsDir),
+        _ => Err(Nfsstat4::Symlink),
     }
 }
 

@@ -144,7 +144,7 @@ impl<O: Owners> Saying<'_, O> {
 pub(super) fn read(acl: &Acl4<'_>, owners: &impl Owners, is_dir: bool) -> Result<Acls, Nfsstat4> {
     let (mut own, mut inherited) = (Reading::default(), Reading::default());
     for entry in &acl.0 {
-        if entry.flag & !FLAGS != 0 || entry.flag & INHERITS != 0 && !is_dir {
+        if entry.flag & !FLAGS != 0 || entry.flag & INHERITED != 0 && !is_dir {
             return Err(Nfsstat4::Inval);
         }
         if entry.flag & INHERITS != 0 {

@@ -19,6 +19,10 @@ pub(super) fn create(
     let (view, dir) = compound.real(Nfsstat4::RoFs)?;
     let is_dir = matches!(args.objtype, Createtype4::Dir);
     let settings = Settings::read(view, &args.createattrs, is_dir, compound.minor)?;
+    if settings.acls.is_some() && !is_dir {
+        // Known before it is made: what was not made as asked would be left behind.
+        return Err(Nfsstat4::AttrNotSupp.into());
+    }
     let name = compound.component(args.objname.0)?;
     let settings = settings.for_new(view, dir)?;
     let made = make(view, dir, name, &args.objtype, &settings)?;

@@ -149,7 +149,7 @@ fn an_exclusive_create_of_an_empty_file_is_known_again() {
     }
 }
 
-/// Linux opens what it has not looked at yet, and goes on by itself if it is told that it is a link.
+/// Linux opens what it has not looked at yet, and goes on by itself if told that it is a link.
 #[test]
 fn what_is_no_file_is_opened_by_the_client() {
     let world = World::new();

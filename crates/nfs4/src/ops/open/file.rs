@@ -16,9 +16,9 @@ use crate::object::Object;
 use crate::table::Stop;
 use crate::walk::not_dir;
 
-/// What an exclusive create keeps its verifier in: a client that is told sets these to what it wants
-/// (RFC 8881, 18.16.3). Linux does so in either mode, and a file that it makes by O_EXCL would have
-/// times that nobody chose, else.
+/// What an exclusive create keeps its verifier in: a client that is told sets these to what it
+/// wants (RFC 8881, 18.16.3). Linux does so in either mode, and a file that it makes by O_EXCL
+/// would have times that nobody chose, else.
 const HOLDS_VERIFIER: Bitmap4 = Bitmap4::of(&[attribute::TIME_ACCESS, attribute::TIME_MODIFY]);
 
 /// A file that can be opened.
@@ -241,10 +241,10 @@ fn settings(
     Settings::read(view, attrs, false, compound.minor)?.for_new(view, dir)
 }
 
-/// Nothing, if it is a file. Of all that is neither file nor directory SYMLINK is said, in all minor
-/// versions (RFC 7530, 16.16.5): the Linux client opens what it has not looked at yet, and goes on by
-/// itself with a FIFO or a device if it is told so. Of WRONG_TYPE, as RFC 8881, 18.16.3 has it, it
-/// makes EIO.
+/// Nothing, if it is a file. Of all that is neither file nor directory SYMLINK is said, in all
+/// minor versions (RFC 7530, 16.16.5): the Linux client opens what it has not looked at yet, and
+/// goes on by itself with a FIFO or a device if it is told so. Of WRONG_TYPE, as RFC 8881, 18.16.3
+/// has it, it makes EIO.
 const fn openable(file_type: FileType) -> Result<(), Nfsstat4> {
     match file_type {
         FileType::Regular => Ok(()),

@@ -26,6 +26,7 @@ const LIMITS: Limits = Limits {
     sessions_per_client: 3,
     slots_per_session: 8,
     reply_cache_bytes: 1 << 20,
+    held_bytes: 1 << 15,
     states_per_client: 12,
     owners_per_client: 12,
     locks_per_file: 24,
@@ -149,6 +150,7 @@ impl Town {
         assert_eq!(left, (0, 0, 0, 0, 0), "{census:?}");
         let left = (census.locks, census.waits, census.delegations, census.reply_cache_bytes);
         assert_eq!(left, (0, 0, 0, 0), "{census:?}");
+        assert_eq!(census.held_bytes, 0, "{census:?}");
     }
 
     /// Takes the place of a server that is gone, or of its clock.
@@ -243,6 +245,7 @@ impl Town {
         assert!(census.owners <= LIMITS.clients * LIMITS.owners_per_client, "{census:?}");
         assert!(census.delegations <= LIMITS.delegations, "{census:?}");
         assert!(census.reply_cache_bytes <= LIMITS.reply_cache_bytes, "{census:?}");
+        assert!(census.held_bytes <= LIMITS.held_bytes, "{census:?}");
         // A split makes one of what there is.
         assert!(census.locks + census.waits <= FILES.len() * LIMITS.locks_per_file * 2);
     }

@@ -58,6 +58,7 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
         ("comity_lock_waiters", "Locks that somebody waits for now.", census.waits),
         ("comity_delegations", "Delegations that clients hold.", census.delegations),
         ("comity_reply_cache_bytes", "Bytes set aside for replies.", census.reply_cache_bytes),
+        ("comity_held_bytes", "Bytes counted for all that clients hold.", census.held_bytes),
     ];
     append_numbers(text, &gauges.map(|(name, help, count)| (name, help, count as u64)));
     append_numbers(

@@ -24,6 +24,8 @@ pub struct Census {
     pub delegations: usize,
     /// Bytes that kept replies may take.
     pub reply_cache_bytes: usize,
+    /// Bytes that are counted for all that clients hold.
+    pub held_bytes: usize,
 }
 
 impl Engine {
@@ -48,6 +50,7 @@ impl Engine {
             waits,
             delegations: self.files.delegations.load(Ordering::Acquire),
             reply_cache_bytes: self.reply_cache.reserved_bytes(),
+            held_bytes: self.held.reserved_bytes(),
         }
     }
 }

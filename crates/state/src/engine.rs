@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Clients;
@@ -7,7 +8,8 @@ use crate::grace::{Grace, Recovered};
 use crate::limits::Limits;
 use crate::locals::Freed;
 use crate::numbers::Numbers;
-use crate::session::{ReplyCache, Session};
+use crate::pool::Pool;
+use crate::session::Session;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
 use crate::tally::Tally;
@@ -80,7 +82,9 @@ pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) clients: Clients,
     pub(crate) sessions: Table<SessionId, Session, Numbers>,
-    pub(crate) reply_cache: ReplyCache,
+    pub(crate) reply_cache: Pool,
+    /// The memory for what clients hold.
+    pub(crate) held: Arc<Pool>,
     pub(crate) files: Files,
     pub(crate) grace: Grace,
     pub(crate) outbox: Outbox,
@@ -98,7 +102,8 @@ impl Engine {
         Self {
             clients: Clients::new(settings.boot),
             sessions: Table::new(),
-            reply_cache: ReplyCache::new(settings.limits.reply_cache_bytes),
+            reply_cache: Pool::new(settings.limits.reply_cache_bytes),
+            held: Arc::new(Pool::new(settings.limits.held_bytes)),
             files: Files::new(),
             grace: Grace::new((now.saturating_add(settings.grace), settings.grace), recovered),
             outbox: Outbox::default(),
@@ -122,6 +127,7 @@ impl Engine {
     pub fn tick(&self, now: Duration) {
         self.end_grace_if_due(now);
         self.expire_clients(now);
+        self.end_courtesy(now);
         self.watch_files(now);
         self.recall_slots(now);
         self.recall_any(now);

@@ -7,15 +7,15 @@ use std::time::Duration;
 use comity_vfs::{Cred, Disk};
 
 use crate::file::{File, Holder, Share};
-use crate::limits::{Limits, REAPED_MIN};
+use crate::limits::{Limits, RANGE_BYTES, REAPED_MIN, STATE_BYTES};
 use crate::locking::Wakes;
 use crate::numbers::Numbers;
 use crate::offload::Offloads;
 use crate::owner::{Owner, OwnerKind};
+use crate::pool::{Allotment, Pool};
 use crate::{Client, DelegationKind, Engine, Error, Result, Stateid};
 
 /// What one client holds.
-#[derive(Default)]
 pub(crate) struct Holdings {
     next: u32,
     states: HashMap<u32, State, Numbers>,
@@ -31,6 +31,8 @@ pub(crate) struct Holdings {
     counts: Counts,
     /// Copies that are under way or have ended: no states, for nobody would miss them.
     pub(crate) offloads: Offloads,
+    /// The memory that it takes.
+    memory: Allotment,
 }
 
 /// How many states of each kind a client has; opens that are only kept for a retry do not count.
@@ -118,6 +120,8 @@ pub(crate) struct Delegating {
 pub(crate) struct Locking {
     pub(crate) owner: u32,
     pub(crate) open: u32,
+    /// How many ranges it holds.
+    pub(crate) ranges: usize,
 }
 
 impl std::fmt::Debug for File {
@@ -127,6 +131,23 @@ impl std::fmt::Debug for File {
 }
 
 impl Holdings {
+    /// Nothing yet; what comes takes memory of this pool.
+    pub(crate) fn new(pool: &Arc<Pool>) -> Self {
+        Self {
+            next: 0,
+            states: HashMap::default(),
+            owners: HashMap::default(),
+            open_owners: HashMap::new(),
+            lock_owners: HashMap::new(),
+            by_file: HashMap::default(),
+            under: HashMap::default(),
+            reap_at: 0,
+            counts: Counts::default(),
+            offloads: Offloads::default(),
+            memory: Allotment::of(pool),
+        }
+    }
+
     /// Whether the client has nothing that anybody would miss.
     pub(crate) fn is_empty(&self) -> bool {
         self.states.values().all(|state| state.is_over())
@@ -202,6 +223,7 @@ impl Holdings {
         if self.owners.len() >= limits.owners_per_client {
             return Err(Error::Resource);
         }
+        self.memory.take(owner.bytes())?;
         let number = self.number();
         self.names(owner.kind).insert(owner.name.clone(), number);
         self.owners.insert(number, owner);
@@ -218,6 +240,7 @@ impl Holdings {
     /// Forgets an owner.
     pub(crate) fn remove_owner(&mut self, number: u32) -> Option<Owner> {
         let owner = self.owners.remove(&number)?;
+        self.memory.give_back(owner.bytes());
         self.names(owner.kind).remove(&owner.name);
         Some(owner)
     }
@@ -264,6 +287,11 @@ impl Holdings {
         if self.states.len() >= limits.states_per_client {
             return Err(Error::Resource);
         }
+        match &what {
+            // It was seen before that there is room, and the lock is held by now.
+            What::Lock(_) => self.memory.adjust(0, what.bytes()),
+            _ => self.memory.take(what.bytes())?,
+        }
         let number = self.number();
         if let What::Lock(Locking { open: open @ 1.., .. }) = what {
             self.under.entry(open).or_default().push(number);
@@ -280,11 +308,28 @@ impl Holdings {
         Ok(number)
     }
 
+    /// Whether there is memory for one lock more, which may make three ranges of one.
+    pub(crate) fn has_room(&self) -> bool {
+        self.memory.has_room(STATE_BYTES + 2 * RANGE_BYTES)
+    }
+
+    /// The owner of a lock state has so many ranges of the file more, or less.
+    pub(crate) fn count_ranges(&mut self, number: u32, more: isize) {
+        let Some(What::Lock(locking)) = self.states.get_mut(&number).map(|lock| &mut lock.what)
+        else {
+            return;
+        };
+        let before = locking.ranges;
+        locking.ranges = before.saturating_add_signed(more);
+        self.memory.adjust(before * RANGE_BYTES, locking.ranges * RANGE_BYTES);
+    }
+
     /// Takes a state out.
     pub(crate) fn remove(&mut self, number: u32) -> Option<State> {
         let state = self.states.remove(&number)?;
         self.unlist(number, &state);
         self.counts.take(&state.what);
+        self.memory.give_back(state.what.bytes());
         Some(state)
     }
 
@@ -369,6 +414,14 @@ impl State {
 }
 
 impl What {
+    /// How much memory it takes.
+    const fn bytes(&self) -> usize {
+        match self {
+            Self::Lock(locking) => STATE_BYTES + locking.ranges * RANGE_BYTES,
+            Self::Open(_) | Self::Delegation(_) | Self::Revoked => STATE_BYTES,
+        }
+    }
+
     const fn owner(&self) -> Option<u32> {
         match self {
             Self::Open(opening) => Some(opening.owner),

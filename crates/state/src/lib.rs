@@ -52,6 +52,7 @@ mod numbers;
 mod offload;
 mod open;
 mod owner;
+mod pool;
 mod recall_any;
 mod session;
 mod stateid;

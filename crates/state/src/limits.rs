@@ -14,6 +14,10 @@ pub struct Limits {
     /// Bytes of all replies that are kept for retries, by what the sessions' slots may hold. One
     /// client has no more of them than it leaves for all others, but for the least it needs.
     pub reply_cache_bytes: usize,
+    /// Bytes of all that clients hold: owners, opens, locks and delegations. One client has no more
+    /// of them than it leaves for all others; who is away longer than its lease has none of them
+    /// when they become short.
+    pub held_bytes: usize,
     /// Opens and lock states of one client: a build opens thousands of files, a leak more.
     pub states_per_client: usize,
     /// Open-owners and lock-owners of one client: one a process, at most.
@@ -34,6 +38,7 @@ impl Limits {
         sessions_per_client: 64,
         slots_per_session: 256,
         reply_cache_bytes: 512 << 20,
+        held_bytes: 1 << 30,
         states_per_client: 1 << 18,
         owners_per_client: 1 << 16,
         locks_per_file: 1 << 18,
@@ -41,6 +46,15 @@ impl Limits {
         offloads_per_client: 64,
     };
 }
+
+/// Bytes that an open, a lock state or a delegation takes, and what is known of its file.
+pub(crate) const STATE_BYTES: usize = 448;
+
+/// Bytes that an owner takes, and the answer that is kept for it; its name comes twice to that.
+pub(crate) const OWNER_BYTES: usize = 512;
+
+/// Bytes that a byte range takes among many.
+pub(crate) const RANGE_BYTES: usize = 192;
 
 /// Slots a session begins with, if as many are asked for: what Linux asks for.
 pub(crate) const SLOTS_START: u32 = 64;

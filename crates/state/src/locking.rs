@@ -158,8 +158,11 @@ impl Engine {
         let mut offers = Vec::new();
         let locked = self.lock_in(file, sender.now, (wish, wait), &mut offers);
         let noted = match locked {
-            Ok(held) => {
+            Ok((held, more)) => {
                 let stateid = self.note_lock((sender.now, &client), &mut state, place, owner, args);
+                if let Ok((_, lock)) = stateid.and_then(|lock| lock.place(self.settings.boot)) {
+                    state.holdings.count_ranges(lock, more);
+                }
                 stateid.map(|stateid| (stateid, held)).map_err(Blocked::from)
             }
             Err(blocked) => {
@@ -173,23 +176,24 @@ impl Engine {
         noted
     }
 
-    /// Locks bytes of a file; tells how many ranges are held then. Whether they can be had or not,
-    /// others may be offered theirs.
+    /// Locks bytes of a file; tells how many ranges are held then, and how many more than before.
+    /// Whether they can be had or not, others may be offered theirs.
     pub(crate) fn lock_in(
         &self,
         file: &Arc<File>,
         now: Duration,
         (wish, wait): (Offer, Option<Duration>),
         offers: &mut Vec<Offer>,
-    ) -> Result<usize, Blocked> {
+    ) -> Result<(usize, isize), Blocked> {
         let locks = &mut file.state().locks;
         locks.expire(now, offers);
-        let known = locks.len();
+        let (known, before) = (locks.len(), locks.counts().0);
         if known >= self.settings.limits.locks_per_file {
             return Err(Error::Resource.into());
         }
         let Err(conflict) = locks.lock(now, wish, wait, offers) else {
-            return Ok(locks.counts().0);
+            let (held, _) = locks.counts();
+            return Ok((held, held.cast_signed() - before.cast_signed()));
         };
         if wait.is_some() {
             self.tally.lock_waits.add(usize::from(locks.len() > known));
@@ -220,7 +224,7 @@ impl Engine {
     fn has_room(&self, state: &ClientState, place: Place) -> Result<()> {
         let most = self.settings.limits.states_per_client;
         let full = place.lock.is_none() && state.holdings.len() >= most;
-        if full { Err(Error::Resource) } else { Ok(()) }
+        if full || !state.holdings.has_room() { Err(Error::Resource) } else { Ok(()) }
     }
 
     fn add_locker(
@@ -262,7 +266,7 @@ impl Engine {
                 Ok(lock.change(client, number))
             }
             None => {
-                let what = What::Lock(Locking { owner, open: place.open });
+                let what = What::Lock(Locking { owner, open: place.open, ranges: 0 });
                 let file = Arc::clone(&state.at(place.named)?.file);
                 let at = (now, &file);
                 let number = state.holdings.insert(&self.settings.limits, at, what)?;
@@ -337,6 +341,7 @@ impl Engine {
     ) -> Result<(Stateid, usize)> {
         let Found { client, number } = self.find(sender, stateid)?;
         let mut state = client.live()?;
+        let has_room = state.holdings.has_room();
         let lock = state.current(sender, number, stateid)?;
         let What::Lock(locking) = &lock.what else { return Err(Error::BadStateid) };
         if lock.file.key != *key {
@@ -345,13 +350,15 @@ impl Engine {
         let owner = lock_owner(&client, locking.owner);
         let mut offers = Vec::new();
         let mut on_file = lock.file.state();
-        self.may_split(&on_file, owner, range)?;
+        self.may_split(&on_file, (owner, range), has_room)?;
+        let (before, _) = on_file.locks.counts();
         on_file.locks.expire(sender.now, &mut offers);
         on_file.locks.unlock(sender.now, owner, range, &mut offers);
         let (left, _) = on_file.locks.counts();
         drop(on_file);
         let woken = (!offers.is_empty()).then(|| Arc::clone(&lock.file));
         let stateid = lock.change(&client, number);
+        state.holdings.count_ranges(number, left.cast_signed() - before.cast_signed());
         drop(state);
         if let Some(file) = woken {
             self.wake_waiters(&file, offers);
@@ -367,10 +374,10 @@ impl Engine {
     pub(crate) fn may_split(
         &self,
         on_file: &FileState,
-        owner: u64,
-        range: ByteRange,
+        (owner, range): (u64, ByteRange),
+        has_room: bool,
     ) -> Result<()> {
-        let full = on_file.locks.len() >= self.settings.limits.locks_per_file;
+        let full = !has_room || on_file.locks.len() >= self.settings.limits.locks_per_file;
         if full && on_file.locks.splits(owner, range) { Err(Error::Resource) } else { Ok(()) }
     }
 
@@ -518,7 +525,7 @@ fn place(
     match args.locker {
         Locker::Known { lock } => {
             let it = state.of(sender, named, (&lock, &args.file))?;
-            let What::Lock(Locking { owner, open }) = it.what else {
+            let What::Lock(Locking { owner, open, .. }) = it.what else {
                 return Err(Error::BadStateid);
             };
             Ok(Place { named, open, owner: Some(owner), lock: Some(named) })

@@ -134,6 +134,9 @@ impl Engine {
         let limits = &self.settings.limits;
         let file = self.file(&lock.file)?;
         let mut state = host.live()?;
+        if !state.holdings.has_room() {
+            return Err(Error::Resource.into());
+        }
         let owner = match state.holdings.find_owner(OwnerKind::Lock, lock.owner) {
             Some(owner) => owner,
             None => {
@@ -141,15 +144,21 @@ impl Engine {
                 state.holdings.add_owner(limits, owner)?
             }
         };
-        if state.holdings.find(owner, &file).is_none() {
-            // What waits is the host's, too: it goes when the host does.
-            let what = What::Lock(Locking { owner, open: NO_OPEN });
-            state.holdings.insert(limits, (now, &file), what)?;
-        }
+        let number = match state.holdings.find(owner, &file) {
+            Some(number) => number,
+            None => {
+                // What waits is the host's, too: it goes when the host does.
+                let what = What::Lock(Locking { owner, open: NO_OPEN, ranges: 0 });
+                state.holdings.insert(limits, (now, &file), what)?
+            }
+        };
         let wish = Offer { owner: lock_owner(host, owner), range: lock.range, kind: lock.kind };
         let wait = (claiming == Claiming::Wait).then(|| self.waits_until(now, host));
         let mut offers = Vec::new();
-        let locked = self.lock_in(&file, now, (wish, wait), &mut offers);
+        let locked = self.lock_in(&file, now, (wish, wait), &mut offers).map(|(held, more)| {
+            state.holdings.count_ranges(number, more);
+            held
+        });
         drop(state);
         self.wake_waiters(&file, offers);
         if matches!(locked, Err(Blocked::By(_))) && wait.is_none() {
@@ -181,8 +190,8 @@ impl Engine {
         host: &Arc<Client>,
         lock: &HostLock<'_>,
     ) -> Result<()> {
-        self.change_host(host, lock, |owner, on_file, offers| {
-            self.may_split(on_file, owner, lock.range)?;
+        self.change_host(host, lock, |(owner, has_room), on_file, offers| {
+            self.may_split(on_file, (owner, lock.range), has_room)?;
             on_file.locks.unlock(now, owner, lock.range, offers);
             Ok(())
         })?;
@@ -194,7 +203,7 @@ impl Engine {
     /// NLM_CANCEL: the owner waits no more.
     pub fn cancel_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         // Who waits no more has nothing more by that: it cannot be refused.
-        let _ = self.change_host(host, lock, |owner, on_file, offers| {
+        let _ = self.change_host(host, lock, |(owner, _), on_file, offers| {
             let waiter = Offer { owner, range: lock.range, kind: lock.kind };
             on_file.locks.cancel(now, waiter, offers);
             Ok(())
@@ -202,16 +211,27 @@ impl Engine {
         self.tidy_host(now, host, lock);
     }
 
+    /// Does something to what an owner has of a file; it is told which owner of all clients' that
+    /// is, and whether there is room for more.
     fn change_host(
         &self,
         host: &Arc<Client>,
         lock: &HostLock<'_>,
-        change: impl FnOnce(u64, &mut FileState, &mut Vec<Offer>) -> Result<()>,
+        change: impl FnOnce((u64, bool), &mut FileState, &mut Vec<Offer>) -> Result<()>,
     ) -> Result<()> {
-        let owner = host.state().holdings.find_owner(OwnerKind::Lock, lock.owner);
+        let mut state = host.state();
+        let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner);
         let (Some(owner), Some(file)) = (owner, self.files.get(&lock.file)) else { return Ok(()) };
-        let mut offers = Vec::new();
-        let changed = change(lock_owner(host, owner), &mut file.state(), &mut offers);
+        let (mut offers, mut on_file) = (Vec::new(), file.state());
+        let (before, _) = on_file.locks.counts();
+        let whose = (lock_owner(host, owner), state.holdings.has_room());
+        let changed = change(whose, &mut on_file, &mut offers);
+        let (after, _) = on_file.locks.counts();
+        drop(on_file);
+        if let Some(number) = state.holdings.find(owner, &file) {
+            state.holdings.count_ranges(number, after.cast_signed() - before.cast_signed());
+        }
+        drop(state);
         self.wake_waiters(&file, offers);
         changed
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::client::ClientState;
 use crate::file::Holder;
 use crate::holdings::What;
+use crate::limits::OWNER_BYTES;
 use crate::lookup::Found;
 use crate::{Client, Desk, Engine, Error, Result, Sender, Stateid};
 
@@ -95,6 +96,11 @@ impl Owner {
     /// An owner of minor version 1, whose operations the session keeps in order.
     pub(crate) fn sequenced(now: Duration, kind: OwnerKind, name: &[u8]) -> Self {
         Self { confirmed: true, ..Self::new(now, kind, name, 1) }
+    }
+
+    /// How much memory it takes.
+    pub(crate) const fn bytes(&self) -> usize {
+        OWNER_BYTES + 2 * self.name.len()
     }
 
     /// It has asked for something, though it may not have got it.

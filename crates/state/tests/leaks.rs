@@ -484,3 +484,57 @@ fn what_is_only_remembered_keeps_no_file() {
     engine.free_stateid(sender(later, &holder), &stateid).unwrap();
     assert_eq!(engine.census().states, 0);
 }
+
+/// Each file may have many ranges, each client many files: together they may not take all there is.
+#[test]
+fn what_clients_hold_takes_no_more_memory_than_there_is() {
+    const BYTES: usize = 200_000;
+    let engine = engine(|settings| settings.limits.held_bytes = BYTES);
+    let greedy = client(&engine, NOW, "greedy");
+    let mut refused = 0;
+    for number in 0..100 {
+        let (name, stateid) =
+            (format!("process {number}"), opened(&engine, &greedy, ("o", number)));
+        for byte in 0..100 {
+            let range = ByteRange { first: 2 * byte, last: 2 * byte };
+            let wish = Lock { range, ..lock(stateid, &name, number) };
+            refused += usize::from(engine.lock(sender(NOW, &greedy), &wish).is_err());
+        }
+        if refused > 0 {
+            break;
+        }
+    }
+    assert!(refused > 0, "it may have all it wants");
+    assert!(engine.census().held_bytes <= BYTES / 2, "{:?}", engine.census());
+    let modest = client(&engine, NOW, "modest");
+    let stateid = opened(&engine, &modest, ("o", 200));
+    engine.lock(sender(NOW, &modest), &lock(stateid, "l", 200)).expect("there is some left");
+    engine.evict(NOW, &greedy);
+    engine.evict(NOW, &modest);
+    assert_eq!(engine.census().held_bytes, 0);
+}
+
+/// Opens by names as long as they may be.
+#[test]
+fn who_is_gone_keeps_nothing_that_others_lack() {
+    let engine = engine(|settings| settings.limits.held_bytes = 200_000);
+    let names: Vec<String> = (0..8).map(|number| format!("{number}").repeat(1000)).collect();
+    let fill = |client: &Arc<Client>| {
+        let open = |number: u8, name: &str| {
+            let name = (name, number);
+            open(&engine, client, name, DelegationWish::None).is_ok()
+        };
+        let each = |number| names.iter().all(|name| open(number, name));
+        (0..200).take_while(|number| each(*number)).count()
+    };
+    for gone in ["a", "b", "c"] {
+        fill(&client(&engine, NOW, gone));
+    }
+    let full = engine.census().held_bytes;
+    assert!(full > 150_000, "{full}");
+    let later = NOW + engine.settings().lease;
+    engine.tick(later);
+    let census = engine.census();
+    assert!(census.held_bytes <= 150_000, "{census:?}");
+    assert_eq!(census.clients, 2, "who keeps what nobody lacks keeps it");
+}

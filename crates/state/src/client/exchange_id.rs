@@ -88,7 +88,7 @@ impl Engine {
     }
 
     pub(crate) fn introduce(&self, now: Duration, names: &mut Names, birth: Birth) -> Arc<Client> {
-        let client = self.clients.insert(now, birth);
+        let client = self.clients.insert(now, birth, &self.held);
         let named = names.entry((client.desk, client.owner.clone())).or_default();
         named.unconfirmed = Some(Arc::clone(&client));
         client

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::registry::Names;
 use super::{Client, Standing};
+use crate::holdings::Holdings;
 use crate::limits::GOING_PART;
 use crate::{ClientId, Desk, Engine, Error, Record, Result};
 
@@ -112,6 +113,23 @@ impl Engine {
         }
     }
 
+    /// Forgets clients whose time would not be over but for the memory for what clients hold, which
+    /// becomes short: the one not heard of for longest first.
+    pub(crate) fn end_courtesy(&self, now: Duration) {
+        if self.held.wanted_bytes() == 0 || self.is_in_grace() {
+            return;
+        }
+        let mut clients = self.clients.all();
+        clients.retain(|client| self.has_expired(now, client));
+        clients.sort_by_cached_key(|client| client.renewed());
+        for client in clients {
+            if self.held.wanted_bytes() == 0 {
+                return;
+            }
+            self.evict(now, &client);
+        }
+    }
+
     /// Forgets a client and all it has, now; it must reclaim nothing after a restart.
     pub fn evict(&self, now: Duration, client: &Arc<Client>) {
         let mut names = self.clients.names();
@@ -128,7 +146,7 @@ impl Engine {
             return;
         }
         let sessions = std::mem::take(&mut state.sessions);
-        let holdings = std::mem::take(&mut state.holdings);
+        let holdings = std::mem::replace(&mut state.holdings, Holdings::new(&self.held));
         drop(state);
         self.clients.remove(names, client);
         sessions.iter().for_each(|session| self.drop_session(session));

@@ -16,7 +16,8 @@ pub(crate) use registry::{Clients, Names};
 pub use setclientid::{Introduced, Setclientid};
 
 use crate::effect::RecordedClient;
-use crate::session::{Creation, ReplyShare};
+use crate::pool::{Pool, PoolShare};
+use crate::session::Creation;
 use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
@@ -58,7 +59,7 @@ pub struct Client {
     /// Whether its lease was over when time last passed.
     courteous: AtomicBool,
     /// What its sessions have of the memory for replies.
-    pub(crate) replies: ReplyShare,
+    pub(crate) replies: PoolShare,
     state: Mutex<ClientState>,
 }
 
@@ -109,7 +110,7 @@ pub(crate) struct Birth {
 }
 
 impl Client {
-    pub(crate) fn new(now: Duration, birth: Birth) -> Self {
+    pub(crate) fn new(now: Duration, birth: Birth, held: &Arc<Pool>) -> Self {
         Self {
             id: birth.id,
             desk: birth.desk,
@@ -124,7 +125,7 @@ impl Client {
             revoked: AtomicBool::new(false),
             monitor_state: AtomicI32::new(0),
             courteous: AtomicBool::new(false),
-            replies: ReplyShare::default(),
+            replies: PoolShare::default(),
             state: Mutex::new(ClientState {
                 standing: Standing::Unconfirmed,
                 announced: birth.announced,
@@ -136,7 +137,7 @@ impl Client {
                 reclaim_complete: false,
                 server_address: None,
                 asked_any: None,
-                holdings: crate::holdings::Holdings::default(),
+                holdings: crate::holdings::Holdings::new(held),
             }),
         }
     }

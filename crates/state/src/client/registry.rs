@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Birth, Client};
 use crate::numbers::Numbers;
+use crate::pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};
@@ -64,8 +65,8 @@ impl Clients {
         }
     }
 
-    pub(crate) fn insert(&self, now: Duration, birth: Birth) -> Arc<Client> {
-        let client = Arc::new(Client::new(now, birth));
+    pub(crate) fn insert(&self, now: Duration, birth: Birth, held: &Arc<Pool>) -> Arc<Client> {
+        let client = Arc::new(Client::new(now, birth, held));
         self.by_number.insert(client.id.number(), Arc::clone(&client));
         client
     }

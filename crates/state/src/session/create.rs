@@ -4,9 +4,10 @@ use std::time::Duration;
 use super::Channels;
 use super::connection::Connections;
 use super::slots::Slots;
-use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Replies, Session};
+use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Session};
 use crate::client::ClientState;
 use crate::effect::Effect;
+use crate::pool::Portion;
 use crate::sync::Mutex;
 use crate::{Client, ClientId, ConnectionId, Desk, Engine, Error, Principal, Result, SessionId};
 
@@ -165,8 +166,8 @@ impl Engine {
     }
 
     /// The memory for replies, as this client meets it.
-    pub(super) fn replies<'a>(&'a self, client: &'a Client) -> Replies<'a> {
-        Replies { cache: &self.reply_cache, share: &client.replies }
+    pub(super) fn replies<'a>(&'a self, client: &'a Client) -> Portion<'a> {
+        Portion { pool: &self.reply_cache, share: &client.replies }
     }
 
     pub(crate) fn drop_session(&self, id: &SessionId) {

@@ -4,7 +4,6 @@ mod channel;
 mod connection;
 mod create;
 mod recall;
-mod reply_cache;
 mod sequence;
 mod slots;
 
@@ -17,8 +16,6 @@ use connection::Connections;
 pub use connection::Direction;
 pub(crate) use create::Creation;
 pub use create::{CreateSession, CreatedSession};
-use reply_cache::Replies;
-pub(crate) use reply_cache::{ReplyCache, ReplyShare};
 pub use sequence::{Sequence, SequenceAnswer, Sequenced, StatusFlags, Ticket};
 use slots::Slots;
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::reply_cache::Replies;
 use super::sequence::Sequence;
 use super::{ChannelAttrs, SequenceAnswer};
 use crate::limits::{Limits, SLOT_RECALL_REST, SLOTS_MIN};
+use crate::pool::Portion;
 use crate::{Error, Result};
 
 /// One session's slots.
@@ -65,7 +65,7 @@ impl Slots {
     ///
     /// # Errors
     /// [`Error::Delay`]: there is none left until some has been given back.
-    pub(super) fn new(replies: Replies<'_>, fore: &ChannelAttrs, limits: &Limits) -> Result<Self> {
+    pub(super) fn new(replies: Portion<'_>, fore: &ChannelAttrs, limits: &Limits) -> Result<Self> {
         let slot_bytes = fore.response_cached_bytes_max as usize + size_of::<Slot>();
         let least = fore.requests_max.min(SLOTS_MIN);
         let wished = if replies.is_short() { least } else { fore.requests_max };
@@ -90,7 +90,7 @@ impl Slots {
     }
 
     /// Gives the memory back.
-    pub(super) fn close(&mut self, replies: Replies<'_>) {
+    pub(super) fn close(&mut self, replies: Portion<'_>) {
         if !std::mem::replace(&mut self.closed, true) {
             replies.give_back(self.bytes());
             self.slots = Vec::new();
@@ -132,7 +132,7 @@ impl Slots {
     /// Lets the table grow where the client uses all of it, and shrink where the target was lowered
     /// and the client has followed: it `knew` the target, and has nothing under way above it. What
     /// it sent before it knew may still come (RFC 8881, 2.10.6.1). Whether it has shrunk.
-    pub(super) fn adapt(&mut self, replies: Replies<'_>, args: &Sequence, knew: bool) -> bool {
+    pub(super) fn adapt(&mut self, replies: Portion<'_>, args: &Sequence, knew: bool) -> bool {
         let count = self.len();
         if knew && args.highest_slot.max(args.slot) <= self.target && self.target + 1 < count {
             return self.cut(replies);
@@ -178,7 +178,7 @@ impl Slots {
     }
 
     /// Drops slots above the target that carry nothing; whether there were any.
-    fn cut(&mut self, replies: Replies<'_>) -> bool {
+    fn cut(&mut self, replies: Portion<'_>) -> bool {
         let keep = self.target as usize + 1;
         let before = self.slots.len();
         while self.slots.len() > keep && self.slots.last().is_some_and(|slot| !slot.busy) {
@@ -210,14 +210,14 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reply_cache::{ReplyCache, ReplyShare};
     use super::*;
+    use crate::pool::{Pool, PoolShare};
 
     #[test]
     fn replies_take_no_more_memory_than_was_reserved() {
         let limits = Limits::DEFAULT;
-        let cache = &ReplyCache::new(limits.reply_cache_bytes);
-        let replies = Replies { cache, share: &ReplyShare::default() };
+        let pool = &Pool::new(limits.reply_cache_bytes);
+        let replies = Portion { pool, share: &PoolShare::default() };
         let (request_bytes_max, response_bytes_max) = (1 << 20, 1 << 20);
         let (response_cached_bytes_max, operations_max, requests_max) = (8192, 16, 1);
         let fore = ChannelAttrs {

@@ -76,7 +76,8 @@ impl Both {
         let census = self.engine.census();
         let left = (census.clients, census.sessions, census.files, census.states);
         assert_eq!(left, (0, 0, 0, 0), "{census:?}");
-        assert_eq!((census.delegations, census.reply_cache_bytes), (0, 0));
+        let left = (census.delegations, census.reply_cache_bytes, census.held_bytes);
+        assert_eq!(left, (0, 0, 0), "{census:?}");
     }
 
     /// Whether the client could reclaim something if the server were killed now.

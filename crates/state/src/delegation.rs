@@ -12,7 +12,8 @@ use crate::lookup::Found;
 use crate::open::Obstacle;
 use crate::sync::atomic::Ordering;
 use crate::{
-    Claim, Client, ClientId, Desk, Engine, Error, FileKey, Open, Record, Result, Sender, Stateid,
+    Claim, Client, ClientId, Desk, Engine, Error, FileKey, LockType, Open, Record, Result, Sender,
+    Stateid,
 };
 
 /// Which delegation a client would like with an OPEN (`OPEN4_SHARE_ACCESS_WANT_*`).
@@ -60,6 +61,17 @@ pub enum NoDelegation {
     Resource,
     /// What it asked for earlier is cancelled.
     Cancelled,
+}
+
+/// Whether others have or want locks that the holder of a delegation would not see: it locks
+/// without asking. Those of NLM are under no open.
+fn locked(on_file: &FileState, client: &Client, kind: DelegationKind) -> bool {
+    let kind = match kind {
+        DelegationKind::Read => LockType::Read,
+        DelegationKind::Write => LockType::Write,
+    };
+    let is_other = |owner: u64| (owner >> 32) as u32 != client.id.number();
+    !on_file.locks.is_empty() && on_file.locks.stands_against(kind, is_other)
 }
 
 impl Engine {
@@ -125,7 +137,8 @@ impl Engine {
         let held = on_file.delegations.of(open.client.id).is_some()
             || on_file.delegations.conflict(Some(open.client.id), share).is_some();
         let tired = !reclaims && on_file.delegations.is_tired(now, open.client.id);
-        if used || held || tired { Err(NoDelegation::Contention) } else { Ok(wanted) }
+        let contended = used || held || tired || locked(on_file, open.client, wanted);
+        if contended { Err(NoDelegation::Contention) } else { Ok(wanted) }
     }
 
     /// Begins to recall what others hold against a share.

@@ -190,6 +190,13 @@ impl Holdings {
         }
     }
 
+    /// An open has another share from now on.
+    pub(crate) fn share(&mut self, number: u32, share: Share) {
+        if let Some(What::Open(opening)) = self.get_mut(number).map(|state| &mut state.what) {
+            opening.share = share;
+        }
+    }
+
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut State> {
         self.states.get_mut(&number)
     }
@@ -270,6 +277,16 @@ impl Holdings {
     /// The state of an owner for a file.
     pub(crate) fn find(&self, owner: u32, file: &Arc<File>) -> Option<u32> {
         self.by_file.get(&(owner, place(file))).copied()
+    }
+
+    /// The states of all owners that are `meant`.
+    pub(crate) fn of_owners(&self, meant: impl Fn(&Owner) -> bool) -> Vec<u32> {
+        let is_meant = |state: &State| {
+            let owner = state.what.owner().and_then(|owner| self.owner(owner));
+            owner.is_some_and(&meant)
+        };
+        let theirs = self.states().filter(|(_, state)| is_meant(state));
+        theirs.map(|(number, _)| number).collect()
     }
 
     /// The lock states under an open.
@@ -395,6 +412,11 @@ impl State {
     /// How long it has been there, in whole seconds.
     pub(crate) fn age(&self, now: Duration) -> Duration {
         Duration::from_secs(now.as_secs().saturating_sub(self.since_seconds.into()))
+    }
+
+    /// Whose it is, if it is an owner's.
+    pub(crate) const fn owner(&self) -> Option<u32> {
+        self.what.owner()
     }
 
     /// Whether it is only remembered.

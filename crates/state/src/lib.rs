@@ -38,6 +38,7 @@ mod engine;
 mod error;
 mod file;
 mod grace;
+mod granted;
 mod holdings;
 mod ids;
 mod inventory;

@@ -6,15 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::{Birth, Names};
+use crate::client::{Birth, ClientState, Names};
 use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Locking, Opening, What, lock_owner};
 use crate::locking::Blocked;
 use crate::open::{Obstacle, forget_opener};
 use crate::owner::{Owner, OwnerKind};
 use crate::{
-    ByteRange, Client, ClientOwner, Desk, Engine, Error, FileKey, LockRefusal, LockType, Offer,
-    Principal, Result, Verifier,
+    ByteRange, Client, ClientOwner, Desk, Engine, Error, FileKey, Limits, LockRefusal, LockType,
+    Offer, Principal, Result, Verifier,
 };
 
 /// No open: locks of hosts are under none.
@@ -40,6 +40,9 @@ pub enum Claiming {
     Now,
     /// Later, if not now.
     Wait,
+    /// Now: it waited and was offered it, and is still to be told that it has it
+    /// ([`Engine::grant_known`], [`Engine::withdraw_grant`]).
+    Offered,
     /// It was held before the restart.
     Reclaim,
 }
@@ -79,13 +82,28 @@ impl Engine {
         }
     }
 
-    /// SM_NOTIFY: a host has started anew for the `state`-th time, and what it held is free; unless
-    /// that is how often it had when it locked last: then it was told late, or again.
+    /// SM_NOTIFY: a host has started anew for the `state`-th time, and what it held is free; but
+    /// not what owners have that have asked since, for it is told late, or again.
     pub fn host_began_anew(&self, now: Duration, name: &[u8], state: i32) {
-        let known = self.known_host(now, name);
-        if let Some(host) = known.filter(|host| host.monitor_state() != state) {
-            self.evict(now, &host);
+        match self.known_host(now, name) {
+            Some(host) if host.monitor_state() == state => self.release_before(now, &host, state),
+            Some(host) => self.evict(now, &host),
+            None => {}
         }
+    }
+
+    /// Frees what owners have that have asked for nothing since the host started anew for the
+    /// `state`-th time.
+    fn release_before(&self, now: Duration, host: &Client, state: i32) {
+        let mut held = host.state();
+        let mut wakes = Vec::new();
+        for number in held.holdings.of_owners(|owner| owner.monitor_state != state) {
+            let Some(stale) = held.holdings.remove(number) else { continue };
+            stale.owner().into_iter().for_each(|owner| held.holdings.forget_idle(owner));
+            self.release_state(now, Holder { client: host.id, state: number }, &stale, &mut wakes);
+        }
+        drop(held);
+        self.announce(wakes);
     }
 
     /// NLM_LOCK. Tells how many ranges of the file are held now.
@@ -137,13 +155,7 @@ impl Engine {
         if !state.holdings.has_room() {
             return Err(Error::Resource.into());
         }
-        let owner = match state.holdings.find_owner(OwnerKind::Lock, lock.owner) {
-            Some(owner) => owner,
-            None => {
-                let owner = Owner::sequenced(now, OwnerKind::Lock, lock.owner);
-                state.holdings.add_owner(limits, owner)?
-            }
-        };
+        let owner = host_owner(&mut state, limits, (now, host), (OwnerKind::Lock, lock.owner))?;
         let number = match state.holdings.find(owner, &file) {
             Some(number) => number,
             None => {
@@ -154,9 +166,12 @@ impl Engine {
         };
         let wish = Offer { owner: lock_owner(host, owner), range: lock.range, kind: lock.kind };
         let wait = (claiming == Claiming::Wait).then(|| self.waits_until(now, host));
+        let before = (claiming == Claiming::Offered)
+            .then(|| file.state().locks.held_within(wish.owner, lock.range));
         let mut offers = Vec::new();
         let locked = self.lock_in(&file, now, (wish, wait), &mut offers).map(|(held, more)| {
             state.holdings.count_ranges(number, more);
+            state.note_granted(owner, lock, before);
             held
         });
         drop(state);
@@ -195,13 +210,15 @@ impl Engine {
             on_file.locks.unlock(now, owner, lock.range, offers);
             Ok(())
         })?;
+        host.state().forget_granted(lock);
         self.tell_unlocked(lock.file, lock.range);
         self.tidy_host(now, host, lock);
         Ok(())
     }
 
-    /// NLM_CANCEL: the owner waits no more.
+    /// NLM_CANCEL: the owner waits no more; nor has it the lock, if it could not know yet.
     pub fn cancel_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
+        self.withdraw_grant(now, host, lock);
         // Who waits no more has nothing more by that: it cannot be refused.
         let _ = self.change_host(host, lock, |(owner, _), on_file, offers| {
             let waiter = Offer { owner, range: lock.range, kind: lock.kind };
@@ -213,7 +230,7 @@ impl Engine {
 
     /// Does something to what an owner has of a file; it is told which owner of all clients' that
     /// is, and whether there is room for more.
-    fn change_host(
+    pub(crate) fn change_host(
         &self,
         host: &Arc<Client>,
         lock: &HostLock<'_>,
@@ -238,7 +255,7 @@ impl Engine {
 
     /// Forgets an owner that has nothing of a file and waits for nothing, and the owner itself
     /// where that was the last.
-    fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
+    pub(crate) fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let mut state = host.state();
         let Some(file) = self.files.get(&lock.file) else { return };
         if let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, lock.owner) {
@@ -287,13 +304,7 @@ impl Engine {
     ) -> Result<(), Obstacle> {
         let limits = &self.settings.limits;
         let mut state = host.live()?;
-        let owner = match state.holdings.find_owner(OwnerKind::Open, name) {
-            Some(owner) => owner,
-            None => {
-                let owner = Owner::sequenced(now, OwnerKind::Open, name);
-                state.holdings.add_owner(limits, owner)?
-            }
-        };
+        let owner = host_owner(&mut state, limits, (now, host), (OwnerKind::Open, name))?;
         let known = state.holdings.find(owner, file);
         let mut on_file = file.state();
         let holder = known.map(|state| Holder { client: host.id, state });
@@ -301,7 +312,10 @@ impl Engine {
             return Err(Obstacle::Share(other));
         }
         let number = match known {
-            Some(number) => number,
+            Some(number) => {
+                state.holdings.share(number, share);
+                number
+            }
             None => {
                 let what =
                     What::Open(Opening { owner, share, user: None, opened: 0, closed: false });
@@ -324,6 +338,23 @@ impl Engine {
         let holder = Holder { client: host.id, state: number };
         self.release_state(now, holder, &open, &mut Vec::new());
     }
+}
+
+/// An owner of a host, which asks now, known or not.
+fn host_owner(
+    state: &mut ClientState,
+    limits: &Limits,
+    (now, host): (Duration, &Client),
+    (kind, name): (OwnerKind, &[u8]),
+) -> Result<u32> {
+    let number = match state.holdings.find_owner(kind, name) {
+        Some(number) => number,
+        None => state.holdings.add_owner(limits, Owner::sequenced(now, kind, name))?,
+    };
+    if let Some(owner) = state.holdings.owner_mut(number) {
+        owner.monitor_state = host.monitor_state();
+    }
+    Ok(number)
 }
 
 /// The host of a name.

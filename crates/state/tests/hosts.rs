@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Claiming, Client, Desk, Effect, Engine, Error, FileKey, HostLock, LockRefusal,
-    LockType, Record, RecordedClient, Recovered, Settings, Share,
+    ByteRange, CallbackAddress, Claim, Claiming, Client, ClientOwner, Delegation, DelegationWish,
+    Desk, Effect, Engine, Error, FileKey, Held, HostLock, LockRefusal, LockType, NoDelegation,
+    Open, Principal, Record, RecordedClient, Recovered, Setclientid, Settings, Share, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -48,6 +49,56 @@ fn two_hosts_exclude_each_other_and_owners_of_one_host_do_too() {
     lock(&engine, &two, &write(b"p1", bytes(10, 20))).unwrap();
     engine.unlock_host(NOW, &one, &write(b"p1", ByteRange::ALL)).unwrap();
     lock(&engine, &two, &write(b"p1", bytes(0, 9))).unwrap();
+}
+
+/// A lock taken for a host that waited for it, and held that much of it before.
+fn granted(held: LockType) -> (Engine, [Arc<Client>; 2], HostLock<'static>) {
+    let engine = engine();
+    let [one, two] = [b"one", b"two"].map(|name| engine.host(NOW, name).unwrap());
+    let wish = write(b"p", bytes(0, 9));
+    lock(&engine, &one, &HostLock { kind: held, ..write(b"p", bytes(0, 4)) }).unwrap();
+    lock(&engine, &two, &write(b"q", bytes(5, 9))).unwrap();
+    assert!(denied(engine.lock_host(NOW, &one, &wish, Claiming::Wait)));
+    engine.unlock_host(NOW, &two, &write(b"q", bytes(5, 9))).unwrap();
+    engine.lock_host(NOW, &one, &wish, Claiming::Offered).unwrap();
+    (engine, [one, two], wish)
+}
+
+/// Who gives up waiting for more keeps what it had.
+#[test]
+fn a_grant_that_is_withdrawn_leaves_what_was_held_before() {
+    for cancels in [false, true] {
+        let (engine, [one, two], wish) = granted(LockType::Read);
+        match cancels {
+            true => engine.cancel_host(NOW, &one, &wish),
+            false => engine.withdraw_grant(NOW, &one, &wish),
+        }
+        let read = |range| HostLock { kind: LockType::Read, ..write(b"q", range) };
+        lock(&engine, &two, &read(bytes(0, 9))).unwrap();
+        assert!(denied(lock(&engine, &two, &write(b"q", bytes(4, 4)))));
+        lock(&engine, &two, &write(b"q", bytes(5, 9))).unwrap();
+        // It is told of once.
+        lock(&engine, &one, &read(bytes(0, 4))).unwrap();
+        engine.cancel_host(NOW, &one, &wish);
+        assert!(denied(lock(&engine, &two, &write(b"q", bytes(0, 0)))));
+    }
+}
+
+/// Its own call was answered while it was being told, or it has said so: nothing takes it away.
+#[test]
+fn a_grant_that_is_known_is_not_withdrawn() {
+    for asks in [false, true] {
+        let (engine, [one, two], wish) = granted(LockType::Write);
+        match asks {
+            true => assert!(lock(&engine, &one, &wish).is_ok()),
+            false => engine.grant_known(&one, &wish),
+        }
+        engine.withdraw_grant(NOW, &one, &wish);
+        engine.cancel_host(NOW, &one, &wish);
+        assert!(denied(lock(&engine, &two, &write(b"q", bytes(9, 9)))));
+        engine.unlock_host(NOW, &one, &wish).unwrap();
+        lock(&engine, &two, &write(b"q", bytes(0, 9))).unwrap();
+    }
 }
 
 /// What is left when all is unlocked is nothing: no owner, no state, no file.
@@ -125,8 +176,8 @@ fn a_host_says_once_that_it_has_started_anew() {
     one.set_monitor_state(3);
     lock(&engine, &one, &wish).unwrap();
     engine.host_began_anew(NOW, b"one", 5);
-    lock(&engine, &two, &wish).unwrap();
     two.set_monitor_state(7);
+    lock(&engine, &two, &wish).unwrap();
     engine.host_began_anew(NOW, b"two", 7);
     let one = engine.host(NOW, b"one").unwrap();
     assert!(denied(lock(&engine, &one, &wish)));
@@ -183,4 +234,103 @@ fn shares_deny_what_they_deny() {
     share(&two, Share::BOTH, 0).unwrap();
     engine.unshare_host(NOW, &two, (b"o", file()));
     assert_eq!(engine.census().states, 0);
+}
+
+/// A client of NFSv4.0 that can be called back, in its life `verifier`.
+fn client(engine: &Engine, verifier: u8) -> Arc<Client> {
+    let owner = ClientOwner { verifier: Verifier([verifier; 8]), id: b"four"[..].into() };
+    let (principal, callback) = (Principal([].into()), CallbackAddress::default());
+    let args = Setclientid { owner, principal: principal.clone(), callback };
+    let known = engine.setclientid(NOW, args).unwrap();
+    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), &principal).unwrap();
+    let client = engine.client_of(NOW, known.clientid).unwrap();
+    engine.callbacks_work(&client);
+    client
+}
+
+fn delegation(engine: &Engine, client: &Arc<Client>, access: u32) -> Delegation {
+    let (share, claim, wish) = (Share::access(access), Claim::New, DelegationWish::NoPreference);
+    let (owner, user, empties) = (&b"o"[..], None, false);
+    let open = Open { client, owner, file: file(), share, claim, wish, user, empties };
+    engine.open(NOW, &open).unwrap().delegation
+}
+
+/// Who has a file delegated for writing locks it without asking, and for reading locks it shared.
+#[test]
+fn what_a_host_has_locked_is_not_delegated_to_others() {
+    let contention = Delegation::Refused(NoDelegation::Contention);
+    for (kind, access, granted) in [
+        (LockType::Write, Share::READ, false),
+        (LockType::Write, Share::BOTH, false),
+        (LockType::Read, Share::BOTH, false),
+        (LockType::Read, Share::READ, true),
+    ] {
+        let engine = engine();
+        let host = engine.host(NOW, b"one").unwrap();
+        let wish = HostLock { kind, ..write(b"p", bytes(0, 9)) };
+        lock(&engine, &host, &wish).unwrap();
+        let got = delegation(&engine, &client(&engine, 1), access);
+        assert_eq!(got != contention, granted, "{kind:?} {access}: {got:?}");
+    }
+}
+
+/// What waits is about to be locked, too: the delegation would be in its way for nothing.
+#[test]
+fn what_a_host_waits_for_is_not_delegated_to_others() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
+    assert!(denied(engine.lock_host(NOW, &two, &write(b"p", bytes(0, 9)), Claiming::Wait)));
+    engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9))).unwrap();
+    let got = delegation(&engine, &client(&engine, 1), Share::BOTH);
+    assert_eq!(got, Delegation::Refused(NoDelegation::Contention));
+    lock(&engine, &two, &write(b"p", bytes(0, 9))).unwrap();
+}
+
+/// The host has locked anew before its notice came: what it locked before that is free all the
+/// same.
+#[test]
+fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    one.set_monitor_state(3);
+    lock(&engine, &one, &write(b"before", bytes(0, 9))).unwrap();
+    one.set_monitor_state(5);
+    lock(&engine, &one, &write(b"since", bytes(20, 29))).unwrap();
+    engine.host_began_anew(NOW, b"one", 5);
+    lock(&engine, &two, &write(b"p", bytes(0, 9))).unwrap();
+    assert!(denied(lock(&engine, &two, &write(b"p", bytes(20, 29)))));
+}
+
+#[test]
+fn a_share_that_is_asked_for_again_is_shown_as_it_is() {
+    let engine = engine();
+    let host = engine.host(NOW, b"one").unwrap();
+    for share in [Share { access: 1, deny: 0 }, Share { access: 3, deny: 2 }] {
+        engine.share_host(NOW, &host, (b"o", file()), share, Claiming::Now).unwrap();
+        let states = engine.states_after(NOW, &host, (0, 9));
+        assert_eq!(states[0].held, Held::Open { owner: b"o"[..].into(), share });
+    }
+}
+
+/// What it lost before is nothing that it could reclaim.
+#[test]
+fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() {
+    let mut settings = Settings::new(7, [7; 16]);
+    settings.durable = true;
+    let engine = Engine::new(NOW, settings, Recovered::new());
+    let four = client(&engine, 1);
+    assert!(matches!(delegation(&engine, &four, Share::BOTH), Delegation::Granted { .. }));
+    let late = NOW + settings.lease * 2;
+    assert!(engine.break_delegations(NOW, None, &file(), Share::access(Share::BOTH)).is_err());
+    engine.renew(late, four.id()).unwrap();
+    engine.tick(late);
+    assert_eq!(engine.delegated(&file()), None);
+    client(&engine, 2);
+    let mut records = Vec::new();
+    engine.poll_records(&mut records);
+    let mut recovered = Recovered::new();
+    records.into_iter().for_each(|record| recovered.apply(record));
+    let left: Vec<Record> = recovered.records().collect();
+    assert!(matches!(&left[..], [Record::Client(_)]), "{left:?}");
 }

@@ -77,6 +77,8 @@ pub(crate) struct ClientState {
     pub(crate) reclaim_complete: bool,
     /// Which address of the server a host of NLM used last.
     pub(crate) server_address: Option<IpAddr>,
+    /// What a host of NLM may not know that it has.
+    pub(crate) granted: Vec<crate::granted::Granted>,
     /// When it was last asked to keep fewer delegations.
     pub(crate) asked_any: Option<Duration>,
     pub(crate) holdings: crate::holdings::Holdings,
@@ -136,6 +138,7 @@ impl Client {
                 sessions_made: 0,
                 reclaim_complete: false,
                 server_address: None,
+                granted: Vec::new(),
                 asked_any: None,
                 holdings: crate::holdings::Holdings::new(held),
             }),

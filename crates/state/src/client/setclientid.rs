@@ -130,15 +130,19 @@ impl Engine {
         }
         state.standing = Standing::Confirmed;
         drop(state);
-        if client.desk != Desk::ExchangeId {
-            // Clients with sessions are recorded when they have said that they have reclaimed all.
-            self.grace.returned(client);
-            self.record(crate::Record::Client(client.recorded()));
-        }
         let named = names.entry((client.desk, client.owner.clone())).or_default();
         if named.unconfirmed.as_ref().is_some_and(|other| same(other, client)) {
             named.unconfirmed = None;
         }
-        named.confirmed.replace(Arc::clone(client)).filter(|old| !same(old, client))
+        let old = named.confirmed.replace(Arc::clone(client)).filter(|old| !same(old, client));
+        if client.desk != Desk::ExchangeId {
+            // Clients with sessions are recorded when they have said that they have reclaimed all.
+            self.grace.returned(client);
+            // What was revoked in an earlier life of the client, this one never had.
+            let before = old.as_ref().map(|old| crate::Record::Forget(old.recorded()));
+            before.into_iter().for_each(|record| self.record(record));
+            self.record(crate::Record::Client(client.recorded()));
+        }
+        old
     }
 }

@@ -44,6 +44,12 @@ impl Held {
         find(LockType::Write).or_else(read)
     }
 
+    /// Whether any owner that is `meant` has a lock that stands against one of this kind.
+    pub(super) fn stands_against(&self, kind: LockType, meant: impl Fn(u64) -> bool) -> bool {
+        let find = |kind| self.find(kind, ByteRange::ALL, &meant).is_some();
+        find(LockType::Write) || kind == LockType::Write && find(LockType::Read)
+    }
+
     /// Whether `owner` holds a byte of `range`.
     pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
         match self {

@@ -118,6 +118,15 @@ impl FileLocks {
         (self.held.len(), self.waiting.len() + self.offered.len())
     }
 
+    /// Whether any owner that is `meant` holds, or waits for, what stands against a lock of this
+    /// type somewhere in the file. It costs as much as there are locks of others.
+    #[must_use]
+    pub fn stands_against(&self, kind: LockType, meant: impl Fn(u64) -> bool) -> bool {
+        let against = |other| other == LockType::Write || kind == LockType::Write;
+        self.held.stands_against(kind, &meant)
+            || self.waits().any(|(wish, _)| against(wish.kind) && meant(wish.owner))
+    }
+
     /// What stands against a lock, if anything (LOCKT).
     #[must_use]
     pub fn test(&self, owner: u64, range: ByteRange, kind: LockType) -> Option<Conflict> {
@@ -163,6 +172,31 @@ impl FileLocks {
     pub fn unlock(&mut self, now: Duration, owner: u64, range: ByteRange, offers: &mut Vec<Offer>) {
         self.held.set(owner, range, None);
         self.wake(now, range, offers);
+    }
+
+    /// Frees a range of what `owner` holds there but for what is `left`, none of it of a stronger
+    /// type than it is now; what waiters can have now is offered.
+    pub fn reduce(
+        &mut self,
+        now: Duration,
+        (owner, range): (u64, ByteRange),
+        left: impl Iterator<Item = (ByteRange, LockType)>,
+        offers: &mut Vec<Offer>,
+    ) {
+        self.held.set(owner, range, None);
+        left.for_each(|(piece, kind)| self.held.set(owner, piece, Some(kind)));
+        self.wake(now, range, offers);
+    }
+
+    /// What `owner` holds of a range, in order.
+    #[must_use]
+    pub fn held_within(&self, owner: u64, range: ByteRange) -> Vec<(ByteRange, LockType)> {
+        let within = |(piece, kind): (ByteRange, LockType)| {
+            let part =
+                ByteRange { first: piece.first.max(range.first), last: piece.last.min(range.last) };
+            piece.overlaps(range).then_some((part, kind))
+        };
+        self.held_by(owner).filter_map(within).collect()
     }
 
     /// Takes a waiter, or one who has an offer, out of the line.

@@ -91,13 +91,16 @@ impl Keeper {
             Arc::new(Locals::new(Arc::clone(&engine), Arc::clone(beginning.exports)))
         });
         let copier = Arc::<Copier>::default();
-        let callbacks = callbacks(&engine, clock, (beginning.exports, &locals), &dialer);
+        let settle = settle(&engine, store);
+        let grants = Grants::new(Arc::clone(&engine), Arc::clone(beginning.exports));
+        let grants = grants.beside(locals.clone()).settling(Arc::clone(&settle));
+        let callbacks = callbacks(&engine, clock, (beginning.exports, grants), &dialer);
         let memory = Memory {
             engine: Arc::clone(&engine),
             clock,
             identity: identity(beginning.key),
             callbacks: Some(Arc::clone(&callbacks)),
-            settle: Some(settle(&engine, store)),
+            settle: Some(settle),
             pause: Some(Arc::new(|moment| blocking_on_peers(|| thread::sleep(moment)))),
             locals,
             copier: Some(copying(&copier)),
@@ -203,7 +206,7 @@ fn settle(engine: &Arc<Engine>, store: Arc<Store>) -> Arc<Settle> {
 fn callbacks(
     engine: &Arc<Engine>,
     clock: Clock,
-    (exports, locals): (&Arc<Exports>, &Option<Arc<dyn comity_state::Locals>>),
+    (exports, grants): (&Arc<Exports>, Grants),
     dialer: &Arc<OnceLock<Box<Dialer>>>,
 ) -> Arc<Callbacks> {
     let (dialer, errands) = (Arc::clone(dialer), Errands::default());
@@ -215,8 +218,7 @@ fn callbacks(
             done(dialer.get().map_or_else(early, |dial| dial(address)));
         });
     };
-    let grants = Grants::new(Arc::clone(engine), Arc::clone(exports));
-    let grants = Arc::new(grants.beside(locals.clone()));
+    let grants = Arc::new(grants);
     let grant = move |effect: Effect| {
         let grants = Arc::clone(&grants);
         let Some(host) = host_of(&effect) else { return };

@@ -67,7 +67,10 @@ fn delegated(memory: &Memory) -> Delegated {
     let clock = memory.clock;
     let delegated = Delegated::new(Arc::clone(&memory.engine), move || clock.now());
     let memory = memory.clone();
-    delegated.pausing(Box::new(move |moment| memory.wait_for_clients(clock.now(), moment)))
+    let settle = memory.settle.clone().unwrap_or_else(|| Arc::new(|_| true));
+    delegated
+        .settling(settle)
+        .pausing(Box::new(move |moment| memory.wait_for_clients(clock.now(), moment)))
 }
 
 fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {

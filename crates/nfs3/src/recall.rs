@@ -5,6 +5,7 @@ use comity_export::{Node, View};
 use comity_state::{Engine, FileKey, Share, WriterSays};
 use comity_vfs::{Result, Status};
 
+use crate::nlm::Settle;
 use crate::program::Nfs3;
 
 /// Reading.
@@ -17,6 +18,7 @@ pub struct Delegated {
     engine: Arc<Engine>,
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
     pause: Option<Box<Pause>>,
+    settle: Option<Arc<Settle>>,
 }
 
 /// Lets calls to clients go out and a moment pass, while other threads serve what this one would;
@@ -27,7 +29,14 @@ impl Delegated {
     /// What `engine` knows, by the `clock` it goes by.
     #[must_use]
     pub fn new(engine: Arc<Engine>, clock: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self { engine, clock: Box::new(clock), pause: None }
+        Self { engine, clock: Box::new(clock), pause: None, settle: None }
+    }
+
+    /// The same where a restart is outlived: who has lost a delegation to a call must not reclaim
+    /// it and write over what the call has done.
+    #[must_use]
+    pub fn settling(self, settle: Arc<Settle>) -> Self {
+        Self { settle: Some(settle), ..self }
     }
 
     /// Waits for clients by this; without it nobody is waited for.
@@ -56,7 +65,9 @@ impl Delegated {
     fn recall(&self, view: &View<'_>, node: &Node, share: Share) -> Result<()> {
         let key = key_of(view, node);
         let broken = self.engine.break_delegations((self.clock)(), None, &key, share);
-        broken.map_err(|_| Status::Delay)
+        broken.map_err(|_| Status::Delay)?;
+        let settle = self.engine.unstored().zip(self.settle.as_ref());
+        settle.is_none_or(|(mark, settle)| settle(mark)).then_some(()).ok_or(Status::Io)
     }
 }
 

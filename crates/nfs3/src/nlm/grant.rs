@@ -10,13 +10,14 @@ use comity_state::{Claiming, Client, Effect, Engine, FileKey, HostLock, Locals, 
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use super::owner::HostOwner;
-use super::take;
+use super::{Settle, take};
 
 /// Takes locks for who waits for them.
 pub struct Grants {
     engine: Arc<Engine>,
     exports: Arc<Exports>,
     locals: Option<Arc<dyn Locals>>,
+    settle: Option<Arc<Settle>>,
 }
 
 /// A lock that has been taken for a waiter. The host is to be told by NLM_GRANTED
@@ -41,7 +42,7 @@ impl Grants {
     /// Takes locks in `engine` of files of `exports`.
     #[must_use]
     pub const fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
-        Self { engine, exports, locals: None }
+        Self { engine, exports, locals: None, settle: None }
     }
 
     /// The same beside programs on the server that lock files, too.
@@ -50,34 +51,48 @@ impl Grants {
         Self { locals, ..self }
     }
 
+    /// The same where a restart is outlived: who had the lock before must not reclaim it any more.
+    #[must_use]
+    pub fn settling(self, settle: Arc<Settle>) -> Self {
+        Self { settle: Some(settle), ..self }
+    }
+
     /// Takes the lock that a host may have now, by a notice of the engine; nothing where it is
-    /// about something else, or somebody was quicker.
+    /// about something else, or somebody was quicker, or what was recorded cannot be stored.
     pub fn take(&self, now: Duration, effect: Effect) -> Option<Grant> {
         let Effect::NotifyLock { client, owner, file, range, kind } = effect else { return None };
         let address = std::str::from_utf8(client.owner()).ok()?.parse().ok()?;
         let lock = HostLock { owner: &owner, file, range, kind };
-        let take_it = || self.engine.lock_host(now, &client, &lock, Claiming::Now);
+        let take_it = || self.engine.lock_host(now, &client, &lock, Claiming::Offered);
         take(self.locals.as_deref(), &lock, take_it).ok()?.ok()?;
+        if !self.is_settled() {
+            self.engine.withdraw_grant(now, &client, &lock);
+            return None;
+        }
         let (arguments, source) = (self.arguments(&lock), client.server_address());
         Some(Grant { address, source, arguments, client, owner, file, range, kind })
     }
 
     /// What the host said to it. A lock that it does not want any more, or does not know of, is
-    /// free again; what cannot be understood leaves it the lock, for it may believe that it has it.
+    /// free again, unless it has asked for it meanwhile and was answered; what cannot be understood
+    /// leaves it the lock, for it may believe that it has it.
     pub fn answered(&self, now: Duration, grant: &Grant, results: &[u8]) {
-        let said = Decoder::whole::<Nlm4Res<'_>>(results);
-        if said.is_ok_and(|said| said.stat != Nlm4Stats::Granted) {
-            self.withdraw(now, grant);
+        match Decoder::whole::<Nlm4Res<'_>>(results).map(|said| said.stat) {
+            Ok(Nlm4Stats::Granted) => self.engine.grant_known(&grant.client, &grant.lock()),
+            Ok(_) => self.withdraw(now, grant),
+            Err(_) => {}
         }
     }
 
     /// The host could not be told, and has no lock: others may. Not for one that did not answer, or
-    /// nothing that is understood: it asks again, or lets go, and has the lock until then.
+    /// nothing that is understood: it asks again, cancels or lets go, and has the lock until then.
     pub fn withdraw(&self, now: Duration, grant: &Grant) {
-        let Grant { client, owner, file, range, kind, .. } = grant;
-        let lock = HostLock { owner, file: *file, range: *range, kind: *kind };
-        // What has grown together with others of the host's may have to stay: it is the host's.
-        let _ = self.engine.unlock_host(now, client, &lock);
+        self.engine.withdraw_grant(now, &grant.client, &grant.lock());
+    }
+
+    fn is_settled(&self) -> bool {
+        let settle = self.engine.unstored().zip(self.settle.as_ref());
+        settle.is_none_or(|(mark, settle)| settle(mark))
     }
 
     fn arguments(&self, lock: &HostLock<'_>) -> Vec<u8> {
@@ -99,5 +114,12 @@ impl Grants {
             },
         });
         encoder.bytes().to_vec()
+    }
+}
+
+impl Grant {
+    fn lock(&self) -> HostLock<'_> {
+        let Self { owner, file, range, kind, .. } = self;
+        HostLock { owner, file: *file, range: *range, kind: *kind }
     }
 }

@@ -52,10 +52,10 @@ fn claim(
         Err(Taken::Later) => Nlm4Stats::DeniedNolocks,
         Err(_) => Nlm4Stats::Denied,
     };
-    // A host that is not remembered could not reclaim after a restart.
-    let remembered = nlm.engine.unstored().is_none_or(|mark| (nlm.settle)(mark));
-    let stat = if remembered { stat } else { Nlm4Stats::DeniedNolocks };
-    if !remembered {
+    let settled = nlm.is_settled();
+    let stat = if settled { stat } else { Nlm4Stats::DeniedNolocks };
+    if !settled {
+        nlm.engine.cancel_host(nlm.now(), &locked.host, &wish);
         let _ = nlm.engine.unlock_host(nlm.now(), &locked.host, &wish);
     }
     Ok(answer(reply, args.cookie, (stat, Some(locked.file.export))))

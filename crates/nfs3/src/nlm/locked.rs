@@ -5,7 +5,7 @@ use std::sync::Arc;
 use comity_export::{Door, Node, View};
 use comity_proto::nlm::{Nlm4Lock, Nlm4Stats};
 use comity_state::{ByteRange, Client, Error, FileKey, HostLock, LockType};
-use comity_vfs::{Access, Status};
+use comity_vfs::{Access, ReadInto, Status};
 
 use super::owner::HostOwner;
 use super::stats::{failed, stopped};
@@ -106,12 +106,16 @@ pub(super) fn freed(request: &Request<'_>, handle: &[u8]) -> Result<Nlm4Stats, S
     }
 }
 
-/// Who can neither read nor write a file could not have opened it.
+/// Who can neither read nor write a file could not have opened it; but its owner may have before
+/// the mode changed, or made it so, and reads it by NFSv3 all the same.
 pub(super) fn may_open(view: &View<'_>, node: &Node) -> Result<(), Status> {
     let wanted = Access::READ | Access::MODIFY;
     let (granted, _) = view.access(node, wanted)?;
-    let some = granted.contains(Access::READ) || granted.contains(Access::MODIFY);
-    if some { Ok(()) } else { Err(Status::Acces) }
+    if granted.contains(Access::READ) || granted.contains(Access::MODIFY) {
+        return Ok(());
+    }
+    let mut nothing = Vec::new();
+    view.read(node, 0, 0, &mut ReadInto::new(&mut nothing)).map(drop)
 }
 
 /// The bytes of a lock; a length of 0 is up to the end.

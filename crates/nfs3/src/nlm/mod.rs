@@ -78,6 +78,12 @@ impl Nlm {
     fn now(&self) -> Duration {
         (self.clock)()
     }
+
+    /// Whether all that the engine has recorded is on stable storage: a host that is not remembered
+    /// could not reclaim after a restart, and one that has lost something could.
+    fn is_settled(&self) -> bool {
+        self.engine.unstored().is_none_or(|mark| (self.settle)(mark))
+    }
 }
 
 /// Takes bytes from programs on the server, then does `lock`; nothing if they have them.

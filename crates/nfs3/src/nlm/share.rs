@@ -31,6 +31,10 @@ fn reserve(
     let host = host(nlm, request)?;
     let wanted = Share { access: share.access & Share::BOTH, deny: share.mode & Share::BOTH };
     let reserved = nlm.engine.share_host(nlm.now(), &host, (share.oh.0, key), wanted, claiming);
+    if !nlm.is_settled() {
+        nlm.engine.unshare_host(nlm.now(), &host, (share.oh.0, key));
+        return Ok(Nlm4Stats::DeniedNolocks);
+    }
     Ok(reserved.map_or_else(failed, |()| Nlm4Stats::Granted))
 }
 

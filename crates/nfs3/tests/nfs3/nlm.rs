@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_nfs3::{Grant, Grants, Message, Nlm, Nsm};
-use comity_proto::nfs3::{Create3args, Createhow3, Diropargs3, Sattr3, procedure as nfs3};
+use comity_proto::nfs3::{
+    Create3args, Createhow3, Diropargs3, Sattr3, Setattr3args, procedure as nfs3,
+};
 use comity_proto::nlm::{
     Nlm4Cancargs, Nlm4Holder, Nlm4Lock, Nlm4Lockargs, Nlm4Notify, Nlm4Res, Nlm4Share,
     Nlm4Shareargs, Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
 };
 use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
 use comity_state::{
-    ByteRange, DelegationKind, Engine, FileKey, Locals, LockType, Mark, Record, Recovered,
-    Settings, Taken,
+    ByteRange, Claiming, DelegationKind, Engine, FileKey, HostLock, Locals, LockRefusal, LockType,
+    Mark, Record, Recovered, Settings, Taken,
 };
 use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
@@ -180,10 +182,46 @@ fn who_waits_is_given_the_lock_and_may_decline_it() {
     assert_eq!(args.alock, site.alock(2, 5, 1));
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied, "it is held for who was told");
     let res = |stat| encoded(&Nlm4Res { cookie: COOKIE, stat });
-    grants.answered(NOW, &grant, &res(Nlm4Stats::Granted));
-    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
     grants.answered(NOW, &grant, &res(Nlm4Stats::Denied));
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted, "what is declined is free");
+}
+
+/// Its own call came first and was answered: of the grant behind it, it knows nothing.
+#[test]
+fn who_has_asked_again_keeps_the_lock_though_it_declines_the_grant() {
+    let (site, grants, grant) = granted_to_who_waited();
+    assert_eq!(site.lock(2, (5, 1), true), Nlm4Stats::Granted);
+    let res = Nlm4Res { cookie: COOKIE, stat: Nlm4Stats::Denied };
+    grants.answered(NOW, &grant, &encoded(&res));
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
+}
+
+/// Who had the lock, and lost it with its lease, could reclaim it after a restart.
+#[test]
+fn a_grant_leaves_when_what_led_to_it_is_stored() {
+    for settles in [true, false] {
+        let site = site(true);
+        assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+        let holder = site.engine.known_host(NOW, b"127.0.0.1").unwrap();
+        let waiter = site.engine.host(NOW, b"192.0.2.9").unwrap();
+        let handle = comity_vfs::Handle::new(site.file.get(13..).unwrap()).unwrap();
+        let file = FileKey { export: 1, handle };
+        let (kind, range) = (LockType::Write, ByteRange { first: 0, last: 9 });
+        let lock = HostLock { owner: b"o", file, range, kind };
+        let waits = site.engine.lock_host(NOW, &waiter, &lock, Claiming::Wait);
+        assert!(matches!(waits, Err(LockRefusal::Denied { .. })), "{waits:?}");
+        site.engine.evict(NOW, &holder);
+        let storing = Arc::clone(&site.engine);
+        let settle = move |mark: Mark| {
+            storing.stored(mark);
+            settles
+        };
+        let grants = Grants::new(Arc::clone(&site.engine), Arc::clone(&site.world.exports));
+        let grants = grants.settling(Arc::new(settle));
+        let grant = grants.take(NOW, site.engine.poll_effect().unwrap());
+        assert_eq!((grant.is_some(), site.engine.unstored()), (settles, None));
+        assert_eq!(site.engine.census().locks, usize::from(settles));
+    }
 }
 
 /// Linux echoes a cookie and leaves its padding as it finds it: what it says must be understood.
@@ -372,6 +410,58 @@ fn a_host_is_remembered_before_it_is_granted_anything() {
     let mut records = Vec::new();
     lost.engine.poll_records(&mut records);
     assert!(matches!(&records[..], [Record::Client(host)] if &*host.id == b"127.0.0.1"));
+}
+
+/// A share can be reclaimed after a restart as a lock can.
+#[test]
+fn a_host_is_remembered_before_it_is_granted_a_share() {
+    let ask = |site: &Site, oh| {
+        let (caller_name, fh, oh) = (Opaque(&b"client"[..]), Opaque(&site.file[..]), Opaque(oh));
+        let share = Nlm4Share { caller_name, fh, oh, mode: 2, access: 1 };
+        let args = Nlm4Shareargs { cookie: COOKIE, share, reclaim: false };
+        decoded::<Nlm4Shareres<'_>>(&site.ask(procedure::SHARE, &args)).stat
+    };
+    let kept = site(true);
+    assert_eq!(ask(&kept, b"one"), Nlm4Stats::Granted);
+    assert_eq!(kept.settled.load(Ordering::Relaxed), 1);
+    let lost = site(false);
+    assert_eq!(ask(&lost, b"one"), Nlm4Stats::DeniedNolocks);
+    assert_eq!(lost.engine.census().opens, 0, "what is not granted is not held");
+}
+
+/// The grant was lost, so it cancels what it has, and unlocks nothing.
+#[test]
+fn who_was_not_told_of_its_lock_and_cancels_has_none() {
+    let (site, _grants, _grant) = granted_to_who_waited();
+    let (cookie, block, exclusive, alock) = (COOKIE, true, true, site.alock(2, 5, 1));
+    let args = Nlm4Cancargs { cookie, block, exclusive, alock };
+    assert_eq!(site.stat(procedure::CANCEL, &args), Nlm4Stats::Granted);
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Granted);
+}
+
+/// A CANCEL that comes late is about a lock that is not waited for any more.
+#[test]
+fn who_was_told_of_its_lock_keeps_it_whatever_it_cancelled() {
+    let (site, grants, grant) = granted_to_who_waited();
+    let res = Nlm4Res { cookie: COOKIE, stat: Nlm4Stats::Granted };
+    grants.answered(NOW, &grant, &encoded(&res));
+    let (cookie, block, exclusive, alock) = (COOKIE, true, true, site.alock(2, 5, 1));
+    let args = Nlm4Cancargs { cookie, block, exclusive, alock };
+    site.stat(procedure::CANCEL, &args);
+    assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
+}
+
+/// A lock file that nobody may read or write, as it was made and opened by its owner.
+#[test]
+fn who_owns_a_file_may_lock_it_whatever_its_mode() {
+    let site = site(true);
+    let (object, guard) = (Opaque(&site.file[..]), None);
+    let new_attributes = Sattr3 { uid: Some(77), mode: Some(0), ..Sattr3::default() };
+    site.world.call(nfs3::SETATTR, &Setattr3args { object, new_attributes, guard });
+    site.world.act_as(77, 77, &[]);
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+    site.world.act_as(78, 78, &[]);
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Denied);
 }
 
 /// Whoever can send a datagram could fill the server with hosts that are never forgotten.

@@ -1,6 +1,7 @@
 //! What a client of NFSv4 was delegated is not broken by one of NFSv3.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use comity_nfs3::Delegated;
@@ -40,8 +41,10 @@ pub(crate) fn delegate_beside(
     access: u32,
     knows: impl FnOnce(Arc<Engine>) -> Delegated,
 ) -> (Delegate, Stateid) {
-    let engine = Arc::new(Engine::new(NOW, Settings::new(7, [7; 16]), Recovered::new()));
+    let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
+    let engine = Arc::new(Engine::new(NOW, settings, Recovered::new()));
     let client = client(&engine);
+    engine.stored(engine.unstored().unwrap());
     let world = World::new(Ground::default());
     world.call(procedure::CREATE, &create(&world, "a"));
     let world = world.recalling(knows(Arc::clone(&engine)));
@@ -135,6 +138,27 @@ fn read(file: &[u8]) -> Read3args<'_> {
 fn a_write_recalls_a_read_delegation() {
     let (delegate, stateid) = delegate(Share::READ);
     delegate.is_recalled_by(stateid, procedure::WRITE, &write(&delegate.file));
+}
+
+/// After a restart it would get the file back, and write what it had kept over what was written.
+#[test]
+fn who_loses_a_delegation_to_a_write_cannot_reclaim_it() {
+    for settles in [true, false] {
+        let (late, stored) = (NOW + Duration::from_secs(1000), Arc::new(AtomicBool::new(false)));
+        let (delegate, _) = delegate_beside(Share::BOTH, |engine| {
+            let (storing, noted) = (Arc::clone(&engine), Arc::clone(&stored));
+            let settle = move |mark| {
+                storing.stored(mark);
+                noted.store(true, Ordering::Relaxed);
+                settles
+            };
+            Delegated::new(engine, move || late).settling(Arc::new(settle))
+        });
+        let status = delegate.status(procedure::WRITE, &write(&delegate.file));
+        let io = 5;
+        assert_eq!(status, if settles { 0 } else { io });
+        assert!(stored.load(Ordering::Relaxed));
+    }
 }
 
 #[test]

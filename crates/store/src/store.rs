@@ -1,5 +1,6 @@
 use std::fs::{File, OpenOptions, Permissions};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -55,7 +56,8 @@ pub enum StoreError {
         found: u32,
     },
     /// It cannot be written; nothing more will be.
-    #[error("the state of clients in {} cannot be written: {source}", path.display())]
+    #[error("the state of clients in {} cannot be written: {source}; start the server again when \
+        it can", path.display())]
     Write {
         /// Which file.
         path: PathBuf,
@@ -63,7 +65,8 @@ pub enum StoreError {
         source: redb::Error,
     },
     /// It could not be written before.
-    #[error("the state of clients in {} could not be written before", path.display())]
+    #[error("the state of clients in {} could not be written before; start the server again when \
+        it can", path.display())]
     Broken {
         /// Which file.
         path: PathBuf,
@@ -78,10 +81,12 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let read = |source| StoreError::Read { path: path.to_owned(), source };
         let file = private(path).map_err(|error| read(redb::Error::Io(error)))?;
-        let backend = FileBackend::new(file).map_err(|error| read(error.into()))?;
-        let database = Database::builder().create_with_backend(backend);
-        let database = database.map_err(|error| read(error.into()))?;
-        let found = format(&database).map_err(read)?;
+        let opened = whole(|| {
+            let database = database(file)?;
+            let found = format(&database)?;
+            Ok((database, found))
+        });
+        let (database, found) = opened.map_err(read)?;
         name_is_stable(path).map_err(|error| read(redb::Error::Io(error)))?;
         if found != FORMAT {
             return Err(StoreError::Format { path: path.to_owned(), found });
@@ -103,7 +108,8 @@ impl Store {
     /// [`StoreError::Read`].
     pub fn recovered(&self) -> Result<Recovered, StoreError> {
         let read = |source| StoreError::Read { path: self.path.clone(), source };
-        recovered(&self.writer().database).map_err(read)
+        let writer = self.writer();
+        whole(|| recovered(&writer.database)).map_err(read)
     }
 
     /// Waits until all that the engine recorded before `mark` is on stable storage, or puts it
@@ -127,7 +133,7 @@ impl Store {
             return Err(StoreError::Broken { path: self.path.clone() });
         }
         let records = std::mem::take(&mut writer.records);
-        apply(&writer.database, &records).map_err(|source| {
+        whole(|| apply(&writer.database, &records)).map_err(|source| {
             writer.broken = true;
             StoreError::Write { path: self.path.clone(), source }
         })
@@ -146,6 +152,21 @@ fn private(path: &Path) -> std::io::Result<File> {
         options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
+}
+
+/// Opens a database, and looks at all of it: what is damaged would be found out, or taken for what
+/// was stored, when it is too late.
+fn database(file: File) -> Result<Database, redb::Error> {
+    let mut database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
+    // That it has repaired something is as good.
+    let _ = database.check_integrity()?;
+    Ok(database)
+}
+
+/// What is done with a file that may be damaged: there redb panics, now and then.
+fn whole<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    let damaged = |_| Err(redb::Error::Corrupted("it is damaged".into()));
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(damaged)
 }
 
 /// A store whose name a power cut takes away remembers nobody.

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use comity_state::{
@@ -78,4 +78,56 @@ fn every_start_has_a_number_of_its_own() {
     let path = folder.path().join("clients");
     let starts = [(); 3].map(|()| Store::open(&path).unwrap().starts());
     assert_eq!(starts, [1, 2, 3]);
+}
+
+/// Nobody would find out otherwise: the disk has room again, and clients are still refused.
+#[test]
+fn that_a_store_is_not_tried_again_is_told_with_what_to_do() {
+    let (_folder, path) = folder();
+    let error = StoreError::Broken { path }.to_string();
+    assert!(error.ends_with("; start the server again when it can"), "{error}");
+}
+
+/// A store with so many clients: as its file was when the process was killed, and when it ended.
+fn filled(path: &Path, clients: u32) -> [Vec<u8>; 2] {
+    let store = Store::open(path).unwrap();
+    let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
+    let engine = Engine::new(NOW, settings, store.recovered().unwrap());
+    (0..clients).for_each(|client| meet(&engine, &client.to_be_bytes()));
+    store.settle(&engine, engine.unstored().unwrap()).unwrap();
+    let killed = fs::read(path).unwrap();
+    drop(store);
+    [killed, fs::read(path).unwrap()]
+}
+
+/// Opens a store, and stores that a client has come; tells how many there were.
+fn used(path: &Path) -> Result<usize, StoreError> {
+    let store = Store::open(path)?;
+    let recovered = store.recovered()?;
+    let count = recovered.records().count();
+    let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
+    let engine = Engine::new(NOW, settings, recovered);
+    meet(&engine, b"another");
+    store.settle(&engine, engine.unstored().unwrap())?;
+    Ok(count)
+}
+
+/// Whatever a broken disk makes of it: no crash, and no client that never was.
+#[test]
+fn a_store_that_is_cut_off_or_overwritten_anywhere_is_read_or_refused() {
+    let (_folder, path) = folder();
+    let damaged = path.with_extension("damaged");
+    let page = 4096;
+    for whole in filled(&path, 300) {
+        for at in (0..whole.len()).step_by(page) {
+            let mut bad = whole.clone();
+            let end = (at + 64).min(bad.len());
+            bad[at..end].iter_mut().for_each(|byte| *byte ^= 0x5a);
+            for bytes in [&bad[..], &whole[..at]] {
+                fs::write(&damaged, bytes).unwrap();
+                let found = used(&damaged).unwrap_or_default();
+                assert!(found <= 300, "{at}: {found}");
+            }
+        }
+    }
 }

@@ -57,31 +57,34 @@ CLIENT            NFS  ADDRESS          AGE      SILENT   SESSIONS  OPENS   LOCK
 STATE      NAME; WAITS FOR";
 
 fn all(state: &arguments::State, out: &mut impl Write) -> Result<()> {
-    writeln!(out, "{HEAD}")?;
-    each_client(state, |client| {
-        writeln!(out, "{}", row(client))?;
-        Ok(())
+    let mut head = format!("{HEAD}\n");
+    each_page(state, |clients| {
+        write!(out, "{}", std::mem::take(&mut head))?;
+        tell(out, clients, row)
     })
 }
 
 fn all_json(state: &arguments::State, out: &mut impl Write) -> Result<()> {
-    write!(out, "[")?;
-    let mut separator = "";
-    each_client(state, |client| {
-        write!(out, "{separator}{client}")?;
-        separator = ",\n";
+    let (mut begin, mut separator) = ("[", "");
+    each_page(state, |clients| {
+        write!(out, "{begin}")?;
+        begin = "";
+        for client in clients.as_array().into_iter().flatten() {
+            write!(out, "{separator}{client}")?;
+            separator = ",\n";
+        }
         Ok(())
     })?;
     writeln!(out, "]")?;
     Ok(())
 }
 
-/// Asks for page after page.
-fn each_client(state: &arguments::State, mut each: impl FnMut(&Value) -> Result<()>) -> Result<()> {
+/// Asks for page after page; if nobody answers there is none.
+fn each_page(state: &arguments::State, mut each: impl FnMut(&Value) -> Result<()>) -> Result<()> {
     let mut after = None;
     loop {
         let answer = remote::ask(state.clone(), &Request::Clients { after })?;
-        answer["clients"].as_array().into_iter().flatten().try_for_each(&mut each)?;
+        each(&answer["clients"])?;
         match answer["next"].as_str() {
             Some(next) => after = Some(next.to_owned()),
             None => return Ok(()),

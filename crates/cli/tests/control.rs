@@ -22,7 +22,18 @@ fn json(said: &Said) -> Value {
 #[test]
 fn without_a_server_there_is_nobody_to_ask() {
     let place = Place::new();
-    for words in [&["reload"][..], &["status"], &["log", "info"], &["exports", "--client", "::1"]] {
+    for words in [
+        &["reload"][..],
+        &["status"],
+        &["log", "info"],
+        &["exports", "--client", "::1"],
+        &["clients"],
+        &["clients", "--json"],
+        &["clients", "--waits"],
+        &["clients", "1"],
+        &["clients", "1", "--json"],
+        &["evict", "1"],
+    ] {
         let said = ask(&place, words);
         assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{words:?}");
         assert_eq!(said.err.lines().count(), 1, "{}", said.err);

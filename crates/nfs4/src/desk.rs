@@ -111,6 +111,15 @@ impl Desk {
         }
     }
 
+    /// A failure in the words of the minor version: in 4.1 who meets a bound of the server, which
+    /// has no name there (RFC 8881, 15.1), is to come again.
+    pub(crate) const fn spoken(&self, status: Nfsstat4) -> Nfsstat4 {
+        match (self, status) {
+            (Self::Sequenced(_), Nfsstat4::Resource) => Nfsstat4::Delay,
+            _ => status,
+        }
+    }
+
     /// How it is said that there are too many operations.
     pub(crate) const fn too_many(&self) -> Nfsstat4 {
         match self {

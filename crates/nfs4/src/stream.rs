@@ -149,7 +149,7 @@ impl<'a> Compound<'a> {
             Err(Stop::Status(status)) => {
                 reply.rollback(body);
                 (0..row.failure_words).for_each(|_| reply.value(&0_u32));
-                status
+                self.desk.spoken(status)
             }
             Err(Stop::Replay(answered)) => return Err(answered),
         };

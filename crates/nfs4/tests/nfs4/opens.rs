@@ -9,6 +9,7 @@ use comity_proto::nfs4::{
     Bitmap4, Createhow4, Creatverfattr, Fattr4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
     Openflag4, StateOwner4, attribute as a, operation as op, share,
 };
+use comity_state::Limits;
 use comity_xdr::{Decoder, Opaque};
 
 use crate::callbacks::{go_to, perform};
@@ -60,6 +61,18 @@ fn nothing_is_opened_whose_answer_does_not_fit() {
         assert_eq!(open((&world, &mut session), &dir, name), status);
         assert_eq!(world.engine.census().opens, usize::from(status == Nfsstat4::Ok));
     }
+}
+
+/// 4.1 has no RESOURCE (RFC 8881, 15.1): a client of it would not know what to make of that.
+#[test]
+fn who_has_as_much_open_as_he_may_is_told_to_come_again() {
+    let world = World::bearing(Limits { states_per_client: 1, ..Limits::DEFAULT });
+    let mut session = Session::of(&world, 1, b"one");
+    session.call_back(&world);
+    let dir = [&b"srv"[..], b"pub"];
+    let mut said = |name| open((&world, &mut session), &dir, (name, made()));
+    assert_eq!(said(b"one"), Nfsstat4::Ok);
+    assert_eq!(said(b"two"), Nfsstat4::Delay);
 }
 
 /// A directory, a name in it, how that is opened, and what is said.

@@ -262,6 +262,7 @@ pub trait Fs: Send + Sync {
     }
 
     /// The value of the user's extended attribute `name` (without the `user.` in front; RFC 8276).
+    /// Only files and directories bear any (xattr(7)).
     ///
     /// # Errors
     /// [`Status::NoXattr`]; [`Status`].
@@ -273,7 +274,8 @@ pub trait Fs: Send + Sync {
     /// Sets an extended attribute, or removes it if `value` is `None`.
     ///
     /// # Errors
-    /// [`Status::NoXattr`], [`Status::Exist`] as `mode` says; [`Status::XattrTooBig`]; [`Status`].
+    /// [`Status::NoXattr`], [`Status::Exist`] as `mode` says; [`Status::XattrTooBig`];
+    /// [`Status::Perm`] of what is neither file nor directory; [`Status`].
     fn setxattr(
         &self,
         cred: &Cred<Disk>,

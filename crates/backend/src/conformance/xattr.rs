@@ -1,4 +1,4 @@
-use comity_vfs::{Handle, Name, Result, Status, XattrMode};
+use comity_vfs::{Handle, Name, Result, Special, Status, XattrMode};
 
 use super::Needs;
 use super::failure::{Check, ensure, fails, same};
@@ -8,7 +8,7 @@ super::topic! { "xattr"
     Needs::XATTRS => a_value_comes_back, an_unknown_one_is_noxattr, a_value_is_replaced,
         create_wants_it_new, replace_wants_it_there, a_removed_one_is_gone,
         all_names_are_listed, a_directory_has_them_too, an_empty_value_is_one,
-        a_value_that_is_too_big, a_change_changes_the_ctime;
+        a_value_that_is_too_big, a_change_changes_the_ctime, what_is_no_file_has_none;
     Needs::XATTRS.and(Needs::IDENTITIES) => who_may_not_read_gets_none, who_may_not_write_sets_none;
 }
 
@@ -112,6 +112,17 @@ fn a_change_changes_the_ctime(f: &Fixture<'_>) -> Check {
     let after = f.attr(&file)?;
     ensure(after.ctime > before.ctime, "the ctime grew")?;
     same(after.mtime, before.mtime)
+}
+
+/// As on Linux: who copies a tree with all attributes asks everything in it for them.
+fn what_is_no_file_has_none(f: &Fixture<'_>) -> Check {
+    let made = f.fs.mknod(&f.owner, &f.top, name("p")?, Special::Fifo, &mode(0o644))?;
+    let fifo = made.value.handle;
+    same(f.fs.listxattr(&f.owner, &fifo)?.len(), 0)?;
+    fails(get(f, &fifo, "x"), &[Status::NoXattr])?;
+    fails(put(f, &fifo, "x", b"one"), &[Status::Perm])?;
+    let removed = f.fs.setxattr(&f.owner, &fifo, name("x")?, None, XattrMode::Either);
+    fails(removed, &[Status::Perm])
 }
 
 fn who_may_not_read_gets_none(f: &Fixture<'_>) -> Check {

@@ -47,7 +47,7 @@ impl Passthrough {
     ) -> Result<Change<Disk>> {
         acl.map_or(Ok(()), Acl::check)?;
         let acl = acl.map(compose);
-        self.change_attributes(cred, node, |node| {
+        self.change_attributes((cred, Status::NotSupp), node, |node| {
             let link = link_of(node.fd());
             if kind == AclKind::Default && node.kind != FileType::Directory {
                 return Err(Errno::INVAL);

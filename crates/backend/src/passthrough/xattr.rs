@@ -23,7 +23,7 @@ impl Passthrough {
         node: &Handle,
         name: Name<'_>,
     ) -> Result<Vec<u8>> {
-        let node = self.bearer(cred, node)?;
+        let node = self.bearer(cred, node)?.ok_or(Status::NoXattr)?;
         self.identity.caller(cred)?;
         let mut value = vec![0; XATTR_BYTES_MAX];
         let length =
@@ -46,7 +46,7 @@ impl Passthrough {
         if value.is_some_and(|value| value.len() > XATTR_BYTES_MAX) {
             return Err(Status::XattrTooBig);
         }
-        self.change_attributes(cred, node, |node| {
+        self.change_attributes((cred, Status::Perm), node, |node| {
             let link = link_of(node.fd());
             match value {
                 Some(value) => setxattr(link, &name, value, flags(mode)),
@@ -57,7 +57,7 @@ impl Passthrough {
 
     /// See [`comity_vfs::Fs::listxattr`].
     pub(super) fn listxattr(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Vec<Box<[u8]>>> {
-        let node = self.bearer(cred, node)?;
+        let Some(node) = self.bearer(cred, node)? else { return Ok(Vec::new()) };
         self.identity.caller(cred)?;
         let mut names = vec![0; XATTR_BYTES_MAX];
         let length = listxattr(link_of(node.fd()), &mut names[..]).map_err(status)?;
@@ -67,10 +67,10 @@ impl Passthrough {
     }
 
     /// Changes attributes of a node under the caller's identity, and tells the node's before and
-    /// after.
+    /// after. What bears none is refused as told.
     pub(super) fn change_attributes(
         &self,
-        cred: &Cred<Disk>,
+        (cred, refusal): (&Cred<Disk>, Status),
         node: &Handle,
         work: impl FnOnce(&Node) -> std::result::Result<(), Errno>,
     ) -> Result<Change<Disk>> {
@@ -78,7 +78,9 @@ impl Passthrough {
         let held = node.hold_patiently();
         let writing = self.begin_write(&node);
         let stat = self.stat(&node)?;
-        must_bear(&node)?;
+        if !bears(&node) {
+            return Err(refusal);
+        }
         self.identity.caller(cred)?;
         let outcome = work(&node).map_err(status);
         node.barrier.changed_attributes();
@@ -88,20 +90,20 @@ impl Passthrough {
         outcome.map(|()| change)
     }
 
-    fn bearer(&self, cred: &Cred<Disk>, node: &Handle) -> Result<std::sync::Arc<Node>> {
+    /// A node whose attributes may be read, if it can have any.
+    fn bearer(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Option<std::sync::Arc<Node>>> {
         let (node, stat) = self.look(node)?;
-        must_bear(&node)?;
+        if !bears(&node) {
+            return Ok(None);
+        }
         let rights = self.rights(cred, &node, &stat, Rights::READ)?;
-        if rights == Rights::READ { Ok(node) } else { Err(Status::Acces) }
+        if rights == Rights::READ { Ok(Some(node)) } else { Err(Status::Acces) }
     }
 }
 
 /// Only files and directories bear attributes of the user (xattr(7)).
-fn must_bear(node: &Node) -> Result<()> {
-    match node.kind {
-        FileType::Regular | FileType::Directory => Ok(()),
-        _ => Err(Status::NotSupp),
-    }
+const fn bears(node: &Node) -> bool {
+    matches!(node.kind, FileType::Regular | FileType::Directory)
 }
 
 fn prefixed(name: Name<'_>) -> Result<CString> {

@@ -1,5 +1,5 @@
-//! LOCK and NM_LOCK: a range for an owner, now or later. NM_LOCK is for hosts that nobody watches;
-//! to the server they are like the others.
+//! LOCK and NM_LOCK: a range for an owner, now or later. NM_LOCK is for hosts that nobody watches,
+//! and that have no state of a monitor; else they are like the others to the server.
 
 use comity_proto::nlm::{Nlm4Lockargs, Nlm4Stats};
 use comity_state::{Claiming, LockRefusal, Taken};
@@ -18,7 +18,7 @@ pub(super) fn lock(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Res
         (false, true) => Claiming::Wait,
         (false, false) => Claiming::Now,
     };
-    claim(nlm, request, reply, (&args, claiming))
+    claim(nlm, request, reply, (&args, claiming, Some(args.state)))
 }
 
 pub(super) fn nm_lock(
@@ -27,20 +27,22 @@ pub(super) fn nm_lock(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let args = request.arguments::<Nlm4Lockargs<'_>>()?;
-    claim(nlm, request, reply, (&args, Claiming::Now))
+    claim(nlm, request, reply, (&args, Claiming::Now, None))
 }
 
 fn claim(
     nlm: &Nlm,
     request: &Request<'_>,
     reply: &mut Encoder,
-    (args, claiming): (&Nlm4Lockargs<'_>, Claiming),
+    (args, claiming, state): (&Nlm4Lockargs<'_>, Claiming, Option<i32>),
 ) -> Result<Answer, Stop> {
     let locked = match Locked::open(nlm, request, &args.alock) {
         Ok(locked) => locked,
         Err(stop) => return Ok(answer(reply, args.cookie, (stopped(stop)?, None))),
     };
-    locked.host.set_monitor_state(args.state);
+    if let Some(state) = state {
+        locked.host.set_monitor_state(state);
+    }
     let wish = locked.lock(args.exclusive);
     let lock = || nlm.engine.lock_host(nlm.now(), &locked.host, &wish, claiming);
     let stat = match take(nlm.locals.as_deref(), &wish, lock) {

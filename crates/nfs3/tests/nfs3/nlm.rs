@@ -398,6 +398,19 @@ fn the_status_monitor_hears_of_hosts_that_start_anew() {
     assert_eq!(decoded::<SmStatRes>(&said), SmStatRes { res: Res::Fail, state: 11 });
 }
 
+/// What is not monitored has no state to tell.
+#[test]
+fn a_lock_that_is_not_monitored_says_nothing_about_the_state_of_its_host() {
+    let site = site(true);
+    assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::Granted);
+    let (cookie, exclusive, reclaim, alock) = (COOKIE, true, false, site.alock(2, 20, 10));
+    let args = Nlm4Lockargs { cookie, block: false, exclusive, alock, reclaim, state: 0 };
+    assert_eq!(site.stat(procedure::NM_LOCK, &args), Nlm4Stats::Granted);
+    let notice = encoded(&StatChge { mon_name: Opaque(b"anybody"), state: 1 });
+    site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::NOTIFY, &notice));
+    assert_eq!(site.lock(3, (0, 10), false), Nlm4Stats::Denied);
+}
+
 /// Nothing is granted to a host that could not reclaim it after a restart.
 #[test]
 fn a_host_is_remembered_before_it_is_granted_anything() {

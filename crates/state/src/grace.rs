@@ -121,6 +121,13 @@ impl Grace {
         }
     }
 
+    /// A client has lost all it had, and what it may have had before the restart.
+    pub(crate) fn forget(&self, client: &Client) {
+        if self.is_on() {
+            lock(&self.expected).remove(&client.recorded());
+        }
+    }
+
     /// A client with sessions has reclaimed all it wanted.
     fn complete(&self, client: &Client) {
         if let Some(expected) = lock(&self.expected).get_mut(&client.recorded()) {

@@ -220,6 +220,24 @@ fn only_who_was_there_before_the_restart_may_reclaim() {
     assert_eq!(reclaim(&one), Err(Error::NoGrace.into()));
 }
 
+/// By whoever looks after the server, or because it has started anew itself.
+#[test]
+fn who_is_sent_away_in_grace_reclaims_nothing() {
+    let mut recovered = Recovered::new();
+    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
+    let wish = write(b"p", bytes(0, 9));
+    let reclaim = || {
+        let one = engine.host(NOW, b"one").unwrap();
+        let reclaimed = engine.lock_host(NOW, &one, &wish, Claiming::Reclaim);
+        (one, reclaimed)
+    };
+    let (one, reclaimed) = reclaim();
+    reclaimed.unwrap();
+    engine.evict(NOW, &one);
+    assert_eq!(reclaim().1, Err(Error::ReclaimBad.into()));
+}
+
 #[test]
 fn shares_deny_what_they_deny() {
     let engine = engine();

@@ -130,11 +130,18 @@ impl Engine {
         }
     }
 
-    /// Forgets a client and all it has, now; it must reclaim nothing after a restart.
+    /// Forgets a client and all it has, now; it must reclaim nothing, in this grace period or after
+    /// another restart.
     pub fn evict(&self, now: Duration, client: &Arc<Client>) {
         let mut names = self.clients.names();
-        let counts = client.state().holdings.counts();
+        let state = client.state();
+        let (standing, counts) = (state.standing, state.holdings.counts());
+        drop(state);
         self.discard(now, &mut names, client);
+        // Who has not confirmed who it is says nothing for the one of that name.
+        if standing == Standing::Confirmed {
+            self.grace.forget(client);
+        }
         self.tally.evicted.add(1);
         self.tally.revoked.add(counts.delegations);
     }

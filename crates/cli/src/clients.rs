@@ -7,6 +7,7 @@ use anyhow::Result;
 use comity_server::control::Request;
 use serde_json::Value;
 
+use crate::said::say;
 use crate::{arguments, remote};
 
 /// Shows all clients, what one of them has, or who waits for whom. Answers are printed as they
@@ -37,18 +38,18 @@ pub(crate) fn show(typed: arguments::Clients) -> Result<ExitCode> {
 pub(crate) fn evict(typed: arguments::Evict) -> Result<ExitCode> {
     let answer = remote::ask(typed.state, &Request::Evict { client: typed.client })?;
     if typed.json.json {
-        println!("{answer}");
+        say(&answer);
         return Ok(ExitCode::SUCCESS);
     }
     let had = &answer["client"];
-    println!(
+    say(format_args!(
         "evicted: {} from {}; freed opens: {}, locks: {}, delegations: {}",
         text(&had["client"]),
         text(&had["address"]),
         had["opens"],
         had["locks"],
         had["delegations"]
-    );
+    ));
     Ok(ExitCode::SUCCESS)
 }
 

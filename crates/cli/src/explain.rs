@@ -10,6 +10,7 @@ use comity_vfs::{Cred, Gid, Uid};
 use serde_json::{Value, json};
 
 use crate::configuration::Configuration;
+use crate::said::say;
 use crate::{arguments, findings, remote, settings};
 
 /// Explains a call by a configuration, or by what a running server has in force.
@@ -109,7 +110,7 @@ fn ending(answer: &std::result::Result<(), Refusal>) -> (String, String) {
 
 fn print(answer: &Value, json: bool) {
     if json {
-        println!("{answer}");
+        say(answer);
         return;
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -118,7 +119,7 @@ fn print(answer: &Value, json: bool) {
             Value::String(place) => format!("  [{place}]"),
             _ => String::new(),
         };
-        println!("{:<20} {}{place}", text(&decision["about"]), text(&decision["text"]));
+        say(format_args!("{:<20} {}{place}", text(&decision["about"]), text(&decision["text"])));
     }
-    println!("{:<20} {}: {}", "answer", text(&answer["status"]), text(&answer["text"]));
+    say(format_args!("{:<20} {}: {}", "answer", text(&answer["status"]), text(&answer["text"])));
 }

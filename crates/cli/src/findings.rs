@@ -8,6 +8,7 @@ use comity_export::{Finding, Severity, Source};
 use serde_json::{Value, json};
 
 use crate::configuration::Configuration;
+use crate::said::say;
 
 /// What findings call the exports that were typed rather than written.
 pub(crate) const TYPED: &str = "command line";
@@ -31,10 +32,10 @@ pub(crate) fn check(sources: Vec<Source>, json: bool) -> Result<ExitCode> {
     let errors = found.iter().filter(|finding| finding.severity == Severity::Error).count();
     if json {
         let list: Vec<Value> = found.iter().map(shown).collect();
-        println!("{}", json!({ "ok": errors == 0, "exports": exports, "findings": list }));
+        say(json!({ "ok": errors == 0, "exports": exports, "findings": list }));
     } else {
-        found.iter().for_each(|finding| println!("{finding}"));
-        println!("{}", summary(exports, errors, found.len() - errors));
+        found.iter().for_each(say);
+        say(summary(exports, errors, found.len() - errors));
     }
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -27,6 +27,7 @@ mod offered;
 mod openers;
 mod remote;
 mod roster;
+mod said;
 mod serve;
 mod service;
 mod settings;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::configuration::Configuration;
 use crate::findings;
+use crate::said::say;
 
 /// Shows the exports of a configuration that a client would see, each as a line of exports(5) with
 /// every option.
@@ -32,15 +33,15 @@ pub(crate) fn value(plan: &Plan, client: IpAddr) -> Value {
 /// Prints a [`value`] for programs or people.
 pub(crate) fn print(value: &Value, json: bool) {
     if json {
-        println!("{value}");
+        say(value);
         return;
     }
     let exports = value["exports"].as_array().map(Vec::as_slice).unwrap_or_default();
     for export in exports {
-        println!("{}", export["line"].as_str().unwrap_or_default());
+        say(export["line"].as_str().unwrap_or_default());
     }
     if exports.is_empty() {
-        println!("nothing is offered to {}", value["client"].as_str().unwrap_or_default());
+        say(format_args!("nothing is offered to {}", value["client"].as_str().unwrap_or_default()));
     }
 }
 

@@ -10,6 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use comity_server::control::{self, Answer, AskError, Request};
 use serde_json::Value;
 
+use crate::said::say;
 use crate::state::control_socket;
 use crate::{arguments, offered, settings};
 
@@ -21,7 +22,7 @@ pub(crate) fn reload(typed: arguments::Running) -> Result<ExitCode> {
     let answer = ask(typed.state, &Request::Reload)?;
     let done = answer["ok"] == true;
     if typed.json.json {
-        println!("{answer}");
+        say(&answer);
     } else {
         tell_findings(&answer, done);
     }
@@ -35,9 +36,9 @@ pub(crate) fn reload(typed: arguments::Running) -> Result<ExitCode> {
 pub(crate) fn status(typed: arguments::Running) -> Result<ExitCode> {
     let answer = ask(typed.state, &Request::Status)?;
     if typed.json.json {
-        println!("{answer}");
+        say(&answer);
     } else {
-        lines(&answer).iter().for_each(|line| println!("{line}"));
+        lines(&answer).iter().for_each(say);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -50,7 +51,7 @@ pub(crate) fn log(typed: arguments::Log) -> Result<ExitCode> {
     let is_question = typed.level.is_none();
     let answer = ask(typed.state, &Request::LogLevel { level: typed.level })?;
     if is_question {
-        println!("{}", answer.as_str().unwrap_or_default());
+        say(answer.as_str().unwrap_or_default());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -100,7 +101,7 @@ fn tell_findings(answer: &Value, done: bool) {
         eprintln!("{}", finding["shown"].as_str().unwrap_or_default());
     }
     match done {
-        true => println!("reloaded; exports in force: {}", answer["exports"]),
+        true => say(format_args!("reloaded; exports in force: {}", answer["exports"])),
         false => eprintln!("comity: refused; the configuration before stays in force"),
     }
 }

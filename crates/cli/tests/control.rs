@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
 
 use common::raw::Raw;
 use common::{NOBODY, Place, Running, Said, comity, metrics, run};
@@ -43,6 +44,23 @@ fn without_a_server_there_is_nobody_to_ask() {
     Running::start(&mut place.serve_data()).kill();
     assert_eq!(ask(&place, &["status"]).code, Some(1), "its socket is left behind by a crash");
     assert!(Running::start(&mut place.serve_data()).stop().success());
+}
+
+/// `comity status | head -1`
+#[test]
+fn who_closes_the_pipe_has_seen_enough() {
+    let place = Place::new();
+    let server = Running::start(&mut place.serve_data());
+    for words in [&["status"][..], &["status", "--json"], &["log"], &["reload"], &["clients"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = comity();
+        command.args(words).arg("--state-dir").arg(place.state());
+        let ended = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!((ended.status.code(), errors.as_str()), (Some(0), ""), "{words:?}");
+    }
+    assert!(server.stop().success());
 }
 
 #[test]

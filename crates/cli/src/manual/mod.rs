@@ -4,7 +4,6 @@
 mod options;
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +11,7 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::arguments::Arguments;
+use crate::said::show;
 
 /// Pages that no definition yields.
 const WRITTEN: &[(&str, &str)] = &[
@@ -25,7 +25,9 @@ const OPTIONS: &str = "@OPTIONS@\n";
 
 /// Prints the completion script of a shell.
 pub(crate) fn completions(shell: Shell) {
-    clap_complete::generate(shell, &mut Arguments::command(), "comity", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "comity", &mut script);
+    show(&script);
 }
 
 /// Prints one page.
@@ -38,7 +40,8 @@ pub(crate) fn print(name: &str) -> Result<()> {
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         bail!("there is no page {name}; there are {}", names.join(", "));
     };
-    std::io::stdout().write_all(page).context("cannot print the page")
+    show(page);
+    Ok(())
 }
 
 /// Writes all pages into a folder.

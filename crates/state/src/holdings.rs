@@ -76,6 +76,8 @@ impl Counts {
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) file: Arc<File>,
+    /// How often it was changed, as its stateid says. A host of NLM has none: how often that had
+    /// started anew when it asked last, as it said.
     pub(crate) seqid: u32,
     /// When it began, in seconds.
     since_seconds: u32,
@@ -279,14 +281,18 @@ impl Holdings {
         self.by_file.get(&(owner, place(file))).copied()
     }
 
-    /// The states of all owners that are `meant`.
-    pub(crate) fn of_owners(&self, meant: impl Fn(&Owner) -> bool) -> Vec<u32> {
-        let is_meant = |state: &State| {
-            let owner = state.what.owner().and_then(|owner| self.owner(owner));
-            owner.is_some_and(&meant)
-        };
-        let theirs = self.states().filter(|(_, state)| is_meant(state));
-        theirs.map(|(number, _)| number).collect()
+    /// A host of NLM has asked for a state of its.
+    pub(crate) fn asked(&mut self, number: u32, host: &Client) {
+        if let Some(state) = self.states.get_mut(&number) {
+            state.seqid = host.monitor_state().cast_unsigned();
+        }
+    }
+
+    /// The states of a host of NLM that it has not asked for since it started anew for the
+    /// `monitor_state`-th time. Not by owner: Linux numbers its own from one after every start.
+    pub(crate) fn asked_before(&self, monitor_state: i32) -> Vec<u32> {
+        let before = |state: &State| state.seqid.cast_signed() != monitor_state;
+        self.states().filter(|(_, state)| before(state)).map(|(number, _)| number).collect()
     }
 
     /// The lock states under an open.

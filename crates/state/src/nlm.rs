@@ -83,7 +83,7 @@ impl Engine {
     }
 
     /// SM_NOTIFY: a host has started anew for the `state`-th time, and what it held is free; but
-    /// not what owners have that have asked since, for it is told late, or again.
+    /// not what was asked for since, for it is told late, or again.
     pub fn host_began_anew(&self, now: Duration, name: &[u8], state: i32) {
         match self.known_host(now, name) {
             Some(host) if host.monitor_state() == state => self.release_before(now, &host, state),
@@ -92,12 +92,11 @@ impl Engine {
         }
     }
 
-    /// Frees what owners have that have asked for nothing since the host started anew for the
-    /// `state`-th time.
+    /// Frees what was not asked for since the host started anew for the `state`-th time.
     fn release_before(&self, now: Duration, host: &Client, state: i32) {
         let mut held = host.state();
         let mut wakes = Vec::new();
-        for number in held.holdings.of_owners(|owner| owner.monitor_state != state) {
+        for number in held.holdings.asked_before(state) {
             let Some(stale) = held.holdings.remove(number) else { continue };
             stale.owner().into_iter().for_each(|owner| held.holdings.forget_idle(owner));
             self.release_state(now, Holder { client: host.id, state: number }, &stale, &mut wakes);
@@ -155,7 +154,7 @@ impl Engine {
         if !state.holdings.has_room() {
             return Err(Error::Resource.into());
         }
-        let owner = host_owner(&mut state, limits, (now, host), (OwnerKind::Lock, lock.owner))?;
+        let owner = host_owner(&mut state, limits, now, (OwnerKind::Lock, lock.owner))?;
         let number = match state.holdings.find(owner, &file) {
             Some(number) => number,
             None => {
@@ -164,6 +163,7 @@ impl Engine {
                 state.holdings.insert(limits, (now, &file), what)?
             }
         };
+        state.holdings.asked(number, host);
         let wish = Offer { owner: lock_owner(host, owner), range: lock.range, kind: lock.kind };
         let wait = (claiming == Claiming::Wait).then(|| self.waits_until(now, host));
         let before = (claiming == Claiming::Offered)
@@ -304,7 +304,7 @@ impl Engine {
     ) -> Result<(), Obstacle> {
         let limits = &self.settings.limits;
         let mut state = host.live()?;
-        let owner = host_owner(&mut state, limits, (now, host), (OwnerKind::Open, name))?;
+        let owner = host_owner(&mut state, limits, now, (OwnerKind::Open, name))?;
         let known = state.holdings.find(owner, file);
         let mut on_file = file.state();
         let holder = known.map(|state| Holder { client: host.id, state });
@@ -322,6 +322,7 @@ impl Engine {
                 state.holdings.insert(limits, (now, file), what)?
             }
         };
+        state.holdings.asked(number, host);
         on_file.shares.set(Holder { client: host.id, state: number }, Some(share));
         Ok(())
     }
@@ -340,21 +341,17 @@ impl Engine {
     }
 }
 
-/// An owner of a host, which asks now, known or not.
+/// An owner of a host, known or not.
 fn host_owner(
     state: &mut ClientState,
     limits: &Limits,
-    (now, host): (Duration, &Client),
+    now: Duration,
     (kind, name): (OwnerKind, &[u8]),
 ) -> Result<u32> {
-    let number = match state.holdings.find_owner(kind, name) {
-        Some(number) => number,
-        None => state.holdings.add_owner(limits, Owner::sequenced(now, kind, name))?,
-    };
-    if let Some(owner) = state.holdings.owner_mut(number) {
-        owner.monitor_state = host.monitor_state();
+    match state.holdings.find_owner(kind, name) {
+        Some(number) => Ok(number),
+        None => state.holdings.add_owner(limits, Owner::sequenced(now, kind, name)),
     }
-    Ok(number)
 }
 
 /// The host of a name.

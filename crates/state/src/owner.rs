@@ -29,8 +29,6 @@ pub(crate) struct Owner {
     pub(crate) states: u32,
     /// Whether OPEN_CONFIRM has been said, or need not be.
     pub(crate) confirmed: bool,
-    /// How often its host had started anew when it asked last, for one of NLM.
-    pub(crate) monitor_state: i32,
     /// The number of its last operation.
     seqid: u32,
     busy: bool,
@@ -86,7 +84,6 @@ impl Owner {
             name: name.into(),
             states: 0,
             confirmed: kind == OwnerKind::Lock,
-            monitor_state: 0,
             seqid: first.wrapping_sub(1),
             busy: false,
             owed: false,

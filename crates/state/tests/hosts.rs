@@ -320,6 +320,22 @@ fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
     assert!(denied(lock(&engine, &two, &write(b"p", bytes(20, 29)))));
 }
 
+/// Linux numbers its owners from one after every start: the first one is named as the first one
+/// before.
+#[test]
+fn an_owner_of_the_same_name_since_the_restart_has_nothing_of_before() {
+    let engine = engine();
+    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let other = FileKey { export: 1, handle: Handle::new(&[2]).unwrap() };
+    one.set_monitor_state(3);
+    lock(&engine, &one, &HostLock { file: other, ..write(b"1@one", bytes(0, 9)) }).unwrap();
+    one.set_monitor_state(5);
+    lock(&engine, &one, &write(b"1@one", bytes(20, 29))).unwrap();
+    engine.host_began_anew(NOW, b"one", 5);
+    lock(&engine, &two, &HostLock { file: other, ..write(b"p", bytes(0, 9)) }).unwrap();
+    assert!(denied(lock(&engine, &two, &write(b"p", bytes(20, 29)))));
+}
+
 #[test]
 fn a_share_that_is_asked_for_again_is_shown_as_it_is() {
     let engine = engine();

@@ -43,6 +43,11 @@ fn claim(
     if let Some(state) = state {
         locked.host.set_monitor_state(state);
     }
+    let export = Some(locked.file.export);
+    // Who cannot be remembered asks for nothing: to undo it would free what it had before.
+    if !nlm.is_settled() {
+        return Ok(answer(reply, args.cookie, (Nlm4Stats::DeniedNolocks, export)));
+    }
     let wish = locked.lock(args.exclusive);
     let lock = || nlm.engine.lock_host(nlm.now(), &locked.host, &wish, claiming);
     let stat = match take(nlm.locals.as_deref(), &wish, lock) {
@@ -60,5 +65,5 @@ fn claim(
         nlm.engine.cancel_host(nlm.now(), &locked.host, &wish);
         let _ = nlm.engine.unlock_host(nlm.now(), &locked.host, &wish);
     }
-    Ok(answer(reply, args.cookie, (stat, Some(locked.file.export))))
+    Ok(answer(reply, args.cookie, (stat, export)))
 }

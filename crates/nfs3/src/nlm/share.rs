@@ -29,6 +29,10 @@ fn reserve(
     claiming: Claiming,
 ) -> Result<Nlm4Stats, Stop> {
     let host = host(nlm, request)?;
+    // Who cannot be remembered asks for nothing: to undo it would free what it had before.
+    if !nlm.is_settled() {
+        return Ok(Nlm4Stats::DeniedNolocks);
+    }
     let wanted = Share { access: share.access & Share::BOTH, deny: share.mode & Share::BOTH };
     let reserved = nlm.engine.share_host(nlm.now(), &host, (share.oh.0, key), wanted, claiming);
     if !nlm.is_settled() {

@@ -442,6 +442,27 @@ fn a_host_is_remembered_before_it_is_granted_a_share() {
     assert_eq!(lost.engine.census().opens, 0, "what is not granted is not held");
 }
 
+/// The disk of the state is full, say: what a host was granted before it believes that it has.
+#[test]
+fn who_is_granted_nothing_more_keeps_what_it_has() {
+    let site = site(false);
+    let share = |oh, mode| {
+        let (caller_name, fh, oh) = (Opaque(&b"client"[..]), Opaque(&site.file[..]), Opaque(oh));
+        let share = Nlm4Share { caller_name, fh, oh, mode, access: 1 };
+        let args = Nlm4Shareargs { cookie: COOKIE, share, reclaim: false };
+        decoded::<Nlm4Shareres<'_>>(&site.ask(procedure::SHARE, &args)).stat
+    };
+    site.engine.host(NOW, b"127.0.0.1").unwrap();
+    site.engine.stored(site.engine.unstored().unwrap());
+    assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::Granted);
+    assert_eq!(share(b"one", 0), Nlm4Stats::Granted);
+    site.engine.host(NOW, b"192.0.2.9").unwrap();
+    assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::DeniedNolocks);
+    assert_eq!(share(b"one", 2), Nlm4Stats::DeniedNolocks);
+    let census = site.engine.census();
+    assert_eq!((census.locks, census.opens), (1, 1));
+}
+
 /// The grant was lost, so it cancels what it has, and unlocks nothing.
 #[test]
 fn who_was_not_told_of_its_lock_and_cancels_has_none() {

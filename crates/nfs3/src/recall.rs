@@ -66,6 +66,10 @@ impl Delegated {
         let key = key_of(view, node);
         let broken = self.engine.break_delegations((self.clock)(), None, &key, share);
         broken.map_err(|_| Status::Delay)?;
+        // Who reads leaves nothing that could be written over.
+        if share == READ {
+            return Ok(());
+        }
         let settle = self.engine.unstored().zip(self.settle.as_ref());
         settle.is_none_or(|(mark, settle)| settle(mark)).then_some(()).ok_or(Status::Io)
     }

@@ -161,6 +161,16 @@ fn who_loses_a_delegation_to_a_write_cannot_reclaim_it() {
     }
 }
 
+/// It has changed nothing that could be written over, and waits for no disk.
+#[test]
+fn who_reads_does_not_wait_until_the_loss_of_a_delegation_is_stored() {
+    let late = NOW + Duration::from_secs(1000);
+    let (delegate, _) = delegate_beside(Share::BOTH, |engine| {
+        Delegated::new(engine, move || late).settling(Arc::new(|_| panic!("a read waits")))
+    });
+    assert_eq!(delegate.status(procedure::READ, &read(&delegate.file)), 0);
+}
+
 #[test]
 fn a_read_does_not_recall_a_read_delegation_but_a_write_delegation() {
     let (reader, _) = delegate(Share::READ);

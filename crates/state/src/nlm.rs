@@ -110,7 +110,8 @@ impl Engine {
     /// # Errors
     /// [`LockRefusal::Denied`]: with [`Claiming::Wait`] the owner keeps a place and is told by a
     /// notice; [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]; [`Error::Delay`] while
-    /// a delegation is recalled; [`Error::Resource`].
+    /// a delegation is recalled; [`Error::Resource`], with [`Claiming::Offered`] also if it is not
+    /// offered any more.
     pub fn lock_host(
         &self,
         now: Duration,
@@ -151,7 +152,8 @@ impl Engine {
         let limits = &self.settings.limits;
         let file = self.file(&lock.file)?;
         let mut state = host.live()?;
-        if !state.holdings.has_room() {
+        let may = claiming != Claiming::Offered || is_offered(&state, (host, &file), lock);
+        if !may || !state.holdings.has_room() {
             return Err(Error::Resource.into());
         }
         let owner = host_owner(&mut state, limits, now, (OwnerKind::Lock, lock.owner))?;
@@ -352,6 +354,16 @@ fn host_owner(
         Some(number) => Ok(number),
         None => state.holdings.add_owner(limits, Owner::sequenced(now, kind, name)),
     }
+}
+
+/// Whether a lock is kept for an owner that waited for it. Else it has cancelled, or has asked again
+/// and may have let go since: nobody would free what it is given now, unless it says so.
+fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLock<'_>) -> bool {
+    let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner);
+    owner.is_some_and(|owner| {
+        let HostLock { range, kind, .. } = *lock;
+        file.state().locks.is_offered(Offer { owner: lock_owner(host, owner), range, kind })
+    })
 }
 
 /// The host of a name.

@@ -146,6 +146,29 @@ fn who_cancels_waits_no_more() {
     assert_eq!(engine.census().files, 0);
 }
 
+/// Others are told before it, and the notice is late: nobody would free what it got by that.
+#[test]
+fn who_waits_no_more_is_given_nothing_by_a_notice_that_is_late() {
+    for cancels in [true, false] {
+        let engine = engine();
+        let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+        lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
+        lock(&engine, &two, &write(b"p", bytes(20, 29))).unwrap();
+        let wish = write(b"p", bytes(5, 5));
+        assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
+        engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9))).unwrap();
+        assert!(engine.poll_effect().is_some());
+        if cancels {
+            engine.cancel_host(NOW, &two, &wish);
+        } else {
+            lock(&engine, &two, &wish).unwrap();
+            engine.unlock_host(NOW, &two, &wish).unwrap();
+        }
+        assert!(engine.lock_host(NOW, &two, &wish, Claiming::Offered).is_err());
+        lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
+    }
+}
+
 #[test]
 fn a_host_has_no_lease() {
     let engine = engine();

@@ -199,6 +199,12 @@ impl FileLocks {
         self.held_by(owner).filter_map(within).collect()
     }
 
+    /// Whether a lock is kept for who waited for it.
+    #[must_use]
+    pub fn is_offered(&self, Offer { owner, range, kind }: Offer) -> bool {
+        self.offered.ticket(Wish { owner, range, kind }).is_some()
+    }
+
     /// Takes a waiter, or one who has an offer, out of the line.
     pub fn cancel(&mut self, now: Duration, waiter: Offer, offers: &mut Vec<Offer>) {
         let Offer { owner, range, kind } = waiter;

@@ -170,10 +170,10 @@ fn complete(inherited: &mut Reading, own: &Reading, acl: &Acl4<'_>) {
     }
     inherited.other = own.other;
     if !says(b"OWNER@") {
-        inherited.owner = own.owner;
+        inherited.owner.complete(own.owner);
     }
     if !says(b"GROUP@") {
-        inherited.group = own.group;
+        inherited.group.complete(own.group);
     }
 }
 
@@ -191,6 +191,12 @@ impl Decided {
             ace::ALLOWED => self.allowed |= mask & !self.denied,
             _ => self.denied |= mask & !self.allowed,
         }
+    }
+
+    /// Decides all else as it is decided there: what was denied stays so.
+    const fn complete(&mut self, by: Self) {
+        self.decide(ace::ALLOWED, by.allowed);
+        self.decide(ace::DENIED, by.denied);
     }
 
     fn permissions(self, is_dir: bool) -> u8 {
@@ -368,6 +374,30 @@ mod tests {
         let stranger = Nfsace4 { acetype: 0, flag: 0, access_mask: 1, who: Opaque(b"staff@a") };
         let stranger = comity_xdr::Counted(vec![stranger]);
         assert_eq!(read(&stranger, &Site, false), Err(Nfsstat4::BadOwner), "that is a group");
+    }
+
+    /// Who is denied something may be the owner, or in the group, of what is made there.
+    #[test]
+    fn what_is_denied_by_inheritance_is_not_let_in_by_what_is_not_said() {
+        let ace = |acetype, flag, access_mask, who| Nfsace4 {
+            acetype,
+            flag,
+            access_mask,
+            who: Opaque(who),
+        };
+        let all = ace::READ_DATA | WRITE | ace::DELETE_CHILD | ace::EXECUTE;
+        let only = ace::FILE_INHERIT | ace::INHERIT_ONLY;
+        let denied = |flag, who| {
+            let [owner, group, others] =
+                [&b"OWNER@"[..], b"GROUP@", b"EVERYONE@"].map(|who| ace(0, 0, all, who));
+            let denial = ace(1, only | flag, ace::READ_DATA, who);
+            let said = comity_xdr::Counted(vec![denial, owner, group, others]);
+            let default = read(&said, &Site, true).unwrap().default.unwrap();
+            let has = |tag| default.entries.iter().find(|it| it.tag == tag).unwrap().permissions;
+            [AclTag::UserObj, AclTag::GroupObj, AclTag::Other].map(has)
+        };
+        assert_eq!(denied(ace::IDENTIFIER_GROUP, b"9"), [3, 3, 7]);
+        assert_eq!(denied(0, b"7"), [3, 7, 7]);
     }
 
     #[test]

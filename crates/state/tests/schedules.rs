@@ -150,6 +150,41 @@ fn a_late_client_keeps_all_or_loses_all() {
     });
 }
 
+/// Clients whose leases are over go while memory is short, one after the other: who speaks before
+/// its turn comes has a lease again, and stays.
+#[test]
+fn who_speaks_before_its_turn_does_not_go_for_memory() {
+    let mut settings = Settings::new(1, [7; 16]);
+    settings.limits.held_bytes = 16_000;
+    explore_with(settings, |engine| {
+        let people = [1, 2, 3, 4].map(|number| person(&engine, number));
+        for person in &people {
+            let mut files = 1..=u8::MAX;
+            let none = DelegationWish::None;
+            let open = |file| open_wishing(&engine, START, person, (file, READ), none).is_ok();
+            while files.next().is_some_and(open) {}
+        }
+        let [late, others @ .., first] = &people;
+        let second = Duration::from_secs(1);
+        renew(&engine, late, START + second);
+        others.iter().for_each(|other| renew(&engine, other, START + 2 * second));
+        let now = START + 2 * second + LEASE;
+        let speaking = {
+            let (engine, late, first) = (Arc::clone(&engine), Arc::clone(late), Arc::clone(first));
+            thread::spawn(move || {
+                while !first.sessions().is_empty() {
+                    thread::yield_now();
+                }
+                renew(&engine, &late, now);
+                late.renewed() == now && engine.totals().clients_evicted == 0
+            })
+        };
+        engine.tick(now);
+        let in_time = speaking.join().unwrap();
+        assert!(!in_time || engine.client_by_id(late.id()).is_some(), "it has a lease");
+    });
+}
+
 /// Who unlocks hands on to one of two who wait.
 #[test]
 fn a_lock_is_handed_to_one() {
@@ -177,8 +212,12 @@ fn a_lock_is_handed_to_one() {
 }
 
 fn explore(scene: impl Fn(Arc<Engine>) + Send + Sync + 'static) {
+    explore_with(Settings::new(1, [7; 16]), scene);
+}
+
+fn explore_with(settings: Settings, scene: impl Fn(Arc<Engine>) + Send + Sync + 'static) {
     let run = move || {
-        let engine = Engine::new(START, Settings::new(1, [7; 16]), Recovered::new());
+        let engine = Engine::new(START, settings.clone(), Recovered::new());
         scene(Arc::new(engine));
     };
     shuttle::check_random(run, SCHEDULES);

@@ -126,7 +126,10 @@ impl Engine {
             if self.held.wanted_bytes() == 0 {
                 return;
             }
-            self.evict(now, &client);
+            // It takes a while until it is somebody's turn: he may have spoken meanwhile.
+            if self.has_expired(now, &client) {
+                self.evict(now, &client);
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use crate::effect::Effect;
 use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Locking, What, lock_owner};
 use crate::lookup::Found;
+use crate::nlm::share_of;
 use crate::open::EVICTIONS_MAX;
 use crate::owner::{Owner, OwnerKind};
 use crate::{
@@ -185,7 +186,13 @@ impl Engine {
         (wish, wait): (Offer, Option<Duration>),
         offers: &mut Vec<Offer>,
     ) -> Result<(usize, isize), Blocked> {
-        let locks = &mut file.state().locks;
+        let mut on_file = file.state();
+        let client = ClientId::new(self.settings.boot, (wish.owner >> 32) as u32);
+        // To a host of NLM, which opens nothing, it may have been delegated a moment ago.
+        if on_file.delegations.conflict(Some(client), share_of(wish.kind)).is_some() {
+            return Err(Error::Delay.into());
+        }
+        let locks = &mut on_file.locks;
         locks.expire(now, offers);
         let (known, before) = (locks.len(), locks.counts().0);
         if known >= self.settings.limits.locks_per_file {

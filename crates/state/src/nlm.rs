@@ -371,7 +371,7 @@ fn named(names: &Names, name: &[u8]) -> Option<Arc<Client>> {
     names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone())
 }
 
-const fn share_of(kind: LockType) -> Share {
+pub(crate) const fn share_of(kind: LockType) -> Share {
     Share::access(match kind {
         LockType::Read => Share::READ,
         LockType::Write => Share::WRITE,

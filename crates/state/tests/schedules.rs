@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
-    DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, Lock, LockType, Locker, Open,
-    Opened, Principal, Recovered, Result, Sender, Settings, Share, Verifier,
+    ByteRange, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId, CreateSession,
+    Delegation, DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, HostLock, Lock,
+    LockType, Locker, Open, Opened, Principal, Recovered, Result, Sender, Settings, Share,
+    Verifier,
 };
 use comity_vfs::Handle;
 use shuttle::thread;
@@ -185,6 +186,26 @@ fn who_speaks_before_its_turn_does_not_go_for_memory() {
     });
 }
 
+/// A host of NLM locks while a file is delegated: whose lock the other does not see, or who may
+/// lock by itself, is one of the two.
+#[test]
+fn what_a_host_locks_is_not_delegated_at_once() {
+    explore(|engine| {
+        let (one, host) = (person(&engine, 1), engine.host(START, b"host").unwrap());
+        let locking = {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || {
+                let (range, kind) = (ByteRange::ALL, LockType::Write);
+                let wish = HostLock { owner: b"owner", file: key(1), range, kind };
+                engine.lock_host(START, &host, &wish, Claiming::Now).is_ok()
+            })
+        };
+        let delegated = is_delegated(&open(&engine, &one, 1, READ));
+        let locked = locking.join().unwrap();
+        assert!(!(locked && delegated), "both may lock");
+    });
+}
+
 /// Who unlocks hands on to one of two who wait.
 #[test]
 fn a_lock_is_handed_to_one() {
@@ -217,7 +238,7 @@ fn explore(scene: impl Fn(Arc<Engine>) + Send + Sync + 'static) {
 
 fn explore_with(settings: Settings, scene: impl Fn(Arc<Engine>) + Send + Sync + 'static) {
     let run = move || {
-        let engine = Engine::new(START, settings.clone(), Recovered::new());
+        let engine = Engine::new(START, settings, Recovered::new());
         scene(Arc::new(engine));
     };
     shuttle::check_random(run, SCHEDULES);

@@ -356,8 +356,8 @@ fn host_owner(
     }
 }
 
-/// Whether a lock is kept for an owner that waited for it. Else it has cancelled, or has asked again
-/// and may have let go since: nobody would free what it is given now, unless it says so.
+/// Whether a lock is kept for an owner that waited for it. Else it has cancelled, or has asked
+/// again and may have let go since: nobody would free what it is given now, unless it says so.
 fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLock<'_>) -> bool {
     let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner);
     owner.is_some_and(|owner| {

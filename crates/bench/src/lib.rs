@@ -24,6 +24,7 @@ pub mod process;
 pub mod raw;
 pub mod reach;
 pub mod report;
+mod said;
 pub mod script;
 pub mod selfscale;
 pub mod state;

@@ -104,6 +104,16 @@ fn workloads_are_listed_and_each_has_its_help() {
     }
 }
 
+/// `comity bench list | head -1`
+#[test]
+fn who_closes_the_pipe_has_seen_enough_of_workloads() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ended = comity().args(["bench", "list"]).stdout(writer).output().unwrap();
+    let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!((ended.status.code(), errors.as_str()), (Some(0), ""));
+}
+
 #[test]
 fn a_directory_and_a_server_that_is_started_take_turns() {
     let place = Place::new();

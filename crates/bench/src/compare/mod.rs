@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
+use crate::said::say;
 use crate::selfscale::predict;
 use crate::suite::Store;
 pub use rows::{Comparison, Row, compare};
@@ -54,9 +55,9 @@ pub fn command(options: &Options) -> Result<ExitCode> {
         true => table::json(&found)?,
         false => table::text(&found, options.distinct),
     };
-    print!("{text}");
+    say(&text)?;
     if !options.json {
-        print!("{}", predict::both(&options.before, &options.after)?);
+        say(&predict::both(&options.before, &options.after)?)?;
     }
     let worse: Vec<&Row> = found.rows.iter().filter(|row| row.is_worse_by(fail_over)).collect();
     if worse.is_empty() {

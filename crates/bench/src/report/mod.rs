@@ -28,6 +28,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::said::say;
 use crate::selfscale::predict;
 use crate::suite::{Figure, Outcome, RESULT_FILE, Store, Workload, WorkloadRecord};
 use digest::Line;
@@ -53,7 +54,7 @@ pub struct Options {
 /// No result, or no room.
 pub fn command(options: &Options, workloads: &[Arc<dyn Workload>]) -> Result<ExitCode> {
     let place = write(&options.directory, workloads)?;
-    println!("{}", place.display());
+    say(&format!("{}\n", place.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::{Axis, Model, Point, Prediction, Recorded, SelfCheck};
 use crate::report::number;
+use crate::said::say;
 use crate::suite::{Outcome, Store, bytes};
 
 /// What to predict, and from what.
@@ -71,7 +72,7 @@ pub fn command(options: &Options) -> Result<ExitCode> {
     let [first, ..] = known.as_slice() else { bail!("no target to predict for") };
     let wanted = options.wanted();
     let text = if options.json { json(&known, &wanted)? } else { text(&known, first, &wanted) };
-    print!("{text}");
+    say(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -64,7 +64,7 @@ pub enum Command {
 pub fn perform(command: &Command) -> Result<ExitCode> {
     match command {
         Command::List => {
-            list::show();
+            list::show()?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Run(options) => run::perform(options),

@@ -1,7 +1,13 @@
+use std::fmt::Write;
+
+use anyhow::Result;
+
+use crate::said::say;
 use crate::suite::Needs;
 
 /// Prints the workloads, each with what it does and what it needs.
-pub(super) fn show() {
+pub(super) fn show() -> Result<()> {
+    let mut text = String::new();
     for workload in crate::workload::all() {
         let needs = match workload.needs() {
             Needs::Files => "any target",
@@ -9,7 +15,8 @@ pub(super) fn show() {
             Needs::Locks => "directories, and servers in version 4.1",
             Needs::Protocol => "servers only",
         };
-        println!("{:10} {} ({needs})", workload.name(), workload.about());
+        writeln!(text, "{:10} {} ({needs})", workload.name(), workload.about())?;
     }
-    println!("\nParameters and their presets: comity bench run WORKLOAD --help");
+    writeln!(text, "\nParameters and their presets: comity bench run WORKLOAD --help")?;
+    say(&text)
 }

@@ -10,6 +10,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::signals;
 use crate::reach::{self, Spec, Version};
+use crate::said::say;
 use crate::suite::run::now;
 use crate::suite::{
     Chosen, Interrupt, Parameter, ParameterKind, Parameters, Plan, Preset, Resets, Workload,
@@ -321,9 +322,9 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
     // Whatever ended the run: what was measured can be looked at.
     let page = result.exists().then(|| report::write(&plan.output, &workload::all()));
     ended?;
-    println!("{}", result.display());
+    say(&format!("{}\n", result.display()))?;
     if let Some(page) = page {
-        println!("{}", page?.display());
+        say(&format!("{}\n", page?.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

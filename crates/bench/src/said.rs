@@ -1,0 +1,16 @@
+//! What is said on standard output.
+
+use std::io::{self, ErrorKind, Write};
+
+use anyhow::{Context, Result};
+
+/// Says this. Who has closed the pipe has seen enough, which is no failure.
+///
+/// # Errors
+/// It cannot be written for another reason.
+pub(crate) fn say(text: &str) -> Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        said => said.context("cannot write to standard output"),
+    }
+}

@@ -71,7 +71,9 @@ impl Delegated {
             return Ok(());
         }
         let settle = self.engine.unstored().zip(self.settle.as_ref());
-        settle.is_none_or(|(mark, settle)| settle(mark)).then_some(()).ok_or(Status::Io)
+        // Where nothing can be stored the server has to be started again: whoever waits for that
+        // keeps what he wants written, and who was told of an error would throw it away.
+        settle.is_none_or(|(mark, settle)| settle(mark)).then_some(()).ok_or(Status::Delay)
     }
 }
 

@@ -185,9 +185,8 @@ fn pass(memory: &Memory, callbacks: &Arc<Callbacks>) {
     memory.engine.tick(now);
     callbacks.tick(now);
     memory.locals.iter().for_each(|locals| locals.settle());
-    if let (Some(mark), Some(settle)) = (memory.engine.unstored(), &memory.settle) {
-        settle(mark);
-    }
+    // That it cannot be stored is in the log.
+    let _ = memory.engine.is_settled(memory.settle.as_deref());
 }
 
 /// Puts what the engine has recorded on stable storage.

@@ -89,10 +89,7 @@ impl Roster<'_> {
         if let Some(callbacks) = &memory.callbacks {
             callbacks.pump(now);
         }
-        let stored = match (memory.engine.unstored(), &memory.settle) {
-            (Some(mark), Some(settle)) => settle(mark),
-            _ => true,
-        };
+        let stored = memory.engine.is_settled(memory.settle.as_deref());
         let failed =
             || anyhow!("client {name} is gone, but may reclaim after a restart: see the log");
         stored.then_some(json!({ "client": summary })).ok_or_else(failed)

@@ -70,10 +70,10 @@ impl Delegated {
         if share == READ {
             return Ok(());
         }
-        let settle = self.engine.unstored().zip(self.settle.as_ref());
         // Where nothing can be stored the server has to be started again: whoever waits for that
         // keeps what he wants written, and who was told of an error would throw it away.
-        settle.is_none_or(|(mark, settle)| settle(mark)).then_some(()).ok_or(Status::Delay)
+        let settled = self.engine.is_settled(self.settle.as_deref());
+        if settled { Ok(()) } else { Err(Status::Delay) }
     }
 }
 

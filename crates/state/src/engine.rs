@@ -168,6 +168,12 @@ impl Engine {
         self.journal.unstored()
     }
 
+    /// Whether all that was recorded is on stable storage, when `settle` has put there what was
+    /// not; it always is where nothing outlives the server, and there is no `settle`.
+    pub fn is_settled(&self, settle: Option<impl FnOnce(Mark) -> bool>) -> bool {
+        self.unstored().zip(settle).is_none_or(|(mark, settle)| settle(mark))
+    }
+
     /// Whether anything is delegated to anybody; costs a look at a number.
     #[must_use]
     pub fn has_delegations(&self) -> bool {

@@ -65,7 +65,7 @@ impl Grants {
         let lock = HostLock { owner: &owner, file, range, kind };
         let take_it = || self.engine.lock_host(now, &client, &lock, Claiming::Offered);
         take(self.locals.as_deref(), &lock, take_it).ok()?.ok()?;
-        if !self.is_settled() {
+        if !self.engine.is_settled(self.settle.as_deref()) {
             self.engine.withdraw_grant(now, &client, &lock);
             return None;
         }
@@ -88,11 +88,6 @@ impl Grants {
     /// nothing that is understood: it asks again, cancels or lets go, and has the lock until then.
     pub fn withdraw(&self, now: Duration, grant: &Grant) {
         self.engine.withdraw_grant(now, &grant.client, &grant.lock());
-    }
-
-    fn is_settled(&self) -> bool {
-        let settle = self.engine.unstored().zip(self.settle.as_ref());
-        settle.is_none_or(|(mark, settle)| settle(mark))
     }
 
     fn arguments(&self, lock: &HostLock<'_>) -> Vec<u8> {

@@ -82,7 +82,7 @@ impl Nlm {
     /// Whether all that the engine has recorded is on stable storage: a host that is not remembered
     /// could not reclaim after a restart, and one that has lost something could.
     fn is_settled(&self) -> bool {
-        self.engine.unstored().is_none_or(|mark| (self.settle)(mark))
+        self.engine.is_settled(Some(&*self.settle))
     }
 }
 

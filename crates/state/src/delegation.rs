@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::client::ClientState;
 use crate::effect::Effect;
 use crate::file::{Delegated, DelegationKind, File, FileState, Holder, Recall, Share};
-use crate::holdings::{Delegating, What};
+use crate::holdings::{Delegating, What, client_of_lock_owner};
 use crate::lookup::Found;
 use crate::open::Obstacle;
 use crate::sync::atomic::Ordering;
@@ -70,7 +70,7 @@ fn locked(on_file: &FileState, client: &Client, kind: DelegationKind) -> bool {
         DelegationKind::Read => LockType::Read,
         DelegationKind::Write => LockType::Write,
     };
-    let is_other = |owner: u64| (owner >> 32) as u32 != client.id.number();
+    let is_other = |owner: u64| client_of_lock_owner(owner) != client.id.number();
     !on_file.locks.is_empty() && on_file.locks.stands_against(kind, is_other)
 }
 

@@ -470,6 +470,11 @@ pub(crate) const fn lock_owner(client: &Client, owner: u32) -> u64 {
     (client.id.number() as u64) << 32 | owner as u64
 }
 
+/// The number of the client that has a [`lock_owner`].
+pub(crate) const fn client_of_lock_owner(owner: u64) -> u32 {
+    (owner >> 32) as u32
+}
+
 impl Engine {
     /// Takes all that a client held from the files.
     pub(crate) fn release(&self, now: Duration, client: &Arc<Client>, holdings: Holdings) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::client::Standing;
 use crate::file::{DelegationKind, File, Holder, Share};
-use crate::holdings::{Counts, State, What, lock_owner};
+use crate::holdings::{Counts, State, What, client_of_lock_owner, lock_owner};
 use crate::limits::{BLOCKERS_SHOWN_MAX, RANGES_SHOWN_MAX};
 use crate::{ByteRange, Client, ClientId, Engine, FileKey, LockType};
 
@@ -209,7 +209,7 @@ impl Engine {
         wanted: &dyn Fn(ClientId) -> bool,
         each: &mut dyn FnMut(Waiting),
     ) {
-        let client = |owner: u64| ClientId::new(self.settings.boot, (owner >> 32) as u32);
+        let client = |owner: u64| ClientId::new(self.settings.boot, client_of_lock_owner(owner));
         self.each_watched(now, |file| {
             let on_file = file.state();
             for (wish, since) in

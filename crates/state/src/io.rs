@@ -40,9 +40,9 @@ impl Io<'_> {
 }
 
 impl Engine {
-    /// Whether a stateid lets its bearer read or write a file;
-    /// tells who shows it, if it is of anybody's state. Without an open it depends on what others
-    /// have opened and been delegated (RFC 8881, 9.1.2).
+    /// Whether a stateid lets its bearer read or write a file; tells who shows it, if it is of
+    /// anybody's state. Without an open it depends on what others have opened and been delegated
+    /// (RFC 8881, 9.1.2).
     ///
     /// # Errors
     /// As a stateid is refused; [`Error::Openmode`]; [`Error::ShareDenied`] (`LOCKED` for READ and

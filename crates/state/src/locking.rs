@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::client::ClientState;
 use crate::effect::Effect;
 use crate::file::{File, FileState, Holder, Share};
-use crate::holdings::{Locking, What, lock_owner};
+use crate::holdings::{Locking, What, client_of_lock_owner, lock_owner};
 use crate::lookup::Found;
 use crate::nlm::share_of;
 use crate::open::EVICTIONS_MAX;
@@ -187,7 +187,7 @@ impl Engine {
         offers: &mut Vec<Offer>,
     ) -> Result<(usize, isize), Blocked> {
         let mut on_file = file.state();
-        let client = ClientId::new(self.settings.boot, (wish.owner >> 32) as u32);
+        let client = ClientId::new(self.settings.boot, client_of_lock_owner(wish.owner));
         // To a host of NLM, which opens nothing, it may have been delegated a moment ago.
         if on_file.delegations.conflict(Some(client), share_of(wish.kind)).is_some() {
             return Err(Error::Delay.into());
@@ -451,7 +451,7 @@ impl Engine {
                 Err(Blocked::Error(error)) => return Err(error.into()),
                 Err(Blocked::By(conflict)) => conflict,
             };
-            let number = (conflict.owner >> 32) as u32;
+            let number = client_of_lock_owner(conflict.owner);
             let client = ClientId::new(self.settings.boot, number);
             if !self.give_way(now, Holder { client, state: 0 }) {
                 return Err(self.denied(client, conflict));
@@ -496,7 +496,7 @@ impl Engine {
     /// Tells waiters that their locks can be had. No lock may be held.
     pub(crate) fn announce(&self, wakes: Wakes) {
         for (file, offer) in wakes {
-            let id = ClientId::new(self.settings.boot, (offer.owner >> 32) as u32);
+            let id = ClientId::new(self.settings.boot, client_of_lock_owner(offer.owner));
             let Some(client) = self.clients.get(id) else { continue };
             if client.desk == Desk::Setclientid {
                 continue;

@@ -67,9 +67,8 @@ fn delegated(memory: &Memory) -> Delegated {
     let clock = memory.clock;
     let delegated = Delegated::new(Arc::clone(&memory.engine), move || clock.now());
     let memory = memory.clone();
-    let settle = memory.settle.clone().unwrap_or_else(|| Arc::new(|_| true));
     delegated
-        .settling(settle)
+        .settling(memory.settle.clone())
         .pausing(Box::new(move |moment| memory.wait_for_clients(clock.now(), moment)))
 }
 

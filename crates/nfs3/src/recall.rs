@@ -35,8 +35,8 @@ impl Delegated {
     /// The same where a restart is outlived: who has lost a delegation to a call must not reclaim
     /// it and write over what the call has done.
     #[must_use]
-    pub fn settling(self, settle: Arc<Settle>) -> Self {
-        Self { settle: Some(settle), ..self }
+    pub fn settling(self, settle: Option<Arc<Settle>>) -> Self {
+        Self { settle, ..self }
     }
 
     /// Waits for clients by this; without it nobody is waited for.

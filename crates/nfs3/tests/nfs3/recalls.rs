@@ -152,7 +152,7 @@ fn who_loses_a_delegation_to_a_write_cannot_reclaim_it() {
                 noted.store(true, Ordering::Relaxed);
                 settles
             };
-            Delegated::new(engine, move || late).settling(Arc::new(settle))
+            Delegated::new(engine, move || late).settling(Some(Arc::new(settle)))
         });
         let status = delegate.status(procedure::WRITE, &write(&delegate.file));
         // Nothing is lost of what a client has yet to write: it comes again.
@@ -167,7 +167,7 @@ fn who_loses_a_delegation_to_a_write_cannot_reclaim_it() {
 fn who_reads_does_not_wait_until_the_loss_of_a_delegation_is_stored() {
     let late = NOW + Duration::from_secs(1000);
     let (delegate, _) = delegate_beside(Share::BOTH, |engine| {
-        Delegated::new(engine, move || late).settling(Arc::new(|_| panic!("a read waits")))
+        Delegated::new(engine, move || late).settling(Some(Arc::new(|_| panic!("a read waits"))))
     });
     assert_eq!(delegate.status(procedure::READ, &read(&delegate.file)), 0);
 }

@@ -2,6 +2,7 @@
 //! that of a server where these objects do not exist. What docs/semantics.md says cannot be hidden
 //! is left out of the comparison, and nothing else.
 
+mod climb;
 pub(crate) mod dice;
 mod exception;
 mod gist;
@@ -62,15 +63,17 @@ fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
 }
 
 fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
-    let (mut hidden, mut excepted) = (0, 0);
+    let (mut hidden, mut excepted, mut buried) = (0, 0, 0);
     for seed in 0..seeds {
         let mut hunt = Hunt::new(seed, ground());
         hunt.ask();
+        buried += hunt.climb();
         excepted += u64::from(hunt.change());
         hidden += hunt.twins.hidden;
     }
     assert!(hidden > 2 * seeds as usize, "{hidden} hidden objects: the hunt is for nothing");
     assert!(excepted > seeds / 10, "the exceptions are never met");
+    assert!(buried > seeds as usize / 4, "nobody stands below a hidden directory");
 }
 
 struct Hunt {

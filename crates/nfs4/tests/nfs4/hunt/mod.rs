@@ -3,6 +3,7 @@
 //! those of the hunt in NFSv3.
 
 pub(crate) mod changes;
+mod climb;
 #[path = "../../../../nfs3/tests/nfs3/hunt/dice.rs"]
 pub(crate) mod dice;
 #[path = "../../../../nfs3/tests/nfs3/hunt/exception.rs"]
@@ -51,15 +52,17 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
 }
 
 fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
-    let (mut hidden, mut excepted) = (0, 0);
+    let (mut hidden, mut excepted, mut buried) = (0, 0, 0);
     for seed in 0..seeds {
         let mut hunt = Hunt::new(seed, ground());
         hunt.ask();
+        buried += hunt.climb();
         excepted += u64::from(hunt.change());
         hidden += hunt.twins.hidden;
     }
     assert!(hidden > 2 * seeds as usize, "{hidden} hidden objects: the hunt is for nothing");
     assert!(excepted > seeds / 10, "the exceptions are never met");
+    assert!(buried > seeds as usize / 4, "nobody stands below a hidden directory");
 }
 
 struct Hunt {

@@ -457,15 +457,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Goes down from the export's root, as the server itself: what the caller may do with the
-    /// directory found is decided when it is used. What it may not know of is not there.
+    /// Goes down from the export's root as the caller, who needs the right to search on the way.
     fn walk(&self, below: &Path) -> Result<Node> {
         let mut node = self.root();
         for component in below.components() {
             let Component::Normal(name) = component else { return Err(Status::Inval) };
-            let name = Name::new(name.as_bytes())?;
-            let found = self.fs().lookup(&server(), node.handle(), name)?.node;
-            let found = self.seen_or(&found, Status::NoEnt)?;
+            let (found, _) = self.lookup(&node, name.as_bytes())?;
             if found.attr.file_type == FileType::Symlink {
                 return Err(Status::NotDir);
             }

@@ -131,6 +131,21 @@ fn mount_finds_no_way_through_hidden_directories() {
 }
 
 #[test]
+fn mounting_below_an_export_takes_the_right_to_search_on_the_way() {
+    let site = Site::new("rw,insecure");
+    let closed = site.dir(b"closed", (8, 8), 0o700);
+    let (admin, _) = site.admin();
+    admin.mkdir(&closed, b"open", &owned(0o777)).unwrap();
+    let mount = |uid, path: &str| site.through(uid, 7, &[], Door::Path(path.as_bytes())).map(drop);
+    let refused = Err(Refusal::Status(Status::Acces));
+    assert_eq!(mount(7, "/srv/closed/open"), refused);
+    assert_eq!(mount(7, "/srv/closed/missing"), refused, "names in there are not told of");
+    assert_eq!(mount(0, "/srv/closed/open"), refused, "root is squashed");
+    assert_eq!(mount(7, "/srv/closed"), Ok(()), "its parent can be searched");
+    assert_eq!(mount(8, "/srv/closed/open"), Ok(()));
+}
+
+#[test]
 fn cookies_stay_good_with_entries_left_out() {
     let site = Site::new(CLOAK);
     for number in 0..40 {

@@ -1,13 +1,16 @@
 //! The ways upward from a visible directory below a hidden one, for a caller who has its handle
-//! from former times.
+//! from former times, and the way down to objects.
 
-use comity_proto::nfs3::{Diropargs3, Nfsstat3, Readdir3args, Readdirplus3args, procedure};
+use comity_proto::mount::{MountOk, Mountstat3};
+use comity_proto::nfs3::{
+    Diropargs3, Ftype3, Lookup3res, Nfsstat3, Readdir3args, Readdirplus3args, Result3, procedure,
+};
 use comity_xdr::{Decoder, Opaque};
 
 use super::Hunt;
 use super::gist::names;
 use super::shot::Shot;
-use super::twins::Buried;
+use super::twins::{Buried, Target, sealed};
 use crate::world::encoded;
 
 const DOT_DOT: Opaque<'static, 4096> = Opaque(b"..");
@@ -29,6 +32,35 @@ impl Hunt {
             }
         }
         buried.iter().filter(|one| one.under_hidden).count()
+    }
+
+    /// MNT leads where LOOKUP leads, name by name, and fails as that does.
+    pub(super) fn descend(&self) {
+        for target in &self.twins.targets {
+            let mount = Shot::mount(&target.path);
+            let mounted = by_mount(&self.first(&mount));
+            let walked = self.walked(target);
+            assert_eq!(mounted, walked, "seed {}: {}", self.seed, mount.told);
+        }
+    }
+
+    /// What LOOKUP finds on the way down to an object.
+    fn walked(&self, target: &Target) -> Result<Vec<u8>, u32> {
+        let mut at = sealed(&self.twins.targets[0].handles[0]);
+        let mut is_directory = true;
+        for name in target.path.split('/').filter(|name| !name.is_empty()) {
+            let (dir, name) = (Opaque(&at[..]), Opaque(name.as_bytes()));
+            let world = &self.twins.twins[0].world;
+            let body = world.call(procedure::LOOKUP, &Diropargs3 { dir, name });
+            match Decoder::whole::<Lookup3res<'_>>(&body).unwrap() {
+                Result3::Ok(found) => {
+                    let kind = found.obj_attributes.unwrap().ftype;
+                    (at, is_directory) = (found.object.0.to_vec(), kind == Ftype3::Dir);
+                }
+                Result3::Fail(status, _) => return Err(status as u32),
+            }
+        }
+        if is_directory { Ok(at) } else { Err(Nfsstat3::NotDir as u32) }
     }
 
     fn look_up(&self, one: &Buried) {
@@ -62,10 +94,23 @@ impl Hunt {
 
     /// What the first server answers.
     fn upward(&self, shot: &Shot) -> Vec<u8> {
-        let world = &self.twins.twins[0].world;
-        let body = world.send(&world.record(shot.program, shot.procedure, &shot.arguments[0])).body;
+        let body = self.first(shot);
         let (seed, told) = (self.seed, &shot.told);
         assert!(!self.twins.betrays(&body), "seed {seed}: {told} tells a hidden handle");
         body
+    }
+
+    fn first(&self, shot: &Shot) -> Vec<u8> {
+        let world = &self.twins.twins[0].world;
+        world.send(&world.record(shot.program, shot.procedure, &shot.arguments[0])).body
+    }
+}
+
+/// The handle that MNT tells, or its status, which are those of NFS.
+fn by_mount(body: &[u8]) -> Result<Vec<u8>, u32> {
+    let mut decoder = Decoder::new(body);
+    match decoder.value().unwrap() {
+        Mountstat3::Ok => Ok(decoder.value::<MountOk<'_>>().unwrap().handle.0.to_vec()),
+        status => Err(status as u32),
     }
 }

@@ -68,6 +68,7 @@ fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
         let mut hunt = Hunt::new(seed, ground());
         hunt.ask();
         buried += hunt.climb();
+        hunt.descend();
         excepted += u64::from(hunt.change());
         hidden += hunt.twins.hidden;
     }

@@ -21,7 +21,7 @@ use comity_vfs::{
     ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
 };
 
-pub use self::listing::VisitSeen;
+pub use self::listing::{ListingPart, VisitSeen};
 use self::moment::own_moments;
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};

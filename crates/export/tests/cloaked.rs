@@ -6,6 +6,7 @@ mod site;
 
 use std::ops::ControlFlow;
 
+use comity_export::limits::LISTING_ENTRIES_MAX;
 use comity_export::{Door, Node, Refusal, View};
 use comity_vfs::{Access, Create, Listed, SetAttr, Special, Status, Time};
 
@@ -233,7 +234,7 @@ fn without_client_caches_a_directory_looks_changed_in_every_reply() {
         let by_lookup = view.lookup(&root, b"f").unwrap().1;
         seen.extend(by_lookup.map(|attr| (attr.mtime.nanoseconds, attr.ctime.nanoseconds)));
         let listed = view.readdir(&root, 0, Listed::Names, &mut |_, _| ControlFlow::Continue(()));
-        let listed = listed.unwrap();
+        let listed = listed.unwrap().dir;
         seen.push((listed.mtime.nanoseconds, listed.ctime.nanoseconds));
     }
     let different: std::collections::HashSet<_> = seen.iter().collect();
@@ -340,6 +341,30 @@ fn what_stands_below_a_hidden_directory_is_found_by_nobody_but_by_a_handle() {
     assert_eq!(view.parent(&open).map(drop), Err(Status::NoEnt));
     let through = view.admit(view.seal(&vault).bytes());
     assert_eq!(through, Err(Status::Stale));
+}
+
+/// Exception `long-listing`.
+#[test]
+fn a_listing_of_thousands_of_hidden_entries_is_cut_and_goes_on() {
+    let site = Site::new(CLOAK);
+    let (admin, root) = site.admin();
+    for number in 0..LISTING_ENTRIES_MAX + 10 {
+        site.file_in(&root, format!("h{number}").as_bytes(), (500, 7), 0o600, &admin);
+    }
+    site.file(b"last", (7, 7), 0o600);
+    let list = |cookie, view: &View<'_>, dir: &Node| {
+        let mut found = 0;
+        let listed = view.readdir(dir, cookie, Listed::Names, &mut |_, _| {
+            found += 1;
+            ControlFlow::Continue(())
+        });
+        (found, listed.unwrap().rest)
+    };
+    let (view, dir) = site.guest(7, 7, &[]);
+    let (found, rest) = list(0, &view, &dir);
+    assert_eq!(found, 0, "none of the first is the caller's");
+    assert_eq!(list(rest.unwrap(), &view, &dir), (1, None));
+    assert_eq!(list(0, &admin, &root), (LISTING_ENTRIES_MAX + 11, None), "nothing is hidden");
 }
 
 /// Exception `guard`.

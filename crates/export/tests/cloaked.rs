@@ -367,6 +367,26 @@ fn a_listing_of_thousands_of_hidden_entries_is_cut_and_goes_on() {
     assert_eq!(list(0, &admin, &root), (LISTING_ENTRIES_MAX + 11, None), "nothing is hidden");
 }
 
+/// Exception `gaps`.
+#[test]
+fn cookies_in_order_tell_how_many_hidden_entries_stand_between_two_visible_ones() {
+    let site = Site::new(CLOAK);
+    site.file(b"first", (7, 7), 0o600);
+    for number in 0..5 {
+        site.file(format!("hidden{number}").as_bytes(), (500, 7), 0o600);
+    }
+    site.file(b"second", (7, 7), 0o600);
+    let (view, root) = site.guest(7, 7, &[]);
+    let mut cookies = Vec::new();
+    let listed = view.readdir(&root, 0, Listed::Names, &mut |listing, _| {
+        cookies.push(listing.cookie);
+        ControlFlow::Continue(())
+    });
+    listed.unwrap();
+    assert_eq!(cookies.len(), 2);
+    assert_eq!(cookies[1] - cookies[0], 6, "the file system in memory counts");
+}
+
 /// Exception `guard`.
 #[test]
 fn without_client_caches_a_guard_is_held_against_the_seconds_of_a_directory() {

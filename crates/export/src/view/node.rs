@@ -9,6 +9,7 @@ use super::View;
 pub struct Outside(Handle);
 
 impl Outside {
+    #[inline(always)]
     pub(super) const fn new(handle: Handle) -> Self {
         Self(handle)
     }

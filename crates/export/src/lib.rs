@@ -66,6 +66,6 @@ pub use resolver::{Resolver, SystemResolver, Unresolved};
 pub use seal::{HandleKey, SealedHandle};
 pub use sources::{Configuration, Source, Sources};
 pub use tally::{Counts, Tally};
-pub use view::{Door, Node, Outside, Refusal, Seen, SeenMade, View, VisitSeen};
+pub use view::{Door, ListingPart, Node, Outside, Refusal, Seen, SeenMade, View, VisitSeen};
 pub use visitor::Visitor;
 pub use wildcard::Wildcard;

@@ -47,6 +47,10 @@ pub const NAME_FAILURE_SECONDS: u64 = 10;
 /// Most look-ups of names at once: each blocks a worker; further callers are told to come again.
 pub const LOOKUPS_MAX: usize = 4;
 
+/// Most entries of a cloaked directory that are looked at for one page of a listing that has shown
+/// something: 20 ms, and more than fit into a page with attributes if all of them are visible.
+pub const LISTING_ENTRIES_MAX: usize = 4_096;
+
 /// Most entries of a directory that are counted to explain a listing: nobody asks for more, and a
 /// server that is asked has other things to do.
 pub const EXPLAINED_ENTRIES_MAX: usize = 100_000;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use comity_vfs::{
-    Attr, Cred, Device, FileType, Gid, Handle, Mode, Name, Result, Status, Time, Uid, Wire,
+    Attr, Cred, Device, Disk, FileType, Gid, Handle, Mode, Name, Result, Status, Time, Uid, Wire,
 };
 use siphasher::sip::SipHasher24;
 
@@ -192,7 +192,8 @@ impl<'a> Pseudo<'a> {
     pub fn covered_fileid(&self, export: &Export) -> u64 {
         let within = self.around(export).ok().flatten();
         within
-            .and_then(|around| fileid_below(around, export.path()))
+            .and_then(|around| around.below(export.path()))
+            .map(|covered| covered.attr.fileid)
             .unwrap_or_else(|| number(export.path()))
     }
 
@@ -230,19 +231,20 @@ impl Export {
     pub fn path_number(&self) -> u64 {
         number(self.path())
     }
-}
 
-/// The number of the directory at `path` within an export, as the server itself sees it.
-fn fileid_below(export: &Export, path: &Path) -> Option<u64> {
-    let (fs, server) = (export.fs(), Cred::new(Uid::new(0), Gid::new(0)));
-    let below = path.strip_prefix(export.path()).ok()?;
-    let mut found = None;
-    let mut handle = fs.root();
-    for name in below.iter() {
-        let node = fs.lookup(&server, &handle, Name::new(name.as_bytes()).ok()?).ok()?.node;
-        (handle, found) = (node.handle, Some(node.attr.fileid));
+    /// The object at a path below the export's, as the server itself sees it.
+    pub(crate) fn below(&self, path: &Path) -> Option<comity_vfs::Node<Disk>> {
+        let (fs, server) = (self.fs(), Cred::new(Uid::new(0), Gid::new(0)));
+        let below = path.strip_prefix(self.path()).ok()?;
+        let mut found = None;
+        let mut handle = fs.root();
+        for name in below.iter() {
+            let node = fs.lookup(&server, &handle, Name::new(name.as_bytes()).ok()?).ok()?.node;
+            handle = node.handle;
+            found = Some(node);
+        }
+        found
     }
-    found
 }
 
 /// The part of `path` that is `dir` and one name more.

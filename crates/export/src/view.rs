@@ -3,11 +3,12 @@
 mod crossing;
 mod extended;
 mod hidden;
+mod listing;
 mod moment;
 mod name;
+mod node;
 mod owner;
 
-use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -16,13 +17,14 @@ use comity_cloak::Verdict;
 use comity_credential::{AuthStat, OpaqueAuth};
 use comity_idmap::Unmapped;
 use comity_vfs::{
-    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Handle, Listed, Listing,
-    Name, Properties, Read, ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid,
-    Wire, Written,
+    Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Name, Properties, Read,
+    ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
 };
 
+pub use self::listing::{ListingPart, VisitSeen};
 use self::moment::own_moments;
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
+pub use self::node::{Node, Outside, Seen};
 use crate::pass::{Pass, admit, locate};
 use crate::{Barrier, ExportId, Plan, Rules, SealedHandle, Visitor};
 
@@ -57,37 +59,8 @@ pub struct View<'a> {
     pass: Arc<Pass>,
 }
 
-/// An object whose handle came off the wire, not let in yet: it can only be looked at.
-#[derive(Debug, Clone, Copy)]
-pub struct Outside(Handle);
-
-/// An object that this view has let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Node(Handle);
-
-impl Node {
-    /// What its backend calls it; by this and its export it is known to who remembers what clients
-    /// have of it.
-    #[must_use]
-    pub const fn handle(&self) -> &Handle {
-        &self.0
-    }
-}
-
-/// An object as the caller sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
-    /// The object.
-    pub node: Node,
-    /// Its attributes.
-    pub attr: Attr<Wire>,
-}
-
 /// A new object, and what making it did to its directory.
 pub type SeenMade = Changed<Seen, Wire>;
-
-/// Who is shown the entries of a directory.
-pub type VisitSeen<'a> = dyn FnMut(&Listing<'_, Disk>, Option<&Seen>) -> ControlFlow<()> + 'a;
 
 impl<'a> View<'a> {
     /// Lets a request in: finds its export, the rules for its caller, the ids it acts under, and
@@ -105,8 +78,8 @@ impl<'a> View<'a> {
     ) -> std::result::Result<(Self, Node), Refusal> {
         match door {
             Door::Handle(sealed) => {
-                let (view, Outside(handle)) = Self::approach(plan, visitor, credential, sealed)?;
-                let node = view.let_in(handle)?;
+                let (view, object) = Self::approach(plan, visitor, credential, sealed)?;
+                let node = view.let_in(object)?;
                 Ok((view, node))
             }
             Door::Path(path) => {
@@ -133,7 +106,7 @@ impl<'a> View<'a> {
     ) -> std::result::Result<(Self, Outside), Refusal> {
         let (id, handle) = plan.key().open(sealed)?;
         let view = Self::of(plan, admit(plan, visitor, credential, id)?).counted();
-        Ok((view, Outside(handle)))
+        Ok((view, Outside::new(handle)))
     }
 
     pub(crate) const fn of(plan: &'a Plan, pass: Arc<Pass>) -> Self {
@@ -154,13 +127,13 @@ impl<'a> View<'a> {
     /// [`Status::BadHandle`]; [`Status::XDev`] if it belongs to another export.
     pub fn admit(&self, sealed: &[u8]) -> Result<Node> {
         let (id, handle) = self.plan.key().open(sealed)?;
-        if id == self.export_id() { self.let_in(handle) } else { Err(Status::XDev) }
+        if id == self.export_id() { self.let_in(Outside::new(handle)) } else { Err(Status::XDev) }
     }
 
     /// A node's handle, ready to travel.
     #[must_use]
     pub fn seal(&self, node: &Node) -> SealedHandle {
-        self.plan.key().seal(self.export_id(), &node.0)
+        self.plan.key().seal(self.export_id(), node.handle())
     }
 
     /// The number of the export seen.
@@ -180,7 +153,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`], as for every verb below: see the verb of this name of [`Fs`].
     pub fn properties(&self, node: &Node) -> Result<Properties> {
-        self.fs().properties(&node.0)
+        self.fs().properties(node.handle())
     }
 
     /// See [`Fs::statfs`].
@@ -188,7 +161,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn statfs(&self, node: &Node) -> Result<Space> {
-        self.fs().statfs(self.cred(), &node.0)
+        self.fs().statfs(self.cred(), node.handle())
     }
 
     /// See [`Fs::getattr`].
@@ -197,28 +170,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     #[inline(always)]
     pub fn getattr(&self, node: &Node) -> Result<Attr<Wire>> {
-        Ok(self.attr_out(&self.fs().getattr(&node.0)?))
-    }
-
-    /// The attributes of an object that is still outside.
-    ///
-    /// # Errors
-    /// [`Status`]; [`Status::Stale`] if the caller may not know of it.
-    #[inline(always)]
-    pub fn look(&self, object: &Outside) -> Result<Attr<Wire>> {
-        // Looked at where they are: they are not to be carried past what is decided about them.
-        let found = self.fs().getattr(&object.0);
-        let attr = found.as_ref().map_err(|status| *status)?;
-        self.judge(&object.0, attr)?;
-        Ok(self.attr_out(attr))
-    }
-
-    /// The same for who goes on with the object.
-    ///
-    /// # Errors
-    /// [`Status`]; [`Status::Stale`] if the caller may not know of it.
-    pub fn look_closely(&self, object: &Outside) -> Result<Seen> {
-        Ok(Seen { attr: self.look(object)?, node: Node(object.0) })
+        Ok(self.attr_out(&self.fs().getattr(node.handle())?))
     }
 
     /// See [`Fs::setattr`].
@@ -233,7 +185,7 @@ impl<'a> View<'a> {
     ) -> Result<Change<Wire>> {
         let fs = self.writable()?;
         let (set, guard) = (self.set_in(set)?, self.guarded(node, guard)?);
-        Ok(self.change_out(fs.setattr(self.cred(), &node.0, &set, guard)?))
+        Ok(self.change_out(fs.setattr(self.cred(), node.handle(), &set, guard)?))
     }
 
     /// See [`Fs::access`]; rights to change anything are missing where the export is read-only.
@@ -241,7 +193,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn access(&self, node: &Node, wanted: Access) -> Result<(Access, Attr<Wire>)> {
-        let (mut granted, attr) = self.fs().access(self.cred(), &node.0, wanted)?;
+        let (mut granted, attr) = self.fs().access(self.cred(), node.handle(), wanted)?;
         if self.rules().read_only {
             granted = granted & (Access::READ | Access::LOOKUP | Access::EXECUTE);
         }
@@ -255,9 +207,9 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn lookup(&self, dir: &Node, name: &[u8]) -> Result<(Seen, Option<Attr<Wire>>)> {
         let (found, dir) = match name {
-            b"." | b".." => (self.seen(&self.dots(dir, name)?), None),
+            b"." | b".." => (self.dots(dir, name)?, None),
             _ => {
-                let entry = self.fs().lookup(self.cred(), &dir.0, plain_name(name)?)?;
+                let entry = self.fs().lookup(self.cred(), dir.handle(), plain_name(name)?)?;
                 (self.seen_or(&entry.node, Status::NoEnt)?, entry.dir)
             }
         };
@@ -269,7 +221,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn readlink(&self, node: &Node) -> Result<(Target, Attr<Wire>)> {
-        let (target, attr) = self.fs().readlink(self.cred(), &node.0)?;
+        let (target, attr) = self.fs().readlink(self.cred(), node.handle())?;
         Ok((target, self.attr_out(&attr)))
     }
 
@@ -284,7 +236,8 @@ impl<'a> View<'a> {
         count: u32,
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Wire>> {
-        let Read { data, eof, attr } = self.fs().read(self.cred(), &node.0, offset, count, into)?;
+        let Read { data, eof, attr } =
+            self.fs().read(self.cred(), node.handle(), offset, count, into)?;
         Ok(Read { data, eof, attr: attr.map(|attr| self.attr_out(&attr)) })
     }
 
@@ -294,7 +247,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn write(&self, node: &Node, offset: u64, data: &[u8]) -> Result<Written<Wire>> {
         let Written { value, change } =
-            self.writable()?.write(self.cred(), &node.0, offset, data)?;
+            self.writable()?.write(self.cred(), node.handle(), offset, data)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
@@ -303,7 +256,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn write_opened(&self, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
-        self.writable()?.write_opened(self.cred(), &node.0, offset, data)
+        self.writable()?.write_opened(self.cred(), node.handle(), offset, data)
     }
 
     /// See [`Fs::create`]. An exclusive verifier is one of its client's: machines that booted in
@@ -321,7 +274,7 @@ impl<'a> View<'a> {
         };
         self.make(dir, name, |fs, name| match self.is_hidden(dir, name)? {
             true => Err(Status::Exist),
-            false => fs.create(self.cred(), &dir.0, name, &how),
+            false => fs.create(self.cred(), dir.handle(), name, &how),
         })
     }
 
@@ -331,7 +284,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn mkdir(&self, dir: &Node, name: &[u8], set: &SetAttr<Wire>) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |fs, name| fs.mkdir(self.cred(), &dir.0, name, &set))
+        self.make(dir, name, |fs, name| fs.mkdir(self.cred(), dir.handle(), name, &set))
     }
 
     /// See [`Fs::symlink`].
@@ -346,7 +299,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |fs, name| fs.symlink(self.cred(), &dir.0, name, target, &set))
+        self.make(dir, name, |fs, name| fs.symlink(self.cred(), dir.handle(), name, target, &set))
     }
 
     /// See [`Fs::mknod`].
@@ -361,7 +314,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
     ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
-        self.make(dir, name, |fs, name| fs.mknod(self.cred(), &dir.0, name, special, &set))
+        self.make(dir, name, |fs, name| fs.mknod(self.cred(), dir.handle(), name, special, &set))
     }
 
     /// See [`Fs::remove`].
@@ -372,7 +325,7 @@ impl<'a> View<'a> {
         let fs = self.writable()?;
         let name = entry_name(name, REMOVED)?;
         self.not_hidden(dir, name)?;
-        Ok(self.change_out(fs.remove(self.cred(), &dir.0, name)?))
+        Ok(self.change_out(fs.remove(self.cred(), dir.handle(), name)?))
     }
 
     /// See [`Fs::rmdir`].
@@ -383,7 +336,7 @@ impl<'a> View<'a> {
         let fs = self.writable()?;
         let name = entry_name(name, REMOVED_AS_DIR)?;
         self.not_hidden(dir, name)?;
-        Ok(self.change_out(fs.rmdir(self.cred(), &dir.0, name)?))
+        Ok(self.change_out(fs.rmdir(self.cred(), dir.handle(), name)?))
     }
 
     /// See [`Fs::rename`].
@@ -396,8 +349,8 @@ impl<'a> View<'a> {
         target: (&Node, &[u8]),
     ) -> Result<(Change<Wire>, Change<Wire>)> {
         let fs = self.writable()?;
-        let from = (&source.0.0, entry_name(source.1, RENAMED)?);
-        let to = (&target.0.0, entry_name(target.1, RENAMED)?);
+        let from = (source.0.handle(), entry_name(source.1, RENAMED)?);
+        let to = (target.0.handle(), entry_name(target.1, RENAMED)?);
         // Both are looked at before one decides: a directory that cannot be searched is told of
         // first, whatever is in the other.
         let (gone, onto) = (self.is_hidden(source.0, from.1)?, self.is_hidden(target.0, to.1)?);
@@ -420,53 +373,31 @@ impl<'a> View<'a> {
     pub fn link(&self, node: &Node, dir: &Node, name: &[u8]) -> Result<Changed<Attr<Wire>, Wire>> {
         let fs = self.writable()?;
         let name = entry_name(name, MADE)?;
-        let linked = fs.link(self.cred(), &node.0, &dir.0, name);
+        let linked = fs.link(self.cred(), node.handle(), dir.handle(), name);
         let Changed { value, change } = linked.map_err(|why| self.told(dir, name, why))?;
         Ok(Changed { value: self.attr_out(&value), change: self.change_out(change) })
-    }
-
-    /// See [`Fs::readdir`]. Each entry comes with its object as the caller sees it, with
-    /// [`Listed::Nodes`]; as the file system sees it is not shown. Entries that the caller may not
-    /// know of are left out, and what they are judged by is what a listing with nodes fetches
-    /// anyway.
-    ///
-    /// # Errors
-    /// [`Status`].
-    pub fn readdir(
-        &self,
-        dir: &Node,
-        cookie: u64,
-        wanted: Listed,
-        visit: &mut VisitSeen<'_>,
-    ) -> Result<Attr<Wire>> {
-        if self.is_cloaked() {
-            return self.readdir_shown(dir, cookie, visit);
-        }
-        let mut visit = |listing: &Listing<'_, Disk>| self.show(listing, visit);
-        let attr = self.fs().readdir(self.cred(), &dir.0, cookie, wanted, &mut visit)?;
-        Ok(self.attr_out(&attr))
     }
 
     /// The directory above, as the caller sees it: the root's is the root itself.
     ///
     /// # Errors
-    /// [`Status`].
+    /// [`Status`]; [`Status::NoEnt`] if the caller may not know of it.
     pub fn parent(&self, dir: &Node) -> Result<Seen> {
-        Ok(self.seen(&self.fs().parent(self.cred(), &dir.0)?))
+        self.seen_or(&self.fs().parent(self.cred(), dir.handle())?, Status::NoEnt)
     }
 
     /// What must be waited for before it may be said that what was written to `node` is stable.
     #[must_use]
     pub fn barrier(&self, node: &Node) -> Barrier {
-        Barrier::new(Arc::clone(self.pass.export().fs()), node.0, None)
+        Barrier::new(Arc::clone(self.pass.export().fs()), *node.handle(), None)
     }
 
     /// What must be waited for before a change of names or attributes in one or two objects is
     /// answered; nothing where the export is `async`.
     #[must_use]
     pub fn change_barrier(&self, first: &Node, second: Option<&Node>) -> Option<Barrier> {
-        let second = second.filter(|node| *node != first).map(|node| node.0);
-        let barrier = || Barrier::new(Arc::clone(self.pass.export().fs()), first.0, second);
+        let second = second.filter(|node| *node != first).map(|node| *node.handle());
+        let barrier = || Barrier::new(Arc::clone(self.pass.export().fs()), *first.handle(), second);
         self.rules().sync.then(barrier)
     }
 
@@ -489,15 +420,10 @@ impl<'a> View<'a> {
         self.pass.caller().disk()
     }
 
-    /// The export's top.
-    pub(crate) fn root(&self) -> Node {
-        Node(self.fs().root())
-    }
-
     /// What is behind a name, for those who run the server: its owner and mode on disk, and what
     /// the cloak says of it.
     pub(crate) fn behind(&self, dir: &Node, name: &[u8]) -> Result<(Attr<Disk>, Verdict)> {
-        let attr = self.fs().lookup(&server(), &dir.0, plain_name(name)?)?.node.attr;
+        let attr = self.fs().lookup(&server(), dir.handle(), plain_name(name)?)?.node.attr;
         Ok((attr, self.verdict(&attr)))
     }
 
@@ -520,48 +446,29 @@ impl<'a> View<'a> {
         Ok(Changed { value, change: self.change_out(change) })
     }
 
-    fn dots(&self, dir: &Node, name: &[u8]) -> Result<comity_vfs::Node<Disk>> {
-        let (granted, attr) = self.fs().access(self.cred(), &dir.0, Access::LOOKUP)?;
+    /// `.` or `..` of a directory that may be searched.
+    fn dots(&self, dir: &Node, name: &[u8]) -> Result<Seen> {
+        let (granted, attr) = self.fs().access(self.cred(), dir.handle(), Access::LOOKUP)?;
         match name {
             _ if attr.file_type != FileType::Directory => Err(Status::NotDir),
             _ if !granted.contains(Access::LOOKUP) => Err(Status::Acces),
-            b"." => Ok(comity_vfs::Node { handle: dir.0, attr }),
-            _ => self.fs().parent(self.cred(), &dir.0),
+            b"." => Ok(Seen { node: *dir, attr: self.attr_out(&attr) }),
+            _ => self.parent(dir),
         }
     }
 
-    /// Goes down from the export's root, as the server itself: what the caller may do with the
-    /// directory found is decided when it is used. What it may not know of is not there.
+    /// Goes down from the export's root as the caller, who needs the right to search on the way.
     fn walk(&self, below: &Path) -> Result<Node> {
-        let server = server();
-        let mut handle = self.fs().root();
+        let mut node = self.root();
         for component in below.components() {
             let Component::Normal(name) = component else { return Err(Status::Inval) };
-            let name = Name::new(name.as_bytes())?;
-            let found = self.fs().lookup(&server, &handle, name)?.node;
-            handle = self.seen_or(&found, Status::NoEnt)?.node.0;
+            let (found, _) = self.lookup(&node, name.as_bytes())?;
             if found.attr.file_type == FileType::Symlink {
                 return Err(Status::NotDir);
             }
+            node = found.node;
         }
-        Ok(Node(handle))
-    }
-
-    /// Shows somebody an entry as the caller sees it.
-    #[inline(always)]
-    fn show(&self, listing: &Listing<'_, Disk>, visit: &mut VisitSeen<'_>) -> ControlFlow<()> {
-        let named = Listing { node: None, ..*listing };
-        match &listing.node {
-            Some(node) => visit(&named, Some(&self.seen(node))),
-            None => visit(&named, None),
-        }
-    }
-
-    #[inline(always)]
-    fn seen(&self, node: &comity_vfs::Node<Disk>) -> Seen {
-        // Attributes first: a copy that waits for another is made twice.
-        let attr = self.attr_out(&node.attr);
-        Seen { attr, node: Node(node.handle) }
+        Ok(node)
     }
 
     fn change_out(&self, change: Change<Disk>) -> Change<Wire> {

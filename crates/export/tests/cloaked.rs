@@ -6,6 +6,7 @@ mod site;
 
 use std::ops::ControlFlow;
 
+use comity_export::limits::LISTING_ENTRIES_MAX;
 use comity_export::{Door, Node, Refusal, View};
 use comity_vfs::{Access, Create, Listed, SetAttr, Special, Status, Time};
 
@@ -131,6 +132,21 @@ fn mount_finds_no_way_through_hidden_directories() {
 }
 
 #[test]
+fn mounting_below_an_export_takes_the_right_to_search_on_the_way() {
+    let site = Site::new("rw,insecure");
+    let closed = site.dir(b"closed", (8, 8), 0o700);
+    let (admin, _) = site.admin();
+    admin.mkdir(&closed, b"open", &owned(0o777)).unwrap();
+    let mount = |uid, path: &str| site.through(uid, 7, &[], Door::Path(path.as_bytes())).map(drop);
+    let refused = Err(Refusal::Status(Status::Acces));
+    assert_eq!(mount(7, "/srv/closed/open"), refused);
+    assert_eq!(mount(7, "/srv/closed/missing"), refused, "names in there are not told of");
+    assert_eq!(mount(0, "/srv/closed/open"), refused, "root is squashed");
+    assert_eq!(mount(7, "/srv/closed"), Ok(()), "its parent can be searched");
+    assert_eq!(mount(8, "/srv/closed/open"), Ok(()));
+}
+
+#[test]
 fn cookies_stay_good_with_entries_left_out() {
     let site = Site::new(CLOAK);
     for number in 0..40 {
@@ -160,13 +176,14 @@ fn cookies_stay_good_with_entries_left_out() {
 }
 
 #[test]
-fn the_root_and_the_dots_are_never_cloaked() {
+fn the_root_is_never_cloaked_not_even_as_a_parent() {
     let site = Site::new("rw,insecure,cloak_uid=0:+000,cloak_uid=500:+000");
     let dir = site.dir(b"dir", (7, 7), 0o777);
     let (view, root) = site.guest(7, 7, &[]);
     assert_eq!(view.lookup(&root, b".").unwrap().0.node, root);
     assert_eq!(view.lookup(&root, b"..").unwrap().0.node, root);
     assert_eq!(view.lookup(&dir, b"..").unwrap().0.node, root);
+    assert_eq!(view.parent(&dir).unwrap().node, root);
     let sealed = view.seal(&root);
     assert!(site.through(7, 7, &[], Door::Handle(sealed.bytes())).is_ok());
 }
@@ -217,7 +234,7 @@ fn without_client_caches_a_directory_looks_changed_in_every_reply() {
         let by_lookup = view.lookup(&root, b"f").unwrap().1;
         seen.extend(by_lookup.map(|attr| (attr.mtime.nanoseconds, attr.ctime.nanoseconds)));
         let listed = view.readdir(&root, 0, Listed::Names, &mut |_, _| ControlFlow::Continue(()));
-        let listed = listed.unwrap();
+        let listed = listed.unwrap().dir;
         seen.push((listed.mtime.nanoseconds, listed.ctime.nanoseconds));
     }
     let different: std::collections::HashSet<_> = seen.iter().collect();
@@ -320,9 +337,54 @@ fn what_stands_below_a_hidden_directory_is_found_by_nobody_but_by_a_handle() {
     assert_eq!(view.lookup(&root, b"vault").map(drop), Err(Status::NoEnt));
     let sealed = view.seal(&open);
     let (view, open) = site.through(7, 7, &[], Door::Handle(sealed.bytes())).unwrap();
-    assert_eq!(view.lookup(&open, b"..").unwrap().0.node, vault, "`..` is never hidden");
+    assert_eq!(view.lookup(&open, b"..").map(drop), Err(Status::NoEnt));
+    assert_eq!(view.parent(&open).map(drop), Err(Status::NoEnt));
     let through = view.admit(view.seal(&vault).bytes());
-    assert_eq!(through, Err(Status::Stale), "but its handle is of no use");
+    assert_eq!(through, Err(Status::Stale));
+}
+
+/// Exception `long-listing`.
+#[test]
+fn a_listing_of_thousands_of_hidden_entries_is_cut_and_goes_on() {
+    let site = Site::new(CLOAK);
+    let (admin, root) = site.admin();
+    for number in 0..LISTING_ENTRIES_MAX + 10 {
+        site.file_in(&root, format!("h{number}").as_bytes(), (500, 7), 0o600, &admin);
+    }
+    site.file(b"last", (7, 7), 0o600);
+    let list = |cookie, view: &View<'_>, dir: &Node| {
+        let mut found = 0;
+        let listed = view.readdir(dir, cookie, Listed::Names, &mut |_, _| {
+            found += 1;
+            ControlFlow::Continue(())
+        });
+        (found, listed.unwrap().rest)
+    };
+    let (view, dir) = site.guest(7, 7, &[]);
+    let (found, rest) = list(0, &view, &dir);
+    assert_eq!(found, 0, "none of the first is the caller's");
+    assert_eq!(list(rest.unwrap(), &view, &dir), (1, None));
+    assert_eq!(list(0, &admin, &root), (LISTING_ENTRIES_MAX + 11, None), "nothing is hidden");
+}
+
+/// Exception `gaps`.
+#[test]
+fn cookies_in_order_tell_how_many_hidden_entries_stand_between_two_visible_ones() {
+    let site = Site::new(CLOAK);
+    site.file(b"first", (7, 7), 0o600);
+    for number in 0..5 {
+        site.file(format!("hidden{number}").as_bytes(), (500, 7), 0o600);
+    }
+    site.file(b"second", (7, 7), 0o600);
+    let (view, root) = site.guest(7, 7, &[]);
+    let mut cookies = Vec::new();
+    let listed = view.readdir(&root, 0, Listed::Names, &mut |listing, _| {
+        cookies.push(listing.cookie);
+        ControlFlow::Continue(())
+    });
+    listed.unwrap();
+    assert_eq!(cookies.len(), 2);
+    assert_eq!(cookies[1] - cookies[0], 6, "the file system in memory counts");
 }
 
 /// Exception `guard`.

@@ -95,10 +95,24 @@ fn dots(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Res
     Ok(())
 }
 
-/// The backend is asked even if there is no room left: only it knows whether the caller may list.
+/// The backend is asked even if there is no room left: only it knows whether the caller may list. A
+/// page without entries does not end before the directory: clients take it for the end, or ask for
+/// it again for ever.
 fn entries(page: &mut Page<'_>, view: &View<'_>, dir: &Node, from: Position) -> Result<Attr<Wire>> {
-    view.readdir(dir, from.behind(), page.listed(), &mut |listing, seen| match page.is_full() {
-        true => ControlFlow::Break(()),
-        false => page.entry(view, listing, seen),
-    })
+    let (listed, mut behind) = (page.listed(), from.behind());
+    loop {
+        let part =
+            view.readdir(dir, behind, listed, &mut |listing, seen| match page.is_full() {
+                true => ControlFlow::Break(()),
+                false => page.entry(view, listing, seen),
+            })?;
+        match part.rest {
+            None => return Ok(part.dir),
+            Some(cookie) if page.is_empty() => behind = cookie,
+            Some(_) => {
+                page.cut();
+                return Ok(part.dir);
+            }
+        }
+    }
 }

@@ -3,9 +3,9 @@
 
 use std::ops::ControlFlow;
 
-use comity_export::{Found, Node, Position, PseudoNode, View};
+use comity_export::{Found, Node, Position, Pseudo, PseudoNode, Seen, View};
 use comity_proto::nfs4::{Bitmap4, Entry4, Nfsstat4, Readdir4args, Verifier4, attribute as a};
-use comity_vfs::{Attr, FileType, Listed, Wire};
+use comity_vfs::{Attr, Disk, FileType, Listed, Listing, Wire};
 use comity_xdr::{Encoder, Mark, Opaque, padding};
 
 use crate::attributes::{Subject, What, fattr4};
@@ -82,6 +82,8 @@ fn fileid(found: &Found<'_>) -> u64 {
     }
 }
 
+/// A page without entries does not end before the directory: clients take it for the end, or ask
+/// for it again for ever.
 fn inside<'a>(
     page: &mut Page<'_, 'a>,
     view: &View<'a>,
@@ -91,26 +93,17 @@ fn inside<'a>(
     let pseudo = page.compound.pseudo();
     let by_name = page.wanted.is_within(&BY_NAME);
     let listed = if by_name { Listed::Names } else { Listed::Nodes };
-    view.readdir(dir, from.behind(), listed, &mut |listing, seen| {
-        if page.full {
-            return ControlFlow::Break(());
-        }
-        let name = listing.name.bytes();
-        let at = (Position::Entry(listing.cookie).to_wire(), name);
-        let Some(seen) = seen else {
-            return if by_name { page.bare(at, Nfsstat4::Ok) } else { page.gone(at) };
-        };
-        let is_dir = seen.attr.file_type == FileType::Directory;
-        let covering = if is_dir { view.covering(&pseudo, &seen.node, name) } else { Ok(None) };
-        match covering {
-            Ok(Some(export)) => page.export(at, export, seen.attr.fileid),
-            Ok(None) => {
-                let what = What::In(view, &seen.node);
-                page.entry(at, &page.subject(what, seen.attr, Some(seen.attr.fileid)))
+    let mut next = Some(from.behind());
+    while let Some(behind) = next.filter(|_| page.entries == 0 && !page.full) {
+        let mut visit = |listing: &Listing<'_, Disk>, seen: Option<&Seen>| {
+            if page.full {
+                return ControlFlow::Break(());
             }
-            Err(_) => page.gone(at),
-        }
-    })?;
+            page.found(view, &pseudo, listing, seen)
+        };
+        next = view.readdir(dir, behind, listed, &mut visit)?.rest;
+    }
+    page.full |= next.is_some();
     Ok(())
 }
 
@@ -142,6 +135,32 @@ impl<'p, 'a> Page<'p, 'a> {
         'p: 's,
     {
         Subject { compound: self.compound, what, attr, mounted_on_fileid, listed: true }
+    }
+
+    /// An entry of an export's directory; what stands on it is told of in its place.
+    fn found(
+        &mut self,
+        view: &View<'a>,
+        pseudo: &Pseudo<'a>,
+        listing: &Listing<'_, Disk>,
+        seen: Option<&Seen>,
+    ) -> ControlFlow<()> {
+        let name = listing.name.bytes();
+        let at = (Position::Entry(listing.cookie).to_wire(), name);
+        let Some(seen) = seen else {
+            let by_name = self.wanted.is_within(&BY_NAME);
+            return if by_name { self.bare(at, Nfsstat4::Ok) } else { self.gone(at) };
+        };
+        let is_dir = seen.attr.file_type == FileType::Directory;
+        let covering = if is_dir { view.covering(pseudo, &seen.node, name) } else { Ok(None) };
+        match covering {
+            Ok(Some(export)) => self.export(at, export, seen.attr.fileid),
+            Ok(None) => {
+                let what = What::In(view, &seen.node);
+                self.entry(at, &self.subject(what, seen.attr, Some(seen.attr.fileid)))
+            }
+            Err(_) => self.gone(at),
+        }
     }
 
     /// An entry with its attributes, whole or not at all.

@@ -97,3 +97,7 @@ pub(super) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
 /// Length from which cutting or removing a file may take long: freeing its blocks reads their
 /// index.
 pub(super) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;
+
+/// Entries of a directory that a listing looks at before it leaves its desk: up to 10 ms, and more
+/// than a page with attributes has.
+pub(super) const LISTED_AT_DESK: usize = 2_048;

@@ -11,12 +11,13 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use super::Passthrough;
 use super::attr::{attr, ctime};
 use super::cursor::{Batch, Cursor, Item, Version};
-use super::limits::SNAPSHOT_STEP;
+use super::limits::{LISTED_AT_DESK, SNAPSHOT_STEP};
 use super::lookup::found_node;
 use super::node::Node;
 use super::snapshot::{Handles, Remembered, Snapshot};
 use super::verdict::{Rights, is_past};
 use super::within::Within;
+use crate::blocking::blocking;
 
 /// What is called with each entry.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>;
@@ -32,12 +33,35 @@ struct Show<'a> {
 }
 
 impl Passthrough {
-    /// See [`comity_vfs::Fs::readdir`].
+    /// See [`comity_vfs::Fs::readdir`]. A long listing leaves its desk to another thread: whoever
+    /// lists may pass over any number of entries before one is taken.
     pub(super) fn readdir(
         &self,
         cred: &Cred<Disk>,
         dir: &Handle,
         cookie: u64,
+        wanted: Listed,
+        visit: Visit<'_>,
+    ) -> Result<Attr<Disk>> {
+        let (mut left, mut last, mut is_long) = (LISTED_AT_DESK, cookie, false);
+        let attr = self.list(cred, (dir, cookie), wanted, &mut |listing| {
+            if left == 0 {
+                is_long = true;
+                return ControlFlow::Break(());
+            }
+            (left, last) = (left - 1, listing.cookie);
+            visit(listing)
+        })?;
+        if !is_long {
+            return Ok(attr);
+        }
+        blocking(|| self.list(cred, (dir, last), wanted, visit))
+    }
+
+    fn list(
+        &self,
+        cred: &Cred<Disk>,
+        (dir, cookie): (&Handle, u64),
         wanted: Listed,
         visit: Visit<'_>,
     ) -> Result<Attr<Disk>> {
@@ -320,6 +344,7 @@ mod tests {
 
     use super::super::{Descriptors, PassthroughOptions};
     use super::*;
+    use crate::blocking::watch;
 
     const DESCRIPTORS: usize = 600;
 
@@ -411,5 +436,26 @@ mod tests {
         }
         assert_eq!(in_use(served, &busy), 300);
         served.release_identity().unwrap();
+    }
+
+    #[test]
+    fn a_long_listing_leaves_its_desk_once_and_shows_every_entry_once() {
+        watch::install();
+        let served = served();
+        let thread = std::thread::current().id();
+        for (name, files, leaves) in [
+            ("short", LISTED_AT_DESK, 0),
+            ("long", LISTED_AT_DESK + 1, 1),
+            ("very long", 3 * LISTED_AT_DESK, 1),
+        ] {
+            let dir = directory(&served, name, files);
+            let before = watch::sleeps_of(thread);
+            let mut found = handles(&served.1, &dir);
+            assert_eq!(watch::sleeps_of(thread), before + leaves, "{name}");
+            found.sort_unstable_by(|one, other| one.bytes().cmp(other.bytes()));
+            found.dedup();
+            assert_eq!(found.len(), files, "{name}");
+        }
+        served.1.release_identity().unwrap();
     }
 }

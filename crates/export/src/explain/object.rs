@@ -133,19 +133,28 @@ impl Chain {
     }
 
     fn list(&mut self, view: &View<'_>, node: &Node) -> Result<()> {
-        let mut count = 0_usize;
-        let listed = view.readdir(node, 0, Listed::Names, &mut |_, _| {
+        let counted = count(view, node);
+        if let Ok(count) = counted {
+            self.add("entries", format!("{count} are shown"), None);
+        }
+        self.judged("list", counted.map(drop))
+    }
+}
+
+/// How many entries of a directory are shown.
+fn count(view: &View<'_>, node: &Node) -> Result<usize> {
+    let (mut count, mut next) = (0_usize, Some(0));
+    while let Some(cookie) = next {
+        let part = view.readdir(node, cookie, Listed::Names, &mut |_, _| {
             count += 1;
             match count {
                 EXPLAINED_ENTRIES_MAX.. => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             }
         });
-        if listed.is_ok() {
-            self.add("entries", format!("{count} are shown"), None);
-        }
-        self.judged("list", listed.map(drop))
+        next = part?.rest;
     }
+    Ok(count)
 }
 
 const fn kind(file_type: FileType) -> &'static str {

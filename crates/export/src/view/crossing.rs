@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use comity_vfs::Result;
 
 use super::{Node, View};
@@ -16,7 +14,7 @@ impl View<'_> {
     /// Whether a node is the top of the export.
     #[must_use]
     pub fn is_root(&self, node: &Node) -> bool {
-        node.0 == self.fs().root()
+        *node.handle() == self.fs().root()
     }
 
     /// What stands on an object that was found under `name`: an export, if the caller may use it,
@@ -30,16 +28,11 @@ impl View<'_> {
         node: &Node,
         name: &[u8],
     ) -> Result<Option<&'p Export>> {
-        for export in pseudo.nested(self.export(), name)? {
-            if self.stands_on(export.path(), node) {
-                return Ok(Some(export));
-            }
-        }
-        Ok(None)
-    }
-
-    fn stands_on(&self, path: &Path, node: &Node) -> bool {
-        let below = path.strip_prefix(self.export().path());
-        below.is_ok_and(|below| self.walk(below).is_ok_and(|found| found == *node))
+        let stands_here = |export: &&Export| {
+            // Where it stands does not depend on the caller, who has found the node already.
+            let covered = self.export().below(export.path());
+            covered.is_some_and(|covered| covered.handle == *node.handle())
+        };
+        Ok(pseudo.nested(self.export(), name)?.into_iter().find(stands_here))
     }
 }

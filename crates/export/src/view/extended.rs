@@ -9,7 +9,7 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn getacl(&self, node: &Node, kind: AclKind) -> Result<Option<Acl<Wire>>> {
-        let acl = self.fs().getacl(&node.0, kind)?;
+        let acl = self.fs().getacl(node.handle(), kind)?;
         Ok(acl.map(|acl| self.rules().ids.acl_out(self.pass.caller(), &acl)))
     }
 
@@ -26,7 +26,7 @@ impl View<'_> {
         let fs = self.writable()?;
         let acl = acl.map(|acl| self.rules().ids.acl_in(acl)).transpose();
         let acl = acl.map_err(|_| Status::BadOwner)?;
-        Ok(self.change_out(fs.setacl(self.cred(), &node.0, kind, acl.as_ref())?))
+        Ok(self.change_out(fs.setacl(self.cred(), node.handle(), kind, acl.as_ref())?))
     }
 
     /// See [`comity_vfs::Fs::getxattr`].
@@ -34,7 +34,7 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn getxattr(&self, node: &Node, name: &[u8]) -> Result<Vec<u8>> {
-        self.fs().getxattr(self.cred(), &node.0, xattr_name(name)?)
+        self.fs().getxattr(self.cred(), node.handle(), xattr_name(name)?)
     }
 
     /// See [`comity_vfs::Fs::setxattr`].
@@ -49,7 +49,13 @@ impl View<'_> {
         mode: XattrMode,
     ) -> Result<Change<Wire>> {
         let fs = self.writable()?;
-        Ok(self.change_out(fs.setxattr(self.cred(), &node.0, xattr_name(name)?, value, mode)?))
+        Ok(self.change_out(fs.setxattr(
+            self.cred(),
+            node.handle(),
+            xattr_name(name)?,
+            value,
+            mode,
+        )?))
     }
 
     /// See [`comity_vfs::Fs::listxattr`].
@@ -57,7 +63,7 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn listxattr(&self, node: &Node) -> Result<Vec<Box<[u8]>>> {
-        self.fs().listxattr(self.cred(), &node.0)
+        self.fs().listxattr(self.cred(), node.handle())
     }
 
     /// See [`comity_vfs::Fs::seek`].
@@ -65,7 +71,7 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn seek(&self, node: &Node, offset: u64, what: Seek) -> Result<u64> {
-        self.fs().seek(self.cred(), &node.0, offset, what)
+        self.fs().seek(self.cred(), node.handle(), offset, what)
     }
 
     /// See [`comity_vfs::Fs::allocate`].
@@ -73,7 +79,12 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn allocate(&self, node: &Node, offset: u64, length: u64) -> Result<Change<Wire>> {
-        Ok(self.change_out(self.writable()?.allocate(self.cred(), &node.0, offset, length)?))
+        Ok(self.change_out(self.writable()?.allocate(
+            self.cred(),
+            node.handle(),
+            offset,
+            length,
+        )?))
     }
 
     /// See [`comity_vfs::Fs::deallocate`].
@@ -81,7 +92,12 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn deallocate(&self, node: &Node, offset: u64, length: u64) -> Result<Change<Wire>> {
-        Ok(self.change_out(self.writable()?.deallocate(self.cred(), &node.0, offset, length)?))
+        Ok(self.change_out(self.writable()?.deallocate(
+            self.cred(),
+            node.handle(),
+            offset,
+            length,
+        )?))
     }
 
     /// See [`comity_vfs::Fs::copy`]; both nodes are of this export.
@@ -94,7 +110,7 @@ impl View<'_> {
         target: (&Node, u64),
         length: u64,
     ) -> Result<Changed<u64, Wire>> {
-        let (from, to) = ((&source.0.0, source.1), (&target.0.0, target.1));
+        let (from, to) = ((source.0.handle(), source.1), (target.0.handle(), target.1));
         let Changed { value, change } = self.writable()?.copy(self.cred(), from, to, length)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
@@ -109,7 +125,7 @@ impl View<'_> {
         target: (&Node, u64),
         length: u64,
     ) -> Result<Change<Wire>> {
-        let (from, to) = ((&source.0.0, source.1), (&target.0.0, target.1));
+        let (from, to) = ((source.0.handle(), source.1), (target.0.handle(), target.1));
         Ok(self.change_out(self.writable()?.clone_range(self.cred(), from, to, length)?))
     }
 }

@@ -1,11 +1,9 @@
 //! What a view does not let its caller know of: an object that the cloak hides does not exist.
 
-use std::ops::ControlFlow;
-
 use comity_cloak::Verdict;
-use comity_vfs::{Access, Attr, Disk, Handle, Listed, Name, Result, Status, Wire};
+use comity_vfs::{Access, Attr, Disk, Name, Result, Status};
 
-use super::{Node, Seen, View, VisitSeen};
+use super::{Node, View};
 
 impl View<'_> {
     #[inline]
@@ -23,61 +21,6 @@ impl View<'_> {
         self.rules().cloak.verdict(self.cred(), attr.uid, attr.gid, attr.mode)
     }
 
-    /// An object whose handle came off the wire. The root is never hidden, and not looked at.
-    #[inline]
-    pub(super) fn let_in(&self, handle: Handle) -> Result<Node> {
-        if self.is_cloaked() && handle != self.fs().root() {
-            self.judge(&handle, &self.fs().getattr(&handle)?)?;
-        }
-        Ok(Node(handle))
-    }
-
-    /// Whether a handle off the wire is good, by what it is of: that of a hidden object, which does
-    /// not exist, is stale.
-    #[inline(always)]
-    pub(super) fn judge(&self, handle: &Handle, attr: &Attr<Disk>) -> Result<()> {
-        if self.is_cloaked() && !self.shows(attr) { self.refuse(handle) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn refuse(&self, handle: &Handle) -> Result<()> {
-        if *handle == self.fs().root() {
-            return Ok(());
-        }
-        self.pass.tally().hide(1);
-        Err(Status::Stale)
-    }
-
-    /// An object that was found, if the caller may know of it.
-    pub(super) fn seen_or(&self, node: &comity_vfs::Node<Disk>, otherwise: Status) -> Result<Seen> {
-        if self.is_cloaked() && !self.shows(&node.attr) {
-            self.pass.tally().hide(1);
-            Err(otherwise)
-        } else {
-            Ok(self.seen(node))
-        }
-    }
-
-    /// [`View::readdir`] without the entries that the caller may not know of.
-    pub(super) fn readdir_shown(
-        &self,
-        dir: &Node,
-        cookie: u64,
-        visit: &mut VisitSeen<'_>,
-    ) -> Result<Attr<Wire>> {
-        let mut hidden = 0;
-        let (fs, nodes) = (self.fs(), Listed::Nodes);
-        let attr = fs.readdir(self.cred(), &dir.0, cookie, nodes, &mut |listing| {
-            if listing.node.as_ref().is_some_and(|node| self.shows(&node.attr)) {
-                return self.show(listing, visit);
-            }
-            hidden += 1;
-            ControlFlow::Continue(())
-        })?;
-        self.pass.tally().hide(hidden);
-        Ok(self.attr_out(&attr))
-    }
-
     /// Refuses a name whose object the caller may not know of, as if it were not there.
     pub(super) fn not_hidden(&self, dir: &Node, name: Name<'_>) -> Result<()> {
         if self.is_hidden(dir, name)? { Err(Status::NoEnt) } else { Ok(()) }
@@ -88,7 +31,7 @@ impl View<'_> {
         if !self.is_cloaked() {
             return Ok(false);
         }
-        match self.fs().lookup(self.cred(), &dir.0, name) {
+        match self.fs().lookup(self.cred(), dir.handle(), name) {
             Ok(entry) => {
                 let hidden = !self.shows(&entry.node.attr);
                 self.pass.tally().hide(hidden.into());
@@ -115,7 +58,7 @@ impl View<'_> {
     /// Whether the caller may put names into a directory.
     pub(super) fn may_add(&self, dir: &Node) -> Result<bool> {
         let wanted = Access::EXTEND | Access::LOOKUP;
-        let (granted, _) = self.fs().access(self.cred(), &dir.0, wanted)?;
+        let (granted, _) = self.fs().access(self.cred(), dir.handle(), wanted)?;
         Ok(granted.contains(wanted))
     }
 }

@@ -21,7 +21,7 @@ impl View<'_> {
         if !self.rules().no_client_cache || !self.is_cloaked() {
             return Ok(true);
         }
-        let attr = self.fs().getattr(&node.0)?;
+        let attr = self.fs().getattr(node.handle())?;
         Ok(self.rules().cloak.covering(attr.uid, attr.gid).is_none())
     }
 
@@ -39,7 +39,7 @@ impl View<'_> {
     /// looks changed only the seconds were true, and they are all that can be held against it.
     pub(super) fn guarded(&self, node: &Node, guard: Option<Time>) -> Result<Option<Time>> {
         let Some(shown) = guard.filter(|_| self.rules().no_client_cache) else { return Ok(guard) };
-        let attr = self.fs().getattr(&node.0)?;
+        let attr = self.fs().getattr(node.handle())?;
         let means = self.looks_changed(&attr) && attr.ctime.seconds == shown.seconds;
         Ok(Some(if means { attr.ctime } else { shown }))
     }

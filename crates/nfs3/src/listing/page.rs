@@ -39,9 +39,19 @@ impl<'r> Page<'r> {
         self.listed
     }
 
-    /// Whether an entry has not found room.
+    /// Whether it takes no more entries.
     pub(super) const fn is_full(&self) -> bool {
         self.full
+    }
+
+    /// Whether no entry stands in it.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Ends it before the directory ends, though there is room left.
+    pub(super) const fn cut(&mut self) {
+        self.full = true;
     }
 
     /// Appends an entry as the backend shows it, whole or not at all.

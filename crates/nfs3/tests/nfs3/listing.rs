@@ -2,14 +2,19 @@
 //! a byte above what was asked for.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::limits::LISTING_ENTRIES_MAX;
 use comity_proto::nfs3::{
     Create3args, Createhow3, DirlistHead, Diropargs3, Entry3, Entryplus3, Nfsstat3, Readdir3args,
     Readdirplus3args, Sattr3, procedure,
 };
+use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Opaque};
 use proptest::prelude::*;
 
+use crate::hunt::twins::{EXPORT, plan, planted, sealed};
 use crate::world::{Ground, World};
 
 /// Bytes of a result around its entries: attributes, verifier, "no more", eof.
@@ -61,7 +66,11 @@ fn filled(names: &BTreeSet<Vec<u8>>) -> World {
 }
 
 fn ask(world: &World, cookie: u64, limits: Limits) -> Option<Page> {
-    let (dir, cookieverf) = (Opaque(&world.root[..]), [0; 8]);
+    ask_at(world, &world.root, cookie, limits)
+}
+
+fn ask_at(world: &World, dir: &[u8], cookie: u64, limits: Limits) -> Option<Page> {
+    let (dir, cookieverf) = (Opaque(dir), [0; 8]);
     let Limits { dircount, count } = limits;
     match dircount {
         None => {
@@ -154,4 +163,52 @@ fn a_huge_count_is_cut_down() {
     let max = comity_nfs3::limits::LISTING_BYTES_MAX as usize;
     let page = ask(&world, 0, Limits { dircount: Some(u32::MAX), count: u32::MAX }).unwrap();
     assert!(page.bytes <= max && page.bytes > max - 512 && !page.eof, "{} bytes", page.bytes);
+}
+
+/// A directory of three visible names with thousands of hidden ones between them.
+fn sparse() -> (World, Vec<u8>) {
+    const BETWEEN: usize = LISTING_ENTRIES_MAX + 100;
+    let memory = Memory::new(MemoryOptions { root_mode: Mode::new(0o777), ..Default::default() });
+    let fs: Arc<dyn Fs> = Arc::new(memory.unwrap());
+    let owned = |uid| SetAttr { uid: Some(Uid::new(uid)), ..SetAttr::default() };
+    for part in 0..3 {
+        planted(&*fs, &fs.root(), &format!("visible{part}"), 4, &owned(7));
+        for hidden in 0..BETWEEN {
+            planted(&*fs, &fs.root(), &format!("h{part}-{hidden}"), 4, &owned(500));
+        }
+    }
+    let root = sealed(&fs.root());
+    let world = World::of(plan(&fs, &format!("rw,insecure,fsid={EXPORT},cloak_uid=500:+000")));
+    world.act_as(7, 7, &[]);
+    (world, root)
+}
+
+/// How many entries were hidden from anybody up to now.
+fn hidden(world: &World) -> u64 {
+    let plan = world.exports.current();
+    plan.exports().iter().flat_map(|one| one.tallies()).map(|tally| tally.counts().hidden).sum()
+}
+
+#[test]
+fn a_page_with_entries_ends_after_so_many_that_are_hidden() {
+    let (world, root) = sparse();
+    for limits in
+        [Limits { dircount: None, count: 4096 }, Limits { dircount: Some(4096), count: 4096 }]
+    {
+        let (mut names, mut cookie) = (Vec::new(), 0);
+        loop {
+            let before = hidden(&world);
+            let page = ask_at(&world, &root, cookie, limits).unwrap();
+            let looked_at = (hidden(&world) - before) as usize;
+            assert!(page.eof || !page.names.is_empty(), "clients take an empty page for the end");
+            assert!(looked_at <= 2 * LISTING_ENTRIES_MAX, "{looked_at} behind {cookie}");
+            assert!(cookie != 0 || looked_at <= LISTING_ENTRIES_MAX, "{looked_at} at first");
+            names.extend(page.names);
+            cookie = page.cookie;
+            if page.eof {
+                break;
+            }
+        }
+        assert_eq!(names, [&b"."[..], b"..", b"visible0", b"visible1", b"visible2"]);
+    }
 }

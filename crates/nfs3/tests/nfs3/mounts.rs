@@ -127,3 +127,22 @@ fn there_are_six_procedures() {
     let record = world.record(mount::PROGRAM, 6, &[]);
     assert_eq!(world.send(&record).verdict, (0, 3), "no such procedure");
 }
+
+#[test]
+fn a_directory_behind_a_closed_one_is_mounted_by_who_may_search_that() {
+    let world = world();
+    for (path, mode) in [("closed", 0o700), ("closed/open", 0o777)] {
+        let attributes = Sattr3 { mode: Some(mode), ..Sattr3::default() };
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let dir = world.handle(above);
+        let place = place(&dir, name.as_bytes());
+        world.call(nfs3::procedure::MKDIR, &Mkdir3args { place, attributes });
+    }
+    assert_eq!(status(&world, b"/srv/pub/closed/open"), Mountstat3::Ok);
+    world.act_as(7, 7, &[]);
+    assert_eq!(status(&world, b"/srv/pub/closed/open"), Mountstat3::Acces);
+    assert_eq!(status(&world, b"/srv/pub/closed/none"), Mountstat3::Acces);
+    assert_eq!(status(&world, b"/srv/pub/closed"), Mountstat3::Ok);
+    world.act_as_nobody();
+    assert_eq!(status(&world, b"/srv/pub/closed/open"), Mountstat3::Acces);
+}

@@ -5,13 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
 };
-use comity_nfs3::{Delegated, Mount, Nfs3, Nlm};
+use comity_nfs3::{Delegated, Message, Mount, Nfs3, Nlm};
 use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
 use comity_proto::{mount, nfs3, nlm, nsm};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
@@ -24,6 +25,9 @@ pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
 /// What the clock of the lock manager says.
 pub(crate) const BEGUN: Duration = Duration::from_secs(1);
+
+/// Room for calls by which the lock manager answers.
+const MESSAGES_MAX: usize = 8;
 
 thread_local! {
     static NOW: Cell<i64> = const { Cell::new(1_000_000) };
@@ -76,6 +80,7 @@ pub(crate) struct World {
     /// What the lock manager remembers.
     pub(crate) engine: Arc<Engine>,
     dispatcher: Dispatcher<Visitor>,
+    messages: Receiver<Message>,
     visitor: Visitor,
     xid: Cell<u32>,
     credential: RefCell<Vec<u8>>,
@@ -139,9 +144,11 @@ impl World {
     /// A server of the plan in force there, for one of several clients.
     pub(crate) fn at(exports: &Arc<Exports>) -> Self {
         let engine = Arc::new(Engine::new(BEGUN, Settings::new(1, [7; 16]), Recovered::new()));
+        let (sender, messages) = sync_channel(MESSAGES_MAX);
         let world = Self {
             recorder: Arc::default(),
-            dispatcher: programs(exports, &engine),
+            dispatcher: programs(exports, &engine, sender),
+            messages,
             engine,
             exports: Arc::clone(exports),
             visitor: Visitor::new(SocketAddr::new(PEER, 40_000)),
@@ -184,6 +191,11 @@ impl World {
         *self.credential.borrow_mut() =
             encoded(&AuthSys { stamp: 1, machine_name, uid, gid, gids });
         self.flavor.set(Flavor::SYS);
+    }
+
+    /// The calls by which the lock manager has answered since the last look.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        self.messages.try_iter().collect()
     }
 
     pub(crate) fn act_as_nobody(&self) {
@@ -287,11 +299,15 @@ impl World {
     }
 }
 
-fn programs(exports: &Arc<Exports>, engine: &Arc<Engine>) -> Dispatcher<Visitor> {
+fn programs(
+    exports: &Arc<Exports>,
+    engine: &Arc<Engine>,
+    messages: SyncSender<Message>,
+) -> Dispatcher<Visitor> {
     let nfs: Arc<dyn Program<Visitor>> = Arc::new(Nfs3::new(Arc::clone(exports), VERIFIER));
     let mount: Arc<dyn Program<Visitor>> = Arc::new(Mount::new(Arc::clone(exports)));
     let (exports, engine) = (Arc::clone(exports), Arc::clone(engine));
-    let nlm = Nlm::new(exports, engine, || BEGUN, Arc::new(|_| true));
+    let nlm = Nlm::new(exports, engine, || BEGUN, Arc::new(|_| true)).messaging(messages);
     Dispatcher::new(vec![nfs, mount, Arc::new(nlm)])
 }
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use comity_export::{ExportRequest, Exports, Finding, HandleKey, Plan, Source, Sources, load};
+use comity_export::{
+    Client, ExportRequest, Exports, Finding, HandleKey, Plan, Source, Sources, load,
+};
+use comity_vfs::{Cred, Gid, Mode, Name, SetAttr, Uid};
 
 use crate::script::Script;
-use crate::world::{World, furnish, memory};
+use crate::world::{World, export, furnish, memory};
 
 fn world(exports: &str) -> World {
     World::of(plan(exports))
@@ -157,4 +160,34 @@ fn each_domain_is_shown_the_exports_it_may_use_and_no_way_to_others() {
     let own = "PUTROOTFH; LOOKUP srv; LOOKUP plans; LOOKUP inner; READDIR 0 4096";
     assert!(said(&north, own).ends_with("READDIR OK own[] eof=true"), "the directory below");
     assert!(said(&south, own).ends_with("READDIR OK inner[] file[] link[] eof=true"), "the export");
+}
+
+/// An export in a directory of another that only root may search.
+fn nested_behind_a_closed_directory() -> World {
+    let (outer, inner) = (memory(), memory());
+    let root = Cred::new(Uid::new(0), Gid::new(0));
+    let mut at = outer.root();
+    for (name, mode) in [(&b"closed"[..], 0o700), (b"open", 0o777), (b"nested", 0o755)] {
+        let set = SetAttr { mode: Some(Mode::new(mode)), ..SetAttr::default() };
+        at = outer.mkdir(&root, &at, Name::new(name).unwrap(), &set).unwrap().value.handle;
+    }
+    let all = Client::Everybody;
+    let exports = vec![
+        export(1, "/srv", &outer, all.clone()),
+        export(2, "/srv/closed/open/nested", &inner, all),
+    ];
+    World::of(Plan::new(HandleKey::new([7; 16]), exports))
+}
+
+#[test]
+fn no_way_out_of_a_nested_export_leads_past_a_directory_that_is_closed() {
+    let world = nested_behind_a_closed_directory();
+    let mut script = Script::new(&world);
+    script.line("PUTROOTFH; LOOKUP srv; LOOKUP closed; LOOKUP open; GETFH open");
+    script.line("PUTROOTFH; LOOKUP srv; LOOKUP closed; LOOKUP open; LOOKUP nested; GETFH nested");
+    assert_eq!(script.line("PUTFH @nested; LOOKUPP"), ["PUTFH OK", "LOOKUPP OK"]);
+    script.line("AS 7:7");
+    assert_eq!(script.line("PUTFH @nested; LOOKUPP"), ["PUTFH OK", "LOOKUPP ACCESS"]);
+    script.line("PUTFH @open; LOOKUP nested; GETFH named");
+    assert_eq!(script.kept("named"), script.kept("nested"), "the export stands there for all");
 }

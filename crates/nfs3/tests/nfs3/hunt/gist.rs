@@ -6,12 +6,21 @@ use comity_xdr::Decoder;
 /// The status, and the names of a listing in an order of their own.
 pub(crate) fn gist(called: u32, body: &[u8]) -> Vec<u8> {
     let plus = called == procedure::READDIRPLUS;
-    let status = body[..4].to_vec();
-    if (called != procedure::READDIR && !plus) || status != [0; 4] {
-        return status;
+    let mut gist = body[..4].to_vec();
+    if called == procedure::READDIR || plus {
+        let mut names = names(body, plus);
+        names.sort();
+        gist.extend(names.concat());
     }
+    gist
+}
+
+/// The names in a listing; none if it was refused.
+pub(crate) fn names(body: &[u8], plus: bool) -> Vec<Vec<u8>> {
     let mut decoder = Decoder::new(body);
-    decoder.value::<Nfsstat3>().unwrap();
+    if decoder.value::<Nfsstat3>().unwrap() != Nfsstat3::Ok {
+        return Vec::new();
+    }
     decoder.value::<DirlistHead>().unwrap();
     let mut names = Vec::new();
     while decoder.value::<bool>().unwrap() {
@@ -21,6 +30,5 @@ pub(crate) fn gist(called: u32, body: &[u8]) -> Vec<u8> {
         };
         names.push(entry.name.0.to_vec());
     }
-    names.sort();
-    names.concat()
+    names
 }

@@ -46,22 +46,26 @@ pub(crate) fn locks(target: &Target) -> Vec<Shot> {
         let share = Nlm4Share { caller_name, fh, oh, mode: 0, access: 1 };
         encoded(&Nlm4Shareargs { cookie, share, reclaim: false })
     };
+    let test = |fh: &[u8]| encoded(&Nlm4Testargs { cookie, exclusive, alock: alock(fh, 0) });
+    let cancel =
+        |fh: &[u8]| encoded(&Nlm4Cancargs { cookie, block, exclusive, alock: alock(fh, 0) });
+    let unlock = |fh: &[u8]| encoded(&Nlm4Unlockargs { cookie, alock: alock(fh, 20) });
     vec![
-        shot(procedure::TEST, &|fh| {
-            encoded(&Nlm4Testargs { cookie, exclusive, alock: alock(fh, 0) })
-        }),
+        shot(procedure::TEST, &test),
+        shot(procedure::TEST_MSG, &test),
+        shot(procedure::LOCK_MSG, &lock(true)),
+        shot(procedure::CANCEL_MSG, &cancel),
         shot(procedure::LOCK, &lock(false)),
         shot(procedure::LOCK, &lock(true)),
         shot(procedure::NM_LOCK, &lock(false)),
-        shot(procedure::CANCEL, &|fh| {
-            encoded(&Nlm4Cancargs { cookie, block, exclusive, alock: alock(fh, 0) })
-        }),
+        shot(procedure::CANCEL, &cancel),
         shot(procedure::LOCK, &|fh| {
             let alock = alock(fh, 20);
             let (reclaim, state) = (false, 1);
             encoded(&Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state })
         }),
-        shot(procedure::UNLOCK, &|fh| encoded(&Nlm4Unlockargs { cookie, alock: alock(fh, 20) })),
+        shot(procedure::UNLOCK, &unlock),
+        shot(procedure::UNLOCK_MSG, &unlock),
         shot(procedure::SHARE, &share),
         shot(procedure::UNSHARE, &share),
     ]

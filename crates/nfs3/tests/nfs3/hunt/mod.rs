@@ -2,6 +2,8 @@
 //! that of a server where these objects do not exist. What docs/semantics.md says cannot be hidden
 //! is left out of the comparison, and nothing else.
 
+mod climb;
+mod coverage;
 pub(crate) mod dice;
 mod exception;
 mod gist;
@@ -13,8 +15,11 @@ mod rule;
 pub(crate) mod shot;
 pub(crate) mod twins;
 
+use std::collections::BTreeSet;
+
+use comity_nfs3::Message;
 use comity_proto::nfs3::{self, Nfsstat3, procedure};
-use comity_proto::nlm;
+use comity_proto::{mount, nlm};
 
 use self::dice::Dice;
 use self::exception::Exception;
@@ -62,15 +67,20 @@ fn nothing_tells_a_hidden_object_from_one_that_is_not_there() {
 }
 
 fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
-    let (mut hidden, mut excepted) = (0, 0);
+    let (mut hidden, mut excepted, mut buried, mut asked) = (0, 0, 0, BTreeSet::new());
     for seed in 0..seeds {
         let mut hunt = Hunt::new(seed, ground());
         hunt.ask();
+        buried += hunt.climb();
+        hunt.descend();
         excepted += u64::from(hunt.change());
         hidden += hunt.twins.hidden;
+        asked.extend(hunt.asked);
     }
+    coverage::assert_whole(&asked);
     assert!(hidden > 2 * seeds as usize, "{hidden} hidden objects: the hunt is for nothing");
     assert!(excepted > seeds / 10, "the exceptions are never met");
+    assert!(buried > seeds as usize / 4, "nobody stands below a hidden directory");
 }
 
 struct Hunt {
@@ -78,6 +88,8 @@ struct Hunt {
     dice: Dice,
     twins: Twins,
     now: i64,
+    /// All programs and procedures that were called.
+    asked: BTreeSet<(u32, u32)>,
 }
 
 impl Hunt {
@@ -86,7 +98,7 @@ impl Hunt {
         let mut dice = Dice::new(seed);
         let twins = Twins::new(&mut dice, ground);
         hold(&twins);
-        Self { seed, dice, twins, now: 2 }
+        Self { seed, dice, twins, now: 2, asked: BTreeSet::new() }
     }
 
     /// Asks everything about everything.
@@ -134,6 +146,7 @@ impl Hunt {
     /// Makes a call to both.
     fn shoot(&mut self, shot: &Shot) -> Outcome {
         self.now += 1;
+        self.asked.insert((shot.program, shot.procedure));
         let nocache = self.twins.options.contains("no_client_cache");
         let answer = |side: usize| {
             set_clock(self.now);
@@ -141,7 +154,8 @@ impl Hunt {
             let record = || world.record(shot.program, shot.procedure, &shot.arguments[side]);
             let reply = patiently(shot.program, || world.send(&record()));
             let level = match shot.program {
-                nlm::PROGRAM => reply.body,
+                nlm::PROGRAM => [reply.body, told(&world.messages())].concat(),
+                mount::PROGRAM if shot.procedure != mount::procedure::MNT => reply.body,
                 _ if self.twins.are_on_disk() => gist(shot.procedure, &reply.body),
                 nfs3::PROGRAM => level(shot.procedure, &reply.body, nocache),
                 _ => level(procedure::NULL, &reply.body, nocache),
@@ -167,6 +181,11 @@ fn patiently(program: u32, ask: impl Fn() -> Reply) -> Reply {
     let mut tries = (0..TRIES).map(|_| ask());
     let answered = tries.find(|reply| !is_later(reply));
     answered.unwrap_or_else(|| panic!("{TRIES} times told to come again"))
+}
+
+/// What calls of the lock manager say.
+fn told(messages: &[Message]) -> Vec<u8> {
+    messages.iter().flat_map(|message| message.arguments.clone()).collect()
 }
 
 /// What both said: verdict of RPC and body.

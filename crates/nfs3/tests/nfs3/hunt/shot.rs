@@ -28,15 +28,22 @@ pub(crate) struct Shot {
 
 impl Shot {
     pub(crate) fn mount(path: &str) -> Self {
-        let path = format!("/srv{path}");
-        let arguments = encoded(&Opaque::<{ mount::PATH_BYTES_MAX }>(path.as_bytes()));
+        Self::of_mounting(mount::procedure::MNT, Some(path))
+    }
+
+    /// A call of MOUNT, with the path of an object or without arguments.
+    fn of_mounting(procedure: u32, path: Option<&str>) -> Self {
+        let path = path.map(|path| format!("/srv{path}"));
+        let arguments = path.as_ref().map_or_else(Vec::new, |path| {
+            encoded(&Opaque::<{ mount::PATH_BYTES_MAX }>(path.as_bytes()))
+        });
         Self {
             program: mount::PROGRAM,
-            procedure: mount::procedure::MNT,
+            procedure,
             arguments: [arguments.clone(), arguments],
             onto: None,
             emptied: None,
-            told: format!("MNT {path}"),
+            told: format!("procedure {procedure} of MOUNT on {path:?}"),
         }
     }
 
@@ -114,6 +121,10 @@ pub(crate) fn questions(dice: &mut Dice, target: &Target) -> Vec<Shot> {
         Shot::on(procedure::LOOKUP, target, place).named(&name)
     }));
     shots.push(Shot::mount(&target.path));
+    shots.push(Shot::of_mounting(mount::procedure::DUMP, None));
+    shots.push(Shot::of_mounting(mount::procedure::UMNT, Some(&target.path)));
+    shots.push(Shot::of_mounting(mount::procedure::UMNTALL, None));
+    shots.push(Shot::of_mounting(mount::procedure::EXPORT, None));
     shots
 }
 

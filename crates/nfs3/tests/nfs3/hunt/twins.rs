@@ -58,7 +58,39 @@ pub(crate) struct Twins {
     /// Objects that the caller may know of and can reach, and hidden ones.
     pub(crate) targets: Vec<Target>,
     pub(crate) hidden: usize,
+    /// Visible directories below hidden ones. The second server does not have them.
+    pub(crate) buried: Vec<Buried>,
     ground: Ground,
+}
+
+/// A visible directory below a hidden one: no path leads there, but a handle of former times does.
+#[derive(Debug, Clone)]
+pub(crate) struct Buried {
+    pub(crate) target: Target,
+    /// Whether the directory directly above is hidden.
+    pub(crate) under_hidden: bool,
+}
+
+/// What the caller can make of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Reachable,
+    Hidden,
+    /// Visible, but below something hidden.
+    Buried {
+        under_hidden: bool,
+    },
+}
+
+impl Standing {
+    const fn below(self, hidden: bool) -> Self {
+        match self {
+            _ if hidden => Self::Hidden,
+            Self::Reachable => Self::Reachable,
+            Self::Hidden => Self::Buried { under_hidden: true },
+            Self::Buried { .. } => Self::Buried { under_hidden: false },
+        }
+    }
 }
 
 pub(crate) fn root() -> Cred<Disk> {
@@ -88,6 +120,7 @@ impl Twins {
             options,
             targets: Vec::new(),
             hidden: 0,
+            buried: Vec::new(),
             ground,
         };
         let (uid, gid, gids) = &twins.caller.wire;
@@ -107,46 +140,61 @@ impl Twins {
         !self.rule.shows(&self.caller.disk, attr)
     }
 
-    /// All objects but those that are visible and stand below a hidden directory only: nobody gets
-    /// there, though a handle of former times would still be good.
+    /// Finds all objects. Those that are visible and stand below a hidden directory are kept apart:
+    /// nobody gets there, but a handle of former times is still good in the first.
     fn find_targets(&mut self) {
         let mut found = BTreeMap::new();
         let roots = self.twins.each_ref().map(|twin| twin.fs.root());
         let names = Some(names(&*self.twins[0].fs, &roots[0]));
-        found.insert(0, (Target { handles: roots, path: String::new(), names }, false));
-        self.walk(roots, "", true, &mut found);
-        self.hidden = found.values().filter(|(_, hidden)| *hidden).count();
-        self.targets = found.into_values().map(|(target, _)| target).collect();
-    }
-
-    fn walk(
-        &self,
-        dirs: [Handle; 2],
-        path: &str,
-        reachable: bool,
-        found: &mut BTreeMap<u64, (Target, bool)>,
-    ) {
-        for (name, attr) in entries(&*self.twins[0].fs, &dirs[0]) {
-            let handles = [0, 1].map(|side| {
-                let (fs, dir) = (&self.twins[side].fs, &dirs[side]);
-                fs.lookup(&root(), dir, Name::new(&name).unwrap()).unwrap().node.handle
-            });
-            let path = format!("{path}/{}", String::from_utf8_lossy(&name));
-            let (hidden, is_directory) = (self.hides(&attr), attr.file_type == FileType::Directory);
-            if is_directory {
-                self.walk(handles, &path, reachable && !hidden, found);
-            }
-            if !hidden && !reachable && attr.links > 1 && !is_directory {
-                // Its other name would not be its last one.
-                self.twins.iter().zip(&dirs).for_each(|(twin, dir)| {
-                    remove(&*twin.fs, dir, Name::new(&name).unwrap());
-                });
-            }
-            if hidden || reachable {
-                let names = is_directory.then(|| names(&*self.twins[0].fs, &handles[0]));
-                found.insert(attr.fileid, (Target { handles, path, names }, hidden));
+        let top = Target { handles: roots, path: String::new(), names };
+        self.walk((&top, Standing::Reachable), &mut found);
+        found.insert(0, (top, Standing::Reachable));
+        for (target, standing) in found.into_values() {
+            self.hidden += usize::from(standing == Standing::Hidden);
+            match standing {
+                Standing::Buried { under_hidden } if target.names.is_some() => {
+                    self.buried.push(Buried { target, under_hidden });
+                }
+                Standing::Buried { .. } => {}
+                _ => self.targets.push(target),
             }
         }
+    }
+
+    fn walk(&self, (dir, above): (&Target, Standing), found: &mut BTreeMap<u64, Found>) {
+        for (name, attr) in entries(&*self.twins[0].fs, &dir.handles[0]) {
+            let handles = [0, 1].map(|side| {
+                let (fs, dir) = (&self.twins[side].fs, &dir.handles[side]);
+                fs.lookup(&root(), dir, Name::new(&name).unwrap()).unwrap().node.handle
+            });
+            let path = format!("{}/{}", dir.path, String::from_utf8_lossy(&name));
+            let standing = above.below(self.hides(&attr));
+            let is_directory = attr.file_type == FileType::Directory;
+            let names = is_directory.then(|| names(&*self.twins[0].fs, &handles[0]));
+            let target = Target { handles, path, names };
+            if is_directory {
+                self.walk((&target, standing), found);
+            } else if attr.links > 1 && matches!(standing, Standing::Buried { .. }) {
+                // Its other name would not be its last one.
+                self.twins.iter().zip(&dir.handles).for_each(|(twin, dir)| {
+                    remove(&*twin.fs, dir, Name::new(&name).unwrap());
+                });
+                continue;
+            }
+            found.insert(attr.fileid, (target, standing));
+        }
+    }
+
+    /// Whether a reply of the first holds the handle of something hidden.
+    pub(crate) fn betrays(&self, reply: &[u8]) -> bool {
+        let fs = &self.twins[0].fs;
+        let is_hidden =
+            |target: &&Target| fs.getattr(&target.handles[0]).is_ok_and(|attr| self.hides(&attr));
+        let mut hidden = self.targets.iter().skip(1).filter(is_hidden);
+        hidden.any(|target| {
+            let sealed = sealed(&target.handles[0]);
+            reply.windows(sealed.len()).any(|bytes| bytes == sealed)
+        })
     }
 
     /// Takes out of the second what is hidden in the first.
@@ -177,6 +225,9 @@ impl Twins {
         }
     }
 }
+
+/// An object, and what the caller can make of it.
+type Found = (Target, Standing);
 
 fn names(fs: &dyn Fs, dir: &Handle) -> Vec<Vec<u8>> {
     entries(fs, dir).into_iter().map(|(name, _)| name).collect()

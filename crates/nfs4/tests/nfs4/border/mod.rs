@@ -94,7 +94,7 @@ impl Visit {
     fn call(&mut self, shot: &Shot, (uid, gid): (u32, u32)) -> u64 {
         let ops = &shot.operations[0];
         let mut call = Encoder::new();
-        let operations = ops.count + 1;
+        let operations = ops.asked.len() as u32 + 1;
         call.value(&CompoundHead { tag: Opaque(b""), minorversion: 2, operations });
         self.session.sequence(&mut call);
         call.raw(ops.call.bytes());

@@ -3,6 +3,8 @@
 //! those of the hunt in NFSv3.
 
 pub(crate) mod changes;
+mod climb;
+mod coverage;
 #[path = "../../../../nfs3/tests/nfs3/hunt/dice.rs"]
 pub(crate) mod dice;
 #[path = "../../../../nfs3/tests/nfs3/hunt/exception.rs"]
@@ -17,6 +19,8 @@ pub(crate) mod shot;
 #[path = "../../../../nfs3/tests/nfs3/hunt/twins.rs"]
 pub(crate) mod twins;
 
+use std::collections::BTreeSet;
+
 use comity_proto::nfs4::{CompoundHead, Nfsstat4};
 use comity_xdr::{Encoder, Opaque};
 
@@ -25,7 +29,9 @@ use self::dice::Dice;
 use self::exception::Exception;
 use self::ground::Ground;
 use self::level::{gist, level};
-use self::shot::{Shot, by_name, from_the_top, listings, odd_name, questions, whole_listings};
+use self::shot::{
+    Shot, by_name, by_stateid, from_the_top, listings, odd_name, questions, whole_listings,
+};
 use self::twins::{Target, Twins};
 use crate::session::Session;
 use crate::world::set_clock;
@@ -51,15 +57,19 @@ fn on_a_real_file_system_statuses_and_listings_are_the_same_too() {
 }
 
 fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
-    let (mut hidden, mut excepted) = (0, 0);
+    let (mut hidden, mut excepted, mut buried, mut asked) = (0, 0, 0, BTreeSet::new());
     for seed in 0..seeds {
         let mut hunt = Hunt::new(seed, ground());
         hunt.ask();
+        buried += hunt.climb();
         excepted += u64::from(hunt.change());
         hidden += hunt.twins.hidden;
+        asked.extend(hunt.asked);
     }
+    coverage::assert_whole(&asked);
     assert!(hidden > 2 * seeds as usize, "{hidden} hidden objects: the hunt is for nothing");
     assert!(excepted > seeds / 10, "the exceptions are never met");
+    assert!(buried > seeds as usize / 4, "nobody stands below a hidden directory");
 }
 
 struct Hunt {
@@ -69,6 +79,8 @@ struct Hunt {
     twins: Twins,
     sessions: Option<[Session; 2]>,
     now: i64,
+    /// All operations that were asked for.
+    asked: BTreeSet<u32>,
 }
 
 impl Hunt {
@@ -79,7 +91,7 @@ impl Hunt {
         let minor = [2, 1, 2, 0][seed as usize % 4];
         let open = || twins.twins.each_ref().map(|twin| Session::open(&twin.world, minor));
         let sessions = (minor > 0).then(open);
-        Self { seed, minor, dice, twins, sessions, now: 2 }
+        Self { seed, minor, dice, twins, sessions, now: 2, asked: BTreeSet::new() }
     }
 
     /// Asks everything about everything.
@@ -95,6 +107,7 @@ impl Hunt {
     fn shots(&mut self, target: &Target) -> Vec<Shot> {
         let (dice, top) = (&mut self.dice, &self.twins.targets[0]);
         let mut shots = questions(dice, target, top);
+        shots.extend(by_stateid(target));
         shots.push(from_the_top(target));
         let names = target.names.iter().flatten().cloned();
         for name in names.chain((0..2).map(|_| odd_name(dice))).collect::<Vec<_>>() {
@@ -142,6 +155,7 @@ impl Hunt {
     /// Makes a call to both.
     fn shoot(&mut self, shot: &Shot) -> Outcome {
         self.now += 1;
+        self.asked.extend(&shot.operations[0].asked);
         let no_client_cache = self.twins.options.contains("no_client_cache");
         let answers = [0, 1].map(|side| {
             set_clock(self.now);
@@ -170,7 +184,7 @@ impl Hunt {
     fn answer(&mut self, side: usize, shot: &Shot) -> Vec<u8> {
         let ops = &shot.operations[side];
         let mut call = Encoder::new();
-        let operations = ops.count + u32::from(self.minor > 0);
+        let operations = ops.asked.len() as u32 + u32::from(self.minor > 0);
         call.value(&CompoundHead { tag: Opaque(b""), minorversion: self.minor, operations });
         if let Some(sessions) = &mut self.sessions {
             sessions[side].sequence(&mut call);

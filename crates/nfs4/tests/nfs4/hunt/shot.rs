@@ -2,8 +2,8 @@
 
 use comity_proto::nfs4::{
     Bitmap4, Close4args, Commit4args, Component4, GetDirDelegation4args, IoAdvise4args,
-    Listxattrs4args, NfsFh4, Nfstime4, Range4args, Read4args, Readdir4args, Seek4args, Stateid4,
-    operation as op,
+    Listxattrs4args, Locku4args, NfsFh4, NfsLockType4, Nfstime4, OpenConfirm4args,
+    OpenDowngrade4args, Range4args, Read4args, Readdir4args, Seek4args, Stateid4, operation as op,
 };
 use comity_xdr::{Encode, Encoder, Opaque};
 
@@ -24,7 +24,7 @@ pub(crate) struct Shot {
 
 impl Shot {
     pub(crate) fn new(told: String, ask: impl Fn(Ops) -> Ops) -> Self {
-        let ops = |side| ask(Ops { side, call: Encoder::new(), count: 0 });
+        let ops = |side| ask(Ops { side, call: Encoder::new(), asked: Vec::new() });
         Self { operations: [ops(0), ops(1)], onto: None, emptied: None, told }
     }
 
@@ -41,21 +41,22 @@ impl Shot {
 pub(crate) struct Ops {
     side: usize,
     pub(crate) call: Encoder,
-    pub(crate) count: u32,
+    /// The operations in it.
+    pub(crate) asked: Vec<u32>,
 }
 
 impl Ops {
     pub(crate) fn op(mut self, number: u32, arguments: &impl Encode) -> Self {
         self.call.value(&number);
         self.call.value(arguments);
-        self.count += 1;
+        self.asked.push(number);
         self
     }
 
     pub(crate) fn raw(mut self, number: u32, arguments: &[u8]) -> Self {
         self.call.value(&number);
         self.call.raw(arguments);
-        self.count += 1;
+        self.asked.push(number);
         self
     }
 
@@ -120,8 +121,30 @@ pub(crate) fn questions(dice: &mut Dice, target: &Target, top: &Target) -> Vec<S
         Shot::new(format!("PUTFH of {} behind SAVEFH", target.path), |ops| {
             ops.at(top).bare(op::SAVEFH).at(target).bare(op::RESTOREFH).look()
         }),
+        shot("PUTPUBFH", &|ops| ops.bare(op::PUTPUBFH).look()),
+    ]
+}
+
+/// Everything that can be asked of an object by a stateid that is nobody's.
+pub(crate) fn by_stateid(target: &Target) -> Vec<Shot> {
+    let shot = |told: &str, ask: &dyn Fn(Ops) -> Ops| {
+        Shot::new(format!("{told} on {}", target.path), |ops| ask(ops.at(target)))
+    };
+    let (stateid, seqid) = (Stateid4::ANONYMOUS, 1);
+    let (open_stateid, lock_stateid, locktype) = (stateid, stateid, NfsLockType4::Write);
+    let (share_access, share_deny, offset, length) = (1, 0, 0, 10);
+    let downgrade = OpenDowngrade4args { open_stateid, seqid, share_access, share_deny };
+    let unlock = Locku4args { locktype, seqid, lock_stateid, offset, length };
+    vec![
         shot("DELEGRETURN", &|ops| ops.op(op::DELEGRETURN, &stateid)),
-        shot("CLOSE", &|ops| ops.op(op::CLOSE, &Close4args { seqid: 1, open_stateid: stateid })),
+        shot("CLOSE", &|ops| ops.op(op::CLOSE, &Close4args { seqid, open_stateid })),
+        shot("OPEN_CONFIRM", &|ops| {
+            ops.op(op::OPEN_CONFIRM, &OpenConfirm4args { open_stateid, seqid })
+        }),
+        shot("OPEN_DOWNGRADE", &|ops| ops.op(op::OPEN_DOWNGRADE, &downgrade)),
+        shot("LOCKU", &|ops| ops.op(op::LOCKU, &unlock)),
+        shot("OFFLOAD_STATUS", &|ops| ops.op(op::OFFLOAD_STATUS, &stateid)),
+        shot("OFFLOAD_CANCEL", &|ops| ops.op(op::OFFLOAD_CANCEL, &stateid)),
     ]
 }
 

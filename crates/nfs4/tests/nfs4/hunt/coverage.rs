@@ -1,0 +1,68 @@
+//! Every operation of NFSv4 is asked for by the hunt, or stands here with the reason why not.
+
+use std::collections::BTreeSet;
+
+use comity_proto::nfs4::{CompoundHead, CompoundResultHead, Nfsstat4, operation as op};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::session::Session;
+use crate::world::World;
+
+/// Operations about clients, sessions and stateids, which name no file.
+const WITHOUT_A_FILE: [u32; 15] = [
+    op::DELEGPURGE,
+    op::RENEW,
+    op::SETCLIENTID,
+    op::SETCLIENTID_CONFIRM,
+    op::RELEASE_LOCKOWNER,
+    op::BACKCHANNEL_CTL,
+    op::BIND_CONN_TO_SESSION,
+    op::EXCHANGE_ID,
+    op::CREATE_SESSION,
+    op::DESTROY_SESSION,
+    op::FREE_STATEID,
+    // It stands in front of every call.
+    op::SEQUENCE,
+    op::TEST_STATEID,
+    op::DESTROY_CLIENTID,
+    op::RECLAIM_COMPLETE,
+];
+
+/// Operations that this server answers with NOTSUPP.
+const NOT_SERVED: [u32; 12] = [
+    op::OPENATTR,
+    op::GETDEVICEINFO,
+    op::GETDEVICELIST,
+    op::LAYOUTCOMMIT,
+    op::LAYOUTGET,
+    op::LAYOUTRETURN,
+    op::SET_SSV,
+    op::WANT_DELEGATION,
+    op::COPY_NOTIFY,
+    op::LAYOUTERROR,
+    op::LAYOUTSTATS,
+    op::WRITE_SAME,
+];
+
+/// Fails if an operation is neither asked for nor excused, or is both.
+pub(super) fn assert_whole(asked: &BTreeSet<u32>) {
+    let excused: BTreeSet<u32> = WITHOUT_A_FILE.into_iter().chain(NOT_SERVED).collect();
+    let all: BTreeSet<u32> = (op::ACCESS..=op::REMOVEXATTR).collect();
+    let expected: BTreeSet<u32> = all.difference(&excused).copied().collect();
+    assert_eq!(*asked, expected, "the operations that the hunt asks for");
+}
+
+#[test]
+fn what_the_hunt_leaves_out_as_not_served_is_answered_notsupp() {
+    let world = World::new();
+    let mut session = Session::open(&world, 2);
+    for number in NOT_SERVED {
+        let mut call = Encoder::new();
+        call.value(&CompoundHead { tag: Opaque(b""), minorversion: 2, operations: 2 });
+        session.sequence(&mut call);
+        call.value(&number);
+        let (answer, _) = world.compound(call.bytes());
+        let head: CompoundResultHead<'_> = Decoder::new(&answer).value().unwrap();
+        assert_eq!(head.status, Nfsstat4::NotSupp, "operation {number}");
+    }
+}

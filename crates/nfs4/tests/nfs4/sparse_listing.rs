@@ -1,0 +1,93 @@
+//! READDIR of a directory with thousands of entries that the caller may not know of.
+
+use std::sync::Arc;
+
+use comity_backend::{Memory, MemoryOptions};
+use comity_export::limits::LISTING_ENTRIES_MAX;
+use comity_proto::nfs4::{
+    Bitmap4, CompoundHead, CompoundResultHead, Entry4, NfsFh4, Nfsstat4, Readdir4args, Verifier4,
+    attribute as a, operation as op,
+};
+use comity_vfs::{Fs, Mode, SetAttr, Uid};
+use comity_xdr::{Decoder, Encoder, Opaque};
+
+use crate::hunt::twins::{EXPORT, plan, planted, sealed};
+use crate::world::World;
+
+const HIDDEN: usize = LISTING_ENTRIES_MAX + 100;
+const OPTIONS: &str = "rw,insecure,cloak_uid=500:+000";
+
+struct Page {
+    names: Vec<Vec<u8>>,
+    cookie: u64,
+    eof: bool,
+}
+
+/// Three visible names with hidden ones between them.
+fn sparse() -> (World, Vec<u8>) {
+    let memory = Memory::new(MemoryOptions { root_mode: Mode::new(0o777), ..Default::default() });
+    let fs: Arc<dyn Fs> = Arc::new(memory.unwrap());
+    let owned = |uid| SetAttr { uid: Some(Uid::new(uid)), ..SetAttr::default() };
+    for part in 0..3 {
+        planted(&*fs, &fs.root(), &format!("visible{part}"), 4, &owned(7));
+        for hidden in 0..HIDDEN {
+            planted(&*fs, &fs.root(), &format!("h{part}-{hidden}"), 4, &owned(500));
+        }
+    }
+    let root = sealed(&fs.root());
+    let world = World::of(plan(&fs, &format!("{OPTIONS},fsid={EXPORT}")));
+    world.act_as(7, 7, &[]);
+    (world, root)
+}
+
+fn page(world: &World, dir: &[u8], cookie: u64, attr_request: Bitmap4) -> Page {
+    let mut call = Encoder::new();
+    call.value(&CompoundHead { tag: Opaque(b""), minorversion: 0, operations: 2 });
+    call.value(&op::PUTFH);
+    call.value::<NfsFh4<'_>>(&Opaque(dir));
+    call.value(&op::READDIR);
+    let (cookieverf, dircount, maxcount) = ([0; 8], 0, 4096);
+    call.value(&Readdir4args { cookie, cookieverf, dircount, maxcount, attr_request });
+    let (answer, _) = world.compound(call.bytes());
+    let mut decoder = Decoder::new(&answer);
+    let head: CompoundResultHead<'_> = decoder.value().unwrap();
+    assert_eq!(head.status, Nfsstat4::Ok);
+    // PUTFH has no body; number and status of both.
+    decoder.fixed(16).unwrap();
+    decoder.value::<Verifier4>().unwrap();
+    let mut page = Page { names: Vec::new(), cookie, eof: false };
+    while decoder.value().unwrap() {
+        let Entry4 { name, cookie } = decoder.value().unwrap();
+        page.names.push(name.0.to_vec());
+        page.cookie = cookie;
+        decoder.value::<Bitmap4>().unwrap();
+        decoder.value::<Opaque<'_, 4096>>().unwrap();
+    }
+    page.eof = decoder.value().unwrap();
+    page
+}
+
+fn hidden(world: &World) -> usize {
+    let plan = world.exports.current();
+    let tallies = plan.exports().iter().flat_map(|one| one.tallies());
+    tallies.map(|tally| tally.counts().hidden as usize).sum()
+}
+
+#[test]
+fn a_page_with_entries_ends_after_so_many_that_are_hidden() {
+    let (world, root) = sparse();
+    for wanted in [Bitmap4::EMPTY, Bitmap4::of(&[a::TYPE, a::SIZE])] {
+        let (mut names, mut cookie, mut eof) = (Vec::new(), 0, false);
+        while !eof {
+            let before = hidden(&world);
+            let page = page(&world, &root, cookie, wanted);
+            let looked_at = hidden(&world) - before;
+            assert!(page.eof || !page.names.is_empty(), "clients take an empty page for the end");
+            assert!(looked_at <= 2 * LISTING_ENTRIES_MAX, "{looked_at} behind {cookie}");
+            assert!(cookie != 0 || looked_at <= LISTING_ENTRIES_MAX, "{looked_at} at first");
+            names.extend(page.names);
+            (cookie, eof) = (page.cookie, page.eof);
+        }
+        assert_eq!(names, [b"visible0", b"visible1", b"visible2"]);
+    }
+}

@@ -25,6 +25,7 @@ mod roots;
 mod script;
 mod session;
 mod sparse;
+mod strangers;
 mod transcripts;
 mod transfers;
 mod words;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use comity_rpc::{Call, Dispatcher, Done, Outcome, Program, Repeat};
+use comity_rpc::{Call, Dispatcher, Done, OpenGate, Outcome, Program, Repeat};
 use comity_xdr::{Encoder, Opaque};
 use libfuzzer_sys::fuzz_target;
 
@@ -46,7 +46,7 @@ impl Program<()> for Echo {
 }
 
 fuzz_target!(|record: &[u8]| {
-    let dispatcher = Dispatcher::new(vec![Arc::new(Echo) as Arc<dyn Program<()>>]);
+    let dispatcher = Dispatcher::new(vec![Arc::new(Echo) as Arc<dyn Program<()>>], OpenGate);
     for _ in 0..2 {
         let mut replies = Encoder::new();
         let _ = dispatcher.answer(record, PEER, &(), &mut replies);

@@ -73,7 +73,7 @@ fn memory() -> Memory {
 
 /// A server that answers one caller.
 pub struct House {
-    dispatcher: Dispatcher<Visitor>,
+    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
     visitor: Visitor,
     handles: Vec<Vec<u8>>,
     xid: u32,
@@ -94,9 +94,9 @@ impl House {
         let programs: Vec<Arc<dyn Program<Visitor>>> = vec![
             Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8])),
             Arc::new(four),
-            Arc::new(Mount::new(exports)),
+            Arc::new(Mount::new(Arc::clone(&exports))),
         ];
-        let dispatcher = Dispatcher::new(programs);
+        let dispatcher = Dispatcher::new(programs, exports);
         let mut house = Self {
             dispatcher,
             visitor: Visitor::new(PEER),
@@ -153,7 +153,8 @@ impl House {
         match self.dispatcher.answer(&record, PEER.ip(), &self.visitor, &mut replies) {
             Ok(Answered::Later(late)) => drop(late.finish(&mut replies)),
             Ok(Answered::Now) => {}
-            Ok(Answered::Never) => panic!("a call without an answer"),
+            Ok(Answered::Refused(why)) => panic!("a listed peer is refused: {why:?}"),
+            Ok(Answered::Never | Answered::Undecided) => panic!("a call without an answer"),
             Err(hangup) => panic!("a call that is none: {hangup}"),
         }
         assert_one_reply(&record, &replies);

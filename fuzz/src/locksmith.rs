@@ -46,7 +46,7 @@ pub struct Locksmith {
     exports: Arc<Exports>,
     engine: Arc<Engine>,
     store: Arc<Mutex<Recovered>>,
-    dispatcher: Dispatcher<Visitor>,
+    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
     messages: Receiver<Message>,
     /// Messages that may be waiting.
     owed: usize,
@@ -79,10 +79,10 @@ impl Locksmith {
         let host = |number| IpAddr::V4(Ipv4Addr::new(192, 0, 2, number as u8));
         let visitor = |number| Visitor::new(SocketAddr::new(host(number), 700));
         let mut locksmith = Self {
+            dispatcher: Dispatcher::new(Vec::new(), Arc::clone(&exports)),
             exports,
             engine,
             store: Arc::default(),
-            dispatcher: Dispatcher::new(Vec::new()),
             messages: sync_channel(0).1,
             owed: 0,
             grants,
@@ -157,7 +157,7 @@ impl Locksmith {
             Arc::new(Nfs3::new(Arc::clone(&self.exports), [1; 8])),
             Arc::new(Mount::new(Arc::clone(&self.exports))),
         ];
-        self.dispatcher = Dispatcher::new(programs);
+        self.dispatcher = Dispatcher::new(programs, Arc::clone(&self.exports));
         (self.messages, self.owed) = (receiver, 0);
     }
 
@@ -281,7 +281,8 @@ impl Locksmith {
         match self.dispatcher.answer(record, peer, visitor, &mut replies) {
             Ok(Answered::Later(late)) => drop(late.finish(&mut replies)),
             Ok(Answered::Now) => {}
-            Ok(Answered::Never) => panic!("a call without an answer"),
+            Ok(Answered::Refused(why)) => panic!("a listed peer is refused: {why:?}"),
+            Ok(Answered::Never | Answered::Undecided) => panic!("a call without an answer"),
             Err(hangup) => panic!("a call that is none: {hangup}"),
         }
         assert_one_reply(record, &replies);

@@ -75,7 +75,7 @@ pub struct Town {
     store: Arc<Mutex<Recovered>>,
     engine: Arc<Engine>,
     callbacks: Arc<Callbacks>,
-    dispatcher: Dispatcher<Visitor>,
+    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
     /// Where clients without sessions are reached.
     lines: Arc<Mutex<Vec<Arc<Line>>>>,
     people: Vec<Person>,
@@ -99,11 +99,11 @@ impl Town {
         let engine = Arc::new(Engine::new(age, settings(1), Recovered::new()));
         let callbacks = callbacks(&engine, &exports, &lines);
         let mut town = Self {
+            dispatcher: Dispatcher::new(Vec::new(), Arc::clone(&exports)),
             exports,
             store: Arc::default(),
             engine,
             callbacks,
-            dispatcher: Dispatcher::new(Vec::new()),
             lines,
             people: Vec::new(),
             age,
@@ -177,7 +177,7 @@ impl Town {
         };
         let nfs = Nfs4::new(Arc::clone(&self.exports), [1; 8], Versions::ALL, memory);
         let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);
-        self.dispatcher = Dispatcher::new(vec![nfs]);
+        self.dispatcher = Dispatcher::new(vec![nfs], Arc::clone(&self.exports));
     }
 
     /// One client more, with a connection.
@@ -230,7 +230,8 @@ impl Town {
         match self.dispatcher.answer(record, PEER.ip(), visitor, &mut replies) {
             Ok(Answered::Later(late)) => drop(late.finish(&mut replies)),
             Ok(Answered::Now) => {}
-            Ok(Answered::Never) => panic!("a call without an answer"),
+            Ok(Answered::Refused(why)) => panic!("a listed peer is refused: {why:?}"),
+            Ok(Answered::Never | Answered::Undecided) => panic!("a call without an answer"),
             Err(hangup) => panic!("a call that is none: {hangup}"),
         }
         assert_one_reply(record, &replies);

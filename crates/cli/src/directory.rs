@@ -2,8 +2,10 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
+use comity_export::Exports;
 use comity_proto::portmap::{TCP, UDP};
 use comity_proto::{nlm, nsm};
 use comity_server::StartError;
@@ -32,18 +34,23 @@ pub(crate) enum Directory {
     /// The machine's portmapper.
     Registered(Registration),
     /// Our own.
-    Embedded(Portmapper),
+    Embedded(Portmapper<Arc<Exports>>),
     /// Nobody; clients name the port.
     None,
 }
 
 impl Directory {
-    /// Makes a server that listens at these addresses known as wished.
+    /// Makes a server that listens at these addresses known as wished; a portmapper of our own
+    /// tells it to hosts that `exports` are offered to.
     ///
     /// # Errors
     /// If a portmapper of our own was wished and cannot be had. A portmapper of the machine that is
     /// not there or refuses is no error: clients can name the port.
-    pub(crate) fn open(wish: Portmap, addresses: &[SocketAddr]) -> Result<Self> {
+    pub(crate) fn open(
+        wish: Portmap,
+        addresses: &[SocketAddr],
+        exports: &Arc<Exports>,
+    ) -> Result<Self> {
         Ok(match wish {
             Portmap::None => Self::None,
             Portmap::Embedded => {
@@ -51,6 +58,7 @@ impl Directory {
                 let started = Portmapper::start(
                     ask_at.collect(),
                     &[offered(addresses, &PROGRAMS), offered(addresses, &MONITOR)].concat(),
+                    exports,
                 );
                 Self::Embedded(started.map_err(explained)?)
             }

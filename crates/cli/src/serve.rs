@@ -122,7 +122,7 @@ impl Running {
             let memory = keeper.memory();
             let render = move || {
                 let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
-                tallies::append(&mut text, &exports.current());
+                tallies::append(&mut text, &exports);
                 tallies::append_state(&mut text, &memory);
                 tally.iter().for_each(|tally| tallies::append_operations(&mut text, tally));
                 text
@@ -131,11 +131,11 @@ impl Running {
             // The shell's advice is about the port of NFS.
             started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))
         });
-        let directory = Directory::open(serve.portmap, server.addresses())?;
+        let directory = Directory::open(serve.portmap, server.addresses(), &exports)?;
         // Who cannot ask for its port does not find it.
         let is_found = serve.spoken.three && !matches!(directory, Directory::None);
         let by_datagrams = || by_datagrams(&exports, &keeper.memory(), (monitor_state, &messages));
-        let monitor = is_found.then(|| Monitor::start(by_datagrams, server.addresses()));
+        let monitor = is_found.then(|| Monitor::start(by_datagrams, &exports, server.addresses()));
         let reload = Arc::new(reload(&exports, keeper.memory()));
         let page = page.transpose()?;
         Ok(Self { signals, server, page, directory, monitor, reload, exports, keeper })

@@ -18,7 +18,7 @@ use crate::versions::Spoken;
 
 /// The programs of this server: NFS versions 3 and 4, MOUNT, NLM and NSM.
 pub(crate) struct Programs {
-    dispatcher: Dispatcher<Visitor>,
+    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
     memory: Memory,
     tally: Option<Arc<Tally>>,
 }
@@ -54,7 +54,7 @@ impl Programs {
             let nfs = Attentive::new(nfs, memory.clone());
             programs.push(counted(nfs, "nfs", statuses::name4, metrics));
         }
-        Self { dispatcher: Dispatcher::new(programs), memory, tally }
+        Self { dispatcher: Dispatcher::new(programs, Arc::clone(exports)), memory, tally }
     }
 
     /// How often each operation of version 4 is done, if that is spoken.
@@ -112,13 +112,14 @@ fn counted(
 
 impl Service for Programs {
     type Visitor = Visitor;
+    type Gate = Arc<Exports>;
 
     fn visitor(&self, ends: Ends, line: &Arc<Line>) -> Visitor {
         let local = ends.local.map(|local| local.ip().to_canonical());
         Visitor::on(ends.peer, line).at(local)
     }
 
-    fn dispatcher(&self) -> &Dispatcher<Visitor> {
+    fn dispatcher(&self) -> &Dispatcher<Visitor, Arc<Exports>> {
         &self.dispatcher
     }
 

@@ -1,6 +1,6 @@
 //! What the rooms did to the calls of each domain, for the metrics page.
 
-use comity_export::{Counts, Plan};
+use comity_export::{Counts, Exports, Plan};
 use comity_nfs4::{Counted, Memory, Tally};
 use comity_server::metrics::{append_counters, append_numbers};
 
@@ -9,9 +9,10 @@ type Row = ([(&'static str, String); 2], Counts);
 /// A counter: its name, what it counts, and where its number is.
 type Family = (&'static str, &'static str, fn(&Counts) -> u64);
 
-/// Appends the numbers of all domains, and of clients of none of which there are any.
-pub(crate) fn append(text: &mut String, plan: &Plan) {
-    let rows = rows(plan);
+/// Appends the numbers of all domains, of clients of none of which there are any, and of peers that
+/// no export is offered to.
+pub(crate) fn append(text: &mut String, exports: &Exports) {
+    let rows = rows(&exports.current());
     let families: [Family; 3] = [
         ("comity_refused_calls_total", "Calls that were not let in, by domain or client.", |c| {
             c.refused
@@ -27,6 +28,8 @@ pub(crate) fn append(text: &mut String, plan: &Plan) {
         let samples = rows.iter().map(|(labels, counts)| (&labels[..], number(counts)));
         append_counters(text, name, help, samples);
     }
+    let help = "Calls of peers that no export is offered to.";
+    append_numbers(text, &[("comity_unlisted_calls_total", help, exports.refused())]);
 }
 
 /// Appends how often each operation of NFSv4 was done inside of COMPOUNDs.

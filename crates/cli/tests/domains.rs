@@ -18,7 +18,9 @@ const SITE_A: [u8; 4] = [127, 0, 0, 2];
 const SITE_B: [u8; 4] = [127, 0, 0, 3];
 const STRANGER: [u8; 4] = [127, 0, 0, 4];
 const ACCES: u32 = 13;
+const AUTH_BADCRED: u32 = 1;
 const NOENT: u32 = 2;
+const MNT: u32 = 1;
 const DUMP: u32 = 2;
 const EXPORT: u32 = 5;
 
@@ -54,12 +56,7 @@ fn serving(place: &Place) -> Running {
 
 /// What the page says that is not nothing: the number of a family for a domain at an export.
 fn counted(server: &Running, place: &Place) -> Vec<(String, String, u64)> {
-    let url = server.said["metrics"].as_str().unwrap();
-    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
+    let page = page(server);
     let export = format!("_total{{export=\"{}\",domain=\"", place.data().display());
     let row = |line: &str| {
         let (name, rest) = line.strip_prefix("comity_")?.split_once(&export)?;
@@ -69,6 +66,17 @@ fn counted(server: &Running, place: &Place) -> Vec<(String, String, u64)> {
     page.lines().filter_map(row).filter(|(_, _, value)| *value > 0).collect()
 }
 
+/// The whole page of metrics.
+fn page(server: &Running) -> String {
+    let url = server.said["metrics"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    page
+}
+
 #[test]
 fn what_is_refused_squashed_and_hidden_is_counted_by_export_and_domain() {
     if !is_root() {
@@ -76,6 +84,7 @@ fn what_is_refused_squashed_and_hidden_is_counted_by_export_and_domain() {
     }
     let place = Place::new();
     let server = serving(&place);
+    let b_only = place.path("b-only");
     assert_eq!(counted(&server, &place), []);
     let mut user = Raw::connect_from(SITE_A, server.port, 1000);
     let root = user.mount(&place.data()).unwrap();
@@ -84,15 +93,22 @@ fn what_is_refused_squashed_and_hidden_is_counted_by_export_and_domain() {
     assert_eq!(Raw::connect_from(SITE_A, server.port, 7).mount(&place.data()), Err(ACCES));
     let mut squashed = Raw::connect_from(SITE_B, server.port, 7);
     assert_eq!(squashed.mount(&place.data()).map(|root| squashed.getattr(&root)), Ok(Ok(())));
-    assert_eq!(Raw::connect_from(STRANGER, server.port, 1000).mount(&place.data()), Err(ACCES));
+    assert_eq!(Raw::connect_from(SITE_A, server.port, 1000).mount(&b_only), Err(ACCES));
+    let mut stranger = Raw::connect_from(STRANGER, server.port, 1000);
+    assert_eq!(stranger.denied(MOUNT, MNT), AUTH_BADCRED);
     let row = |name: &str, domain: &str, value| (name.to_owned(), domain.to_owned(), value);
     let expected = [
         row("refused_calls", "site-a", 1),
-        row("refused_calls", "", 1),
         row("squashed_calls", "site-b", 2),
         row("hidden_entries", "site-a", 2),
     ];
     assert_eq!(counted(&server, &place), expected);
+    let [of_b, unlisted] = [
+        format!("comity_refused_calls_total{{export=\"{}\",domain=\"\"}} 1", b_only.display()),
+        "comity_unlisted_calls_total 1".to_owned(),
+    ];
+    let page = page(&server);
+    assert!(page.contains(&of_b) && page.contains(&unlisted), "{page}");
     let reloaded = run(comity().args(["reload", "--state-dir"]).arg(place.state()));
     assert_eq!(reloaded.code, Some(0), "{}", reloaded.err);
     assert_eq!(counted(&server, &place), expected, "a reload forgets nothing");
@@ -118,7 +134,7 @@ fn showmount_tells_each_site_of_its_own_only() {
     let mut told = b.pairs(EXPORT);
     told.sort();
     assert_eq!(told, both);
-    assert_eq!(connect(STRANGER, 1000).pairs(EXPORT), []);
+    assert_eq!(connect(STRANGER, 1000).denied(MOUNT, EXPORT), AUTH_BADCRED);
 
     a.mount(&data).unwrap();
     b.mount(&b_only).unwrap();
@@ -126,7 +142,7 @@ fn showmount_tells_each_site_of_its_own_only() {
     owner.mount(&data.join("vault")).unwrap();
     assert_eq!(b.mount(&data.join("vault")), Err(NOENT), "hidden from everybody else");
     assert_eq!(a.pairs(DUMP), [pair("127.0.0.2", &shown(&data))]);
-    assert_eq!(connect(STRANGER, 1000).pairs(DUMP), []);
+    assert_eq!(connect(STRANGER, 1000).denied(MOUNT, DUMP), AUTH_BADCRED);
     let own = [pair("127.0.0.3", &shown(&b_only)), pair("127.0.0.3", &shown(&data.join("vault")))];
     assert_eq!(b.pairs(DUMP), own);
 }

@@ -24,6 +24,7 @@ mod domain;
 mod explain;
 mod exports;
 mod finding;
+mod gate;
 pub mod limits;
 mod load;
 mod mount_point;

@@ -147,7 +147,7 @@ fn met(
     peer: SocketAddr,
     credential: &OpaqueAuth<'_>,
 ) -> std::result::Result<Pass, Refusal> {
-    if entry.rules.secure && peer.port() >= 1024 {
+    if !entry.rules.take_port(peer.port()) {
         return Err(Status::Perm.into());
     }
     let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;

@@ -10,6 +10,7 @@ use comity_credential::Flavor;
 use comity_idmap::Ids;
 use comity_vfs::{FileHold, Fs, Handle, LocalUse, RangeLock, Result, Status, Time};
 
+use crate::client::NamesOf;
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
 use crate::names::Names;
@@ -62,6 +63,13 @@ impl Default for Rules {
             readdirplus: true,
             utf8_names: false,
         }
+    }
+}
+
+impl Rules {
+    /// Whether a call may come from this port.
+    pub(crate) const fn take_port(&self, port: u16) -> bool {
+        !self.secure || port < 1024
     }
 }
 
@@ -196,14 +204,18 @@ impl Export {
 
     /// The same, with where that entry is written and what is counted of it.
     pub(crate) fn decide(&self, peer: IpAddr) -> Result<Entry<'_>> {
-        let peer = peer.to_canonical();
-        let names = || match &self.names {
-            Some(names) => names.of(peer),
+        self.decide_by(peer, &|| match &self.names {
+            Some(names) => names.of(peer.to_canonical()),
             None => Ok(Arc::default()),
-        };
+        })
+    }
+
+    /// The same, where `names` tells the names of the peer.
+    pub(crate) fn decide_by(&self, peer: IpAddr, names: &NamesOf<'_>) -> Result<Entry<'_>> {
+        let peer = peer.to_canonical();
         let entries = self.clients.iter().zip(self.tallies.by_client()).enumerate();
         for (at, ((client, rules), tally)) in entries {
-            if client.matches(peer, &names)? {
+            if client.matches(peer, names)? {
                 return Ok(Entry { client, rules, origin: self.origins.get(at), tally });
             }
         }
@@ -329,6 +341,12 @@ impl Plan {
         })
     }
 
+    /// Whether some entry of a client list matches by the name of the peer.
+    pub(crate) fn asks_for_names(&self) -> bool {
+        let clients = self.exports.iter().flat_map(|export| &export.clients);
+        clients.into_iter().any(|(client, _)| client.needs_names())
+    }
+
     pub(crate) const fn key(&self) -> &HandleKey {
         &self.key
     }
@@ -339,23 +357,45 @@ impl Plan {
 }
 
 /// The plan in force. Each request is judged by one plan, whole.
-pub struct Exports(ArcSwap<Plan>);
+pub struct Exports {
+    plan: ArcSwap<Plan>,
+    /// The plan's generation, where the gate reads it without taking hold of the plan.
+    generation: AtomicU64,
+    refused: AtomicU64,
+}
 
 impl Exports {
     /// Puts a first plan in force.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        Self(ArcSwap::from_pointee(plan))
+        let generation = AtomicU64::new(plan.generation);
+        Self { plan: ArcSwap::from_pointee(plan), generation, refused: AtomicU64::new(0) }
     }
 
     /// The plan in force now.
     #[must_use]
     pub fn current(&self) -> Guard<Arc<Plan>> {
-        self.0.load()
+        self.plan.load()
     }
 
     /// Puts another plan in force, for all requests that begin from here on.
     pub fn replace(&self, plan: Plan) {
-        self.0.store(Arc::new(plan));
+        let generation = plan.generation;
+        self.plan.store(Arc::new(plan));
+        self.generation.store(generation, Ordering::Release);
+    }
+
+    /// Calls that the gate refused, because no export is offered to their peer.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 }

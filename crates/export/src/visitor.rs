@@ -2,7 +2,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_credential::{Flavor, Line, OpaqueAuth};
+use comity_credential::{AuthStat, Flavor, Line, OpaqueAuth};
 
 use crate::ExportId;
 use crate::limits::PASSES_MAX;
@@ -15,6 +15,9 @@ pub struct Visitor {
     local: Option<IpAddr>,
     line: Option<Arc<Line>>,
     clientid: AtomicU64,
+    /// The generation of the plan under which the gate admitted it; 0 if none did.
+    admitted: AtomicU64,
+    refused: Mutex<Option<(u64, AuthStat)>>,
     passes: Mutex<Passes>,
 }
 
@@ -42,6 +45,8 @@ impl Visitor {
             local: None,
             line: None,
             clientid: AtomicU64::new(0),
+            admitted: AtomicU64::new(0),
+            refused: Mutex::default(),
             passes: Mutex::default(),
         }
     }
@@ -85,6 +90,28 @@ impl Visitor {
     #[must_use]
     pub const fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// Whether the gate admitted it under the plan of this generation.
+    #[inline]
+    pub(crate) fn is_admitted(&self, generation: u64) -> bool {
+        self.admitted.load(Ordering::Relaxed) == generation
+    }
+
+    /// Keeps that the gate admitted it.
+    pub(crate) fn admit(&self, generation: u64) {
+        self.admitted.store(generation, Ordering::Relaxed);
+    }
+
+    /// Why the gate refused it under the plan of this generation, if it did.
+    pub(crate) fn refusal(&self, generation: u64) -> Option<AuthStat> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.filter(|(under, _)| *under == generation).map(|(_, why)| why)
+    }
+
+    /// Keeps why the gate refused it.
+    pub(crate) fn refuse(&self, generation: u64, why: AuthStat) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, why));
     }
 
     /// The pass this visitor has for an export with a credential, if it has one of this generation.

@@ -5,13 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use comity_xdr::{Encoder, RecordStart};
 
 use crate::{
-    Call, Deferred, Done, Outcome, Program, Repeat, ReplayCache, ReplayKey, Ticket, Unparsed,
-    Verdict, accepted, denied,
+    Admission, AuthStat, Call, Deferred, Done, Gate, Outcome, Program, Repeat, ReplayCache,
+    ReplayKey, Ticket, Unparsed, Verdict, accepted, denied,
 };
 
-/// The programs of a server, and what they must not do twice.
-pub struct Dispatcher<V: ?Sized> {
+/// The number of the procedure NULL, the same in every program (RFC 5531, 12.1).
+const NULL: u32 = 0;
+
+/// The programs of a server, the gate before them, and what they must not do twice.
+pub struct Dispatcher<V: ?Sized, G> {
     programs: Vec<Arc<dyn Program<V>>>,
+    gate: G,
     replay: ReplayCache,
     repeats: AtomicU64,
 }
@@ -24,6 +28,11 @@ pub enum Answered<'a> {
     Later(Late<'a>),
     /// There is nothing to say.
     Never,
+    /// The gate refused the peer. The reply, a whole record, was appended.
+    Refused(AuthStat),
+    /// The gate does not know the peer yet. The call was not begun: the same record is to be given
+    /// again later, or dropped where clients send it again.
+    Undecided,
 }
 
 /// Why a connection is not worth keeping: the peer does not speak RPC.
@@ -38,11 +47,11 @@ pub struct Late<'a> {
     ticket: Option<Ticket<'a>>,
 }
 
-impl<V: ?Sized> Dispatcher<V> {
-    /// Offers these programs.
+impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
+    /// Offers these programs to the peers that `gate` admits, and procedure NULL to everybody.
     #[must_use]
-    pub fn new(programs: Vec<Arc<dyn Program<V>>>) -> Self {
-        Self { programs, replay: ReplayCache::default(), repeats: AtomicU64::new(0) }
+    pub fn new(programs: Vec<Arc<dyn Program<V>>>, gate: G) -> Self {
+        Self { programs, gate, replay: ReplayCache::default(), repeats: AtomicU64::new(0) }
     }
 
     /// Calls that were recognized as sent again and not done twice.
@@ -70,8 +79,15 @@ impl<V: ?Sized> Dispatcher<V> {
             Ok(call) => call,
             Err(unparsed) => return refuse(unparsed, replies),
         };
-        let Some(program) = self.program(&call, replies) else { return Ok(Answered::Now) };
         let header = &call.header;
+        if header.procedure != NULL {
+            match self.gate.admits(visitor) {
+                Admission::Admitted => {}
+                Admission::Refused(why) => return Ok(shut(replies, header.xid, why)),
+                Admission::Undecided => return Ok(Answered::Undecided),
+            }
+        }
+        let Some(program) = self.program(&call, replies) else { return Ok(Answered::Now) };
         let ticket = match program.repeat_of(&call) {
             Repeat::Harmless => None,
             Repeat::Remember => match self.replay.begin(ReplayKey::new(peer, header.xid, record)) {
@@ -149,6 +165,13 @@ fn again<'a>(verdict: &Verdict<'_>, replies: &mut Encoder) -> Answered<'a> {
     let Verdict::Answered(answer) = verdict else { return Answered::Never };
     replies.raw(answer);
     Answered::Now
+}
+
+/// Refuses a peer at the gate.
+#[cold]
+fn shut<'a>(replies: &mut Encoder, xid: u32, why: AuthStat) -> Answered<'a> {
+    framed(replies, |reply| denied::auth_error(reply, xid, why));
+    Answered::Refused(why)
 }
 
 fn fail(reply: &mut Encoder, xid: u32, failure: &Outcome) {

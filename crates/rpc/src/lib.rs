@@ -1,8 +1,8 @@
 //! ONC RPC version 2 (RFC 5531): record marking, messages, dispatch, replay cache.
 //!
 //! **Answers:** which records a stream of bytes holds, which call a record is, which program
-//! answers it, and how the answer is framed. A program is a [`Program`]; metrics and tracing are
-//! programs around programs.
+//! answers it to which peers, and how the answer is framed. A program is a [`Program`]; metrics and
+//! tracing are programs around programs.
 //!
 //! **May not know:** sockets, threads, clocks, what any program does, what a credential means.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -13,6 +13,7 @@
 
 mod auth;
 mod dispatch;
+mod gate;
 pub mod limits;
 mod line;
 mod message;
@@ -23,6 +24,7 @@ mod reply;
 
 pub use auth::{AuthStat, AuthSys, Flavor, OpaqueAuth};
 pub use dispatch::{Answered, Dispatcher, Hangup, Late};
+pub use gate::{Admission, Gate, OpenGate};
 pub use line::{Line, Unsaid};
 pub use message::{Call, CallHeader, Unparsed};
 pub use program::{Deferred, Done, Layer, Outcome, Program, Repeat};

@@ -3,12 +3,12 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use comity_rpc::{
-    Answered, AuthStat, Call, CallHeader, Deferred, Dispatcher, Done, OpaqueAuth, Outcome, Program,
-    Repeat,
+    Admission, Answered, AuthStat, Call, CallHeader, Deferred, Dispatcher, Done, Gate, OpaqueAuth,
+    OpenGate, Outcome, Program, Repeat,
 };
 use comity_xdr::{Decoder, Encoder};
 
@@ -65,7 +65,7 @@ fn record(program: u32, version: u32, procedure: u32) -> Vec<u8> {
 }
 
 /// The words of the reply behind the record mark, which is checked.
-fn reply(dispatcher: &Dispatcher<()>, record: &[u8]) -> Vec<u32> {
+fn reply(dispatcher: &Dispatcher<(), impl Gate<()>>, record: &[u8]) -> Vec<u32> {
     let mut replies = Encoder::new();
     if let Answered::Later(late) = dispatcher.answer(record, PEER, &(), &mut replies).unwrap() {
         assert!(replies.bytes().is_empty(), "what was begun is taken back");
@@ -77,8 +77,8 @@ fn reply(dispatcher: &Dispatcher<()>, record: &[u8]) -> Vec<u32> {
     std::iter::from_fn(|| decoder.value().ok()).collect()
 }
 
-fn dispatcher() -> Dispatcher<()> {
-    Dispatcher::new(vec![Arc::new(Counter::default())])
+fn dispatcher() -> Dispatcher<(), OpenGate> {
+    Dispatcher::new(vec![Arc::new(Counter::default())], OpenGate)
 }
 
 #[test]
@@ -152,4 +152,62 @@ fn what_must_not_be_done_twice_is_done_once_and_answered_twice() {
     let first = reply(&dispatcher, &record(5, 3, 1));
     assert_eq!(reply(&dispatcher, &record(5, 3, 1)), first);
     assert_ne!(reply(&dispatcher, &record(5, 3, 0)), reply(&dispatcher, &record(5, 3, 0)));
+}
+
+/// Says the same of everybody.
+struct Says(Admission);
+
+impl Gate<()> for Says {
+    fn admits(&self, (): &()) -> Admission {
+        self.0
+    }
+}
+
+fn behind(admission: Admission) -> (Dispatcher<(), Says>, Arc<Counter>) {
+    let counter = Arc::<Counter>::default();
+    (Dispatcher::new(vec![Arc::clone(&counter) as _], Says(admission)), counter)
+}
+
+#[test]
+fn a_refused_peer_reaches_no_program_but_by_null() {
+    let (dispatcher, counter) = behind(Admission::Refused(AuthStat::BadCred));
+    let denied = [7, 1, 1, 1, AuthStat::BadCred as u32];
+    for (program, version, procedure) in [(5, 3, 1), (5, 3, 2), (5, 3, 9), (5, 4, 1), (6, 3, 1)] {
+        assert_eq!(reply(&dispatcher, &record(program, version, procedure)), denied);
+    }
+    let done = || counter.0.load(Ordering::Relaxed);
+    assert_eq!(done(), 0, "no program was called");
+    assert_eq!(reply(&dispatcher, &record(5, 3, 0)), [7, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(reply(&dispatcher, &record(5, 4, 0)), [7, 1, 0, 0, 0, 2, 2, 3]);
+    assert_eq!(done(), 1);
+}
+
+#[test]
+fn a_refused_peer_gets_no_remembered_answer_and_has_none_remembered() {
+    let gate = Arc::new(Mutex::new(Admission::Admitted));
+    let dispatcher = Dispatcher::new(vec![Arc::<Counter>::default() as _], Turned(gate.clone()));
+    let answer = reply(&dispatcher, &record(5, 3, 1));
+    *gate.lock().unwrap() = Admission::Refused(AuthStat::TooWeak);
+    assert_eq!(reply(&dispatcher, &record(5, 3, 1)), [7, 1, 1, 1, AuthStat::TooWeak as u32]);
+    *gate.lock().unwrap() = Admission::Admitted;
+    assert_eq!(reply(&dispatcher, &record(5, 3, 1)), answer, "the refusal was not remembered");
+    assert_eq!(dispatcher.repeats(), 1);
+}
+
+/// Says what was put in.
+struct Turned(Arc<Mutex<Admission>>);
+
+impl Gate<()> for Turned {
+    fn admits(&self, (): &()) -> Admission {
+        *self.0.lock().unwrap()
+    }
+}
+
+#[test]
+fn a_call_of_an_undecided_peer_is_not_begun() {
+    let (dispatcher, counter) = behind(Admission::Undecided);
+    let mut replies = Encoder::new();
+    let answered = dispatcher.answer(&record(5, 3, 1), PEER, &(), &mut replies);
+    assert!(matches!(answered, Ok(Answered::Undecided)) && replies.bytes().is_empty());
+    assert_eq!(counter.0.load(Ordering::Relaxed), 0);
 }

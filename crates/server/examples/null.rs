@@ -14,7 +14,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use comity_rpc::{Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat};
+use comity_rpc::{
+    Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, OpenGate, Outcome, Program, Repeat,
+};
 use comity_server::metrics::Measured;
 use comity_server::{Ends, Server, Service, Settings};
 use comity_xdr::Encoder;
@@ -62,14 +64,15 @@ fn read_into(file: &File, length: usize, reply: &mut Encoder) {
     rustix::io::pread(file, &mut bytes[from..], 0).unwrap();
 }
 
-struct Nothing(Dispatcher<()>);
+struct Nothing(Dispatcher<(), OpenGate>);
 
 impl Service for Nothing {
     type Visitor = ();
+    type Gate = OpenGate;
 
     fn visitor(&self, _: Ends, _: &Arc<Line>) {}
 
-    fn dispatcher(&self) -> &Dispatcher<()> {
+    fn dispatcher(&self) -> &Dispatcher<(), OpenGate> {
         &self.0
     }
 }
@@ -96,7 +99,7 @@ fn serve(address: &str, file: Option<Arc<File>>) {
         Some(_) => Arc::new(Null(file)),
         None => Arc::new(Measured::new(Null(file), "null", |_| "OK", &Arc::default())),
     };
-    let service = Nothing(Dispatcher::new(vec![program]));
+    let service = Nothing(Dispatcher::new(vec![program], OpenGate));
     let settings = Settings { listen: vec![address.parse().unwrap()], ..Settings::default() };
     let server = Server::start(service, settings).unwrap();
     println!("process {} serves {:?}", std::process::id(), server.addresses());

@@ -23,6 +23,9 @@ pub(crate) struct Connection<V> {
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whole records may stand in the inbox: it is looked at before more is received.
     pub(crate) stopped: bool,
+    /// The first record in the inbox waits until the gate knows the peer; it is tried again each
+    /// second.
+    pub(crate) undecided: bool,
     /// The peer will send no more than it has sent.
     pub(crate) hung_up: bool,
     /// Threads that do a call of it, while another may serve it.
@@ -76,6 +79,7 @@ impl<V> Connection<V> {
             inbox: Inbox::Empty,
             backlog: None,
             stopped: false,
+            undecided: false,
             hung_up: false,
             away: 0,
             watched: false,

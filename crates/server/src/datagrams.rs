@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use comity_rpc::{Answered, Dispatcher};
+use comity_rpc::{Answered, Dispatcher, Gate};
 use comity_xdr::Encoder;
 
-use crate::limits::{DATAGRAM_BYTES_MAX, DATAGRAMS_STOP_MS};
+use crate::limits::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, DATAGRAMS_STOP_MS};
+use crate::turn::tell_refused;
 
 /// A thread that answers at one address.
 pub struct Datagrams {
@@ -23,9 +24,9 @@ impl Datagrams {
     ///
     /// # Errors
     /// If it cannot be listened there.
-    pub fn start<V: 'static>(
+    pub fn start<V: 'static, G: Gate<V> + 'static>(
         address: SocketAddr,
-        dispatcher: Dispatcher<V>,
+        dispatcher: Dispatcher<V, G>,
         visitor: impl Fn(SocketAddr) -> V + Send + 'static,
     ) -> io::Result<Self> {
         let socket = udp(address)?;
@@ -56,9 +57,9 @@ fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-fn answer<V>(
+fn answer<V, G: Gate<V>>(
     socket: &UdpSocket,
-    dispatcher: &Dispatcher<V>,
+    dispatcher: &Dispatcher<V, G>,
     visitor: &impl Fn(SocketAddr) -> V,
     stop: &AtomicBool,
 ) {
@@ -66,10 +67,21 @@ fn answer<V>(
     let mut reply = Encoder::new();
     while !stop.load(Ordering::Relaxed) {
         let Ok((length, peer)) = socket.recv_from(&mut buffer) else { continue };
+        if length < DATAGRAM_BYTES_MIN {
+            continue;
+        }
         reply.clear(DATAGRAM_BYTES_MAX);
         let answered = dispatcher.answer(&buffer[..length], peer.ip(), &visitor(peer), &mut reply);
+        let is_answered = match answered {
+            Ok(Answered::Now) => true,
+            Ok(Answered::Refused(why)) => {
+                tell_refused(peer, why);
+                true
+            }
+            _ => false,
+        };
         // A datagram has no record mark.
-        if let (Ok(Answered::Now), Some(datagram)) = (answered, reply.bytes().get(4..)) {
+        if let (true, Some(datagram)) = (is_answered, reply.bytes().get(4..)) {
             let _ = socket.send_to(datagram, peer);
         }
     }

@@ -82,6 +82,10 @@ pub const KEEPALIVE_PROBES: u32 = 4;
 /// Longest call or reply of the portmapper in bytes; its calls and our list are below 1 KiB.
 pub const DATAGRAM_BYTES_MAX: usize = 4096;
 
+/// Shortest call in bytes: a header of ten words (RFC 5531, 9). A shorter datagram gets no answer,
+/// so that an answer to a peer that no export is offered to is never longer than what it sent.
+pub const DATAGRAM_BYTES_MIN: usize = 40;
+
 /// Connections at most to the embedded portmapper; a question takes a millisecond.
 pub const PORTMAP_CONNECTIONS_MAX: usize = 256;
 

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use comity_rpc::{Dispatcher, Line};
+use comity_rpc::{Dispatcher, Gate, Line};
 
 /// The two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +17,14 @@ pub trait Service: Send + Sync + 'static {
     /// What is known of a peer, made once for each connection.
     type Visitor: Send + Sync + 'static;
 
+    /// Who decides which peers may call.
+    type Gate: Gate<Self::Visitor> + 'static;
+
     /// Greets a new peer; `line` is the way to call it back.
     fn visitor(&self, ends: Ends, line: &Arc<Line>) -> Self::Visitor;
 
     /// The programs.
-    fn dispatcher(&self) -> &Dispatcher<Self::Visitor>;
+    fn dispatcher(&self) -> &Dispatcher<Self::Visitor, Self::Gate>;
 
     /// A record came that is no call: the answer to one of ours, perhaps. `false` if nothing of the
     /// kind was asked for; the connection ends then.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use comity_rpc::{Answered, Late, RecordLimits, Scan, accepted, next_record};
+use comity_rpc::{Answered, AuthStat, Late, RecordLimits, Scan, accepted, next_record};
 use comity_xdr::Encoder;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -139,7 +139,7 @@ impl<S: Service> Turn<'_, '_, S> {
             if self.connection.backlog.is_some() {
                 return Ok(After::Wait);
             }
-            if !fed {
+            if !fed || self.connection.undecided {
                 return Ok(After::Starved);
             }
             if self.lates.len() >= LATES_MAX {
@@ -294,6 +294,9 @@ impl<S: Service> Turn<'_, '_, S> {
                 Scan::Record { body, end } => {
                     self.connection.large = Some(end).filter(|end| *end > BATCH_BYTES);
                     self.answer(used + body.start..used + body.end, used + end..filled)?;
+                    if self.connection.undecided {
+                        return Ok(Cut { used, needed: end, stopped: true });
+                    }
                     used += end;
                 }
             }
@@ -303,7 +306,7 @@ impl<S: Service> Turn<'_, '_, S> {
         }
     }
 
-    /// Answers a record; behind it stands `rest` in the buffer.
+    /// Answers a record, unless its peer is undecided; behind it stands `rest` in the buffer.
     fn answer(&mut self, body: Range<usize>, rest: Range<usize>) -> Result<(), Stop> {
         self.counters.records.add(1);
         let buffer = self.tray.buffer.borrow();
@@ -317,8 +320,12 @@ impl<S: Service> Turn<'_, '_, S> {
                 service.dispatcher().answer(record, peer.ip(), visitor, replies)
             })));
         });
+        if lent.is_none() {
+            self.connection.undecided = matches!(answered, Some(Ok(Ok(Answered::Undecided))));
+        }
         match answered {
-            Some(Ok(Ok(Answered::Now | Answered::Never))) | None => {}
+            Some(Ok(Ok(Answered::Now | Answered::Never | Answered::Undecided))) | None => {}
+            Some(Ok(Ok(Answered::Refused(why)))) => tell_refused(peer, why),
             Some(Ok(Ok(Answered::Later(late)))) => {
                 self.lates.push(Pending { xid: xid(record), late });
             }
@@ -399,6 +406,17 @@ impl Pending<'_> {
         }
         counters.lates.add(1);
     }
+}
+
+/// Logs that the gate refused a peer.
+#[cold]
+pub(crate) fn tell_refused(peer: SocketAddr, why: AuthStat) {
+    static LOG: Quiet = Quiet::new();
+    let reason = match why {
+        AuthStat::TooWeak => "the exports offered to it take calls from ports below 1024 only",
+        _ => "no export is offered to it",
+    };
+    LOG.say(|suppressed| tracing::warn!(%peer, reason, suppressed, "a call was refused"));
 }
 
 /// A program panicked: the call is answered SYSTEM_ERR, and the server lives.

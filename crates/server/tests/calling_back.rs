@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use comity_rpc::{
-    Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat, Unsaid,
+    Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, OpenGate, Outcome, Program, Repeat,
+    Unsaid,
 };
 use comity_server::{Ends, Server, Service, Settings, blocking_on_peers};
 use comity_xdr::Encoder;
@@ -66,7 +67,7 @@ impl Program<()> for Asking {
 }
 
 struct Caller {
-    dispatcher: Dispatcher<()>,
+    dispatcher: Dispatcher<(), OpenGate>,
     asking: Arc<Asking>,
     lines: Sender<(Ends, Arc<Line>)>,
     replies: Sender<Vec<u8>>,
@@ -74,13 +75,14 @@ struct Caller {
 
 impl Service for Caller {
     type Visitor = ();
+    type Gate = OpenGate;
 
     fn visitor(&self, ends: Ends, line: &Arc<Line>) {
         *self.asking.line.lock().unwrap() = Some(Arc::clone(line));
         self.lines.send((ends, Arc::clone(line))).unwrap();
     }
 
-    fn dispatcher(&self) -> &Dispatcher<()> {
+    fn dispatcher(&self) -> &Dispatcher<(), OpenGate> {
         &self.dispatcher
     }
 
@@ -104,7 +106,7 @@ fn world_at(listen: &str) -> World {
     let (line, lines) = channel();
     let (reply, replies) = channel();
     let asking = Arc::new(Asking::default());
-    let dispatcher = Dispatcher::new(vec![Arc::clone(&asking) as _]);
+    let dispatcher = Dispatcher::new(vec![Arc::clone(&asking) as _], OpenGate);
     let service = Caller { dispatcher, asking, lines: line, replies: reply };
     let listen = vec![listen.parse().unwrap()];
     let server = Server::start(service, Settings { listen, desks: 1, ..Settings::default() });

@@ -2,23 +2,28 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::portmap::{self, List, Mapping, Rpcb, procedure};
-use comity_rpc::{CallHeader, OpaqueAuth};
+use comity_rpc::{Admission, AuthStat, CallHeader, Gate, OpaqueAuth, OpenGate};
 use comity_server::portmap::{Offered, Portmapper};
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
 
 const NFS: Mapping = Mapping { program: 100_003, version: 3, protocol: portmap::TCP, port: 20_049 };
 const HEADER_BYTES: usize = 24;
 
-fn portmapper() -> Portmapper {
+fn portmapper() -> Portmapper<OpenGate> {
+    portmapper_behind(OpenGate)
+}
+
+fn portmapper_behind<G: Gate<IpAddr> + Clone + 'static>(gate: G) -> Portmapper<G> {
     let address = "127.0.0.1:20049".parse().unwrap();
     let offered = [100_003, 100_005]
         .map(|program| Offered { program, version: 3, protocol: portmap::TCP, address })
         .to_vec();
-    Portmapper::start(vec!["127.0.0.1:0".parse().unwrap()], &offered).unwrap()
+    Portmapper::start(vec!["127.0.0.1:0".parse().unwrap()], &offered, &gate).unwrap()
 }
 
 fn call(version: u32, procedure: u32, argument: &impl Encode) -> Vec<u8> {
@@ -96,4 +101,53 @@ fn ports_and_addresses_are_told_and_nothing_is_taken() {
         assert_eq!(transport(to, &call(2, 5, &()))[HEADER_BYTES - 4..], [0, 0, 0, 3]);
     }
     portmapper.shutdown();
+}
+
+/// A gate that admits nobody.
+struct Closed;
+
+impl Gate<IpAddr> for Closed {
+    fn admits(&self, _: &IpAddr) -> Admission {
+        Admission::Refused(AuthStat::BadCred)
+    }
+}
+
+#[test]
+fn a_portmapper_answers_unlisted_hosts_nothing_longer_than_what_they_sent() {
+    let portmapper = portmapper_behind(Arc::new(Closed));
+    let to = portmapper.addresses()[0];
+    let calls = [
+        call(2, procedure::DUMP, &()),
+        call(4, procedure::DUMP, &()),
+        call(2, procedure::GETPORT, &NFS),
+        call(2, procedure::NULL, &()),
+        call(9, procedure::NULL, &()),
+        call(9, procedure::DUMP, &()),
+    ];
+    for sent in calls {
+        let reply = over_udp(to, &sent);
+        assert!(reply.len() <= sent.len(), "{} bytes for {}", reply.len(), sent.len());
+        assert_eq!(over_tcp(to, &sent), reply);
+    }
+    let denied = [9_u32, 1, 1, 1, AuthStat::BadCred as u32];
+    let denied: Vec<u8> = denied.iter().flat_map(|word| word.to_be_bytes()).collect();
+    assert_eq!(over_udp(to, &call(2, procedure::DUMP, &())), denied);
+    let null = over_udp(to, &call(2, procedure::NULL, &()));
+    assert_eq!(null[8..], [0; 16], "NULL is answered with success");
+}
+
+#[test]
+fn a_datagram_shorter_than_a_call_gets_no_answer() {
+    let portmapper = portmapper();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    // The beginning of a call, which over TCP is answered GARBAGE_ARGS.
+    let short = [9_u32, 0, 2].map(u32::to_be_bytes).concat();
+    socket.send_to(&short, portmapper.addresses()[0]).unwrap();
+    let mut null = call(2, procedure::NULL, &());
+    null[3] = 10;
+    socket.send_to(&null, portmapper.addresses()[0]).unwrap();
+    let mut reply = [0; 64];
+    socket.recv(&mut reply).unwrap();
+    assert_eq!(reply[..4], [0, 0, 0, 10], "the first reply is that to the whole call");
 }

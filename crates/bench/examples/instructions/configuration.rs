@@ -37,7 +37,7 @@ pub(crate) fn serving(
     let clients = vec![(Client::Everybody, Arc::new(rules))];
     let export = Export::new(EXPORT, PathBuf::from("/bench"), Arc::clone(fs), clients);
     let exports = Arc::new(Exports::new(Plan::new(key(), vec![Arc::new(export)])));
-    Ok(Stack::new(vec![Arc::new(Nfs3::new(exports, [1; 8]))]))
+    Ok(Stack::new(vec![Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8]))], exports))
 }
 
 fn rules(configuration: Configuration, entries: u32) -> Result<Rules> {

@@ -19,7 +19,8 @@ const SLOTS: u32 = 32;
 
 /// A server of version 4.
 pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
-    Stack::new(vec![Arc::new(Nfs4::new(exports, [1; 8], Versions::ALL, setting::memory()))])
+    let nfs = Nfs4::new(Arc::clone(&exports), [1; 8], Versions::ALL, setting::memory());
+    Stack::new(vec![Arc::new(nfs)], exports)
 }
 
 /// Makes so many calls.

@@ -33,7 +33,8 @@ pub(crate) fn run(operation: &str, calls: u64) -> Result<()> {
 fn serving(layout: &Layout) -> Result<Stack> {
     let exports = setting::exports(layout.root())?;
     let mount = Arc::new(Mount::new(Arc::clone(&exports)));
-    Ok(Stack::new(vec![Arc::new(Nfs3::new(exports, [1; 8])), mount]))
+    let nfs = Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8]));
+    Ok(Stack::new(vec![nfs, mount], exports))
 }
 
 /// Longer than a directory must have been at rest to be remembered.

@@ -3,7 +3,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use comity_rpc::{Answered, Dispatcher, RecordLimits, Scan, next_record};
+use comity_rpc::{Answered, Dispatcher, OpenGate, RecordLimits, Scan, next_record};
 use comity_xdr::Encoder;
 
 use super::program::Flush;
@@ -21,7 +21,7 @@ pub struct Agent {
     listener: TcpListener,
     /// Who may ask.
     allowed: Vec<IpAddr>,
-    dispatcher: Dispatcher<()>,
+    dispatcher: Dispatcher<(), OpenGate>,
 }
 
 impl Agent {
@@ -35,7 +35,7 @@ impl Agent {
         let listener = TcpListener::bind(at).with_context(|| {
             format!("cannot listen at {at}: give another address with --listen")
         })?;
-        let dispatcher = Dispatcher::new(vec![std::sync::Arc::new(Flush { commands })]);
+        let dispatcher = Dispatcher::new(vec![std::sync::Arc::new(Flush { commands })], OpenGate);
         Ok(Self { listener, allowed, dispatcher })
     }
 

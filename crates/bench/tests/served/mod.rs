@@ -39,13 +39,14 @@ impl Served {
         let programs: Vec<Arc<dyn Program<Visitor>>> =
             vec![Arc::new(Nfs3::new(exports(), verifier)), mount, Arc::new(four)];
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 777));
-        Line { dispatcher: Dispatcher::new(programs), visitor: Visitor::new(peer), peer }
+        let dispatcher = Dispatcher::new(programs, exports());
+        Line { dispatcher, visitor: Visitor::new(peer), peer }
     }
 }
 
 /// A connection without a socket.
 pub(crate) struct Line {
-    dispatcher: Dispatcher<Visitor>,
+    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
     visitor: Visitor,
     peer: SocketAddr,
 }

@@ -113,6 +113,20 @@ impl Raw {
 
     /// The results of a call that was accepted and done.
     pub fn call(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
+        let reply = self.ask(program, procedure, arguments);
+        let done = [1, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+        assert_eq!(reply[4..24], done, "reply, accepted, no verifier, success");
+        reply[24..].to_vec()
+    }
+
+    /// The auth_stat of a call that is denied by an AUTH_ERROR.
+    pub fn denied(&mut self, program: u32, procedure: u32) -> u32 {
+        let reply = self.ask(program, procedure, &[]);
+        assert_eq!(reply[4..16], [1, 1, 1].map(u32::to_be_bytes).concat(), "reply, denied");
+        u32::from_be_bytes(reply[16..].try_into().unwrap())
+    }
+
+    fn ask(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> Vec<u8> {
         self.xid += 1;
         let mut call = Vec::new();
         let mut credential = Vec::new();
@@ -132,9 +146,7 @@ impl Raw {
         self.stream.write_all(&call).unwrap();
         let reply = self.reply();
         assert_eq!(reply[..4], self.xid.to_be_bytes());
-        let done = [1, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
-        assert_eq!(reply[4..24], done, "reply, accepted, no verifier, success");
-        reply[24..].to_vec()
+        reply
     }
 
     fn reply(&mut self) -> Vec<u8> {

@@ -79,7 +79,7 @@ pub(crate) struct World {
     pub(crate) exports: Arc<Exports>,
     /// What the lock manager remembers.
     pub(crate) engine: Arc<Engine>,
-    dispatcher: Dispatcher<Visitor>,
+    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
     messages: Receiver<Message>,
     visitor: Visitor,
     xid: Cell<u32>,
@@ -166,13 +166,13 @@ impl World {
     pub(crate) fn restarted(self, verifier: [u8; 8]) -> Self {
         let nfs: Arc<dyn Program<Visitor>> =
             Arc::new(Nfs3::new(Arc::clone(&self.exports), verifier));
-        Self { dispatcher: Dispatcher::new(vec![nfs]), ..self }
+        self.speaking(vec![nfs])
     }
 
     /// The same server with another program.
     pub(crate) fn with(self, mut programs: Vec<Arc<dyn Program<Visitor>>>) -> Self {
         programs.push(Arc::new(Nfs3::new(Arc::clone(&self.exports), VERIFIER)));
-        Self { dispatcher: Dispatcher::new(programs), ..self }
+        self.speaking(programs)
     }
 
     /// The same client, who came to this address of the server.
@@ -183,7 +183,12 @@ impl World {
     /// The same server beside one of NFSv4.
     pub(crate) fn recalling(self, delegated: Delegated) -> Self {
         let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).recalling(delegated);
-        Self { dispatcher: Dispatcher::new(vec![Arc::new(nfs)]), ..self }
+        self.speaking(vec![Arc::new(nfs)])
+    }
+
+    fn speaking(self, programs: Vec<Arc<dyn Program<Visitor>>>) -> Self {
+        let dispatcher = Dispatcher::new(programs, Arc::clone(&self.exports));
+        Self { dispatcher, ..self }
     }
 
     pub(crate) fn act_as(&self, uid: u32, gid: u32, gids: &[u32]) {
@@ -234,8 +239,8 @@ impl World {
         let mut replies = Encoder::new();
         let answered = self.dispatcher.answer(record, PEER, &self.visitor, &mut replies).ok()?;
         let late = match answered {
-            Answered::Now => false,
-            Answered::Never => return None,
+            Answered::Now | Answered::Refused(_) => false,
+            Answered::Never | Answered::Undecided => return None,
             Answered::Later(late) => {
                 assert!(replies.bytes().is_empty(), "nothing is said before it is true");
                 promised(self);
@@ -303,12 +308,12 @@ fn programs(
     exports: &Arc<Exports>,
     engine: &Arc<Engine>,
     messages: SyncSender<Message>,
-) -> Dispatcher<Visitor> {
+) -> Dispatcher<Visitor, Arc<Exports>> {
     let nfs: Arc<dyn Program<Visitor>> = Arc::new(Nfs3::new(Arc::clone(exports), VERIFIER));
     let mount: Arc<dyn Program<Visitor>> = Arc::new(Mount::new(Arc::clone(exports)));
-    let (exports, engine) = (Arc::clone(exports), Arc::clone(engine));
-    let nlm = Nlm::new(exports, engine, || BEGUN, Arc::new(|_| true)).messaging(messages);
-    Dispatcher::new(vec![nfs, mount, Arc::new(nlm)])
+    let nlm = Nlm::new(Arc::clone(exports), Arc::clone(engine), || BEGUN, Arc::new(|_| true));
+    let nlm = nlm.messaging(messages);
+    Dispatcher::new(vec![nfs, mount, Arc::new(nlm)], Arc::clone(exports))
 }
 
 /// What the shell would send: stretches of files stand where they were put.

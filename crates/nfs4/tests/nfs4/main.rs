@@ -26,6 +26,7 @@ mod script;
 mod session;
 mod sparse;
 mod sparse_listing;
+mod strangers;
 mod transcripts;
 mod transfers;
 mod words;

@@ -47,7 +47,7 @@ pub(crate) struct World {
     pub(crate) exports: Arc<Exports>,
     /// What is remembered of clients.
     pub(crate) engine: Arc<Engine>,
-    dispatcher: Dispatcher<Visitor>,
+    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
     peer: IpAddr,
     visitor: Visitor,
     xid: Cell<u32>,
@@ -113,10 +113,10 @@ impl World {
         let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);
         let line = Arc::new(Line::new(|| {}));
         let world = Self {
+            dispatcher: Dispatcher::new(vec![nfs], Arc::clone(&exports)),
             exports,
             engine,
             memory,
-            dispatcher: Dispatcher::new(vec![nfs]),
             peer: PEER,
             visitor: Visitor::on(SocketAddr::new(PEER, 1000), &line),
             line,
@@ -131,7 +131,12 @@ impl World {
 
     /// The same server for a client somewhere else.
     pub(crate) fn seen_from(self, peer: IpAddr) -> Self {
-        Self { peer, visitor: Visitor::new(SocketAddr::new(peer, 1000)), ..self }
+        self.coming_from(SocketAddr::new(peer, 1000))
+    }
+
+    /// The same server for a client at this address and port.
+    pub(crate) fn coming_from(self, peer: SocketAddr) -> Self {
+        Self { peer: peer.ip(), visitor: Visitor::new(peer), ..self }
     }
 
     /// What the server says to its clients now, record by record.
@@ -196,6 +201,13 @@ impl World {
 
     /// Sends a COMPOUND's arguments; its results, and whether they waited for a barrier.
     pub(crate) fn compound(&self, arguments: &[u8]) -> (Vec<u8>, bool) {
+        let (record, late) = self.send(arguments);
+        (split(&record), late)
+    }
+
+    /// Sends a COMPOUND's arguments; the whole reply with its record mark, and whether it waited
+    /// for a barrier.
+    pub(crate) fn send(&self, arguments: &[u8]) -> (Vec<u8>, bool) {
         let (program, version, procedure) = (nfs4::PROGRAM, nfs4::VERSION, 1);
         let xid = self.xid.replace(self.xid.get() + 1);
         let body = self.credential.borrow();
@@ -207,15 +219,15 @@ impl World {
         let mut replies = Encoder::new();
         let answered = self.dispatcher.answer(&record, self.peer, &self.visitor, &mut replies);
         let late = match answered.unwrap() {
-            Answered::Now => false,
-            Answered::Never => panic!("no answer"),
+            Answered::Now | Answered::Refused(_) => false,
+            Answered::Never | Answered::Undecided => panic!("no answer"),
             Answered::Later(late) => {
                 assert!(replies.bytes().is_empty(), "nothing is said before it is true");
                 late.finish(&mut replies);
                 true
             }
         };
-        (split(&sent(&replies)), late)
+        (sent(&replies), late)
     }
 }
 

@@ -1,9 +1,9 @@
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use comity_proto::portmap::{PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_3, RPCBIND_VERSION_4, TCP};
-use comity_rpc::{Dispatcher, Line};
+use comity_rpc::{Dispatcher, Gate, Line};
 
 use super::program::PortmapProgram;
 use super::{Offered, both_versions};
@@ -14,8 +14,8 @@ use crate::service::{Ends, Service};
 use crate::settings::{Patience, Settings};
 
 /// A portmapper of our own, over TCP and UDP, that knows our programs only and takes no others.
-pub struct Portmapper {
-    server: Server<PortmapService>,
+pub struct Portmapper<G: Gate<IpAddr> + 'static> {
+    server: Server<PortmapService<G>>,
     datagrams: Vec<Datagrams>,
 }
 
@@ -38,24 +38,32 @@ pub enum PortmapError {
     },
 }
 
-struct PortmapService(Dispatcher<()>);
+struct PortmapService<G>(Dispatcher<IpAddr, G>);
 
-impl Service for PortmapService {
-    type Visitor = ();
+impl<G: Gate<IpAddr> + 'static> Service for PortmapService<G> {
+    type Visitor = IpAddr;
+    type Gate = G;
 
-    fn visitor(&self, _: Ends, _: &Arc<Line>) {}
+    fn visitor(&self, Ends { peer, .. }: Ends, _: &Arc<Line>) -> IpAddr {
+        peer.ip()
+    }
 
-    fn dispatcher(&self) -> &Dispatcher<()> {
+    fn dispatcher(&self) -> &Dispatcher<IpAddr, G> {
         &self.0
     }
 }
 
-impl Portmapper {
-    /// Answers at `listen`, which should be port 111 everywhere, with where `offered` is.
+impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
+    /// Answers peers that `gate` admits at `listen`, which should be port 111 everywhere, with
+    /// where `offered` is.
     ///
     /// # Errors
     /// [`PortmapError`], with what to do about it.
-    pub fn start(listen: Vec<SocketAddr>, offered: &[Offered]) -> Result<Self, PortmapError> {
+    pub fn start(
+        listen: Vec<SocketAddr>,
+        offered: &[Offered],
+        gate: &G,
+    ) -> Result<Self, PortmapError> {
         let listeners =
             listen.into_iter().map(crate::listen::listen).collect::<Result<Vec<_>, _>>();
         let listeners = listeners.map_err(StartError::from)?;
@@ -63,7 +71,8 @@ impl Portmapper {
             listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
         let addresses = addresses.map_err(StartError::from)?;
         let offered: Vec<_> = itself(&addresses).chain(offered.iter().copied()).collect();
-        let dispatcher = || Dispatcher::new(vec![Arc::new(PortmapProgram(offered.clone())) as _]);
+        let program = || Arc::new(PortmapProgram(offered.clone()));
+        let dispatcher = || Dispatcher::new(vec![program() as _], gate.clone());
         let settings = Settings {
             desks: 1,
             threads_max: 1,
@@ -74,7 +83,7 @@ impl Portmapper {
         };
         let server = Server::start_with(PortmapService(dispatcher()), settings, listeners)?;
         let start = |&address: &SocketAddr| {
-            let started = Datagrams::start(address, dispatcher(), |_| ());
+            let started = Datagrams::start(address, dispatcher(), |peer| peer.ip());
             started.map_err(|source| PortmapError::Udp { address, source })
         };
         let datagrams = server.addresses().iter().map(start).collect::<Result<_, _>>()?;

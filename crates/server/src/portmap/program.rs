@@ -1,3 +1,4 @@
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use comity_proto::portmap::{
@@ -13,7 +14,7 @@ use super::Offered;
 /// on behalf of others (CALLIT), the way to make it attack them, are unknown.
 pub(super) struct PortmapProgram(pub(super) Vec<Offered>);
 
-impl Program<()> for PortmapProgram {
+impl Program<IpAddr> for PortmapProgram {
     fn number(&self) -> u32 {
         PROGRAM
     }
@@ -39,7 +40,7 @@ impl Program<()> for PortmapProgram {
         Repeat::Harmless
     }
 
-    fn call(&self, call: &Call<'_>, (): &(), reply: &mut Encoder) -> Outcome {
+    fn call(&self, call: &Call<'_>, _: &IpAddr, reply: &mut Encoder) -> Outcome {
         let answered = match (call.header.version, call.header.procedure) {
             (_, procedure::NULL) => call.arguments::<()>(),
             (_, procedure::SET | procedure::UNSET) => {

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use comity_rpc::{
-    Call, CallHeader, Deferred, Dispatcher, Done, Line, OpaqueAuth, Outcome, Program, Repeat,
+    Admission, Call, CallHeader, Deferred, Dispatcher, Done, Gate, Line, OpaqueAuth, Outcome,
+    Program, Repeat,
 };
 use comity_server::{Ends, Patience, Server, Service, Settings, blocking};
 use comity_xdr::{Encoder, Opaque};
@@ -44,6 +45,15 @@ pub(crate) struct Shared {
     pub(crate) calls: AtomicU32,
     pub(crate) barriers: AtomicU32,
     pub(crate) done: Mutex<u32>,
+    /// What the gate says of peers other than 127.0.0.1; it admits them if nothing is set.
+    pub(crate) gate: Mutex<Option<Admission>>,
+}
+
+impl Gate<SocketAddr> for Shared {
+    fn admits(&self, peer: &SocketAddr) -> Admission {
+        let others = self.gate.lock().unwrap().filter(|_| peer.ip() != Ipv4Addr::LOCALHOST);
+        others.unwrap_or(Admission::Admitted)
+    }
 }
 
 pub(crate) struct Toy(pub(crate) Arc<Shared>);
@@ -126,22 +136,23 @@ impl Program<SocketAddr> for Toy {
     }
 }
 
-pub(crate) struct ToyService(pub(crate) Dispatcher<SocketAddr>);
+pub(crate) struct ToyService(pub(crate) Dispatcher<SocketAddr, Arc<Shared>>);
 
 impl Service for ToyService {
     type Visitor = SocketAddr;
+    type Gate = Arc<Shared>;
 
     fn visitor(&self, Ends { peer, .. }: Ends, _: &Arc<Line>) -> SocketAddr {
         peer
     }
 
-    fn dispatcher(&self) -> &Dispatcher<SocketAddr> {
+    fn dispatcher(&self) -> &Dispatcher<SocketAddr, Arc<Shared>> {
         &self.0
     }
 }
 
 pub(crate) fn service(shared: &Arc<Shared>) -> ToyService {
-    ToyService(Dispatcher::new(vec![Arc::new(Toy(Arc::clone(shared)))]))
+    ToyService(Dispatcher::new(vec![Arc::new(Toy(Arc::clone(shared)))], Arc::clone(shared)))
 }
 
 pub(crate) fn settings() -> Settings {
@@ -219,6 +230,13 @@ impl Client {
         self.0.read_exact(&mut rest).unwrap();
         let word = |at: usize| u32::from_be_bytes(rest[at..at + 4].try_into().unwrap());
         Reply { xid: word(0), status: word(20), results: rest[24..].to_vec() }
+    }
+
+    /// The number and the auth_stat of a refusal.
+    pub(crate) fn refusal(&mut self) -> (u32, u32) {
+        let words: [u32; 6] = std::array::from_fn(|_| self.word());
+        assert_eq!((words[0], &words[2..5]), (20 | 1 << 31, &[1, 1, 1][..]));
+        (words[1], words[5])
     }
 
     pub(crate) fn call(&mut self, xid: u32, procedure: u32, arguments: &[u8]) -> Reply {

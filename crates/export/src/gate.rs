@@ -1,0 +1,100 @@
+//! Which peers may call anything but NULL: those that some export is offered to.
+
+use std::net::IpAddr;
+
+use comity_credential::{Admission, AuthStat, Gate};
+use comity_vfs::{Result, Status};
+
+use crate::plan::Entry;
+use crate::{Export, Exports, Plan, Visitor};
+
+impl Gate<Visitor> for Exports {
+    /// Admits a peer that meets the rules of some export: a client of its list that matches the
+    /// address or name, and the port. The verdict is kept by the visitor until the plan changes.
+    #[inline]
+    fn admits(&self, visitor: &Visitor) -> Admission {
+        if visitor.is_admitted(self.generation()) {
+            return Admission::Admitted;
+        }
+        self.judge(visitor)
+    }
+}
+
+impl Gate<IpAddr> for Exports {
+    /// Admits a peer that some export is offered to, whatever its port is: clients ask a portmapper
+    /// from any port.
+    fn admits(&self, peer: &IpAddr) -> Admission {
+        let admission = self.current().admission(*peer, None);
+        self.counted(admission)
+    }
+}
+
+impl Exports {
+    #[cold]
+    #[inline(never)]
+    fn judge(&self, visitor: &Visitor) -> Admission {
+        let plan = self.current();
+        if let Some(why) = visitor.refusal(plan.generation()) {
+            return self.counted(Admission::Refused(why));
+        }
+        let peer = visitor.peer();
+        let admission = plan.admission(peer.ip(), Some(peer.port()));
+        match admission {
+            Admission::Admitted => visitor.admit(plan.generation()),
+            // A name may be known later that was not known now.
+            Admission::Refused(why) if !plan.asks_for_names() => {
+                visitor.refuse(plan.generation(), why);
+            }
+            Admission::Refused(_) | Admission::Undecided => {}
+        }
+        self.counted(admission)
+    }
+
+    fn counted(&self, admission: Admission) -> Admission {
+        if matches!(admission, Admission::Refused(_)) {
+            self.refuse();
+        }
+        admission
+    }
+}
+
+impl Plan {
+    /// Whether a peer meets the rules of some export; without a port only its address or name is
+    /// asked for. A name is looked up only if no export admits the address.
+    pub(crate) fn admission(&self, peer: IpAddr, port: Option<u16>) -> Admission {
+        let unasked = || Err(Status::Delay);
+        match self.most_open(port, |export| export.decide_by(peer, &unasked)) {
+            Admission::Undecided => self.most_open(port, |export| export.decide(peer)),
+            known => known,
+        }
+    }
+
+    fn most_open<'a>(
+        &'a self,
+        port: Option<u16>,
+        decide: impl Fn(&'a Export) -> Result<Entry<'a>>,
+    ) -> Admission {
+        let verdicts = self.exports().iter().map(|export| verdict(&decide(export), port));
+        verdicts.max_by_key(openness).unwrap_or(Admission::Refused(AuthStat::BadCred))
+    }
+}
+
+/// What one export says. A Linux client reports AUTH_BADCRED and AUTH_TOOWEAK as EACCES.
+fn verdict(entry: &Result<Entry<'_>>, port: Option<u16>) -> Admission {
+    match entry {
+        Ok(entry) if port.is_none_or(|port| entry.rules.take_port(port)) => Admission::Admitted,
+        Ok(_) => Admission::Refused(AuthStat::TooWeak),
+        Err(Status::Delay) => Admission::Undecided,
+        Err(_) => Admission::Refused(AuthStat::BadCred),
+    }
+}
+
+/// Of the verdicts of several exports the most open one counts.
+fn openness(admission: &Admission) -> u8 {
+    match admission {
+        Admission::Admitted => 3,
+        Admission::Undecided => 2,
+        Admission::Refused(AuthStat::TooWeak) => 1,
+        Admission::Refused(_) => 0,
+    }
+}

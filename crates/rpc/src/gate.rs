@@ -1,0 +1,40 @@
+use std::sync::Arc;
+
+use crate::AuthStat;
+
+/// Decides which peers may call anything but procedure NULL. A [`crate::Dispatcher`] asks it before
+/// the replay cache and before any program, so that no program can forget it. `V` is what the shell
+/// knows of the peer.
+pub trait Gate<V: ?Sized>: Send + Sync {
+    /// Whether this peer may call. The answer must not block: calls of other peers wait meanwhile.
+    fn admits(&self, visitor: &V) -> Admission;
+}
+
+/// What a [`Gate`] says about a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// The peer may call.
+    Admitted,
+    /// The call is answered MSG_DENIED with AUTH_ERROR and this reason (RFC 5531, 9).
+    Refused(AuthStat),
+    /// The answer is not known yet, because the peer's name is still being looked up.
+    Undecided,
+}
+
+/// A gate that admits everybody: for programs without a list of clients.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenGate;
+
+impl<V: ?Sized> Gate<V> for OpenGate {
+    #[inline]
+    fn admits(&self, _: &V) -> Admission {
+        Admission::Admitted
+    }
+}
+
+impl<V: ?Sized, G: Gate<V> + ?Sized> Gate<V> for Arc<G> {
+    #[inline]
+    fn admits(&self, visitor: &V) -> Admission {
+        (**self).admits(visitor)
+    }
+}

@@ -1,0 +1,64 @@
+//! What the shell does with peers that the gate refuses or does not know yet.
+#![allow(clippy::unwrap_used)]
+
+mod toy;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use comity_rpc::{Admission, AuthStat};
+use toy::{Client, Shared, opaque, record, settings, start};
+
+/// A server behind a gate that says this of all peers but 127.0.0.1.
+fn saying(admission: Admission) -> Arc<Shared> {
+    Arc::new(Shared { gate: Some(admission).into(), ..Shared::default() })
+}
+
+#[test]
+fn an_undecided_call_waits_without_a_thread_and_is_answered_once_its_peer_is_known() {
+    let shared = saying(Admission::Undecided);
+    let server = start(&shared, settings());
+    let mut listed = Client::new(&server);
+    let mut unknown = Client::from(&server, "127.0.0.7");
+    let long = vec![7; 300_000];
+    let echoes = [&b"one"[..], &long, b"three"].map(opaque);
+    let calls = (1..).zip(&echoes).map(|(xid, echo)| record(xid, toy::ECHO, echo));
+    unknown.send(&calls.collect::<Vec<_>>().concat());
+    let before = server.numbers();
+    let begun = Instant::now();
+    for xid in 0..100 {
+        listed.call(xid, toy::NULL, &[]);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    let after = server.numbers();
+    assert_eq!(after.threads, before.threads);
+    assert!(after.waits - before.waits < 250, "the desk does not spin: {after:?}");
+    *shared.gate.lock().unwrap() = Some(Admission::Admitted);
+    for (xid, echo) in (1..).zip(&echoes) {
+        let reply = unknown.reply();
+        assert_eq!((reply.xid, reply.status), (xid, 0));
+        assert!(reply.results == *echo, "what was sent comes back");
+    }
+}
+
+#[test]
+fn a_peer_that_stays_undecided_is_let_go() {
+    let server = start(&saying(Admission::Undecided), settings());
+    let mut unknown = Client::from(&server, "127.0.0.7");
+    unknown.call(1, toy::NULL, &[]);
+    unknown.send(&record(2, toy::ECHO, &opaque(b"x")));
+    let patience = settings().patience.record_seconds + 3;
+    assert!(unknown.is_ended_within(Duration::from_secs(patience.into())));
+}
+
+#[test]
+fn a_refused_peer_is_told_and_its_connection_goes_on() {
+    let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
+    let mut refused = Client::from(&server, "127.0.0.7");
+    for xid in 0..3 {
+        refused.send(&record(xid, toy::ECHO, &opaque(b"x")));
+        assert_eq!(refused.refusal(), (xid, AuthStat::BadCred as u32));
+        refused.call(xid, toy::NULL, &[]);
+    }
+}

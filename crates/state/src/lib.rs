@@ -33,6 +33,7 @@ mod census;
 mod client;
 mod close;
 mod delegation;
+mod deny;
 mod effect;
 mod engine;
 mod error;

@@ -325,7 +325,7 @@ impl Engine {
             }
         };
         state.holdings.asked(number, host);
-        on_file.shares.set(Holder { client: host.id, state: number }, Some(share));
+        self.set_share(&mut on_file, Holder { client: host.id, state: number }, Some(share));
         Ok(())
     }
 
@@ -367,7 +367,7 @@ fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLo
 }
 
 /// The host of a name.
-fn named(names: &Names, name: &[u8]) -> Option<Arc<Client>> {
+pub(crate) fn named(names: &Names, name: &[u8]) -> Option<Arc<Client>> {
     names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone())
 }
 

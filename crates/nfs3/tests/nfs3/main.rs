@@ -4,6 +4,7 @@
 
 mod barriers;
 mod border;
+mod conflicts;
 mod golden;
 mod hostile;
 mod hunt;

@@ -16,7 +16,7 @@ use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Settle};
 use comity_proto::nlm;
 use comity_rpc::Line;
 use comity_server::{Errand, Failure, Quiet, blocking, blocking_on_peers};
-use comity_state::{Effect, Engine, Limits, Mark, Settings};
+use comity_state::{Client, Effect, Engine, Limits, Mark, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
@@ -218,19 +218,44 @@ fn callbacks(
         });
     };
     let grants = Arc::new(grants);
-    let grant = move |effect: Effect| {
-        let grants = Arc::clone(&grants);
+    // A silent host keeps a thread for seconds: grants do not wait behind it.
+    let (engine, questions) = (Arc::clone(engine), Errands::default());
+    let asking = Arc::clone(&engine);
+    let others = move |effect: Effect| {
         let Some(host) = host_of(&effect) else { return };
+        if let Effect::Probe { client } = effect {
+            let engine = Arc::clone(&asking);
+            return questions.run(host, move || ask(&engine, clock, (&client, host)));
+        }
+        let grants = Arc::clone(&grants);
         errands.run(host, move || tell(&grants, clock, effect));
     };
-    let (engine, exports) = (Arc::clone(engine), Arc::clone(exports));
-    Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(grant)))
+    let exports = Arc::clone(exports);
+    Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(others)))
 }
 
-/// Which host of NFSv3 a lock is for.
+/// The host of NFSv3 that an effect is for.
 fn host_of(effect: &Effect) -> Option<IpAddr> {
-    let Effect::NotifyLock { client, .. } = effect else { return None };
-    address(client.owner())
+    match effect {
+        Effect::NotifyLock { client, .. } | Effect::Probe { client } => address(client.owner()),
+        _ => None,
+    }
+}
+
+/// Asks a host of NFSv3 whether it is still there: whether its lock manager answers.
+fn ask(engine: &Engine, clock: Clock, (client, host): (&Client, IpAddr)) {
+    let errand = Errand {
+        program: nlm::PROGRAM,
+        version: nlm::VERSION,
+        procedure: nlm::procedure::NULL,
+        arguments: &[],
+        source: None,
+    };
+    let answered = errand.run(host);
+    if let Err(error) = &answered {
+        tracing::info!(%host, %error, "a host that holds locks does not answer");
+    }
+    engine.host_answered(clock.now(), client, answered.is_ok());
 }
 
 /// Takes a lock for a host of NFSv3 that waits for it, and tells it.

@@ -41,6 +41,7 @@ mod file;
 mod grace;
 mod granted;
 mod holdings;
+mod hosts;
 mod ids;
 mod inventory;
 mod io;

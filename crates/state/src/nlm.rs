@@ -1,7 +1,8 @@
 //! The lock manager of NFSv3: hosts without leases, whose locks and shares stand among those of
 //! NFSv4 (RFC 1813, appendix II).
 //!
-//! A host is a client that never expires: it says when it has started anew, and so does the server.
+//! A host is a client without a lease: it says when it has started anew, and so does the server. One
+//! that is silent is asked whether it is still there (`hosts.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,14 +53,14 @@ impl Engine {
     /// [`Engine::unstored`].
     ///
     /// # Errors
-    /// [`Error::Delay`] where there are too many clients.
+    /// [`Error::Delay`] where there are too many clients, or hosts of its network.
     pub fn host(&self, now: Duration, name: &[u8]) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
         if let Some(host) = named(&names, name) {
             host.renew(now);
             return Ok(host);
         }
-        self.make_room(now, &mut names)?;
+        self.make_room_for_host(now, &mut names, name)?;
         let owner = ClientOwner { verifier: Verifier::default(), id: name.into() };
         let principal = Principal(Box::default());
         let id = self.clients.next_id();

@@ -371,9 +371,39 @@ fn who_cancels_is_not_told() {
     assert!(site.engine.poll_effect().is_none());
 }
 
+/// A server that is called by the system of a host, not by one of its users.
+fn site_for_system() -> Site {
+    let site = site(true);
+    Site { world: site.world.calling_from(1023), ..site }
+}
+
+#[test]
+fn a_user_of_a_host_does_not_free_its_locks() {
+    let site = site(true);
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
+    site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"127.0.0.1"), state: 3 });
+    let notice = encoded(&StatChge { mon_name: Opaque(b"127.0.0.1"), state: 3 });
+    site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::NOTIFY, &notice));
+    assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Denied);
+}
+
+#[test]
+fn a_host_frees_no_locks_of_another_whatever_name_it_gives() {
+    let site = site_for_system();
+    let other = site.engine.host(NOW, b"192.0.2.1").unwrap();
+    let (owner, range, kind) = (&b"owner"[..], ByteRange::ALL, LockType::Write);
+    let file = FileKey { export: 1, handle: comity_vfs::Handle::new(&site.file[13..]).unwrap() };
+    let lock = HostLock { owner, file, range, kind };
+    site.engine.lock_host(NOW, &other, &lock, Claiming::Now).unwrap();
+    site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"192.0.2.1"), state: 3 });
+    let notice = encoded(&StatChge { mon_name: Opaque(b"192.0.2.1"), state: 3 });
+    site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::NOTIFY, &notice));
+    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Denied);
+}
+
 #[test]
 fn a_host_that_starts_anew_holds_nothing() {
-    let site = site(true);
+    let site = site_for_system();
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
     site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"anybody"), state: 3 });
     assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Granted);
@@ -381,7 +411,7 @@ fn a_host_that_starts_anew_holds_nothing() {
 
 #[test]
 fn the_status_monitor_hears_of_hosts_that_start_anew() {
-    let site = site(true);
+    let site = site_for_system();
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
     let notify = |state| {
         let notice = encoded(&StatChge { mon_name: Opaque(b"anybody"), state });
@@ -401,7 +431,7 @@ fn the_status_monitor_hears_of_hosts_that_start_anew() {
 /// What is not monitored has no state to tell.
 #[test]
 fn a_lock_that_is_not_monitored_says_nothing_about_the_state_of_its_host() {
-    let site = site(true);
+    let site = site_for_system();
     assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::Granted);
     let (cookie, exclusive, reclaim, alock) = (COOKIE, true, false, site.alock(2, 20, 10));
     let args = Nlm4Lockargs { cookie, block: false, exclusive, alock, reclaim, state: 0 };

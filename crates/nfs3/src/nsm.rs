@@ -33,8 +33,8 @@ impl Nsm {
     }
 
     /// It speaks for itself only: whatever name it gives, the locks of its own address are freed.
-    /// The notice must come from a port below 1024, so that a user of the host cannot free the locks
-    /// of others; status monitors have such a port.
+    /// The notice must come from a port below 1024, so that a user of the host cannot free the
+    /// locks of others; status monitors have such a port.
     fn notified(&self, call: &Call<'_>, visitor: &Visitor) -> Result<(), Malformed> {
         let StatChge { state, .. } = call.arguments()?;
         if is_system(visitor) {

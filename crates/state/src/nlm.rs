@@ -1,8 +1,8 @@
 //! The lock manager of NFSv3: hosts without leases, whose locks and shares stand among those of
 //! NFSv4 (RFC 1813, appendix II).
 //!
-//! A host is a client without a lease: it says when it has started anew, and so does the server. One
-//! that is silent is asked whether it is still there (`hosts.rs`).
+//! A host is a client without a lease: it says when it has started anew, and so does the server.
+//! One that is silent is asked whether it is still there (`hosts.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;

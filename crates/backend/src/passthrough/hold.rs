@@ -111,8 +111,8 @@ impl Passthrough {
         Ok(Held { node, by: Description { file, writable } })
     }
 
-    /// The entry is removed when the bytes are unlocked, under one mutex: whoever holds bytes of the
-    /// file meanwhile may be given the same description, and would lose them by the unlock.
+    /// The entry is removed when the bytes are unlocked, under one mutex: whoever holds bytes of
+    /// the file meanwhile may be given the same description, and would lose them by the unlock.
     fn let_all_go(&self, node: &Handle) -> Result<()> {
         let mut files = self.holds.files();
         let Some(held) = files.get(node) else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! FREE_ALL: a host has started anew and holds nothing. It speaks for itself only: whatever name it
-//! gives, the locks of its own address are freed. The call must come from a port below 1024, so that
-//! a user of the host cannot free the locks of others.
+//! gives, the locks of its own address are freed. The call must come from a port below 1024, so
+//! that a user of the host cannot free the locks of others.
 
 use comity_proto::nlm::Nlm4Notify;
 use comity_rpc::Done;

@@ -11,6 +11,7 @@ mod hunt;
 mod listing;
 mod mounts;
 mod nlm;
+mod notices;
 mod recalls;
 mod reload;
 mod rendering;

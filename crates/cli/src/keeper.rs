@@ -12,11 +12,11 @@ use anyhow::{Context, Result};
 use comity_backend::LeaseWatch;
 use comity_export::Exports;
 use comity_nfs3::Grants;
-use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Settle};
+use comity_nfs4::{Callbacks, Clock, Dialed, Memory};
 use comity_proto::nlm;
 use comity_rpc::Line;
-use comity_server::{Errand, Failure, Quiet, blocking, blocking_on_peers};
-use comity_state::{Effect, Engine, Limits, Mark, Settings};
+use comity_server::{Errand, Failure, blocking_on_peers};
+use comity_state::{Client, Effect, Engine, Limits, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
 
@@ -25,6 +25,7 @@ use crate::errands::Errands;
 use crate::locals::Locals;
 use crate::monitor::{self, News};
 use crate::openers::Openers;
+use crate::storage::{Repair, settle};
 
 /// How often time passes: leases, recalls and waits end by the second.
 const TICK: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ pub(crate) struct Keeper {
     memory: Memory,
     callbacks: Arc<Callbacks>,
     dialer: Arc<OnceLock<Box<Dialer>>>,
-    monitor_state: i32,
+    store: Arc<Store>,
     hosts: Vec<IpAddr>,
     openers: Option<Openers>,
     copier: Arc<Copier>,
@@ -78,9 +79,8 @@ impl Keeper {
         let limits = beginning.limits;
         let settings = Settings { lease, grace: lease, durable: true, locals, limits, ..usual };
         let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
-        let (clock, recovered) = (Clock::start(), store.recovered()?);
+        let (clock, recovered) = (Clock::start(), store.recovered());
         let hosts = recovered.hosts().filter_map(address).collect();
-        let monitor_state = monitor_state(store.starts());
         let engine = Arc::new(Engine::new(clock.now(), settings, recovered));
         if engine.is_in_grace() {
             let seconds = beginning.lease_seconds;
@@ -91,7 +91,7 @@ impl Keeper {
             Arc::new(Locals::new(Arc::clone(&engine), Arc::clone(beginning.exports)))
         });
         let copier = Arc::<Copier>::default();
-        let settle = settle(&engine, store);
+        let settle = settle(&engine, &store);
         let grants = Grants::new(Arc::clone(&engine), Arc::clone(beginning.exports));
         let grants = grants.beside(locals.clone()).settling(Arc::clone(&settle));
         let callbacks = callbacks(&engine, clock, (beginning.exports, grants), &dialer);
@@ -107,7 +107,7 @@ impl Keeper {
         };
         let watch = |leases| Openers::watch(leases, memory.clone(), beginning.exports);
         let openers = beginning.leases.as_ref().map(watch).transpose()?;
-        Ok(Self { memory, callbacks, dialer, monitor_state, hosts, openers, copier, watch: None })
+        Ok(Self { memory, callbacks, dialer, store, hosts, openers, copier, watch: None })
     }
 
     /// What is remembered.
@@ -116,8 +116,13 @@ impl Keeper {
     }
 
     /// What our status monitor says of us: another in every life of the server.
-    pub(crate) const fn monitor_state(&self) -> i32 {
-        self.monitor_state
+    pub(crate) fn monitor_state(&self) -> i32 {
+        monitor_state(self.store.starts())
+    }
+
+    /// Where what must outlive the server is stored.
+    pub(crate) fn store(&self) -> Arc<Store> {
+        Arc::clone(&self.store)
     }
 
     /// Lets time pass, now that clients can be reached by `dialer` and the server listens at
@@ -130,16 +135,18 @@ impl Keeper {
         dialer: impl Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync + 'static,
         addresses: &[SocketAddr],
     ) -> Result<()> {
-        let news = News { state: self.monitor_state, sources: monitor::sources(addresses) };
+        let news = News { state: self.monitor_state(), sources: monitor::sources(addresses) };
         let hosts = std::mem::take(&mut self.hosts);
         monitor::tell(hosts, news, self.memory.engine.settings().grace);
         // It is set once, here.
         let _ = self.dialer.set(Box::new(dialer));
         let (stop, stopped) = mpsc::channel();
         let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
+        let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
         let keep = move || {
             while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 pass(&memory, &callbacks);
+                repair.pass();
             }
         };
         let thread = thread::Builder::new().name("keeper".into()).spawn(keep);
@@ -189,19 +196,6 @@ fn pass(memory: &Memory, callbacks: &Arc<Callbacks>) {
     let _ = memory.engine.is_settled(memory.settle.as_deref());
 }
 
-/// Puts what the engine has recorded on stable storage.
-fn settle(engine: &Arc<Engine>, store: Arc<Store>) -> Arc<Settle> {
-    let engine = Arc::clone(engine);
-    Arc::new(move |mark: Mark| match blocking(|| store.settle(&engine, mark)) {
-        Ok(()) => true,
-        Err(error) => {
-            static LOG: Quiet = Quiet::new();
-            LOG.say(|suppressed| tracing::error!(suppressed, "{error}; no client is let in"));
-            false
-        }
-    })
-}
-
 fn callbacks(
     engine: &Arc<Engine>,
     clock: Clock,
@@ -218,19 +212,44 @@ fn callbacks(
         });
     };
     let grants = Arc::new(grants);
-    let grant = move |effect: Effect| {
-        let grants = Arc::clone(&grants);
+    // A silent host keeps a thread for seconds: grants do not wait behind it.
+    let (engine, questions) = (Arc::clone(engine), Errands::default());
+    let asking = Arc::clone(&engine);
+    let others = move |effect: Effect| {
         let Some(host) = host_of(&effect) else { return };
+        if let Effect::Probe { client } = effect {
+            let engine = Arc::clone(&asking);
+            return questions.run(host, move || ask(&engine, clock, (&client, host)));
+        }
+        let grants = Arc::clone(&grants);
         errands.run(host, move || tell(&grants, clock, effect));
     };
-    let (engine, exports) = (Arc::clone(engine), Arc::clone(exports));
-    Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(grant)))
+    let exports = Arc::clone(exports);
+    Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(others)))
 }
 
-/// Which host of NFSv3 a lock is for.
+/// The host of NFSv3 that an effect is for.
 fn host_of(effect: &Effect) -> Option<IpAddr> {
-    let Effect::NotifyLock { client, .. } = effect else { return None };
-    address(client.owner())
+    match effect {
+        Effect::NotifyLock { client, .. } | Effect::Probe { client } => address(client.owner()),
+        _ => None,
+    }
+}
+
+/// Asks a host of NFSv3 whether it is still there: whether its lock manager answers.
+fn ask(engine: &Engine, clock: Clock, (client, host): (&Client, IpAddr)) {
+    let errand = Errand {
+        program: nlm::PROGRAM,
+        version: nlm::VERSION,
+        procedure: nlm::procedure::NULL,
+        arguments: &[],
+        source: None,
+    };
+    let answered = errand.run(host);
+    if let Err(error) = &answered {
+        tracing::info!(%host, %error, "a host that holds locks does not answer");
+    }
+    engine.host_answered(clock.now(), client, answered.is_ok());
 }
 
 /// Takes a lock for a host of NFSv3 that waits for it, and tells it.

@@ -42,6 +42,10 @@ pub(crate) const MAILBOXES_MAX: usize = 1024;
 /// be done.
 pub(crate) const BREAK_RESERVE: Duration = Duration::from_secs(5);
 
+/// How long a store that could not be written is left alone until it is tried again: an attempt
+/// writes all that is known of clients, some megabytes at most, and calls wait for it.
+pub(crate) const REPAIR_PAUSE: Duration = Duration::from_secs(5);
+
 /// Copies that are under way: beyond it they are made while their clients wait, in parts. Each
 /// takes about a kilobyte here.
 pub(crate) const COPIES_MAX: usize = 1024;

@@ -34,6 +34,7 @@ mod settings;
 mod state;
 mod statuses;
 mod steward;
+mod storage;
 mod tallies;
 mod usage;
 mod versions;

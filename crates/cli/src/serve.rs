@@ -119,11 +119,12 @@ impl Running {
         keeper.begin(server.dialer(), server.addresses())?;
         let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
-            let memory = keeper.memory();
+            let (memory, store) = (keeper.memory(), keeper.store());
             let render = move || {
                 let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
                 tallies::append(&mut text, &exports);
                 tallies::append_state(&mut text, &memory);
+                tallies::append_store(&mut text, &store);
                 tally.iter().for_each(|tally| tallies::append_operations(&mut text, tally));
                 text
             };

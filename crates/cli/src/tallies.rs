@@ -3,6 +3,7 @@
 use comity_export::{Counts, Exports, Plan};
 use comity_nfs4::{Counted, Memory, Tally};
 use comity_server::metrics::{append_counters, append_numbers};
+use comity_store::Store;
 
 type Row = ([(&'static str, String); 2], Counts);
 
@@ -112,6 +113,12 @@ pub(crate) fn append_state(text: &mut String, memory: &Memory) {
             ),
         ],
     );
+}
+
+/// Appends whether what must outlive the server can be stored.
+pub(crate) fn append_store(text: &mut String, store: &Store) {
+    let (name, help) = ("comity_state_store_broken", "Whether the state of clients is not stored.");
+    append_numbers(text, &[(name, help, store.is_broken().into())]);
 }
 
 fn rows(plan: &Plan) -> Vec<Row> {

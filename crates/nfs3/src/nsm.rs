@@ -11,7 +11,7 @@ use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_state::Engine;
 use comity_xdr::{Encoder, Malformed};
 
-use crate::nlm::name_of;
+use crate::nlm::{is_system, name_of};
 
 /// The program NSM, version 1, as far as other hosts speak to it.
 pub struct Nsm {
@@ -32,12 +32,15 @@ impl Nsm {
         Self { engine, clock: Box::new(clock), state }
     }
 
-    /// It speaks for itself only: whatever name it gives, what is freed is what its own address
-    /// held.
+    /// It speaks for itself only: whatever name it gives, the locks of its own address are freed.
+    /// The notice must come from a port below 1024, so that a user of the host cannot free the
+    /// locks of others; status monitors have such a port.
     fn notified(&self, call: &Call<'_>, visitor: &Visitor) -> Result<(), Malformed> {
         let StatChge { state, .. } = call.arguments()?;
-        let name = name_of(visitor.peer().ip());
-        self.engine.host_began_anew((self.clock)(), &name, state);
+        if is_system(visitor) {
+            let name = name_of(visitor.peer().ip());
+            self.engine.host_began_anew((self.clock)(), &name, state);
+        }
         Ok(())
     }
 

@@ -2,16 +2,54 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_export::{Node, View};
-use comity_state::{Engine, FileKey, Share, WriterSays};
-use comity_vfs::{Result, Status};
+use comity_state::{Engine, Error, FileKey, Share, WriterSays};
+use comity_vfs::{FileType, Result, Status};
 
-use crate::nlm::Settle;
+use crate::nlm::{Settle, name_of};
 use crate::program::Nfs3;
+use crate::request::Request;
 
-/// Reading.
-pub(crate) const READ: Share = Share::access(Share::READ);
-/// Any change: of the data, the attributes, or the names.
-pub(crate) const CHANGE: Share = Share::access(Share::BOTH);
+/// What a call is about to do with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Reads its data.
+    Read,
+    /// Writes data that may be nowhere else but at the client.
+    Write,
+    /// Sets its size.
+    Resize,
+    /// Changes its attributes or its names.
+    Change,
+}
+
+impl Act {
+    /// The share that delegations are held against.
+    const fn share(self) -> Share {
+        match self {
+            Self::Read => Share::access(Share::READ),
+            Self::Write | Self::Resize | Self::Change => Share::access(Share::BOTH),
+        }
+    }
+
+    /// The access that deny modes are held against.
+    const fn access(self) -> u32 {
+        match self {
+            Self::Read => Share::READ,
+            Self::Write | Self::Resize => Share::WRITE,
+            Self::Change => 0,
+        }
+    }
+
+    /// The answer where a deny mode forbids it. A client drops what it wanted to write when it is
+    /// told of an error, and its program may have ended: it is told to come again. Nothing is lost
+    /// by a READ or a truncation that is refused.
+    const fn denied(self) -> Status {
+        match self {
+            Self::Write => Status::Locked,
+            Self::Read | Self::Resize | Self::Change => Status::Acces,
+        }
+    }
+}
 
 /// What clients of NFSv4 were delegated: calls of NFSv3 recall it where they stand against it.
 pub struct Delegated {
@@ -62,16 +100,67 @@ impl Delegated {
         self.engine.may_be_written(None, &key_of(view, node))
     }
 
-    fn recall(&self, view: &View<'_>, node: &Node, share: Share) -> Result<()> {
-        let key = key_of(view, node);
-        let broken = self.engine.break_delegations((self.clock)(), None, &key, share);
-        broken.map_err(|_| Status::Delay)?;
-        // Who reads leaves nothing that could be written over.
-        if share == READ {
+    /// Whether an act may meet anything that clients hold. Costs a look at two numbers, or three.
+    #[inline]
+    fn concerns(&self, act: Act) -> bool {
+        self.engine.has_delegations()
+            || self.engine.has_denies()
+            || act != Act::Read && self.engine.is_in_grace()
+    }
+
+    /// Apart, so that what nearly every call does need not copy for the sake of few.
+    #[inline(never)]
+    fn check(
+        &self,
+        request: &Request<'_>,
+        view: &View<'_>,
+        (node, act): (&Node, Act),
+    ) -> Result<()> {
+        self.await_reclaims(view, node, act)?;
+        self.check_denied(request, view, (node, act))?;
+        self.recall(view, node, act)
+    }
+
+    /// A client that reclaims a write delegation writes over what was changed meanwhile.
+    fn await_reclaims(&self, view: &View<'_>, node: &Node, act: Act) -> Result<()> {
+        if act == Act::Read || !self.engine.awaits_opens() {
             return Ok(());
         }
-        // Where nothing can be stored the server has to be started again: whoever waits for that
-        // keeps what he wants written, and who was told of an error would throw it away.
+        // Only files are opened and delegated.
+        let is_file = view.getattr(node)?.file_type == FileType::Regular;
+        if is_file { Err(Status::Delay) } else { Ok(()) }
+    }
+
+    fn check_denied(
+        &self,
+        request: &Request<'_>,
+        view: &View<'_>,
+        (node, act): (&Node, Act),
+    ) -> Result<()> {
+        if act.access() == 0 || !self.engine.has_denies() {
+            return Ok(());
+        }
+        let host = name_of(request.visitor.peer().ip());
+        let what = (&key_of(view, node), act.access());
+        self.engine.check_denied((self.clock)(), &host, what).map_err(|error| match error {
+            Error::ShareDenied => act.denied(),
+            _ => Status::Delay,
+        })
+    }
+
+    fn recall(&self, view: &View<'_>, node: &Node, act: Act) -> Result<()> {
+        if self.is_nothing() {
+            return Ok(());
+        }
+        let key = key_of(view, node);
+        let broken = self.engine.break_delegations((self.clock)(), None, &key, act.share());
+        broken.map_err(|_| Status::Delay)?;
+        // A READ leaves nothing that could be written over.
+        if act == Act::Read {
+            return Ok(());
+        }
+        // A client that is told to come again keeps what it wants written. It would throw that away
+        // if it were told of an error.
         let settled = self.engine.is_settled(self.settle.as_deref());
         if settled { Ok(()) } else { Err(Status::Delay) }
     }
@@ -88,26 +177,44 @@ impl Nfs3 {
         self.delegated().filter(|delegated| !delegated.is_nothing())
     }
 
-    /// Sees to it that nobody else was promised what a call is about to break.
+    /// Sees to it that a call breaks nothing that clients of NFSv4 or NLM were promised: recalls
+    /// delegations, heeds deny modes, and waits for reclaims in grace.
     ///
     /// # Errors
-    /// [`Status::Delay`]: it is being recalled.
-    pub(crate) fn recall(&self, view: &View<'_>, node: &Node, share: Share) -> Result<()> {
-        match self.anything_delegated() {
-            Some(delegated) => delegated.recall(view, node, share),
+    /// [`Status::Delay`]: a delegation is being recalled, or may still be reclaimed.
+    /// [`Status::Locked`] for a WRITE, [`Status::Acces`]: a deny mode forbids it.
+    #[inline]
+    pub(crate) fn check_conflicts(
+        &self,
+        request: &Request<'_>,
+        view: &View<'_>,
+        (node, act): (&Node, Act),
+    ) -> Result<()> {
+        match self.concerned(act) {
+            Some(delegated) => delegated.check(request, view, (node, act)),
             None => Ok(()),
         }
     }
 
-    /// The same for the object of a name that is about to lose it. That there is none, or none that
-    /// the caller may know of, the call itself will find.
+    /// The same for the object of a name that is about to be changed. If there is none, or none
+    /// that the caller may know of, the call itself finds that out.
     ///
     /// # Errors
-    /// [`Status::Delay`].
-    pub(crate) fn recall_named(&self, view: &View<'_>, dir: &Node, name: &[u8]) -> Result<()> {
-        match self.anything_delegated().map(|delegated| (delegated, view.lookup(dir, name))) {
-            Some((delegated, Ok((seen, _)))) => delegated.recall(view, &seen.node, CHANGE),
+    /// As [`Nfs3::check_conflicts`].
+    pub(crate) fn check_named(
+        &self,
+        request: &Request<'_>,
+        view: &View<'_>,
+        (dir, name, act): (&Node, &[u8], Act),
+    ) -> Result<()> {
+        match self.concerned(act).map(|delegated| (delegated, view.lookup(dir, name))) {
+            Some((delegated, Ok((seen, _)))) => delegated.check(request, view, (&seen.node, act)),
             _ => Ok(()),
         }
+    }
+
+    #[inline]
+    fn concerned(&self, act: Act) -> Option<&Delegated> {
+        self.delegated().filter(|delegated| delegated.concerns(act))
     }
 }

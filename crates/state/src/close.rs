@@ -42,7 +42,8 @@ impl Engine {
         opening.share = share;
         opening.opened = Share::within(opening.opened, share);
         let file = state.holdings.get(number).ok_or(Error::BadStateid)?.file.clone();
-        file.state().shares.set(Holder { client: client.id, state: number }, Some(share));
+        let holder = Holder { client: client.id, state: number };
+        self.set_share(&mut file.state(), holder, Some(share));
         changed(&mut state, &client, number)
     }
 

@@ -82,7 +82,8 @@ pub enum Effect {
         end: OffloadEnd,
     },
     /// CB_NULL: a callback channel has been announced. Then [`crate::Engine::callbacks_work`] or
-    /// [`crate::Engine::callbacks_fail`].
+    /// [`crate::Engine::callbacks_fail`]. To a host of NLM it is NLM NULL, to find out whether it
+    /// is still there; then [`crate::Engine::host_answered`].
     Probe {
         /// Whose.
         client: Arc<Client>,
@@ -91,8 +92,8 @@ pub enum Effect {
 
 /// Effects that nobody has fetched yet. They are bounded by what they are about: one recall and one
 /// CB_GETATTR for a delegation, one notice for a waiter, one word for a copy, one probe for a
-/// confirmation, and in some seconds one CB_RECALL_SLOT for a session and one CB_RECALL_ANY for a
-/// client.
+/// confirmation or a silent host, and in some seconds one CB_RECALL_SLOT for a session and one
+/// CB_RECALL_ANY for a client.
 #[derive(Default)]
 pub(crate) struct Outbox {
     effects: Mutex<VecDeque<Effect>>,

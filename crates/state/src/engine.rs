@@ -128,6 +128,7 @@ impl Engine {
         self.end_grace_if_due(now);
         self.expire_clients(now);
         self.end_courtesy(now);
+        self.ask_hosts(now);
         self.watch_files(now);
         self.recall_slots(now);
         self.recall_any(now);

@@ -166,6 +166,14 @@ impl Grace {
         now >= self.latest || now >= self.until && quiet
     }
 
+    /// Whether a client of NFSv4 may still reclaim.
+    fn awaits_opens(&self) -> bool {
+        let may = |(client, expected): (&RecordedClient, &Expected)| {
+            client.desk != Desk::Nlm && !expected.complete
+        };
+        self.is_on() && lock(&self.expected).iter().any(may)
+    }
+
     /// Ends it; tells who was waited for in vain before anybody else is let in.
     fn end(&self, lose: impl FnMut(RecordedClient)) {
         let mut expected = lock(&self.expected);
@@ -185,6 +193,14 @@ impl Engine {
     #[must_use]
     pub fn is_in_grace(&self) -> bool {
         self.grace.is_on()
+    }
+
+    /// Whether a client of NFSv4 may still reclaim opens and delegations. The records name clients,
+    /// not files, so this holds for every file. Hosts of NLM do not count: their locks are
+    /// advisory.
+    #[must_use]
+    pub fn awaits_opens(&self) -> bool {
+        self.grace.awaits_opens()
     }
 
     /// RECLAIM_COMPLETE for all file systems (RFC 8881, 18.51). From now on the client is recorded:

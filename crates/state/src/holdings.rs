@@ -498,7 +498,7 @@ impl Engine {
         let mut offers = Vec::new();
         let mut file = state.file.state();
         match &state.what {
-            What::Open(_) => file.shares.set(holder, None),
+            What::Open(_) => self.set_share(&mut file, holder, None),
             What::Lock(locking) => {
                 let owner = u64::from(holder.client.number()) << 32 | u64::from(locking.owner);
                 let all = file.locks.held_by(owner).map(|(range, _)| range);

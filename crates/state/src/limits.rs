@@ -96,6 +96,18 @@ pub(crate) const REAPED_MIN: usize = 64;
 /// miss: 64 of 16,384, while a thousand may be on their way to confirm themselves.
 pub(crate) const GOING_PART: usize = 256;
 
+/// How long a host of NLM that holds something may be silent until it is asked whether it is there,
+/// and how long it is left alone then. A question costs two short connections.
+pub(crate) const HOST_ASK_PAUSE: Duration = Duration::from_secs(60);
+
+/// How long a host of NLM must have been silent that answered once and does not any more, until
+/// others may have what it holds: a machine takes a few minutes to start anew, and tells then.
+pub(crate) const HOST_GONE_AFTER: Duration = Duration::from_secs(300);
+
+/// How many questions in a row it must not have answered: one may meet a network that is down for a
+/// moment, or a server that is short of sockets.
+pub(crate) const HOST_QUESTIONS_MIN: u32 = 3;
+
 /// Those who stand in a client's way are shown up to this many: enough to see who is at the root of
 /// it.
 pub(crate) const BLOCKERS_SHOWN_MAX: usize = 8;

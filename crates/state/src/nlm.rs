@@ -1,7 +1,8 @@
 //! The lock manager of NFSv3: hosts without leases, whose locks and shares stand among those of
 //! NFSv4 (RFC 1813, appendix II).
 //!
-//! A host is a client that never expires: it says when it has started anew, and so does the server.
+//! A host is a client without a lease: it says when it has started anew, and so does the server.
+//! One that is silent is asked whether it is still there (`hosts.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,14 +53,14 @@ impl Engine {
     /// [`Engine::unstored`].
     ///
     /// # Errors
-    /// [`Error::Delay`] where there are too many clients.
+    /// [`Error::Delay`] where there are too many clients, or hosts of its network.
     pub fn host(&self, now: Duration, name: &[u8]) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
         if let Some(host) = named(&names, name) {
             host.renew(now);
             return Ok(host);
         }
-        self.make_room(now, &mut names)?;
+        self.make_room_for_host(now, &mut names, name)?;
         let owner = ClientOwner { verifier: Verifier::default(), id: name.into() };
         let principal = Principal(Box::default());
         let id = self.clients.next_id();
@@ -325,7 +326,7 @@ impl Engine {
             }
         };
         state.holdings.asked(number, host);
-        on_file.shares.set(Holder { client: host.id, state: number }, Some(share));
+        self.set_share(&mut on_file, Holder { client: host.id, state: number }, Some(share));
         Ok(())
     }
 
@@ -367,7 +368,7 @@ fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLo
 }
 
 /// The host of a name.
-fn named(names: &Names, name: &[u8]) -> Option<Arc<Client>> {
+pub(crate) fn named(names: &Names, name: &[u8]) -> Option<Arc<Client>> {
     names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone())
 }
 

@@ -223,7 +223,7 @@ impl Engine {
             What::Open(opening) => Some(opening.share),
             _ => None,
         });
-        on_file.shares.set(holder, share);
+        self.set_share(&mut on_file, holder, share);
         let confirmed = state.holdings.owner_mut(owner).is_some_and(|owner| {
             owner.confirmed |= matches!(open.claim, Claim::Previous(_));
             owner.confirmed
@@ -253,7 +253,7 @@ impl Engine {
         if let Some(before) = opened.before {
             (opening.share, opening.opened) = (before.share, before.opened);
             known.seqid = before.seqid;
-            known.file.state().shares.set(holder, Some(before.share));
+            self.set_share(&mut known.file.state(), holder, Some(before.share));
             return;
         }
         let owner = opening.owner;

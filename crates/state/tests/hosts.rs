@@ -1,18 +1,18 @@
 //! The lock manager of NFSv3 over the engine: hosts instead of clients with leases.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
     ByteRange, CallbackAddress, Claim, Claiming, Client, ClientOwner, Delegation, DelegationWish,
-    Desk, Effect, Engine, Error, FileKey, Held, HostLock, LockRefusal, LockType, NoDelegation,
-    Open, Principal, Record, RecordedClient, Recovered, Setclientid, Settings, Share, Verifier,
+    Desk, Effect, Engine, Error, FileKey, Held, HostLock, Limits, LockRefusal, LockType,
+    NoDelegation, Open, Principal, Record, RecordedClient, Recovered, Setclientid, Settings, Share,
+    Verifier,
 };
 use comity_vfs::Handle;
 
 const NOW: Duration = Duration::from_secs(1);
-const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn engine() -> Engine {
     Engine::new(NOW, Settings::new(7, [7; 16]), Recovered::new())
@@ -169,14 +169,132 @@ fn who_waits_no_more_is_given_nothing_by_a_notice_that_is_late() {
     }
 }
 
-#[test]
-fn a_host_has_no_lease() {
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Lets minutes pass in which every question to a host is answered, or none; how many there were.
+fn pass(engine: &Engine, now: &mut Duration, (minutes, answers): (u32, bool)) -> usize {
+    let mut asked = 0;
+    for _ in 0..minutes {
+        *now += MINUTE;
+        engine.tick(*now);
+        while let Some(effect) = engine.poll_effect() {
+            let Effect::Probe { client } = effect else { panic!("{effect:?}") };
+            engine.host_answered(*now, &client, answers);
+            asked += 1;
+        }
+    }
+    asked
+}
+
+/// An engine and a host that has locked a file, and answered when it was asked.
+fn answering() -> (Engine, Arc<Client>, Duration) {
     let engine = engine();
     let host = engine.host(NOW, b"one").unwrap();
     lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
-    engine.tick(NOW + YEAR);
-    let other = engine.host(NOW + YEAR, b"two").unwrap();
-    assert!(denied(engine.lock_host(NOW + YEAR, &other, &write(b"p", bytes(0, 9)), Claiming::Now)));
+    let mut now = NOW;
+    assert_eq!(pass(&engine, &mut now, (1, true)), 1);
+    (engine, host, now)
+}
+
+/// Whether another host is denied the bytes that the first one has locked.
+fn is_held(engine: &Engine, now: Duration) -> bool {
+    let other = engine.host(now, b"two").unwrap();
+    denied(engine.test_host(now, &other, &write(b"p", bytes(0, 9))))
+}
+
+#[test]
+fn a_silent_host_keeps_its_locks_as_long_as_it_answers() {
+    let (engine, _, mut now) = answering();
+    pass(&engine, &mut now, (3 * 24 * 60, true));
+    assert!(is_held(&engine, now));
+}
+
+#[test]
+fn a_host_that_does_not_answer_any_more_gives_way_after_five_minutes() {
+    let (engine, host, mut now) = answering();
+    assert_eq!(pass(&engine, &mut now, (4, false)), 4);
+    assert!(is_held(&engine, now));
+    pass(&engine, &mut now, (1, false));
+    assert!(engine.known_host(now, b"three").is_none() && engine.census().locks == 1);
+    assert!(!is_held(&engine, now), "somebody wants them");
+    assert!(!Arc::ptr_eq(&engine.host(now, b"one").unwrap(), &host), "it was sent away");
+}
+
+#[test]
+fn a_host_that_does_not_answer_keeps_what_nobody_wants_for_a_day() {
+    let (engine, _, mut now) = answering();
+    pass(&engine, &mut now, (24 * 60, false));
+    assert_eq!(engine.census().locks, 1);
+    pass(&engine, &mut now, (10, false));
+    assert_eq!(engine.census().locks, 0);
+}
+
+#[test]
+fn a_lock_goes_to_the_waiter_when_its_holder_is_gone() {
+    let (engine, _, mut now) = answering();
+    pass(&engine, &mut now, (4, false));
+    let other = engine.host(now, b"two").unwrap();
+    let waits = engine.lock_host(now, &other, &write(b"p", bytes(0, 9)), Claiming::Wait);
+    assert!(denied(waits));
+    now += MINUTE;
+    engine.tick(now);
+    let effects = std::iter::from_fn(|| engine.poll_effect());
+    let told = effects.filter(|effect| matches!(effect, Effect::NotifyLock { .. }));
+    assert_eq!(told.count(), 1);
+}
+
+#[test]
+fn a_host_that_calls_is_there_whatever_it_answers() {
+    let (engine, _, mut now) = answering();
+    pass(&engine, &mut now, (4, false));
+    engine.known_host(now, b"one").unwrap();
+    pass(&engine, &mut now, (4, false));
+    assert!(is_held(&engine, now));
+}
+
+/// It may be behind a firewall, or have no lock manager that takes calls.
+#[test]
+fn a_host_that_never_answered_is_believed_to_be_there_for_a_day() {
+    let engine = engine();
+    let host = engine.host(NOW, b"one").unwrap();
+    lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
+    let mut now = NOW;
+    pass(&engine, &mut now, (24 * 60 - 1, false));
+    assert!(is_held(&engine, now));
+    pass(&engine, &mut now, (1, false));
+    assert!(!is_held(&engine, now) && now == NOW + DAY);
+}
+
+#[test]
+fn a_host_is_asked_once_at_a_time_and_only_if_it_holds_something() {
+    let engine = engine();
+    let _idle = engine.host(NOW, b"idle").unwrap();
+    let host = engine.host(NOW, b"one").unwrap();
+    lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
+    (1..600).for_each(|second| engine.tick(NOW + Duration::from_secs(second)));
+    assert!(
+        matches!(engine.poll_effect(), Some(Effect::Probe { client }) if client.owner() == b"one")
+    );
+    assert!(engine.poll_effect().is_none());
+}
+
+#[test]
+fn hosts_of_one_network_leave_room_for_others() {
+    let limits = Limits { clients: 16, ..Limits::DEFAULT };
+    let settings = Settings { limits, ..Settings::new(7, [7; 16]) };
+    let engine = Engine::new(NOW, settings, Recovered::new());
+    let host = |now, name: &str| engine.host(now, name.as_bytes());
+    let busy = host(NOW, "2001:db8::1").unwrap();
+    lock(&engine, &busy, &write(b"p", bytes(0, 9))).unwrap();
+    host(NOW, "2001:db8::2").unwrap();
+    let third = host(NOW, "2001:db8::3").expect("the second one holds nothing, and goes");
+    assert_eq!(engine.census().clients, 2);
+    lock(&engine, &third, &write(b"p", bytes(10, 19))).unwrap();
+    assert_eq!(host(NOW, "2001:db8::4").err(), Some(Error::Delay));
+    host(NOW, "2001:db8:0:1::1").unwrap();
+    host(NOW, "192.0.2.1").unwrap();
+    assert_eq!((engine.census().clients, engine.census().locks), (4, 2));
 }
 
 #[test]

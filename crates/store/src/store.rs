@@ -1,7 +1,8 @@
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comity_state::{Desk, Engine, Mark, Record, Recovered};
@@ -22,16 +23,16 @@ const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefiniti
 pub struct Store {
     path: PathBuf,
     starts: u32,
+    broken: AtomicBool,
     writer: Mutex<Writer>,
 }
 
 struct Writer {
-    database: Database,
-    /// Taken from the engine and not yet stored.
-    records: Vec<Record>,
-    /// Nothing can be promised any more: a barrier has failed, and what stands on the medium is not
-    /// known (it is not tried again, for a second fsync may say that all is well when it is not).
-    broken: bool,
+    /// None if a write or a barrier has failed. What stands on the medium is not known then, and a
+    /// second fsync of the file may succeed though pages of the first are lost.
+    database: Option<Database>,
+    /// All that is stored or is to be: a new file is made of it.
+    known: Recovered,
 }
 
 /// Why there is no store, or why it stores nothing any more.
@@ -55,18 +56,16 @@ pub enum StoreError {
         /// Its format.
         found: u32,
     },
-    /// It cannot be written; nothing more will be.
-    #[error("the state of clients in {} cannot be written: {source}; start the server again when \
-        it can", path.display())]
+    /// It cannot be written: nothing is stored until [`Store::repair`].
+    #[error("the state of clients in {} cannot be written: {source}", path.display())]
     Write {
         /// Which file.
         path: PathBuf,
         /// Why not.
         source: redb::Error,
     },
-    /// It could not be written before.
-    #[error("the state of clients in {} could not be written before; start the server again when \
-        it can", path.display())]
+    /// It could not be written before, and has not been repaired.
+    #[error("the state of clients in {} cannot be written at present", path.display())]
     Broken {
         /// Which file.
         path: PathBuf,
@@ -92,8 +91,9 @@ impl Store {
             return Err(StoreError::Format { path: path.to_owned(), found });
         }
         let starts = count_start(&database).map_err(read)?;
-        let writer = Mutex::new(Writer { database, records: Vec::new(), broken: false });
-        Ok(Self { path: path.to_owned(), starts, writer })
+        let known = whole(|| recovered(&database)).map_err(read)?;
+        let writer = Mutex::new(Writer { database: Some(database), known });
+        Ok(Self { path: path.to_owned(), starts, broken: AtomicBool::new(false), writer })
     }
 
     /// How often it was opened, this time among them.
@@ -103,13 +103,15 @@ impl Store {
     }
 
     /// Every client that may reclaim its state, and the files whose state it may not.
-    ///
-    /// # Errors
-    /// [`StoreError::Read`].
-    pub fn recovered(&self) -> Result<Recovered, StoreError> {
-        let read = |source| StoreError::Read { path: self.path.clone(), source };
-        let writer = self.writer();
-        whole(|| recovered(&writer.database)).map_err(read)
+    #[must_use]
+    pub fn recovered(&self) -> Recovered {
+        self.writer().known.clone()
+    }
+
+    /// Whether nothing can be stored at present, until [`Store::repair`] succeeds.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
     }
 
     /// Waits until all that the engine recorded before `mark` is on stable storage, or puts it
@@ -122,26 +124,86 @@ impl Store {
         if engine.is_stored(mark) {
             return Ok(());
         }
-        let taken = engine.poll_records(&mut writer.records);
-        self.write(&mut writer)?;
+        let (taken, records) = writer.take(engine);
+        let database = writer.database.as_ref().ok_or_else(|| self.broken())?;
+        if let Err(source) = whole(|| apply(database, &records)) {
+            self.broken.store(true, Ordering::Release);
+            close(writer.database.take());
+            return Err(self.unwritten(source));
+        }
         engine.stored(taken);
         Ok(())
     }
 
-    fn write(&self, writer: &mut Writer) -> Result<(), StoreError> {
-        if writer.broken {
-            return Err(StoreError::Broken { path: self.path.clone() });
+    /// Stores all that is known in a new file in the place of the one that could not be written, if
+    /// there is such: whether there was.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`]: it cannot be written yet.
+    pub fn repair(&self, engine: &Engine) -> Result<bool, StoreError> {
+        let mut writer = self.writer();
+        if writer.database.is_some() {
+            return Ok(false);
         }
-        let records = std::mem::take(&mut writer.records);
-        whole(|| apply(&writer.database, &records)).map_err(|source| {
-            writer.broken = true;
-            StoreError::Write { path: self.path.clone(), source }
-        })
+        let (taken, _) = writer.take(engine);
+        let made = rewrite(&self.path, self.starts, &writer.known);
+        writer.database = Some(made.map_err(|source| self.unwritten(source))?);
+        self.broken.store(false, Ordering::Release);
+        engine.stored(taken);
+        Ok(true)
+    }
+
+    fn broken(&self) -> StoreError {
+        StoreError::Broken { path: self.path.clone() }
+    }
+
+    fn unwritten(&self, source: redb::Error) -> StoreError {
+        StoreError::Write { path: self.path.clone(), source }
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Writer {
+    /// Takes from the engine what is to be stored.
+    fn take(&mut self, engine: &Engine) -> (Mark, Vec<Record>) {
+        let mut records = Vec::new();
+        let taken = engine.poll_records(&mut records);
+        records.iter().cloned().for_each(|record| self.known.apply(record));
+        (taken, records)
+    }
+}
+
+/// A database that has failed may panic when it is closed, too.
+fn close(database: Option<Database>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+}
+
+/// Makes a file of all that is known and puts it in the place of the old one. The old one is left
+/// alone until the new one is on stable storage.
+fn rewrite(path: &Path, starts: u32, known: &Recovered) -> Result<Database, redb::Error> {
+    let new = path.with_extension("new");
+    // An earlier attempt may have left it.
+    let _ = fs::remove_file(&new);
+    let made = whole(|| {
+        let database = database(private(&new)?)?;
+        format(&database)?;
+        set_starts(&database, |_| starts)?;
+        apply(&database, &known.records().collect::<Vec<_>>())?;
+        Ok(database)
+    });
+    let placed = made.and_then(|database| {
+        fs::rename(&new, path)?;
+        name_is_stable(path)?;
+        Ok(database)
+    });
+    if placed.is_err() {
+        // Others may need the space.
+        let _ = fs::remove_file(&new);
+    }
+    placed
 }
 
 /// The file, made if it is not there, for nobody else to look into whatever the umask: it tells who
@@ -191,10 +253,14 @@ fn format(database: &Database) -> Result<u32, redb::Error> {
 }
 
 fn count_start(database: &Database) -> Result<u32, redb::Error> {
+    set_starts(database, |before| before.wrapping_add(1))
+}
+
+fn set_starts(database: &Database, starts: impl FnOnce(u32) -> u32) -> Result<u32, redb::Error> {
     let transaction = database.begin_write()?;
     let mut meta = transaction.open_table(META)?;
     let before = meta.get("starts")?.map_or(0, |starts| starts.value());
-    let starts = before.wrapping_add(1);
+    let starts = starts(before);
     meta.insert("starts", starts)?;
     drop(meta);
     transaction.commit()?;

@@ -52,8 +52,11 @@ impl Passthrough {
         if (lock, bytes) == (RangeLock::Free, (0, u64::MAX)) {
             return self.let_all_go(node).map(|()| true);
         }
-        let locked = match self.holds.of(node) {
-            Some(by) => by.lock(lock, bytes)?,
+        // The lock does not wait. Outside of the table's mutex it could be taken on a description
+        // that is let go meanwhile.
+        let known = self.holds.files().get(node).map(|held| held.by.lock(lock, bytes));
+        let locked = match known {
+            Some(locked) => locked?,
             None if lock == RangeLock::Free => return Ok(true),
             None => self.begin_holding(node, (lock, bytes))?,
         };
@@ -108,12 +111,17 @@ impl Passthrough {
         Ok(Held { node, by: Description { file, writable } })
     }
 
+    /// The entry is removed when the bytes are unlocked, under one mutex: whoever holds bytes of
+    /// the file meanwhile may be given the same description, and would lose them by the unlock.
     fn let_all_go(&self, node: &Handle) -> Result<()> {
-        let Some(Held { node, by }) = self.holds.files().remove(node) else { return Ok(()) };
-        let freed = by.lock(RangeLock::Free, (0, u64::MAX))?.map_err(status);
-        node.set_locked(false);
-        node.end_writing();
-        freed
+        let mut files = self.holds.files();
+        let Some(held) = files.get(node) else { return Ok(()) };
+        held.by.lock(RangeLock::Free, (0, u64::MAX))?.map_err(status)?;
+        held.node.set_locked(false);
+        let freed = files.remove(node);
+        drop(files);
+        freed.iter().for_each(|held| held.node.end_writing());
+        Ok(())
     }
 }
 
@@ -191,6 +199,32 @@ mod tests {
         assert!(fs.holds.files().is_empty());
         lock(Kind::Exclusive, (0, 0)).unwrap();
         assert!(!Fs::is_range_free(&fs, &file, (3, u64::MAX), RangeLock::Shared).unwrap());
+        fs.release_identity().unwrap();
+    }
+
+    #[test]
+    fn bytes_held_while_all_are_let_go_are_either_known_and_locked_or_neither() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fs, file) = served(&folder, 1000);
+        let path = folder.path().join("file");
+        let program = std::fs::File::options().read(true).write(true).open(path).unwrap();
+        let (bytes, exclusive) = ((2, 5), RangeLock::Exclusive);
+        for turn in 0..10_000 {
+            assert!(Fs::hold_range(&fs, &file, (0, 9), exclusive).unwrap());
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    start.wait();
+                    assert_eq!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free), Ok(true));
+                });
+                start.wait();
+                assert_eq!(Fs::hold_range(&fs, &file, bytes, exclusive), Ok(true));
+            });
+            let is_known = fs.holds.files().contains_key(&file);
+            let is_locked = range_lock::is_free(program.as_fd(), Kind::Exclusive, (2, 4));
+            assert_eq!(is_locked, Ok(!is_known), "turn {turn}");
+            assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
+        }
         fs.release_identity().unwrap();
     }
 

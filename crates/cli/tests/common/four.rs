@@ -69,14 +69,19 @@ pub fn walk(path: &Path) -> Vec<Operation> {
 impl Four {
     /// A client that is ready to be given delegations.
     pub fn connect(port: u16, uid: u32, name: &str) -> Self {
+        Self::try_connect(port, uid, name).unwrap()
+    }
+
+    /// The same where the server may refuse it.
+    pub fn try_connect(port: u16, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let (recalled, probed, session) = (Vec::new(), false, Sessionid4::default());
         let mut client =
             Self { stream, uid, xid: 1, clientid: 0, session, seqid: 0, recalled, probed };
-        client.introduce(name).unwrap();
-        client.perform(vec![operation(op::RECLAIM_COMPLETE, &false)]).unwrap();
+        client.introduce(name)?;
+        client.perform(vec![operation(op::RECLAIM_COMPLETE, &false)])?;
         client.listen(PATIENCE, |client| client.probed);
-        client
+        Ok(client)
     }
 
     /// EXCHANGE_ID and CREATE_SESSION.

@@ -106,6 +106,12 @@ pub(crate) fn name_of(address: IpAddr) -> Vec<u8> {
     address.to_canonical().to_string().into_bytes()
 }
 
+/// Whether a caller is the system of its host and not one of its users: it calls from a port that
+/// only the superuser can have there.
+pub(crate) const fn is_system(visitor: &Visitor) -> bool {
+    visitor.peer().port() < 1024
+}
+
 impl Program<Visitor> for Nlm {
     fn number(&self) -> u32 {
         PROGRAM

@@ -9,6 +9,7 @@ use comity_xdr::Encoder;
 use super::made;
 use crate::answer::Answer;
 use crate::program::Nfs3;
+use crate::recall::Act;
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 
@@ -20,9 +21,10 @@ pub(super) fn create(
     let Create3args { place, how } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
     let made = wanted(&how).and_then(|how| {
-        if matches!(how, Create::Unchecked(_)) {
+        if let Create::Unchecked(set) = &how {
             // It may be there already, and be emptied.
-            nfs.recall_named(&view, &dir, place.name.0)?;
+            let act = if set.size.is_some() { Act::Resize } else { Act::Change };
+            nfs.check_named(request, &view, (&dir, place.name.0, act))?;
         }
         view.create(&dir, place.name.0, &how)
     });

@@ -8,15 +8,15 @@ use comity_xdr::Encoder;
 use crate::answer::{Answer, fail, ok};
 use crate::attributes::{fattr3, wcc_data, wcc_now};
 use crate::program::Nfs3;
-use crate::recall::CHANGE;
+use crate::recall::Act;
 use crate::request::{Request, Stop};
 
 pub(super) fn link(nfs: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
     let Link3args { file, link } = request.arguments()?;
     let (view, node) = request.enter(Door::Handle(file.0))?;
     let dir = view.admit(link.dir.0)?;
-    let recalled = nfs.recall(&view, &node, CHANGE);
-    Ok(match recalled.and_then(|()| view.link(&node, &dir, link.name.0)) {
+    let free = nfs.check_conflicts(request, &view, (&node, Act::Change));
+    Ok(match free.and_then(|()| view.link(&node, &dir, link.name.0)) {
         Ok(linked) => {
             let file_attributes = Some(fattr3(&linked.value));
             let linkdir_wcc = wcc_data(&linked.change);

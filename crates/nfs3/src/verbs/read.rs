@@ -11,7 +11,7 @@ use crate::answer::{Answer, fail};
 use crate::attributes::fattr3;
 use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
 use crate::program::Nfs3;
-use crate::recall::READ;
+use crate::recall::Act;
 use crate::request::{Request, Stop};
 
 /// What stands before the data: status, attributes, count, eof, and the data's length.
@@ -25,8 +25,8 @@ pub(super) fn read(
     let args = request.arguments::<Read3args<'_>>()?;
     let (view, node) = request.enter(Door::Handle(args.file.0))?;
     let start = reply.mark();
-    let read = nfs.recall(&view, &node, READ);
-    Ok(match read.and_then(|()| read_into(&view, &node, &args, reply)) {
+    let free = nfs.check_conflicts(request, &view, (&node, Act::Read));
+    Ok(match free.and_then(|()| read_into(&view, &node, &args, reply)) {
         Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),
         Err(status) => {
             reply.rollback(start);

@@ -7,6 +7,7 @@ use comity_xdr::Encoder;
 use super::removed;
 use crate::answer::Answer;
 use crate::program::Nfs3;
+use crate::recall::Act;
 use crate::request::{Request, Stop};
 
 pub(super) fn remove(
@@ -16,7 +17,7 @@ pub(super) fn remove(
 ) -> Result<Answer, Stop> {
     let Diropargs3 { dir, name } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(dir.0))?;
-    let recalled = nfs.recall_named(&view, &dir, name.0);
-    let change = recalled.and_then(|()| view.remove(&dir, name.0));
+    let free = nfs.check_named(request, &view, (&dir, name.0, Act::Change));
+    let change = free.and_then(|()| view.remove(&dir, name.0));
     Ok(removed::answer(reply, &view, &dir, change))
 }

@@ -8,6 +8,7 @@ use comity_xdr::Encoder;
 use crate::answer::{Answer, fail, ok};
 use crate::attributes::{wcc_data, wcc_now};
 use crate::program::Nfs3;
+use crate::recall::Act;
 use crate::request::{Request, Stop};
 
 pub(super) fn rename(
@@ -19,8 +20,8 @@ pub(super) fn rename(
     let (view, source) = request.enter(Door::Handle(from.dir.0))?;
     let target = view.admit(to.dir.0)?;
     let renamed = nfs
-        .recall_named(&view, &source, from.name.0)
-        .and_then(|()| nfs.recall_named(&view, &target, to.name.0))
+        .check_named(request, &view, (&source, from.name.0, Act::Change))
+        .and_then(|()| nfs.check_named(request, &view, (&target, to.name.0, Act::Change)))
         .and_then(|()| view.rename((&source, from.name.0), (&target, to.name.0)));
     Ok(match renamed {
         Ok((from, to)) => {

@@ -8,7 +8,7 @@ use comity_xdr::Encoder;
 use crate::answer::{Answer, fail, ok};
 use crate::attributes::wcc_data;
 use crate::program::Nfs3;
-use crate::recall::CHANGE;
+use crate::recall::Act;
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 use crate::time::time;
@@ -22,8 +22,9 @@ pub(super) fn setattr(
     let (view, node) = request.enter(Door::Handle(args.object.0))?;
     let set = set_attr(&args.new_attributes)?;
     let guard = args.guard.map(time).transpose()?;
-    let recalled = nfs.recall(&view, &node, CHANGE);
-    Ok(match recalled.and_then(|()| view.setattr(&node, &set, guard)) {
+    let act = if set.size.is_some() { Act::Resize } else { Act::Change };
+    let free = nfs.check_conflicts(request, &view, (&node, act));
+    Ok(match free.and_then(|()| view.setattr(&node, &set, guard)) {
         Ok(change) => {
             let barrier = view.change_barrier(&node, None);
             ok(reply, &view, &wcc_data(&change)).behind(barrier)

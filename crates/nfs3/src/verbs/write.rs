@@ -9,7 +9,7 @@ use comity_xdr::Encoder;
 use crate::answer::{Answer, fail, ok};
 use crate::attributes::wcc_data;
 use crate::program::Nfs3;
-use crate::recall::CHANGE;
+use crate::recall::Act;
 use crate::request::{Request, Stop};
 
 pub(super) fn write(
@@ -21,8 +21,8 @@ pub(super) fn write(
     let (view, node) = request.enter(Door::Handle(args.file.0))?;
     let written = match args.data.0.get(..args.count as usize) {
         Some(data) => {
-            let recalled = nfs.recall(&view, &node, CHANGE);
-            recalled.and_then(|()| view.write(&node, args.offset, data))
+            let free = nfs.check_conflicts(request, &view, (&node, Act::Write));
+            free.and_then(|()| view.write(&node, args.offset, data))
         }
         None => Err(Status::Inval),
     };

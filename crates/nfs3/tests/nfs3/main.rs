@@ -4,12 +4,14 @@
 
 mod barriers;
 mod border;
+mod conflicts;
 mod golden;
 mod hostile;
 mod hunt;
 mod listing;
 mod mounts;
 mod nlm;
+mod notices;
 mod recalls;
 mod reload;
 mod rendering;

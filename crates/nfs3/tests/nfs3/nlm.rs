@@ -12,10 +12,9 @@ use comity_proto::nfs3::{
     Create3args, Createhow3, Diropargs3, Sattr3, Setattr3args, procedure as nfs3,
 };
 use comity_proto::nlm::{
-    Nlm4Cancargs, Nlm4Holder, Nlm4Lock, Nlm4Lockargs, Nlm4Notify, Nlm4Res, Nlm4Share,
-    Nlm4Shareargs, Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
+    Nlm4Cancargs, Nlm4Holder, Nlm4Lock, Nlm4Lockargs, Nlm4Res, Nlm4Share, Nlm4Shareargs,
+    Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
 };
-use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
 use comity_state::{
     ByteRange, Claiming, DelegationKind, Engine, FileKey, HostLock, Locals, LockRefusal, LockType,
     Mark, Record, Recovered, Settings, Taken,
@@ -26,19 +25,19 @@ use comity_xdr::{Decoder, Encode, Opaque};
 use crate::hunt::twins::{EXPORT, plan, planted, sealed};
 use crate::world::{Ground, PEER, World, decoded, encoded};
 
-const NOW: Duration = Duration::from_secs(1);
+pub(crate) const NOW: Duration = Duration::from_secs(1);
 /// An address of the server.
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 5));
-const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
+pub(crate) const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
 
-struct Site {
-    engine: Arc<Engine>,
-    world: World,
-    file: Vec<u8>,
+pub(crate) struct Site {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) world: World,
+    pub(crate) file: Vec<u8>,
     settled: Arc<AtomicUsize>,
 }
 
-fn site(settles: bool) -> Site {
+pub(crate) fn site(settles: bool) -> Site {
     site_beside(settles, None)
 }
 
@@ -118,23 +117,23 @@ fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> Site {
 }
 
 impl Site {
-    fn ask(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
+    pub(crate) fn ask(&self, procedure: u32, arguments: &impl Encode) -> Vec<u8> {
         self.world.send(&self.world.record(PROGRAM, procedure, &encoded(arguments))).body
     }
 
-    fn stat(&self, procedure: u32, arguments: &impl Encode) -> Nlm4Stats {
+    pub(crate) fn stat(&self, procedure: u32, arguments: &impl Encode) -> Nlm4Stats {
         let body = self.ask(procedure, arguments);
         let res = decoded::<Nlm4Res<'_>>(&body);
         assert_eq!(res.cookie, COOKIE);
         res.stat
     }
 
-    fn alock(&self, svid: i32, l_offset: u64, l_len: u64) -> Nlm4Lock<'_> {
+    pub(crate) fn alock(&self, svid: i32, l_offset: u64, l_len: u64) -> Nlm4Lock<'_> {
         let (caller_name, oh) = (Opaque(&b"client"[..]), Opaque(&b"owner"[..]));
         Nlm4Lock { caller_name, fh: Opaque(&self.file), oh, svid, l_offset, l_len }
     }
 
-    fn lock(&self, svid: i32, (l_offset, l_len): (u64, u64), block: bool) -> Nlm4Stats {
+    pub(crate) fn lock(&self, svid: i32, (l_offset, l_len): (u64, u64), block: bool) -> Nlm4Stats {
         let alock = self.alock(svid, l_offset, l_len);
         let (cookie, exclusive, reclaim) = (COOKIE, true, false);
         let args = Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state: 1 };
@@ -369,46 +368,6 @@ fn who_cancels_is_not_told() {
     assert_eq!(site.stat(procedure::CANCEL, &args), Nlm4Stats::Granted);
     site.unlock(1, 0, 0);
     assert!(site.engine.poll_effect().is_none());
-}
-
-#[test]
-fn a_host_that_starts_anew_holds_nothing() {
-    let site = site(true);
-    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
-    site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"anybody"), state: 3 });
-    assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Granted);
-}
-
-#[test]
-fn the_status_monitor_hears_of_hosts_that_start_anew() {
-    let site = site(true);
-    assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
-    let notify = |state| {
-        let notice = encoded(&StatChge { mon_name: Opaque(b"anybody"), state });
-        site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::NOTIFY, &notice)).body
-    };
-    // The lock was asked for in state 1.
-    assert!(notify(1).is_empty());
-    assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Denied);
-    assert!(notify(3).is_empty());
-    assert_eq!(site.lock(2, (0, 0), false), Nlm4Stats::Granted);
-    let name: HostName<'_> = Opaque(b"anybody");
-    let name = encoded(&name);
-    let said = site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::STAT, &name)).body;
-    assert_eq!(decoded::<SmStatRes>(&said), SmStatRes { res: Res::Fail, state: 11 });
-}
-
-/// What is not monitored has no state to tell.
-#[test]
-fn a_lock_that_is_not_monitored_says_nothing_about_the_state_of_its_host() {
-    let site = site(true);
-    assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::Granted);
-    let (cookie, exclusive, reclaim, alock) = (COOKIE, true, false, site.alock(2, 20, 10));
-    let args = Nlm4Lockargs { cookie, block: false, exclusive, alock, reclaim, state: 0 };
-    assert_eq!(site.stat(procedure::NM_LOCK, &args), Nlm4Stats::Granted);
-    let notice = encoded(&StatChge { mon_name: Opaque(b"anybody"), state: 1 });
-    site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::NOTIFY, &notice));
-    assert_eq!(site.lock(3, (0, 10), false), Nlm4Stats::Denied);
 }
 
 /// Nothing is granted to a host that could not reclaim it after a restart.

@@ -23,7 +23,7 @@ pub(crate) const NOW: Duration = Duration::from_secs(1);
 pub(crate) const JUKEBOX: u32 = 10_008;
 
 /// Bytes in front of the backend's own in a sealed handle.
-const SEAL_BYTES: usize = 13;
+pub(crate) const SEAL_BYTES: usize = 13;
 
 pub(crate) struct Delegate {
     pub(crate) engine: Arc<Engine>,
@@ -68,7 +68,14 @@ pub(crate) fn delegate_beside(
 }
 
 /// A client that can be called back and has nothing to reclaim.
-fn client(engine: &Engine) -> Arc<Client> {
+pub(crate) fn client(engine: &Engine) -> Arc<Client> {
+    let client = introduced(engine);
+    engine.reclaim_complete(NOW, &client).unwrap();
+    client
+}
+
+/// A client that can be called back and may have something to reclaim.
+pub(crate) fn introduced(engine: &Engine) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"c"[..].into() };
     let principal = Principal(Box::default());
     let exchange = ExchangeId { owner, principal: principal.clone(), update: false };
@@ -95,7 +102,6 @@ fn client(engine: &Engine) -> Arc<Client> {
     let made = engine.create_session(NOW, &create).unwrap();
     let client = Arc::clone(engine.session(&made.session).unwrap().client());
     engine.callbacks_work(&client);
-    engine.reclaim_complete(NOW, &client).unwrap();
     while engine.poll_effect().is_some() {}
     client
 }
@@ -104,7 +110,7 @@ pub(crate) fn place<'a>(world: &'a World, name: &'a str) -> Diropargs3<'a> {
     Diropargs3 { dir: Opaque(&world.root), name: Opaque(name.as_bytes()) }
 }
 
-fn create<'a>(world: &'a World, name: &'a str) -> Create3args<'a> {
+pub(crate) fn create<'a>(world: &'a World, name: &'a str) -> Create3args<'a> {
     Create3args { place: place(world, name), how: Createhow3::Unchecked(Sattr3::default()) }
 }
 
@@ -125,12 +131,12 @@ impl Delegate {
     }
 }
 
-fn write(file: &[u8]) -> Write3args<'_> {
+pub(crate) fn write(file: &[u8]) -> Write3args<'_> {
     let (stable, data) = (StableHow::Unstable, Opaque(&b"x"[..]));
     Write3args { file: Opaque(file), offset: 0, count: 1, stable, data }
 }
 
-fn read(file: &[u8]) -> Read3args<'_> {
+pub(crate) fn read(file: &[u8]) -> Read3args<'_> {
     Read3args { file: Opaque(file), offset: 0, count: 1 }
 }
 

@@ -180,6 +180,11 @@ impl World {
         Self { visitor: self.visitor.at(Some(local)), ..self }
     }
 
+    /// The same client, calling from this port.
+    pub(crate) fn calling_from(self, port: u16) -> Self {
+        Self { visitor: Visitor::new(SocketAddr::new(PEER, port)), ..self }
+    }
+
     /// The same server beside one of NFSv4.
     pub(crate) fn recalling(self, delegated: Delegated) -> Self {
         let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).recalling(delegated);

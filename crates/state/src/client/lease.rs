@@ -50,9 +50,9 @@ impl Engine {
         if known { Ok(client) } else { Err(Error::StaleClientid) }
     }
 
-    /// Whether a client's lease is over; a host of NLM has none.
+    /// Whether a client's lease is over, or a host of NLM is believed to be gone.
     pub(crate) fn has_expired(&self, now: Duration, client: &Client) -> bool {
-        client.desk != Desk::Nlm && now >= client.renewed().saturating_add(self.settings.lease)
+        now >= client.renewed().saturating_add(self.silence_max(client))
     }
 
     /// Whether a client's name must not be taken from it: it has sessions or state,
@@ -66,11 +66,19 @@ impl Engine {
     /// have not come to confirm themselves or are hosts of NLM that hold nothing, those not heard
     /// of for longest first.
     pub(crate) fn make_room(&self, now: Duration, names: &mut Names) -> Result<()> {
-        let limit = self.settings.limits.clients;
-        if self.clients.len() < limit {
+        if self.clients.len() < self.settings.limits.clients {
             return Ok(());
         }
-        let all = self.clients.all();
+        self.discard_some(now, names, &self.clients.all())
+    }
+
+    /// Forgets one of these clients or some, as [`Engine::make_room`] chooses them.
+    pub(crate) fn discard_some(
+        &self,
+        now: Duration,
+        names: &mut Names,
+        all: &[Arc<Client>],
+    ) -> Result<()> {
         let expired = all.iter().filter(|client| self.has_expired(now, client));
         if let Some(oldest) = expired.min_by_key(|client| client.renewed()) {
             self.discard(now, names, oldest);
@@ -82,7 +90,7 @@ impl Engine {
         }
         going.sort_by_cached_key(|client| client.renewed());
         // One at a time all would be looked through for each stranger of a flood.
-        let count = (limit / GOING_PART).max(1);
+        let count = (self.settings.limits.clients / GOING_PART).max(1);
         going.into_iter().take(count).for_each(|client| self.discard(now, names, client));
         Ok(())
     }
@@ -103,7 +111,7 @@ impl Engine {
             if !expired {
                 continue;
             }
-            let courtesy = self.settings.lease.saturating_add(self.settings.courtesy);
+            let courtesy = self.silence_max(&client).saturating_add(self.settings.courtesy);
             let over = now >= client.renewed().saturating_add(courtesy);
             // Who comes later than this finds out itself that the lease is over.
             let is_waited_for = || begins && client.state().holdings.are_awaited(&client);

@@ -56,6 +56,8 @@ pub struct Client {
     revoked: AtomicBool,
     /// How often a host of NLM had started anew, as it said when it locked last.
     monitor_state: AtomicI32,
+    /// Whether a host of NLM answers.
+    pub(crate) asked: crate::hosts::Asked,
     /// Whether its lease was over when time last passed.
     courteous: AtomicBool,
     /// What its sessions have of the memory for replies.
@@ -126,6 +128,7 @@ impl Client {
             callbacks_lost: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
             monitor_state: AtomicI32::new(0),
+            asked: crate::hosts::Asked::default(),
             courteous: AtomicBool::new(false),
             replies: PoolShare::default(),
             state: Mutex::new(ClientState {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Birth, Client};
+use crate::hosts::Hosts;
 use crate::numbers::Numbers;
 use crate::pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -17,6 +18,7 @@ pub(crate) struct Clients {
     by_number: Table<u32, Client, Numbers>,
     by_name: Mutex<Names>,
     next: AtomicU32,
+    pub(crate) hosts: Hosts,
 }
 
 /// Who goes by which name.
@@ -32,7 +34,8 @@ pub(crate) struct Named {
 impl Clients {
     pub(crate) fn new(boot: u32) -> Self {
         let (by_number, by_name) = (Table::new(), Mutex::default());
-        Self { boot, by_number, by_name, next: AtomicU32::new(1) }
+        let (next, hosts) = (AtomicU32::new(1), Hosts::default());
+        Self { boot, by_number, by_name, next, hosts }
     }
 
     pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
@@ -68,11 +71,17 @@ impl Clients {
     pub(crate) fn insert(&self, now: Duration, birth: Birth, held: &Arc<Pool>) -> Arc<Client> {
         let client = Arc::new(Client::new(now, birth, held));
         self.by_number.insert(client.id.number(), Arc::clone(&client));
+        if client.desk == Desk::Nlm {
+            self.hosts.add(&client.owner);
+        }
         client
     }
 
     pub(crate) fn remove(&self, names: &mut Names, client: &Arc<Client>) {
         self.by_number.remove(&client.id.number());
+        if client.desk == Desk::Nlm {
+            self.hosts.remove(&client.owner);
+        }
         let name = (client.desk, client.owner.clone());
         let Some(named) = names.get_mut(&name) else { return };
         for place in [&mut named.confirmed, &mut named.unconfirmed] {

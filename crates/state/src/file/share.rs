@@ -1,4 +1,5 @@
 use super::{Holder, Holders};
+use crate::ClientId;
 
 /// What an open is for, and what it denies others (`share_access`, `share_deny`; RFC 8881, 18.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -53,14 +54,24 @@ impl Shares {
         self.opens.is_empty()
     }
 
-    /// Makes an open have this share, none to end it.
-    pub(crate) fn set(&mut self, holder: Holder, share: Option<Share>) {
+    /// Makes an open have this share, none to end it; returns the share it had before.
+    pub(crate) fn set(&mut self, holder: Holder, share: Option<Share>) -> Option<Share> {
         let old = match share {
             Some(share) => self.opens.insert(holder, share),
             None => self.opens.remove(holder),
         };
         self.count(share.unwrap_or_default(), 1);
         self.count(old.unwrap_or_default(), -1);
+        old
+    }
+
+    /// An open of a client other than `mine` that denies any of `access`.
+    pub(crate) fn denied(&self, mine: Option<ClientId>, access: u32) -> Option<Holder> {
+        if self.all().deny & access == 0 {
+            return None;
+        }
+        let mut others = self.opens.iter().filter(|(other, _)| Some(other.client) != mine);
+        others.find(|(_, share)| share.deny & access != 0).map(|(other, _)| other)
     }
 
     /// An open of another holder that stands against this share. Without deny modes about it costs

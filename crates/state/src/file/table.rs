@@ -12,11 +12,14 @@ pub(crate) struct Files {
     watched: Table<FileKey, File>,
     /// Delegations of all files.
     pub(crate) delegations: AtomicUsize,
+    /// Opens of all files that deny others something.
+    pub(crate) denies: AtomicUsize,
 }
 
 impl Files {
     pub(crate) fn new() -> Self {
-        Self { all: Table::new(), watched: Table::new(), delegations: AtomicUsize::new(0) }
+        let (delegations, denies) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { all: Table::new(), watched: Table::new(), delegations, denies }
     }
 
     pub(crate) fn get(&self, key: &FileKey) -> Option<Arc<File>> {

@@ -43,7 +43,7 @@ proptest! {
             apply(&database, &batch).unwrap();
             batch.into_iter().for_each(|record| model.apply(record));
         }
-        let again = Store::open(&path).unwrap().recovered().unwrap();
+        let again = Store::open(&path).unwrap().recovered();
         prop_assert_eq!(sorted(&again), sorted(&model));
     }
 }

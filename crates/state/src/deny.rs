@@ -1,0 +1,49 @@
+//! Deny modes against calls that come without an open: READ and WRITE of NFSv3.
+
+use std::time::Duration;
+
+use crate::file::{FileState, Holder, Share};
+use crate::nlm::named;
+use crate::open::Obstacle;
+use crate::sync::atomic::Ordering;
+use crate::{Engine, FileKey, Result};
+
+impl Engine {
+    /// Whether any open of any file denies others anything. Costs a look at a number.
+    #[must_use]
+    pub fn has_denies(&self) -> bool {
+        self.files.denies.load(Ordering::Acquire) > 0
+    }
+
+    /// Checks an access without an open ([`Share::READ`] and [`Share::WRITE`]) against the deny
+    /// modes of a file. The shares of the host of NLM named `host` do not count: it checks its own
+    /// programs itself. Clients whose lease is over are evicted if they deny the access.
+    ///
+    /// # Errors
+    /// [`crate::Error::ShareDenied`].
+    pub fn check_denied(
+        &self,
+        now: Duration,
+        host: &[u8],
+        (key, access): (&FileKey, u32),
+    ) -> Result<()> {
+        let Some(file) = self.files.get(key) else { return Ok(()) };
+        let mine = named(&self.clients.names(), host).map(|host| host.id);
+        self.unless_expired(now, || {
+            let denied = file.state().shares.denied(mine, access);
+            denied.map_or(Ok(()), |holder| Err(Obstacle::Share(holder)))
+        })
+    }
+
+    /// Gives an open of a file this share, or none if it ends, and counts the opens that deny
+    /// something.
+    pub(crate) fn set_share(&self, on_file: &mut FileState, holder: Holder, share: Option<Share>) {
+        let denies = |share: Option<Share>| share.is_some_and(|share| share.deny != 0);
+        let old = on_file.shares.set(holder, share);
+        match (denies(old), denies(share)) {
+            (false, true) => drop(self.files.denies.fetch_add(1, Ordering::AcqRel)),
+            (true, false) => drop(self.files.denies.fetch_sub(1, Ordering::AcqRel)),
+            _ => {}
+        }
+    }
+}

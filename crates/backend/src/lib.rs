@@ -25,7 +25,9 @@ pub use blocking::{BlockingHook, blocking, install_blocking_hook};
 pub use close::close;
 pub use lease_watch::{LeaseListener, LeaseWatch, lease_break_time};
 pub use memory::{Memory, MemoryOptions};
-pub use passthrough::{Capabilities, Descriptors, OpenError, Passthrough, PassthroughOptions};
+pub use passthrough::{
+    Capabilities, Descriptors, OpenError, Passthrough, PassthroughOptions, Siblings,
+};
 
 /// Asks the kernel for its handle of `name` in `dir` and tells its length in bytes: what it costs
 /// at least to name an object for good, for measurements.

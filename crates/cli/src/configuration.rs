@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use comity_backend::{
-    Descriptors, LeaseWatch, Memory, MemoryOptions, Passthrough, PassthroughOptions,
+    Descriptors, LeaseWatch, Memory, MemoryOptions, Passthrough, PassthroughOptions, Siblings,
 };
 use comity_export::{
     Export, ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
@@ -22,6 +22,7 @@ pub(crate) struct Configuration {
     read_only: bool,
     /// Shared by all exports.
     descriptors: Descriptors,
+    siblings: Siblings,
     /// Whether callers may all have root's rights.
     all_as_root: bool,
     /// Whether exports begin empty and are gone with the process.
@@ -48,6 +49,7 @@ impl Configuration {
             key,
             read_only: false,
             descriptors: Descriptors::of_process(),
+            siblings: Siblings::default(),
             all_as_root: false,
             in_memory: false,
             leases: None,
@@ -102,6 +104,7 @@ impl Configuration {
             cross_mounts: request.crosses_mounts,
             descriptors: Some(self.descriptors.clone()),
             leases: self.leases.clone(),
+            siblings: self.siblings.clone(),
         };
         let opened = Passthrough::open(request.path, options);
         let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_export::{ExportId, Exports};
+use comity_export::Exports;
 use comity_state::{ByteRange, DelegationKind, Engine, FileKey, LockType, Taken};
 use comity_vfs::{FileHold, RangeLock, Result, Status};
 use foldhash::fast::RandomState;
@@ -96,12 +96,11 @@ impl Locals {
 
     fn hold(&self, file: &FileKey, range: ByteRange, kind: Option<LockType>) -> Result<bool> {
         let lock = kind.map_or(RangeLock::Free, range_lock);
-        let object = (ExportId(file.export), &file.handle);
-        self.exports.current().hold_range(object, (range.first, range.last), lock)
+        self.exports.current().hold_range(file, (range.first, range.last), lock)
     }
 
     fn hold_file(&self, file: &FileKey, hold: FileHold) -> Result<bool> {
-        self.exports.current().hold_file((ExportId(file.export), &file.handle), hold)
+        self.exports.current().hold_file(file, hold)
     }
 }
 
@@ -158,9 +157,8 @@ impl comity_state::Locals for Locals {
     }
 
     fn is_free(&self, file: &FileKey, (range, kind): (ByteRange, LockType)) -> bool {
-        let object = (ExportId(file.export), &file.handle);
         let bytes = (range.first, range.last);
-        let free = self.exports.current().is_range_free(object, bytes, range_lock(kind));
+        let free = self.exports.current().is_range_free(file, bytes, range_lock(kind));
         free.unwrap_or(true)
     }
 }

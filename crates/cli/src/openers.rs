@@ -12,7 +12,6 @@ use anyhow::{Context, Result};
 use comity_backend::{LeaseWatch, lease_break_time};
 use comity_export::Exports;
 use comity_nfs4::Memory;
-use comity_state::FileKey;
 use comity_vfs::LocalUse;
 
 use crate::limits::BREAK_RESERVE;
@@ -82,8 +81,7 @@ fn patience(wait: Duration) -> Duration {
 
 fn recall(memory: &Memory, exports: &Exports, patience: Duration) {
     let now = memory.clock.now();
-    for (export, handle, local) in exports.current().wanted() {
-        let file = FileKey { export: export.0, handle };
+    for (file, local) in exports.current().wanted() {
         match local {
             LocalUse::Open => {
                 memory.engine.program_waits(now, &file, now.saturating_add(patience));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use comity_export::{ExportId, Plan};
+use comity_export::Plan;
 use comity_nfs4::Memory;
 use comity_state::{
     Awaited, ByteRange, Client, ClientId, ClientSummary, CopyUnderWay, DelegationKind, Desk,
@@ -192,7 +192,7 @@ impl Roster<'_> {
     }
 
     fn add_file(&self, told: &mut Value, file: &FileKey) {
-        let found = self.plan.locate(ExportId(file.export), &file.handle);
+        let found = self.plan.locate(file);
         told["export"] = found.map(|(path, _)| path.display().to_string()).into();
         told["fileid"] = found.and_then(|(_, fileid)| fileid).into();
     }

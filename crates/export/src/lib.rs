@@ -17,6 +17,7 @@
 mod barrier;
 mod check;
 mod check_rooms;
+mod check_volumes;
 mod client;
 mod config;
 mod cookie;

@@ -13,6 +13,7 @@ use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
 use crate::check_rooms::{check_maker, check_targets};
+use crate::check_volumes::Tops;
 use crate::finding::Findings;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
 use crate::names::Names;
@@ -57,12 +58,13 @@ pub fn load(
         return Err(findings.sorted());
     }
     let names = Arc::new(Names::new(Arc::clone(&sources.resolver)));
-    let mut exports = Vec::with_capacity(merged.len());
+    let (mut exports, mut tops) = (Vec::with_capacity(merged.len()), Tops::default());
     for (export, id) in merged.into_iter().zip(ids) {
         if let Some(fs) = backend(&export, open, old, &mut findings) {
             if let Ok(top) = fs.getattr(&fs.root()) {
                 check_targets(&export.declaration, &top, &mut findings);
             }
+            tops.add(&export.declaration, &*fs, &mut findings);
             let properties = fs.properties(&fs.root());
             if let Some(maker) = properties.ok().and_then(|properties| properties.maker) {
                 check_maker(&export.declaration, maker, &mut findings);
@@ -71,6 +73,7 @@ pub fn load(
         }
     }
     let plan = Plan::new(key, exports);
+    let plan = if let Some(old) = old { plan.after(old) } else { plan };
     if findings.has_errors() { Err(findings.sorted()) } else { Ok((plan, findings.sorted())) }
 }
 

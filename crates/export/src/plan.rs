@@ -8,9 +8,10 @@ use arc_swap::{ArcSwap, Guard};
 use comity_cloak::Cloak;
 use comity_credential::Flavor;
 use comity_idmap::Ids;
-use comity_vfs::{FileHold, Fs, Handle, LocalUse, RangeLock, Result, Status, Time};
+use comity_vfs::{FileHold, FileKey, Fs, Handle, LocalUse, RangeLock, Result, Status, Time};
 
 use crate::client::NamesOf;
+use crate::limits::EXPORTS_MAX;
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
 use crate::names::Names;
@@ -79,6 +80,8 @@ pub struct Export {
     path: PathBuf,
     fs: Arc<dyn Fs>,
     fsid: u64,
+    /// The volume of its top directory.
+    volume: u64,
     clients: Vec<(Client, Arc<Rules>)>,
     /// Where each of them is written, if they are written anywhere.
     origins: Vec<Origin>,
@@ -110,13 +113,26 @@ impl Export {
         mut clients: Vec<(Client, Arc<Rules>)>,
     ) -> Self {
         clients.sort_by_key(|(client, _)| client.rank());
-        let fsid = fs.getattr(&fs.root()).map_or(0, |attr| attr.fsid);
+        let (fsid, volume) = numbers(&*fs);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
         let (settings, identity) = (Settings::default(), identity(&path));
         let (names, origins) = (None, Vec::new());
         let tallies = Tallies::new(clients.iter().map(|(client, _)| (client, None)), None);
-        Self { id, path, fs, fsid, clients, origins, settings, names, identity, moments, tallies }
+        Self {
+            id,
+            path,
+            fs,
+            fsid,
+            volume,
+            clients,
+            origins,
+            settings,
+            names,
+            identity,
+            moments,
+            tallies,
+        }
     }
 
     /// The same export with what its options say about it, and with somebody to ask for the names
@@ -188,6 +204,13 @@ impl Export {
         self.fsid
     }
 
+    /// By what a file of this export is remembered.
+    pub(crate) fn key(&self, handle: &Handle) -> FileKey {
+        let one_volume = !self.settings.crosses_mounts;
+        let volume = if one_volume { self.volume } else { self.fs.volume(handle) };
+        FileKey { volume, export: self.id.0, handle: *handle }
+    }
+
     /// The rules for a client at this address, if it may come in at all.
     #[must_use]
     pub fn rules(&self, peer: IpAddr) -> Option<&Arc<Rules>> {
@@ -228,6 +251,12 @@ impl Export {
     }
 }
 
+/// What the top directory's file system and its volume are called by the backend.
+fn numbers(fs: &dyn Fs) -> (u64, u64) {
+    let root = fs.root();
+    (fs.getattr(&root).map_or(0, |attr| attr.fsid), fs.volume(&root))
+}
+
 impl Settings {
     /// Whether what must be mounted for an export at `path` is mounted.
     pub(crate) fn is_mounted(&self, path: &Path) -> bool {
@@ -245,6 +274,8 @@ pub struct Plan {
     moment: Time,
     key: HandleKey,
     exports: Vec<Arc<Export>>,
+    /// The volumes of exports that earlier plans had: clients still give back what they hold there.
+    gone: Vec<(ExportId, u64)>,
 }
 
 impl Plan {
@@ -253,7 +284,16 @@ impl Plan {
     pub fn new(key: HandleKey, exports: Vec<Arc<Export>>) -> Self {
         static GENERATION: AtomicU64 = AtomicU64::new(1);
         let generation = GENERATION.fetch_add(1, Ordering::Relaxed);
-        Self { generation, moment: now(), key, exports }
+        Self { generation, moment: now(), key, exports, gone: Vec::new() }
+    }
+
+    /// The same plan after `old`.
+    pub(crate) fn after(mut self, old: &Self) -> Self {
+        let known = old.exports.iter().map(|export| (export.id, export.volume));
+        let known = known.chain(old.gone.iter().copied());
+        let gone = known.filter(|(id, _)| self.export(*id).is_none());
+        self.gone = gone.take(EXPORTS_MAX).collect();
+        self
     }
 
     /// Its exports.
@@ -286,12 +326,32 @@ impl Plan {
         self.key.open(sealed)
     }
 
+    /// A handle for a call to a client that names the file by the export of this key.
+    #[must_use]
+    pub fn seal_key(&self, file: &FileKey) -> SealedHandle {
+        self.seal(ExportId(file.export), &file.handle)
+    }
+
+    /// By what the file of a handle off the wire is remembered, whoever shows it: never to let
+    /// somebody in.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`]; [`Status::Stale`] if there was no such export for long.
+    pub fn unseal_key(&self, sealed: &[u8]) -> Result<FileKey> {
+        let (id, handle) = self.unseal(sealed)?;
+        if let Some(export) = self.export(id) {
+            return Ok(export.key(&handle));
+        }
+        let (_, volume) = self.gone.iter().find(|(gone, _)| *gone == id).ok_or(Status::Stale)?;
+        Ok(FileKey { volume: *volume, export: id.0, handle })
+    }
+
     /// What people know an object by: the path of its export, and its number there, as `find -inum`
     /// takes it, if it still exists. For those who look after the server, not for clients.
     #[must_use]
-    pub fn locate(&self, export: ExportId, handle: &Handle) -> Option<(&Path, Option<u64>)> {
-        let export = self.export(export)?;
-        let fileid = export.fs.getattr(handle).ok().map(|attr| attr.fileid);
+    pub fn locate(&self, file: &FileKey) -> Option<(&Path, Option<u64>)> {
+        let export = self.export_of(file)?;
+        let fileid = export.fs.getattr(&file.handle).ok().map(|attr| attr.fileid);
         Some((&export.path, fileid))
     }
 
@@ -299,14 +359,9 @@ impl Plan {
     ///
     /// # Errors
     /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].
-    pub fn hold_range(
-        &self,
-        (export, handle): (ExportId, &Handle),
-        bytes: (u64, u64),
-        lock: RangeLock,
-    ) -> Result<bool> {
-        let export = self.export(export).ok_or(Status::NotSupp)?;
-        export.fs.hold_range(handle, bytes, lock)
+    pub fn hold_range(&self, file: &FileKey, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        let export = self.export_of(file).ok_or(Status::NotSupp)?;
+        export.fs.hold_range(&file.handle, bytes, lock)
     }
 
     /// See [`Fs::is_range_free`].
@@ -315,29 +370,30 @@ impl Plan {
     /// The same.
     pub fn is_range_free(
         &self,
-        (export, handle): (ExportId, &Handle),
+        file: &FileKey,
         bytes: (u64, u64),
         lock: RangeLock,
     ) -> Result<bool> {
-        let export = self.export(export).ok_or(Status::NotSupp)?;
-        export.fs.is_range_free(handle, bytes, lock)
+        let export = self.export_of(file).ok_or(Status::NotSupp)?;
+        export.fs.is_range_free(&file.handle, bytes, lock)
     }
 
-    /// See [`Fs::hold_file`]: for what is delegated to clients, so at no caller's door.
+    /// See [`Fs::hold_file`]: for what is delegated to clients, so at no caller's door. A file is
+    /// held by the export of its key, through which the client's data go.
     ///
     /// # Errors
     /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].
-    pub fn hold_file(&self, (export, handle): (ExportId, &Handle), hold: FileHold) -> Result<bool> {
-        let export = self.export(export).ok_or(Status::NotSupp)?;
-        export.fs.hold_file(handle, hold)
+    pub fn hold_file(&self, file: &FileKey, hold: FileHold) -> Result<bool> {
+        let export = self.export(ExportId(file.export)).ok_or(Status::NotSupp)?;
+        export.fs.hold_file(&file.handle, hold)
     }
 
     /// Files that are held and what programs do with them; each is told once
     /// ([`Fs::poll_wanted`]).
-    pub fn wanted(&self) -> impl Iterator<Item = (ExportId, Handle, LocalUse)> {
+    pub fn wanted(&self) -> impl Iterator<Item = (FileKey, LocalUse)> {
         self.exports.iter().flat_map(|export| {
             let wanted = std::iter::from_fn(|| export.fs.poll_wanted());
-            wanted.map(|(handle, local)| (export.id, handle, local))
+            wanted.map(|(handle, local)| (export.key(&handle), local))
         })
     }
 
@@ -349,6 +405,12 @@ impl Plan {
 
     pub(crate) const fn key(&self) -> &HandleKey {
         &self.key
+    }
+
+    /// The export of a key; if that is gone, another one of its volume.
+    fn export_of(&self, file: &FileKey) -> Option<&Arc<Export>> {
+        let shows = |export: &&Arc<Export>| export.volume == file.volume;
+        self.export(ExportId(file.export)).or_else(|| self.exports.iter().find(shows))
     }
 
     pub(crate) fn export(&self, id: ExportId) -> Option<&Arc<Export>> {

@@ -3,6 +3,7 @@
 mod crossing;
 mod extended;
 mod hidden;
+mod key;
 mod listing;
 mod moment;
 mod name;

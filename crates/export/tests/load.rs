@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use comity_backend::{Memory, MemoryOptions};
+use comity_backend::{Memory, MemoryOptions, Passthrough, PassthroughOptions};
 use comity_export::{
     ExportRequest, Finding, HandleKey, Plan, Resolver, Severity, Source, Sources, Unresolved,
     limits, load,
@@ -186,6 +186,49 @@ fn what_is_unwise_is_a_warning() {
         );
     }
     assert_eq!(found("/a *(ro)\n/a/b *(ro)\n/c 10.0.0.1(rw)"), (true, vec![]));
+}
+
+/// Each path of a configuration leads to a directory of one file system.
+fn on_one_volume(folder: &Path, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+    let below = match request.path.to_str() {
+        Some("/a/b") => "b",
+        Some("/d") => "d",
+        _ => "",
+    };
+    let opened = Passthrough::open(&folder.join(below), PassthroughOptions::default());
+    Ok(Arc::new(opened.map_err(|error| error.to_string())?))
+}
+
+#[test]
+fn exports_that_show_the_same_files_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    ["b", "d"].iter().for_each(|name| std::fs::create_dir(folder.path().join(name)).unwrap());
+    let open = |request: &ExportRequest<'_>| on_one_volume(folder.path(), request);
+    let text = "/a/b *\n/a *\n/c *\n/d *";
+    let (_, findings) = load(&sources(text), &open, HandleKey::new([7; 16]), None).unwrap();
+    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let rest = ": a file that is open through both is not delegated";
+    assert_eq!(
+        findings,
+        [
+            format!("e:2:1: warning: /a holds /a/b (e:1:1){rest}"),
+            format!("e:3:1: warning: /c is the same directory as /a (e:2:1){rest}"),
+        ]
+    );
+}
+
+/// A client that still holds something there must be able to let go of it.
+#[test]
+fn the_files_of_an_export_that_is_gone_are_known_as_before() {
+    let plan = loaded(&sources("/a *\n/b *"), None).unwrap().0;
+    let gone = plan.exports().iter().find(|export| export.path() == Path::new("/a")).unwrap().id();
+    let sealed = plan.seal(gone, &comity_vfs::Handle::new(b"a handle").unwrap());
+    let before = plan.unseal_key(sealed.bytes()).unwrap();
+    let mut plan = plan;
+    for _ in 0..2 {
+        plan = loaded(&sources("/b *"), Some(&plan)).unwrap().0;
+        assert_eq!(plan.unseal_key(sealed.bytes()), Ok(before));
+    }
 }
 
 /// A pipe would be empty when it is read again, and a device has no end.

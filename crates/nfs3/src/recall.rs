@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_export::{Node, View};
-use comity_state::{Engine, Error, FileKey, Share, WriterSays};
+use comity_state::{Engine, Error, Share, WriterSays};
 use comity_vfs::{FileType, Result, Status};
 
 use crate::nlm::{Settle, name_of};
@@ -91,13 +91,13 @@ impl Delegated {
     /// What the holder of a write delegation says of a file whose change attribute is `change`.
     pub(crate) fn ask_writer(&self, view: &View<'_>, node: &Node, change: u64) -> WriterSays {
         let pause = |moment| self.pause.as_ref().is_some_and(|pause| pause(moment));
-        let asked = (&key_of(view, node), change);
+        let asked = (&view.key(node), change);
         self.engine.writer_says_soon((self.clock)(), None, asked, pause)
     }
 
     /// Whether somebody may have written to a file what has not arrived here.
     pub(crate) fn may_be_written(&self, view: &View<'_>, node: &Node) -> bool {
-        self.engine.may_be_written(None, &key_of(view, node))
+        self.engine.may_be_written(None, &view.key(node))
     }
 
     /// Whether an act may meet anything that clients hold. Costs a look at two numbers, or three.
@@ -141,7 +141,7 @@ impl Delegated {
             return Ok(());
         }
         let host = name_of(request.visitor.peer().ip());
-        let what = (&key_of(view, node), act.access());
+        let what = (&view.key(node), act.access());
         self.engine.check_denied((self.clock)(), &host, what).map_err(|error| match error {
             Error::ShareDenied => act.denied(),
             _ => Status::Delay,
@@ -152,7 +152,7 @@ impl Delegated {
         if self.is_nothing() {
             return Ok(());
         }
-        let key = key_of(view, node);
+        let key = view.key(node);
         let broken = self.engine.break_delegations((self.clock)(), None, &key, act.share());
         broken.map_err(|_| Status::Delay)?;
         // A READ leaves nothing that could be written over.
@@ -164,10 +164,6 @@ impl Delegated {
         let settled = self.engine.is_settled(self.settle.as_deref());
         if settled { Ok(()) } else { Err(Status::Delay) }
     }
-}
-
-fn key_of(view: &View<'_>, node: &Node) -> FileKey {
-    FileKey { export: view.export_id().0, handle: *node.handle() }
 }
 
 impl Nfs3 {

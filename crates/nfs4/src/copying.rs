@@ -16,7 +16,7 @@ use comity_xdr::Opaque;
 use crate::clock::Clock;
 use crate::compound::{Compound, enter};
 use crate::limits::COPY_PIECE_BYTES_MAX;
-use crate::memory::{key_of, may_access};
+use crate::memory::may_access;
 use crate::object::Object;
 use crate::table::Stop;
 
@@ -139,7 +139,7 @@ impl Copying {
         let ends = [(&self.source, &source, Share::READ), (&self.target, &target, Share::WRITE)];
         for (end, node, access) in ends {
             let sender = comity_state::Sender { now: self.clock.now(), client: Some(&self.client) };
-            let io = Io { file: &key_of(&view, node), access, user: None };
+            let io = Io { file: &view.key(node), access, user: None };
             may_access(&self.engine, sender, &end.stateid, &io)?;
         }
         let rest = self.length.saturating_sub(self.copied).min(COPY_PIECE_BYTES_MAX);

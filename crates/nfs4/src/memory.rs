@@ -225,7 +225,7 @@ impl Compound<'_> {
     /// The file that the current handle stands for.
     pub(crate) fn key(&self) -> Result<FileKey, Stop> {
         let (view, node) = self.real(Nfsstat4::Inval)?;
-        Ok(key_of(view, node))
+        Ok(view.key(node))
     }
 
     /// Whether a file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a stateid,
@@ -240,7 +240,7 @@ impl Compound<'_> {
         access: u32,
     ) -> Result<Option<Shown<'_>>, Stop> {
         let stateid = self.stateid_of(stateid)?;
-        let io = Io { file: &key_of(view, node), access, user: Some(view.user()) };
+        let io = Io { file: &view.key(node), access, user: Some(view.user()) };
         may_access(self.engine(), self.sender(), &stateid, &io)
     }
 
@@ -260,7 +260,7 @@ impl Compound<'_> {
         if !self.engine().has_delegations() {
             return Ok(());
         }
-        let (key, share) = (key_of(view, node), Share::access(Share::BOTH));
+        let (key, share) = (view.key(node), Share::access(Share::BOTH));
         let mine = self.client().map(Arc::as_ref).or(bearer);
         self.engine().break_delegations(self.now(), mine, &key, share).map_err(refused)
     }
@@ -296,11 +296,6 @@ fn user_of(body: &[u8]) -> Result<u32, Malformed> {
     body.value::<u32>()?;
     body.opaque(MACHINE_NAME_BYTES_MAX)?;
     body.value()
-}
-
-/// By what an object is known to the engine.
-pub(crate) fn key_of(view: &View<'_>, node: &Node) -> FileKey {
-    FileKey { export: view.export_id().0, handle: *node.handle() }
 }
 
 /// A stateid as it travels.

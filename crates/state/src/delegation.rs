@@ -126,10 +126,11 @@ impl Engine {
             return Err(NoDelegation::Resource);
         }
         let holder = Holder { client: open.client.id, state: 0 };
-        let used = match wanted {
+        let others = match wanted {
             DelegationKind::Read => on_file.shares.is_written(),
             DelegationKind::Write => on_file.shares.others(holder, Share::BOTH),
         };
+        let used = others || on_file.by_many_exports;
         let share = match wanted {
             DelegationKind::Read => Share::access(Share::READ),
             DelegationKind::Write => Share::access(Share::BOTH),
@@ -185,7 +186,7 @@ impl Engine {
         share: Share,
     ) -> Result<()> {
         let Some(file) = self.files.get(key) else { return Ok(()) };
-        let mine = mine.map(|client| client.id);
+        let mine = file.covered(key, mine.map(|client| client.id));
         self.unless_expired(now, || self.try_break(now, &file, (mine, share)))
     }
 

@@ -211,6 +211,13 @@ impl Holdings {
         self.owners.get_mut(&number)
     }
 
+    /// An owner asks for a lock in a file of this export: told of it, it must know the file again.
+    pub(crate) fn comes_by(&mut self, owner: u32, export: u32) {
+        if let Some(owner) = self.owners.get_mut(&owner) {
+            owner.export = export;
+        }
+    }
+
     pub(crate) fn owners(&self) -> impl Iterator<Item = (u32, &Owner)> {
         self.owners.iter().map(|(number, owner)| (*number, owner))
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use comity_vfs::Handle;
 use siphasher::sip::SipHasher24;
 
 /// A clientid: the server's life it was given out in, and a number (RFC 8881, 2.4).
@@ -80,15 +79,6 @@ pub struct Principal(pub Box<[u8]>);
 /// A connection, by a number that no other has at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
-
-/// A file of an export, by what its backend calls it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileKey {
-    /// The export's number.
-    pub export: u32,
-    /// The backend's handle.
-    pub handle: Handle,
-}
 
 /// Which front desk a client came to. One id at both is two clients (RFC 8881, 2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -111,7 +111,7 @@ impl Engine {
         }
         let Some(file) = self.files.get(io.file) else { return Ok(()) };
         let share = Share::access(io.access);
-        let mine = sender.client.map(|client| client.id);
+        let mine = file.covered(io.file, sender.client.map(|client| client.id));
         self.unless_expired(sender.now, || {
             let denied = file.state().shares.conflict(None, share).filter(|_| heeds_deny);
             match denied {

@@ -66,6 +66,7 @@ mod writer;
 
 pub use census::Census;
 pub use client::{CallbackAddress, Client, ExchangeId, Exchanged, Introduced, Setclientid};
+pub use comity_vfs::FileKey;
 pub use delegation::{Delegation, DelegationWish, NoDelegation};
 pub use effect::{Effect, Mark, Record, RecordedClient};
 pub use engine::{Engine, Settings};
@@ -73,9 +74,7 @@ pub use error::{Error, Result};
 pub use file::{DelegationKind, Share};
 pub use grace::Recovered;
 pub use holdings::Counts;
-pub use ids::{
-    ClientId, ClientOwner, ConnectionId, Desk, FileKey, Principal, Secret, SessionId, Verifier,
-};
+pub use ids::{ClientId, ClientOwner, ConnectionId, Desk, Principal, Secret, SessionId, Verifier};
 pub use inventory::{Awaited, ClientSummary, Held, HeldState, Waiting};
 pub use io::{Io, Shown};
 pub use limits::Limits;

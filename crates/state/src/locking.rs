@@ -153,6 +153,9 @@ impl Engine {
             Some(owner) => owner,
             None => self.add_locker(sender, &mut state, args)?,
         };
+        if args.wait {
+            state.holdings.comes_by(owner, args.file.export);
+        }
         let file = &state.at(place.named)?.file;
         let wish = Offer { owner: lock_owner(&client, owner), range: args.range, kind: args.kind };
         let wait = args.wait.then(|| self.waits_until(sender.now, &client));
@@ -502,10 +505,11 @@ impl Engine {
                 continue;
             }
             let state = client.state();
-            let owner = state.holdings.owner(offer.owner as u32).map(|owner| owner.name.clone());
+            let owner = state.holdings.owner(offer.owner as u32);
+            let owner = owner.map(|owner| (owner.name.clone(), owner.export));
             drop(state);
-            if let Some(owner) = owner {
-                let Offer { range, kind, .. } = offer;
+            if let Some((owner, export)) = owner {
+                let (file, Offer { range, kind, .. }) = (FileKey { export, ..file }, offer);
                 self.outbox.push(Effect::NotifyLock { client, owner, file, range, kind });
             }
         }

@@ -169,6 +169,9 @@ impl Engine {
         state.holdings.asked(number, host);
         let wish = Offer { owner: lock_owner(host, owner), range: lock.range, kind: lock.kind };
         let wait = (claiming == Claiming::Wait).then(|| self.waits_until(now, host));
+        if wait.is_some() {
+            state.holdings.comes_by(owner, lock.file.export);
+        }
         let before = (claiming == Claiming::Offered)
             .then(|| file.state().locks.held_within(wish.owner, lock.range));
         let mut offers = Vec::new();

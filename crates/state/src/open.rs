@@ -185,15 +185,16 @@ impl Engine {
         let owner = self.opener(now, &mut state, open)?;
         let mut on_file = file.state();
         let known = state.holdings.find(owner, file);
-        let share = open.against();
+        let (share, mine) = (open.against(), file.covered(&open.file, Some(open.client.id)));
         // What the owner itself denied, it is denied, too (RFC 7530, 16.16.5).
         if let Some(other) = on_file.shares.conflict(None, share) {
             return Err(Obstacle::Share(other));
         }
-        if let Some(other) = on_file.delegations.conflict(Some(open.client.id), share) {
-            self.recall(now, file, &mut on_file, (Some(open.client.id), share));
+        if let Some(other) = on_file.delegations.conflict(mine, share) {
+            self.recall(now, file, &mut on_file, (mine, share));
             return Err(Obstacle::Delegation(other));
         }
+        on_file.by_many_exports |= open.file.export != file.key.export;
         let (stateid, before) = match known {
             Some(number) => upgrade(open, &mut state, number)?,
             None => {

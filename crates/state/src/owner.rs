@@ -27,6 +27,8 @@ pub(crate) struct Owner {
     pub(crate) name: Box<[u8]>,
     /// How many states it has.
     pub(crate) states: u32,
+    /// By which export it asked for a lock last.
+    pub(crate) export: u32,
     /// Whether OPEN_CONFIRM has been said, or need not be.
     pub(crate) confirmed: bool,
     /// The number of its last operation.
@@ -83,6 +85,7 @@ impl Owner {
             kind,
             name: name.into(),
             states: 0,
+            export: 0,
             confirmed: kind == OwnerKind::Lock,
             seqid: first.wrapping_sub(1),
             busy: false,

@@ -50,7 +50,8 @@ impl Engine {
         change: u64,
     ) -> WriterSays {
         let Some(file) = self.files.get(key) else { return WriterSays::Nothing };
-        let (mine, read) = (mine.map(|client| client.id), Share::access(Share::READ));
+        let mine = file.covered(key, mine.map(|client| client.id));
+        let read = Share::access(Share::READ);
         let conflict = file.state().delegations.conflict(mine, read);
         let Some(holder) = conflict.filter(|holder| !self.give_way(now, *holder)) else {
             return WriterSays::Nothing;
@@ -62,7 +63,7 @@ impl Engine {
         if let Some(says) = delegated.says(now, change) {
             return says;
         }
-        if !self.ask(now, &mut on_file, holder, key) {
+        if !self.ask(now, &mut on_file, holder, file.key) {
             self.recall(now, &file, &mut on_file, (mine, read));
         }
         WriterSays::Wait
@@ -92,11 +93,14 @@ impl Engine {
     pub fn may_be_written(&self, mine: Option<&Client>, key: &FileKey) -> bool {
         let (mine, read) = (mine.map(|client| client.id), Share::access(Share::READ));
         let file = self.has_delegations().then(|| self.files.get(key)).flatten();
-        file.is_some_and(|file| file.state().delegations.conflict(mine, read).is_some())
+        file.is_some_and(|file| {
+            let mine = file.covered(key, mine);
+            file.state().delegations.conflict(mine, read).is_some()
+        })
     }
 
     /// Asks the holder, if it is not being asked; false if that leads nowhere.
-    fn ask(&self, now: Duration, on_file: &mut FileState, holder: Holder, key: &FileKey) -> bool {
+    fn ask(&self, now: Duration, on_file: &mut FileState, holder: Holder, file: FileKey) -> bool {
         let Some(delegated) = on_file.delegations.get_mut(holder) else { return true };
         let writer = delegated.writer.get_or_insert_default();
         match writer.asked {
@@ -105,7 +109,7 @@ impl Engine {
             None => {
                 writer.asked = Some(now);
                 if let Some(client) = self.clients.get(holder.client) {
-                    self.outbox.push(Effect::GetAttr { client, file: *key });
+                    self.outbox.push(Effect::GetAttr { client, file });
                 }
                 true
             }

@@ -19,7 +19,7 @@ fn engine() -> Engine {
 }
 
 fn file() -> FileKey {
-    FileKey { export: 1, handle: Handle::new(&[1]).unwrap() }
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[1]).unwrap() }
 }
 
 fn bytes(first: u64, last: u64) -> ByteRange {
@@ -467,7 +467,7 @@ fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
 fn an_owner_of_the_same_name_since_the_restart_has_nothing_of_before() {
     let engine = engine();
     let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
-    let other = FileKey { export: 1, handle: Handle::new(&[2]).unwrap() };
+    let other = FileKey { volume: 1, export: 1, handle: Handle::new(&[2]).unwrap() };
     one.set_monitor_state(3);
     lock(&engine, &one, &HostLock { file: other, ..write(b"1@one", bytes(0, 9)) }).unwrap();
     one.set_monitor_state(5);
@@ -508,4 +508,19 @@ fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() 
     records.into_iter().for_each(|record| recovered.apply(record));
     let left: Vec<Record> = recovered.records().collect();
     assert!(matches!(&left[..], [Record::Client(_)]), "{left:?}");
+}
+
+/// A waiter knows the file by the export through which it asked.
+#[test]
+fn a_lock_that_is_freed_through_one_export_is_offered_by_the_other() {
+    let engine = engine();
+    let [one, two] = [b"one", b"two"].map(|name| engine.host(NOW, name).unwrap());
+    let by = |export| HostLock { file: FileKey { export, ..file() }, ..write(b"p", bytes(0, 9)) };
+    lock(&engine, &one, &by(1)).unwrap();
+    assert!(denied(engine.lock_host(NOW, &two, &by(2), Claiming::Wait)));
+    engine.unlock_host(NOW, &one, &by(1)).unwrap();
+    let Some(Effect::NotifyLock { client, file, .. }) = engine.poll_effect() else {
+        panic!("the waiter is told")
+    };
+    assert_eq!((client.owner(), file.export), (&b"two"[..], 2));
 }

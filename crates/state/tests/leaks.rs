@@ -67,7 +67,7 @@ fn session(engine: &Engine, now: Duration, name: &str) -> Result<SessionId, Erro
 }
 
 fn file(number: u8) -> FileKey {
-    FileKey { export: 1, handle: Handle::new(&[number]).unwrap() }
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[number]).unwrap() }
 }
 
 /// Opens a file for reading and writing; a delegation only where one is wished for.

@@ -53,7 +53,7 @@ fn user() -> Principal {
 }
 
 fn file() -> FileKey {
-    FileKey { export: 1, handle: Handle::new(&[1]).unwrap() }
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[1]).unwrap() }
 }
 
 fn begin(engine: &Engine, client: &Client, now: Duration) -> Result<Stateid, Error> {

@@ -338,5 +338,5 @@ fn is_delegated(opened: &Result<Opened>) -> bool {
 }
 
 fn key(file: u8) -> FileKey {
-    FileKey { export: 1, handle: Handle::new(&[file]).unwrap() }
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[file]).unwrap() }
 }

@@ -67,7 +67,7 @@ fn client_with_session(engine: &Engine) -> Arc<Client> {
 }
 
 fn file() -> FileKey {
-    FileKey { export: 1, handle: Handle::new(&[FILE]).unwrap() }
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[FILE]).unwrap() }
 }
 
 fn open(engine: &Engine, client: &Arc<Client>) -> Opened {

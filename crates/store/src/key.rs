@@ -29,14 +29,15 @@ pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
     Some(RecordedClient { desk, id: id.into() })
 }
 
-/// The export's number (4 bytes, big endian) and the backend's handle.
+/// The volume's number (8 bytes, big endian) and the backend's handle. By which export the client
+/// knew the file does not matter to what it may reclaim.
 pub(crate) fn of_file(file: &FileKey) -> Vec<u8> {
-    [&file.export.to_be_bytes(), file.handle.bytes()].concat()
+    [&file.volume.to_be_bytes(), file.handle.bytes()].concat()
 }
 
 /// The file of a key; `None` if there is no such handle.
 pub(crate) fn file(key: &[u8]) -> Option<FileKey> {
-    let (export, handle) = key.split_first_chunk()?;
+    let (volume, handle) = key.split_first_chunk()?;
     let handle = Handle::new(handle).ok()?;
-    Some(FileKey { export: u32::from_be_bytes(*export), handle })
+    Some(FileKey { volume: u64::from_be_bytes(*volume), export: 0, handle })
 }

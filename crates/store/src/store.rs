@@ -8,13 +8,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use comity_state::{Desk, Engine, Mark, Record, Recovered};
 use redb::backends::FileBackend;
 use redb::{
-    Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableTable, Table,
-    TableDefinition,
+    Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableMultimapTable,
+    ReadableTable, Table, TableDefinition,
 };
 
 use crate::key;
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// Files went by the number of their export, not by that of their volume.
+const FORMAT_BY_EXPORT: u32 = 1;
 const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
 const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("clients");
 const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefinition::new("revoked");
@@ -82,7 +84,10 @@ impl Store {
         let file = private(path).map_err(|error| read(redb::Error::Io(error)))?;
         let opened = whole(|| {
             let database = database(file)?;
-            let found = format(&database)?;
+            let found = match format(&database)? {
+                FORMAT_BY_EXPORT => forget_revoked(&database)?,
+                found => found,
+            };
             Ok((database, found))
         });
         let (database, found) = opened.map_err(read)?;
@@ -250,6 +255,24 @@ fn format(database: &Database) -> Result<u32, redb::Error> {
     drop(meta);
     transaction.commit()?;
     Ok(found.unwrap_or(FORMAT))
+}
+
+/// Turns a store of format 1 into one of ours. Which files its clients lost cannot be told without
+/// the exports of that time, so that a client that lost any may reclaim none.
+fn forget_revoked(database: &Database) -> Result<u32, redb::Error> {
+    let transaction = database.begin_write()?;
+    {
+        let mut clients = transaction.open_table(CLIENTS)?;
+        let revoked = transaction.open_multimap_table(REVOKED)?;
+        for entry in revoked.iter()? {
+            clients.remove(entry?.0.value())?;
+        }
+        transaction.open_table(META)?.insert("format", FORMAT)?;
+    }
+    transaction.delete_multimap_table(REVOKED)?;
+    transaction.open_multimap_table(REVOKED)?;
+    transaction.commit()?;
+    Ok(FORMAT)
 }
 
 fn count_start(database: &Database) -> Result<u32, redb::Error> {

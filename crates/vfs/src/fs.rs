@@ -16,6 +16,11 @@ pub trait Fs: Send + Sync {
     /// The top directory.
     fn root(&self) -> Handle;
 
+    /// The number of the volume that holds an object: the same in every [`Fs`] of this machine that
+    /// shows the volume, and as lasting as handles are. An object has the same handle in all of
+    /// them. It makes no system call.
+    fn volume(&self, node: &Handle) -> u64;
+
     /// What this file system is like.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ mod acl;
 mod attr;
 mod change;
 mod cred;
+mod file_key;
 mod fs;
 mod handle;
 mod hold;
@@ -35,6 +36,7 @@ pub use acl::{Acl, AclEntry, AclKind, AclTag};
 pub use attr::{Attr, Device, FileType, Mode, SetAttr, SetTime, Time};
 pub use change::{Change, Changed};
 pub use cred::Cred;
+pub use file_key::FileKey;
 pub use fs::{
     Create, Entry, Fs, Listed, Listing, Made, Node, Properties, Seek, Space, Special, Stability,
     Target, Written, XattrMode,

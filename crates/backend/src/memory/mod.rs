@@ -113,6 +113,10 @@ impl Fs for Memory {
         self.root
     }
 
+    fn volume(&self, _node: &Handle) -> u64 {
+        self.table.tag()
+    }
+
     fn properties(&self, node: &Handle) -> Result<Properties> {
         self.table.find(node)?;
         Ok(Properties {

@@ -14,6 +14,10 @@ impl Fs for Passthrough {
         self.root
     }
 
+    fn volume(&self, node: &Handle) -> u64 {
+        self.volume_number(node)
+    }
+
     fn properties(&self, node: &Handle) -> Result<Properties> {
         Passthrough::properties(self, node)
     }

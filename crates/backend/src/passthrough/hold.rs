@@ -14,15 +14,16 @@ use super::Passthrough;
 use super::cache::HandleHasher;
 use super::errno::status;
 use super::limits::DESCRIPTORS_LEAST;
-use super::node::{Node, Use};
+use super::node::{Ledger, Node, Use};
 use crate::range_lock::{self, Kind};
 
-/// Files of which bytes are held, all by the one description that data goes through: it is open as
-/// long as they are.
+/// Files of which bytes are held, by volume and handle, each by the one description that data goes
+/// through: it is open as long as they are. Locks of two descriptions stand against each other, so
+/// that there is one for all file systems that show the file.
 #[derive(Debug, Default)]
 pub(super) struct Holds(Mutex<Files>);
 
-type Files = HashMap<Handle, Held, BuildHasherDefault<HandleHasher>>;
+type Files = HashMap<(u64, Handle), Held, BuildHasherDefault<HandleHasher>>;
 
 /// A file that is held.
 #[derive(Debug)]
@@ -54,7 +55,8 @@ impl Passthrough {
         }
         // The lock does not wait. Outside of the table's mutex it could be taken on a description
         // that is let go meanwhile.
-        let known = self.holds.files().get(node).map(|held| held.by.lock(lock, bytes));
+        let known =
+            self.holds().files().get(&self.hold_key(node)).map(|held| held.by.lock(lock, bytes));
         let locked = match known {
             Some(locked) => locked?,
             None if lock == RangeLock::Free => return Ok(true),
@@ -74,7 +76,7 @@ impl Passthrough {
         bytes: (u64, u64),
         lock: RangeLock,
     ) -> Result<bool> {
-        let known = self.holds.of(node);
+        let known = self.holds().of(&self.hold_key(node));
         let by = known.map_or_else(|| self.held(node).map(|held| held.by), Ok)?;
         let bytes = length_of(bytes)?;
         range_lock::is_free(by.file.as_fd(), by.kind(lock), bytes).map_err(status)
@@ -88,13 +90,13 @@ impl Passthrough {
         (lock, bytes): (RangeLock, (u64, u64)),
     ) -> Result<Locked> {
         let held = self.held(node)?;
-        let mut files = self.holds.files();
+        let mut files = self.holds().files();
         if 2 * files.len() + DESCRIPTORS_LEAST > self.nodes.ledger().descriptors.most() {
             return Err(Status::Delay);
         }
         held.node.set_locked(true);
         // It does not wait, whoever has the bytes.
-        files.entry(*node).or_insert(held).by.lock(lock, bytes)
+        files.entry(self.hold_key(node)).or_insert(held).by.lock(lock, bytes)
     }
 
     fn held(&self, node: &Handle) -> Result<Held> {
@@ -111,14 +113,22 @@ impl Passthrough {
         Ok(Held { node, by: Description { file, writable } })
     }
 
+    fn holds(&self) -> &Holds {
+        self.siblings.holds()
+    }
+
+    fn hold_key(&self, node: &Handle) -> (u64, Handle) {
+        (self.volume_number(node), *node)
+    }
+
     /// The entry is removed when the bytes are unlocked, under one mutex: whoever holds bytes of
     /// the file meanwhile may be given the same description, and would lose them by the unlock.
     fn let_all_go(&self, node: &Handle) -> Result<()> {
-        let mut files = self.holds.files();
-        let Some(held) = files.get(node) else { return Ok(()) };
+        let (key, mut files) = (self.hold_key(node), self.holds().files());
+        let Some(held) = files.get(&key) else { return Ok(()) };
         held.by.lock(RangeLock::Free, (0, u64::MAX))?.map_err(status)?;
         held.node.set_locked(false);
-        let freed = files.remove(node);
+        let freed = files.remove(&key);
         drop(files);
         freed.iter().for_each(|held| held.node.end_writing());
         Ok(())
@@ -127,8 +137,18 @@ impl Passthrough {
 
 impl Holds {
     /// By what bytes of a file are held, if any are.
-    fn of(&self, file: &Handle) -> Option<Description> {
+    fn of(&self, file: &(u64, Handle)) -> Option<Description> {
         self.files().get(file).map(|held| held.by.clone())
+    }
+
+    /// Lets go of all files that `is_over` says are needed by nobody.
+    pub(super) fn end(&self, is_over: impl Fn(u64, &Arc<Ledger>) -> bool) {
+        let mut files = self.files();
+        let over = files.extract_if(|(volume, _), held| is_over(*volume, &held.node.ledger));
+        let over: Vec<Held> = over.map(|(_, held)| held).collect();
+        drop(files);
+        // Whoever still uses such a node must not find it locked.
+        over.iter().for_each(|held| held.node.set_locked(false));
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -165,7 +185,7 @@ fn length_of((first, last): (u64, u64)) -> Result<(u64, u64)> {
 mod tests {
     use comity_vfs::{Cred, Fs, Gid, Name, Uid};
 
-    use super::super::{Descriptors, PassthroughOptions};
+    use super::super::{Descriptors, PassthroughOptions, Siblings};
     use super::*;
 
     const ALL: (u64, u64) = (0, u64::MAX);
@@ -196,7 +216,7 @@ mod tests {
         assert!(Fs::is_range_free(&fs, &file, (0, 5), RangeLock::Exclusive).unwrap());
         assert_eq!(lock(Kind::Shared, (2, 1)), Err(Errno::AGAIN), "what was refused took nothing");
         assert!(hold(ALL, RangeLock::Free));
-        assert!(fs.holds.files().is_empty());
+        assert!(fs.holds().files().is_empty());
         lock(Kind::Exclusive, (0, 0)).unwrap();
         assert!(!Fs::is_range_free(&fs, &file, (3, u64::MAX), RangeLock::Shared).unwrap());
         fs.release_identity().unwrap();
@@ -271,5 +291,35 @@ mod tests {
         assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
         assert_eq!(fs.nodes.ledger().descriptors.open(), open - 1);
         fs.release_identity().unwrap();
+    }
+
+    /// An export and another one below it, or two of one directory.
+    #[test]
+    fn bytes_held_through_one_of_two_file_systems_are_held_once() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("below")).unwrap();
+        std::fs::write(folder.path().join("below/file"), "some bytes").unwrap();
+        let siblings = Siblings::default();
+        let serve = |path: &str| {
+            let options = PassthroughOptions { siblings: siblings.clone(), ..Default::default() };
+            Passthrough::open(&folder.path().join(path), options).unwrap()
+        };
+        let (above, below) = (serve(""), serve("below"));
+        let cred = Cred::new(Uid::new(0), Gid::new(0));
+        let found = below.lookup(&cred, &Fs::root(&below), Name::new(b"file").unwrap()).unwrap();
+        let file = found.node.handle;
+        assert_eq!(Fs::volume(&above, &file), Fs::volume(&below, &file));
+        assert_eq!(Fs::hold_range(&above, &file, (0, 4), RangeLock::Exclusive), Ok(true));
+        assert_eq!(Fs::is_range_free(&below, &file, (0, 4), RangeLock::Exclusive), Ok(true));
+        assert_eq!(Fs::hold_range(&below, &file, (0, 9), RangeLock::Exclusive), Ok(true));
+        drop(above);
+        let program = std::fs::File::open(folder.path().join("below/file")).unwrap();
+        let free = || range_lock::is_free(program.as_fd(), Kind::Shared, (0, 1)).unwrap();
+        assert!(!free(), "the other file system still shows the file");
+        assert_eq!(Fs::hold_range(&below, &file, ALL, RangeLock::Free), Ok(true));
+        assert!(free());
+        assert_eq!(Fs::hold_range(&below, &file, (0, 4), RangeLock::Exclusive), Ok(true));
+        drop(below);
+        assert!(free(), "nobody is left who could let go of it");
     }
 }

@@ -47,7 +47,8 @@ impl Site {
         });
         told.recv().unwrap();
         let descriptors = Some(Descriptors::at_most(descriptors));
-        let options = PassthroughOptions { descriptors, leases: Some(watch), cross_mounts: false };
+        let leases = Some(watch);
+        let options = PassthroughOptions { descriptors, leases, ..PassthroughOptions::default() };
         let fs = Passthrough::open(folder.path(), options).unwrap();
         let name = Name::new(b"file").unwrap();
         let file = fs.lookup(&cred(), &fs.root(), name).unwrap().node.handle;

@@ -39,6 +39,7 @@ mod readdir;
 mod remove;
 mod search;
 mod setattr;
+mod siblings;
 mod snapshot;
 mod space;
 mod verdict;
@@ -50,6 +51,7 @@ mod xattr;
 pub use capabilities::Capabilities;
 pub use descriptors::Descriptors;
 pub use open::{OpenError, PassthroughOptions};
+pub use siblings::Siblings;
 
 use comity_vfs::{Cred, Disk, Gid, Handle, Result, Uid};
 
@@ -69,7 +71,7 @@ pub struct Passthrough {
     cursors: cursor::Cursors,
     snapshots: snapshot::Snapshots,
     places: places::Places,
-    holds: hold::Holds,
+    siblings: Siblings,
     leases: lease::Leases,
 }
 

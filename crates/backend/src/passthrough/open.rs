@@ -12,6 +12,7 @@ use super::descriptors::Descriptors;
 use super::identity::Identity;
 use super::lease::Leases;
 use super::places::Places;
+use super::siblings::Siblings;
 use super::volume::{Reach, Volume};
 use super::volumes::Volumes;
 use crate::LeaseWatch;
@@ -28,6 +29,8 @@ pub struct PassthroughOptions {
     /// Who is told that programs want files which are held ([`comity_vfs::Fs::hold_file`]); without
     /// it none can be.
     pub leases: Option<Arc<LeaseWatch>>,
+    /// The file systems of this process that may show the same files.
+    pub siblings: Siblings,
 }
 
 /// Why a directory cannot be served.
@@ -76,9 +79,10 @@ impl Passthrough {
             cursors: Default::default(),
             snapshots: Default::default(),
             places: Places::new(searched || options.cross_mounts),
-            holds: Default::default(),
+            siblings: options.siblings,
             leases: Leases::new(options.leases, identity),
         };
+        opened.siblings.join(opened.number_of(opened.volumes.top()));
         for shortcoming in opened.capabilities().shortcomings() {
             tracing::warn!(root = %root.display(), "{shortcoming}");
         }

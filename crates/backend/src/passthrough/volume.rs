@@ -1,6 +1,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use comity_vfs::{Handle, Status};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, fstat, open, openat, statx};
@@ -20,6 +21,8 @@ pub(super) struct Volume {
     pub(super) id: u32,
     /// What clients tell file systems apart by.
     pub(super) fsid: u64,
+    /// What it is called in all file systems of this process ([`super::Siblings`]), once known.
+    pub(super) number: OnceLock<u64>,
     /// The kernel's number of its device.
     pub(super) device: u64,
     /// Its top directory.
@@ -70,9 +73,20 @@ impl Volume {
         let (naming, mount_id) = naming_of(top.as_fd());
         let (id, fsid, device) = numbers(&top)?;
         let root = Handle::new(&[0]).map_err(|_| Errno::INVAL)?;
-        let reach = Reach::BySearch;
-        let mut volume =
-            Self { id, fsid, device, root, top, mount_id, private, mount, still, naming, reach };
+        let mut volume = Self {
+            id,
+            fsid,
+            number: OnceLock::new(),
+            device,
+            root,
+            top,
+            mount_id,
+            private,
+            mount,
+            still,
+            naming,
+            reach: Reach::BySearch,
+        };
         volume.root = volume.name(volume.top.as_fd(), c"")?;
         volume.reach = volume.find_reach();
         Ok(volume)

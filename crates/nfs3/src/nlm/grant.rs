@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_export::{ExportId, Exports};
+use comity_export::Exports;
 use comity_proto::nlm::{Nlm4Lock, Nlm4Res, Nlm4Stats, Nlm4Testargs};
 use comity_state::{Claiming, Client, Effect, Engine, FileKey, HostLock, Locals, LockType};
 use comity_xdr::{Decoder, Encoder, Opaque};
@@ -91,7 +91,7 @@ impl Grants {
     }
 
     fn arguments(&self, lock: &HostLock<'_>) -> Vec<u8> {
-        let sealed = self.exports.current().seal(ExportId(lock.file.export), &lock.file.handle);
+        let sealed = self.exports.current().seal_key(&lock.file);
         let HostOwner { caller_name, svid, oh } = HostOwner::named(lock.owner);
         let last = lock.range.last;
         let mut encoder = Encoder::new();

@@ -31,7 +31,7 @@ impl Locked {
         may_open(&view, &node)?;
         let range = range(lock).ok_or(Status::FBig)?;
         let (host, owner) = (host(nlm, request)?, HostOwner::of(lock).name());
-        Ok(Self { host, owner, file: key_of(&view, &node), range })
+        Ok(Self { host, owner, file: view.key(&node), range })
     }
 
     /// What the caller's host may hold, to be freed: whatever it may do with the file by now, and
@@ -88,14 +88,9 @@ pub(super) fn let_go(
     }
 }
 
-pub(super) fn key_of(view: &View<'_>, node: &Node) -> FileKey {
-    FileKey { export: view.export_id().0, handle: *node.handle() }
-}
-
 /// By what a file is known of which the caller's host may hold something.
 pub(super) fn held_key(request: &Request<'_>, handle: &[u8]) -> Result<FileKey, Stop> {
-    let (export, handle) = request.plan.unseal(handle)?;
-    Ok(FileKey { export: export.0, handle })
+    Ok(request.plan.unseal_key(handle)?)
 }
 
 /// GRANTED, if there is such a file for the caller: what was held of it is free by now.

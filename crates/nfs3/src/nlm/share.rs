@@ -7,7 +7,7 @@ use comity_state::{Claiming, FileKey, Share};
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::{host, key_of, may_open};
+use super::locked::{host, may_open};
 use super::stats::{failed, stopped};
 use crate::answer::Answer;
 use crate::request::{Request, Stop};
@@ -46,7 +46,7 @@ fn reserve(
 fn key(request: &Request<'_>, share: &Nlm4Share<'_>) -> Result<FileKey, Stop> {
     let (view, node) = request.enter(Door::Handle(share.fh.0))?;
     may_open(&view, &node)?;
-    Ok(key_of(&view, &node))
+    Ok(view.key(&node))
 }
 
 pub(super) fn answer(reply: &mut Encoder, args: &Nlm4Shareargs<'_>, stat: Nlm4Stats) -> Answer {

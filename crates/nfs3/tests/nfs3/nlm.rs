@@ -203,8 +203,7 @@ fn a_grant_leaves_when_what_led_to_it_is_stored() {
         assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
         let holder = site.engine.known_host(NOW, b"127.0.0.1").unwrap();
         let waiter = site.engine.host(NOW, b"192.0.2.9").unwrap();
-        let handle = comity_vfs::Handle::new(site.file.get(13..).unwrap()).unwrap();
-        let file = FileKey { export: 1, handle };
+        let file = site.world.exports.current().unseal_key(&site.file).unwrap();
         let (kind, range) = (LockType::Write, ByteRange { first: 0, last: 9 });
         let lock = HostLock { owner: b"o", file, range, kind };
         let waits = site.engine.lock_host(NOW, &waiter, &lock, Claiming::Wait);

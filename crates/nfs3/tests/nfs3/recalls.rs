@@ -11,19 +11,15 @@ use comity_proto::nfs3::{
 };
 use comity_state::{
     ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
-    DelegationKind, DelegationWish, Effect, Engine, ExchangeId, FileKey, Open, Principal,
-    Recovered, Sender, Settings, Share, Stateid, Verifier,
+    DelegationKind, DelegationWish, Effect, Engine, ExchangeId, Open, Principal, Recovered, Sender,
+    Settings, Share, Stateid, Verifier,
 };
-use comity_vfs::Handle;
 use comity_xdr::{Encode, Opaque};
 
 use crate::world::{Ground, World};
 
 pub(crate) const NOW: Duration = Duration::from_secs(1);
 pub(crate) const JUKEBOX: u32 = 10_008;
-
-/// Bytes in front of the backend's own in a sealed handle.
-pub(crate) const SEAL_BYTES: usize = 13;
 
 pub(crate) struct Delegate {
     pub(crate) engine: Arc<Engine>,
@@ -52,7 +48,7 @@ pub(crate) fn delegate_beside(
     let open = Open {
         client: &client,
         owner: b"owner",
-        file: FileKey { export: 1, handle: Handle::new(&file[SEAL_BYTES..]).unwrap() },
+        file: world.exports.current().unseal_key(&file).unwrap(),
         share: Share::access(access),
         claim: Claim::New,
         wish: DelegationWish::Any,

@@ -9,7 +9,6 @@ use comity_state::WriterSays;
 use comity_vfs::{Attr, FileType, Wire};
 
 use crate::compound::Compound;
-use crate::memory::key_of;
 use crate::table::Stop;
 
 /// Attributes as they are where the newest bytes are.
@@ -45,7 +44,7 @@ impl Compound<'_> {
         if attr.file_type != FileType::Regular || !self.engine().has_delegations() {
             return Ok(Newest::stored(attr));
         }
-        let (key, known) = (key_of(view, node), self.known());
+        let (key, known) = (view.key(node), self.known());
         let memory = self.nfs.memory();
         let pause = |moment| patient && memory.wait_for_clients(self.now(), moment);
         let asked = (&key, attr.change());

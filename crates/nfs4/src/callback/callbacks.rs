@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use comity_export::{ExportId, Exports};
+use comity_export::Exports;
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::Line;
 use comity_state::{CallbackSecurity, Client, ClientId, Desk, Effect, Engine, FileKey, Stateid};
@@ -194,7 +194,7 @@ impl Callbacks {
             return Ok(());
         }
         let plan = self.exports.current();
-        let fh = file_of(effect).map(|file| plan.seal(ExportId(file.export), &file.handle));
+        let fh = file_of(effect).map(|file| plan.seal_key(file));
         let fh = fh.as_ref().map_or(&[][..], |fh| fh.bytes());
         let sequence = address.sequence;
         if line.say(&call::record(address, effect, fh)).is_err() {

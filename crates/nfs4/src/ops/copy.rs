@@ -11,7 +11,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::compound::Compound;
 use crate::copying::{Copying, End};
 use crate::limits::{COPY_BYTES_MAX, COPY_LONG_BYTES};
-use crate::memory::{key_of, on_wire};
+use crate::memory::on_wire;
 use crate::table::Stop;
 use crate::transfer::Transfer;
 
@@ -75,7 +75,7 @@ fn begin(
         end(source, &args.src_stateid, args.src_offset)?,
         end(target, &args.dst_stateid, args.dst_offset)?,
     );
-    let (file, principal) = (key_of(view, target), compound.principal());
+    let (file, principal) = (view.key(target), compound.principal());
     let wanted = BeginOffload { file, principal, asked_by: *asked_by };
     let begun = memory.engine.begin_offload(compound.now(), client, wanted);
     let Ok(stateid) = begun else { return Ok(None) };

@@ -2,7 +2,7 @@
 
 use comity_export::Door;
 use comity_proto::nfs4::{Close4args, Locku4args, NfsFh4, Nfsstat4, Stateid4, operation};
-use comity_state::{ByteRange, FileKey};
+use comity_state::ByteRange;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
@@ -46,8 +46,7 @@ fn let_go(compound: &Compound<'_>, handle: &[u8], args: &Decoder<'_>) -> Option<
         }
         operation::LOCKU => {
             let args: Locku4args = next.value().ok()?;
-            let (export, handle) = compound.plan.unseal(handle).ok()?;
-            let file = FileKey { export: export.0, handle };
+            let file = compound.plan.unseal_key(handle).ok()?;
             let range = ByteRange::new(args.offset, args.length)?;
             let stateid = compound.stateid_of(&args.lock_stateid).ok()?;
             engine.unlock(sender, &stateid, (&file, range)).ok()?;

@@ -120,7 +120,7 @@ fn read(call: &[u8]) -> (u32, CbSequence4args, u32) {
 }
 
 /// The same, and the operation's arguments.
-fn opened(call: &[u8]) -> (CbCompoundHead<'_>, CbSequence4args, u32, Decoder<'_>) {
+pub(crate) fn opened(call: &[u8]) -> (CbCompoundHead<'_>, CbSequence4args, u32, Decoder<'_>) {
     let mut call = Decoder::new(&call[6 * 4..]);
     let _ = (call.value::<OpaqueAuth<'_>>().unwrap(), call.value::<OpaqueAuth<'_>>().unwrap());
     let head = call.value().unwrap();
@@ -273,7 +273,8 @@ fn recalled(world: &World, export: u32, count: u8) {
     let now = world.now();
     let client = &world.engine.clients_after(now, ClientId(0), 1)[0].client;
     for number in 0..count {
-        let file = FileKey { export, handle: Handle::new(&[number]).unwrap() };
+        let volume = u64::from(export);
+        let file = FileKey { volume, export, handle: Handle::new(&[number]).unwrap() };
         let (share, claim, wish) = (Share::access(Share::READ), Claim::New, DelegationWish::Read);
         let open = Open {
             client,

@@ -132,7 +132,9 @@ impl Ground {
         let engine = &self.world.engine;
         let session = engine.session(&SessionId(self.session.id())).unwrap();
         let (client, owner, claim) = (session.client(), &b"user"[..], Claim::New);
-        let (file, wish) = (FileKey { export: 1, handle: self.target }, DelegationWish::None);
+        let volume = self.fs.volume(&self.target);
+        let file = FileKey { volume, export: 1, handle: self.target };
+        let wish = DelegationWish::None;
         let share = Share::access(Share::WRITE);
         let open = Open { client, owner, file, share, claim, wish, user: None, empties: false };
         engine.open(self.world.now(), &open).unwrap().stateid

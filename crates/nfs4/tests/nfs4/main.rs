@@ -24,6 +24,7 @@ mod repeats;
 mod roots;
 mod script;
 mod session;
+mod shared_files;
 mod sparse;
 mod sparse_listing;
 mod strangers;

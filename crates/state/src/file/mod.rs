@@ -23,6 +23,8 @@ use crate::{ClientId, FileKey};
 
 /// A file. Its lock is taken under a client's, never the other way round.
 pub(crate) struct File {
+    /// With the export by which it came into use. Only by this one is it delegated: two exports are
+    /// two file systems to a client, which would not see what it does itself by the other.
     pub(crate) key: FileKey,
     state: Mutex<FileState>,
 }
@@ -39,19 +41,28 @@ pub(crate) struct FileState {
     pub(crate) shares: Shares,
     pub(crate) locks: Locks,
     pub(crate) delegations: Delegations,
+    /// Whether it was opened by another export than that of its key.
+    pub(crate) by_many_exports: bool,
 }
 
 impl File {
     fn new(key: FileKey, offer: Duration) -> Self {
         let locks = Locks::new(offer);
         let (shares, delegations) = (Shares::default(), Delegations::default());
-        Self { key, state: Mutex::new(FileState { shares, locks, delegations }) }
+        let state = FileState { shares, locks, delegations, by_many_exports: false };
+        Self { key, state: Mutex::new(state) }
     }
 
     /// What a state has that is only remembered: a file of this name that nobody has anything of,
     /// and that keeps none from being forgotten.
     pub(crate) fn keepsake(key: FileKey) -> Arc<Self> {
         Arc::new(Self::new(key, Duration::ZERO))
+    }
+
+    /// The client whose own delegation covers what it does by this key: nobody, if it comes by
+    /// another export than the file is delegated by.
+    pub(crate) fn covered(&self, key: &FileKey, client: Option<ClientId>) -> Option<ClientId> {
+        client.filter(|_| key.export == self.key.export)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, FileState> {

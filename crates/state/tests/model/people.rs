@@ -359,7 +359,7 @@ fn principal() -> Principal {
 }
 
 fn key(file: usize) -> FileKey {
-    FileKey { export: 1, handle: Handle::new(&[file as u8]).unwrap() }
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[file as u8]).unwrap() }
 }
 
 fn open_args(client: &Arc<Client>, file: usize, share: Share, claim: Claim) -> Open<'_> {

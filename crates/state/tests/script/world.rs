@@ -202,7 +202,7 @@ pub(super) fn said(result: Result<(), Error>) -> Told {
 
 /// Files have one letter.
 pub(super) fn file(name: &str) -> FileKey {
-    FileKey { export: 1, handle: Handle::new(name.as_bytes()).unwrap() }
+    FileKey { volume: 1, export: 1, handle: Handle::new(name.as_bytes()).unwrap() }
 }
 
 pub(super) fn file_name(key: &FileKey) -> String {

@@ -16,8 +16,10 @@ fn sorted(recovered: &Recovered) -> BTreeSet<String> {
 fn record() -> impl Strategy<Value = Record> {
     let desk = prop_oneof![Just(Desk::Setclientid), Just(Desk::ExchangeId), Just(Desk::Nlm)];
     let client = (desk, 0_u8..4).prop_map(|(desk, id)| RecordedClient { desk, id: [id].into() });
-    let file = (0_u32..3, 1_u8..4)
-        .prop_map(|(export, handle)| FileKey { export, handle: Handle::new(&[handle]).unwrap() });
+    let file = (0_u64..3, 1_u8..4).prop_map(|(volume, handle)| {
+        let handle = Handle::new(&[handle]).unwrap();
+        FileKey { volume, export: 0, handle }
+    });
     (client, file, 0..4).prop_map(|(client, file, kind)| match kind {
         0 => Record::Forget(client),
         1 => Record::Revoked(client, file),
@@ -45,5 +47,30 @@ proptest! {
         }
         let again = Store::open(&path).unwrap().recovered();
         prop_assert_eq!(sorted(&again), sorted(&model));
+    }
+}
+
+/// Format 1 named a file by the number of its export.
+#[test]
+fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clients");
+    let client = |id: u8| RecordedClient { desk: Desk::ExchangeId, id: [id].into() };
+    let (lost, kept) = (key::of_client(&client(1)), key::of_client(&client(2)));
+    let database = Database::create(&path).unwrap();
+    format(&database).unwrap();
+    let transaction = database.begin_write().unwrap();
+    {
+        transaction.open_table(META).unwrap().insert("format", 1).unwrap();
+        let mut clients = transaction.open_table(CLIENTS).unwrap();
+        [&lost, &kept].iter().for_each(|key| drop(clients.insert(key.as_slice(), ()).unwrap()));
+        let mut revoked = transaction.open_multimap_table(REVOKED).unwrap();
+        revoked.insert(&*lost, [0, 0, 0, 1, 9].as_slice()).unwrap();
+    }
+    transaction.commit().unwrap();
+    drop(database);
+    for _ in 0..2 {
+        let records: Vec<_> = Store::open(&path).unwrap().recovered().unwrap().records().collect();
+        assert_eq!(records, [Record::Client(client(2))]);
     }
 }

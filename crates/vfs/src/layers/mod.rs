@@ -77,6 +77,10 @@ impl<H: Hook> Fs for Layer<H> {
         self.fs.root()
     }
 
+    fn volume(&self, node: &Handle) -> u64 {
+        self.fs.volume(node)
+    }
+
     fn properties(&self, node: &Handle) -> Result<Properties> {
         self.hook.around(Verb::Properties, node, || self.fs.properties(node))
     }

@@ -52,6 +52,10 @@ impl Fs for Watched {
         self.fs.root()
     }
 
+    fn volume(&self, node: &Handle) -> u64 {
+        self.fs.volume(node)
+    }
+
     fn properties(&self, node: &Handle) -> Result<Properties> {
         self.fs.properties(node)
     }

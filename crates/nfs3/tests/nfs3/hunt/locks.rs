@@ -1,10 +1,11 @@
 //! Calls to the lock manager, which knows files by their handles only.
 
+use comity_export::ExportId;
 use comity_proto::nlm::{
     Nlm4Cancargs, Nlm4Lock, Nlm4Lockargs, Nlm4Share, Nlm4Shareargs, Nlm4Testargs, Nlm4Unlockargs,
     PROGRAM, procedure,
 };
-use comity_state::{ByteRange, Claiming, FileKey, HostLock, LockType};
+use comity_state::{ByteRange, Claiming, HostLock, LockType};
 use comity_xdr::Opaque;
 
 use super::shot::Shot;
@@ -19,7 +20,9 @@ pub(crate) fn hold(twins: &Twins) {
         let engine = &twin.world.engine;
         let host = engine.host(BEGUN, b"192.0.2.1").unwrap();
         for target in &twins.targets {
-            let file = FileKey { export: EXPORT, handle: target.handles[side] };
+            let plan = twin.world.exports.current();
+            let sealed = plan.seal(ExportId(EXPORT), &target.handles[side]);
+            let file = plan.unseal_key(sealed.bytes()).unwrap();
             let range = ByteRange::new(5, 5).unwrap();
             let lock = HostLock { owner: b"other", file, range, kind: LockType::Write };
             engine.lock_host(BEGUN, &host, &lock, Claiming::Now).unwrap();

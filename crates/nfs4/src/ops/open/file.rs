@@ -11,7 +11,6 @@ use comity_vfs::{Access, Attr, Change, Create, Cred, Disk, FileType, SetAttr, St
 
 use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
-use crate::memory::key_of;
 use crate::object::Object;
 use crate::table::Stop;
 use crate::walk::not_dir;
@@ -39,7 +38,7 @@ pub(super) struct File<'a> {
 impl<'a> File<'a> {
     /// By what it is known to the engine.
     pub(super) fn key(&self) -> FileKey {
-        key_of(&self.view, &self.node)
+        self.view.key(&self.node)
     }
 
     /// Who opens it, if it was judged whether he may.

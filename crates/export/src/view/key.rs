@@ -1,0 +1,12 @@
+use comity_vfs::FileKey;
+
+use super::{Node, View};
+
+impl View<'_> {
+    /// By what a file is remembered, the same in all exports that show it.
+    #[must_use]
+    #[inline]
+    pub fn key(&self, node: &Node) -> FileKey {
+        self.pass.export().key(&node.0)
+    }
+}

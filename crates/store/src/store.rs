@@ -13,9 +13,11 @@ use redb::{
 
 use crate::key;
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
-const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("clients");
+const CLIENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("identities");
+/// The clients of format 1, without identities.
+const NAMELESS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("clients");
 const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefinition::new("revoked");
 
 /// The embedded store: one file, one process.
@@ -175,18 +177,25 @@ fn name_is_stable(path: &Path) -> std::io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// The format of a database; a new one gets ours, and its tables.
+/// The format of a database; a new one gets ours, and its tables. One of format 1 becomes one of
+/// ours.
 fn format(database: &Database) -> Result<u32, redb::Error> {
     let transaction = database.begin_write()?;
     let mut meta = transaction.open_table(META)?;
     let found = meta.get("format")?.map(|format| format.value());
-    if found.is_none() {
+    if matches!(found, None | Some(1)) {
         meta.insert("format", FORMAT)?;
-        transaction.open_table(CLIENTS)?;
+        let mut clients = transaction.open_table(CLIENTS)?;
+        for entry in transaction.open_table(NAMELESS)?.iter()? {
+            clients.insert(entry?.0.value(), key::NO_IDENTITY)?;
+        }
+        drop(clients);
+        transaction.delete_table(NAMELESS)?;
         transaction.open_multimap_table(REVOKED)?;
+        drop(meta);
+        transaction.commit()?;
+        return Ok(FORMAT);
     }
-    drop(meta);
-    transaction.commit()?;
     Ok(found.unwrap_or(FORMAT))
 }
 
@@ -207,9 +216,13 @@ fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
     let revoked = transaction.open_multimap_table(REVOKED)?;
     let mut recovered = Recovered::new();
     for entry in clients.iter()? {
-        let (key, _) = entry?;
+        let (key, identity) = entry?;
         let Some(client) = key::client(key.value()) else { continue };
-        recovered.apply(Record::Client(client.clone()));
+        match key::identity(identity.value()) {
+            Some(Some(identity)) => recovered.apply(Record::Client(client.clone(), identity)),
+            Some(None) => recovered.apply_nameless(client.clone()),
+            None => continue,
+        }
         for file in revoked.get(key.value())? {
             if let Some(file) = key::file(file?.value()) {
                 recovered.apply(Record::Revoked(client.clone(), file));
@@ -232,14 +245,14 @@ fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
 }
 
 fn apply_one(
-    clients: &mut Table<'_, &[u8], ()>,
+    clients: &mut Table<'_, &[u8], &[u8]>,
     revoked: &mut MultimapTable<'_, &[u8], &[u8]>,
     record: &Record,
 ) -> Result<(), redb::Error> {
     match record {
-        Record::Client(client) => {
+        Record::Client(client, identity) => {
             let key = key::of_client(client);
-            clients.insert(&*key, ())?;
+            clients.insert(&*key, &key::of_identity(identity)[..])?;
             if client.desk == Desk::ExchangeId {
                 revoked.remove_all(&*key)?;
             }

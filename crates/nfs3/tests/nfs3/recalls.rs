@@ -10,9 +10,9 @@ use comity_proto::nfs3::{
     StableHow, Write3args, procedure,
 };
 use comity_state::{
-    ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
-    DelegationKind, DelegationWish, Effect, Engine, ExchangeId, FileKey, Open, Principal,
-    Recovered, Sender, Settings, Share, Stateid, Verifier,
+    Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
+    DelegationKind, DelegationWish, Effect, Engine, ExchangeId, FileKey, Open, Recovered, Sender,
+    Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 use comity_xdr::{Encode, Opaque};
@@ -51,8 +51,9 @@ pub(crate) fn delegate_beside(
     let file = world.handle("a");
     let open = Open {
         client: &client,
+        caller: client.caller(),
         owner: b"owner",
-        file: FileKey { export: 1, handle: Handle::new(&file[SEAL_BYTES..]).unwrap() },
+        file: key(&file),
         share: Share::access(access),
         claim: Claim::New,
         wish: DelegationWish::Any,
@@ -67,11 +68,16 @@ pub(crate) fn delegate_beside(
     (Delegate { engine, client, world, file }, stateid)
 }
 
+/// By what the engine knows the file of a handle.
+pub(crate) fn key(sealed: &[u8]) -> FileKey {
+    FileKey { export: 1, handle: Handle::new(&sealed[SEAL_BYTES..]).unwrap() }
+}
+
 /// A client that can be called back and has nothing to reclaim.
 fn client(engine: &Engine) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"c"[..].into() };
-    let principal = Principal(Box::default());
-    let exchange = ExchangeId { owner, principal: principal.clone(), update: false };
+    let caller = Caller::default();
+    let exchange = ExchangeId { owner, caller, update: false };
     let met = engine.exchange_id(NOW, exchange).unwrap();
     let attrs = ChannelAttrs {
         request_bytes_max: 1 << 20,
@@ -83,7 +89,7 @@ fn client(engine: &Engine) -> Arc<Client> {
     let create = CreateSession {
         clientid: met.clientid,
         sequenceid: met.sequenceid,
-        principal,
+        caller,
         connection: ConnectionId(1),
         back_wanted: true,
         fore: attrs,
@@ -95,7 +101,7 @@ fn client(engine: &Engine) -> Arc<Client> {
     let made = engine.create_session(NOW, &create).unwrap();
     let client = Arc::clone(engine.session(&made.session).unwrap().client());
     engine.callbacks_work(&client);
-    engine.reclaim_complete(NOW, &client).unwrap();
+    engine.reclaim_complete(NOW, &client, caller).unwrap();
     while engine.poll_effect().is_some() {}
     client
 }
@@ -119,8 +125,8 @@ impl Delegate {
         assert_eq!(self.status(procedure, arguments), JUKEBOX, "procedure {procedure}");
         let effect = self.engine.poll_effect();
         assert!(matches!(effect, Some(Effect::Recall { stateid: it, .. }) if it == stateid));
-        let sender = Sender { now: NOW, client: Some(&self.client) };
-        self.engine.delegreturn(sender, &stateid).unwrap();
+        let file = key(&self.file);
+        self.engine.delegreturn((Sender::of(NOW, &self.client), &file), &stateid).unwrap();
         assert_eq!(self.status(procedure, arguments), 0, "procedure {procedure}");
     }
 }

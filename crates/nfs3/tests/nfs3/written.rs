@@ -68,8 +68,8 @@ impl Delegate {
     }
 
     fn give_back(&self, stateid: &Stateid) {
-        let sender = Sender { now: NOW, client: Some(&self.client) };
-        self.engine.delegreturn(sender, stateid).unwrap();
+        let file = crate::recalls::key(&self.file);
+        self.engine.delegreturn((Sender::of(NOW, &self.client), &file), stateid).unwrap();
     }
 }
 

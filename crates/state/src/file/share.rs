@@ -1,4 +1,5 @@
 use super::{Holder, Holders};
+use crate::ClientId;
 
 /// What an open is for, and what it denies others (`share_access`, `share_deny`; RFC 8881, 18.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -80,6 +81,11 @@ impl Shares {
                 .opens
                 .iter()
                 .any(|(other, share)| other.client != holder.client && share.access & access != 0)
+    }
+
+    /// The opens of a client.
+    pub(crate) fn opens_of(&self, client: ClientId) -> impl Iterator<Item = u32> {
+        self.opens.all_of(client)
     }
 
     /// Whether anybody has the file open for writing.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use comity_state::{Desk, FileKey, RecordedClient};
+use comity_state::{Desk, FileKey, Identity, Origin, Principal, RecordedClient, Verifier};
 use comity_vfs::Handle;
 use proptest::prelude::*;
 
@@ -18,11 +18,20 @@ fn record() -> impl Strategy<Value = Record> {
     let client = (desk, 0_u8..4).prop_map(|(desk, id)| RecordedClient { desk, id: [id].into() });
     let file = (0_u32..3, 1_u8..4)
         .prop_map(|(export, handle)| FileKey { export, handle: Handle::new(&[handle]).unwrap() });
-    (client, file, 0..4).prop_map(|(client, file, kind)| match kind {
+    (client, file, 0..5_u8).prop_map(|(client, file, kind)| match kind {
         0 => Record::Forget(client),
         1 => Record::Revoked(client, file),
-        _ => Record::Client(client),
+        _ => Record::Client(client, identity(kind)),
     })
+}
+
+fn identity(number: u8) -> Identity {
+    let origin = Origin::of([192, 0, 2, number].into());
+    Identity {
+        principal: Principal::new(1, number.into()),
+        origin,
+        verifier: Verifier([number; 8]),
+    }
 }
 
 proptest! {
@@ -46,4 +55,36 @@ proptest! {
         let again = Store::open(&path).unwrap().recovered().unwrap();
         prop_assert_eq!(sorted(&again), sorted(&model));
     }
+}
+
+/// Whoever presents the name of a client that an earlier version recorded without an identity may
+/// be that client: the upgrade must not cost a client its locks.
+#[test]
+fn clients_of_format_1_are_kept_without_an_identity() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clients");
+    let client = RecordedClient { desk: Desk::ExchangeId, id: [7].into() };
+    let database = Database::create(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(META).unwrap().insert("format", 1).unwrap();
+    transaction.open_table(NAMELESS).unwrap().insert(&*key::of_client(&client), ()).unwrap();
+    transaction.open_multimap_table(REVOKED).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    for _ in 0..2 {
+        let recovered = Store::open(&path).unwrap().recovered().unwrap();
+        assert!(!recovered.is_empty());
+        assert_eq!(recovered.records().count(), 0, "it has no identity");
+    }
+}
+
+#[test]
+fn an_identity_is_read_as_it_was_written() {
+    let bytes = key::of_identity(&identity(3));
+    assert_eq!(key::identity(&bytes), Some(Some(identity(3))));
+    assert_eq!(key::identity(key::NO_IDENTITY), Some(None));
+    for length in [1, 31] {
+        assert_eq!(key::identity(&bytes[..length]), None);
+    }
+    assert_eq!(key::identity(&[&bytes[..], &[0]].concat()), None);
 }

@@ -215,7 +215,7 @@ const fn spoken(desk: Desk) -> &'static str {
 fn address(client: &Client) -> Option<String> {
     match client.desk() {
         Desk::Nlm => Some(client.owner().escape_ascii().to_string()),
-        _ => client.origin().map(str::to_owned),
+        _ => client.address().map(str::to_owned),
     }
 }
 

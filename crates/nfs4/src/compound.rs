@@ -3,6 +3,7 @@ use std::time::Duration;
 use comity_credential::{AuthStat, OpaqueAuth};
 use comity_export::{Barrier, Door, Node, Plan, Pseudo, Refusal, SealedHandle, View, Visitor};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
+use comity_state::Caller;
 use comity_xdr::{Encoder, Mark};
 
 use crate::desk::Desk;
@@ -22,6 +23,8 @@ pub(crate) struct Compound<'a> {
     pub(crate) visitor: &'a Visitor,
     /// As whom.
     pub(crate) credential: &'a OpaqueAuth<'a>,
+    /// To whom what it makes here belongs.
+    pub(crate) caller: Caller,
     /// The arguments, all of them.
     pub(crate) request: &'a [u8],
     /// In which minor version.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use comity_credential::{Flavor, OpaqueAuth};
 use comity_export::{Door, Exports, SealedHandle, Visitor};
 use comity_proto::nfs4::{Nfsstat4, Verifier4};
-use comity_state::{Client, Engine, Io, OffloadEnd, Share, Stateid, Verifier};
+use comity_state::{Caller, Client, Engine, Io, OffloadEnd, Sender, Share, Stateid, Verifier};
 use comity_xdr::Opaque;
 
 use crate::clock::Clock;
@@ -29,6 +29,7 @@ pub struct Copying {
     flavor: Flavor,
     credential: Box<[u8]>,
     client: Arc<Client>,
+    caller: Caller,
     /// By what the client knows the copy.
     stateid: Stateid,
     source: End,
@@ -80,6 +81,7 @@ impl Copying {
             flavor: credential.flavor,
             credential: credential.body.0.into(),
             client: Arc::clone(client),
+            caller: compound.caller,
             stateid,
             source,
             target,
@@ -138,7 +140,8 @@ impl Copying {
         let source = view.admit(self.source.handle.bytes())?;
         let ends = [(&self.source, &source, Share::READ), (&self.target, &target, Share::WRITE)];
         for (end, node, access) in ends {
-            let sender = comity_state::Sender { now: self.clock.now(), client: Some(&self.client) };
+            let (now, client) = (self.clock.now(), Some(&self.client));
+            let sender = Sender { now, client, caller: self.caller };
             let io = Io { file: &view.key(node), access, user: None };
             may_access(&self.engine, sender, &end.stateid, &io)?;
         }

@@ -111,11 +111,12 @@ impl Desk {
         }
     }
 
-    /// A failure in the words of the minor version: in 4.1 who meets a bound of the server, which
-    /// has no name there (RFC 8881, 15.1), is to come again.
+    /// A failure in the words of the minor version. 4.1 has none for a bound of the server (RFC 8881,
+    /// 15.1): the client is to come again. 4.0 has none for the state of another principal.
     pub(crate) const fn spoken(&self, status: Nfsstat4) -> Nfsstat4 {
         match (self, status) {
             (Self::Sequenced(_), Nfsstat4::Resource) => Nfsstat4::Delay,
+            (Self::Unsequenced, Nfsstat4::WrongCred) => Nfsstat4::BadStateid,
             _ => status,
         }
     }

@@ -4,14 +4,14 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_credential::Flavor;
-use comity_export::{Node, View};
+use comity_credential::{Flavor, OpaqueAuth};
+use comity_export::{Node, View, Visitor};
 use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
-use comity_rpc::{AuthSys, limits::MACHINE_NAME_BYTES_MAX};
+use comity_rpc::limits::MACHINE_NAME_BYTES_MAX;
 use comity_state::{
-    ByteRange, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine, Error, FileKey,
-    Io, Locals, Lock, LockRefusal, LockType, Mark, Principal, Sender, Share, Shown, Special,
-    Stateid, Taken, Verifier,
+    At, ByteRange, Caller, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine,
+    Error, FileKey, Io, Locals, Lock, LockRefusal, LockType, Mark, Origin, Principal, Sender,
+    Share, Shown, Special, Stateid, Taken, Verifier,
 };
 use comity_xdr::{Decoder, Malformed};
 
@@ -86,9 +86,14 @@ impl Compound<'_> {
         self.now
     }
 
-    /// Who sends the operation in hand, as far as a session says it.
+    /// Who sends the operation in hand, and in which client's session, if in one.
     pub(crate) fn sender(&self) -> Sender<'_> {
-        Sender { now: self.now(), client: self.client() }
+        Sender { now: self.now(), client: self.client(), caller: self.caller }
+    }
+
+    /// The same, and the file that the current handle stands for.
+    pub(crate) fn at<'k>(&'k self, file: &'k FileKey) -> At<'k> {
+        (self.sender(), file)
     }
 
     /// Whose session it is.
@@ -105,7 +110,8 @@ impl Compound<'_> {
             Some(client) => Ok(Arc::clone(client)),
             None => {
                 let id = comity_state::ClientId(clientid);
-                let client = self.engine().client_of(self.now(), id).map_err(refused)?;
+                let client = self.engine().client_of(self.now(), id, self.caller);
+                let client = client.map_err(refused)?;
                 self.visitor.introduce(clientid);
                 Ok(client)
             }
@@ -129,10 +135,10 @@ impl Compound<'_> {
         ConnectionId(self.visitor.line().map_or(0, |line| line.id()))
     }
 
-    /// Keeps for those who look after the server from where a client introduced itself.
-    pub(crate) fn note_origin(&self, client: ClientId) {
+    /// Keeps for administrators from which address a client introduced itself.
+    pub(crate) fn note_address(&self, client: ClientId) {
         if let Some(client) = self.engine().client_by_id(client) {
-            client.note_origin(|| self.visitor.peer().ip().to_canonical().to_string().into());
+            client.note_address(|| self.visitor.peer().ip().to_canonical().to_string().into());
         }
     }
 
@@ -143,29 +149,13 @@ impl Compound<'_> {
         }
     }
 
-    /// Who calls, as far as it matters to whom state belongs: by which flavor, as which user.
-    pub(crate) fn principal(&self) -> Principal {
-        let body = self.credential.body.0;
-        let user = match self.credential.flavor {
-            Flavor::SYS => Decoder::whole::<AuthSys<'_>>(body).map_or(0, |sys| sys.uid),
-            _ => 0,
-        };
-        let words = [self.credential.flavor.0, user];
-        Principal(words.iter().flat_map(|word| word.to_be_bytes()).collect())
-    }
-
     /// What the request is known by if it comes again: who asks, in the high half, and a hash of
     /// how long it is and how it begins. All of a large WRITE would cost as much as the WRITE. Who
     /// makes two requests of one hash gets the reply of the first, and that is all.
     pub(crate) fn digest(&self) -> u64 {
-        let user = match self.credential.flavor {
-            Flavor::SYS => user_of(self.credential.body.0).unwrap_or(0),
-            // No user has this number.
-            _ => u32::MAX,
-        };
         let beginning = self.request.get(..DIGEST_BYTES).unwrap_or(self.request);
         let hash = self.nfs.digests().hash_one((self.request.len(), beginning));
-        u64::from(user) << 32 | hash & u64::from(u32::MAX)
+        self.caller.principal.0 << 32 | hash & u64::from(u32::MAX)
     }
 
     /// A stateid as an operation takes it: the current one is filled in (RFC 8881, 16.2.3.1.2).
@@ -290,6 +280,19 @@ pub(crate) fn may_access<'a>(
     })
 }
 
+/// Who calls, and from where, as far as it matters to whom state belongs.
+pub(crate) fn caller_of(visitor: &Visitor, credential: &OpaqueAuth<'_>) -> Caller {
+    let user = match credential.flavor {
+        Flavor::SYS => user_of(credential.body.0).unwrap_or(NO_USER),
+        _ => NO_USER,
+    };
+    let principal = Principal::new(credential.flavor.0, user);
+    Caller { principal, origin: Origin::of(visitor.peer().ip()) }
+}
+
+/// The number that no user has (-1).
+const NO_USER: u32 = u32::MAX;
+
 /// The user of an AUTH_SYS credential, behind its stamp and its machine.
 fn user_of(body: &[u8]) -> Result<u32, Malformed> {
     let mut body = Decoder::new(body);
@@ -350,6 +353,7 @@ const fn status_of(error: Error) -> Nfsstat4 {
         Error::StaleStateid => Nfsstat4::StaleStateid,
         Error::TooManyOps => Nfsstat4::TooManyOps,
         Error::Toosmall => Nfsstat4::TooSmall,
+        Error::WrongCred => Nfsstat4::WrongCred,
     }
 }
 

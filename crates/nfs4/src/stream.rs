@@ -9,6 +9,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::compound::Compound;
 use crate::desk::Desk;
 use crate::limits::{CHANGING_REPLY_BYTES, OPERATIONS_MAX};
+use crate::memory::caller_of;
 use crate::name::is_text;
 use crate::object::Object;
 use crate::ops::row;
@@ -31,6 +32,7 @@ pub(crate) fn answer(
         plan: &plan,
         visitor,
         credential: &call.header.credential,
+        caller: caller_of(visitor, &call.header.credential),
         request: call.arguments,
         minor: head.minorversion,
         now: call.begun.map_or_else(|| clock.now(), |begun| clock.at(begun)),

@@ -3,7 +3,7 @@
 
 use comity_export::{Door, SealedHandle};
 use comity_proto::nfs4::Nfsstat4;
-use comity_state::{Error, OwnerAnswer, OwnerTurn, Stateid, Turn};
+use comity_state::{Error, FileKey, OwnerAnswer, OwnerTurn, Stateid, Turn};
 use comity_xdr::{Encoder, Mark};
 
 use crate::compound::Compound;
@@ -14,9 +14,10 @@ use crate::table::Stop;
 type Work<'w, 'a> = &'w mut dyn FnMut(&mut Compound<'a>, &mut Encoder) -> Result<(), Stop>;
 
 impl<'a> Compound<'a> {
-    /// Does an operation whose owner is found by a stateid, when it is its turn.
+    /// Does an operation on the current file whose owner is found by a stateid, when it is its turn.
     pub(crate) fn in_turn_of(
         &mut self,
+        file: &FileKey,
         (stateid, seqid): (&Stateid, u32),
         reply: &mut Encoder,
         work: Work<'_, 'a>,
@@ -24,7 +25,7 @@ impl<'a> Compound<'a> {
         if self.minor > 0 {
             return work(self, reply);
         }
-        let turn = self.engine().stateid_turn(self.sender(), stateid, seqid);
+        let turn = self.engine().stateid_turn(self.at(file), stateid, seqid);
         self.in_turn(turn, reply, work)
     }
 
@@ -117,5 +118,6 @@ const fn counts(status: Nfsstat4) -> bool {
             | Nfsstat4::Resource
             | Nfsstat4::NoFileHandle
             | Nfsstat4::Moved
+            | Nfsstat4::WrongCred
     )
 }

@@ -3,23 +3,25 @@
 use crate::client::ClientState;
 use crate::file::{Holder, Share};
 use crate::holdings::{Opening, What};
-use crate::lookup::Found;
-use crate::{Client, Engine, Error, Result, Sender, Stateid};
+use crate::lookup::{At, Found};
+use crate::{Client, Engine, Error, Result, Stateid};
 
 impl Engine {
     /// OPEN_CONFIRM (RFC 7530, 16.18).
     ///
     /// # Errors
-    /// As a stateid is refused; [`Error::BadStateid`]: its owner was confirmed before.
-    pub fn open_confirm(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<Stateid> {
-        let Found { client, number } = self.find(sender, stateid)?;
+    /// As a stateid is refused, also for another file than its own; [`Error::WrongCred`]: it is
+    /// another principal's; [`Error::BadStateid`]: its owner was confirmed before.
+    pub fn open_confirm(&self, shown: At<'_>, stateid: &Stateid) -> Result<Stateid> {
+        let found = self.find(shown.0, stateid)?;
+        let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
-        let owner = opening(&mut state, sender, number, stateid)?.owner;
+        let owner = opening(&found, &mut state, shown, stateid)?.owner;
         let owner = state.holdings.owner_mut(owner).ok_or(Error::BadStateid)?;
         if std::mem::replace(&mut owner.confirmed, true) {
             return Err(Error::BadStateid);
         }
-        changed(&mut state, &client, number)
+        changed(&mut state, client, number)
     }
 
     /// OPEN_DOWNGRADE (RFC 8881, 18.18).
@@ -28,14 +30,15 @@ impl Engine {
     /// As a stateid is refused; [`Error::Inval`]: the file was never opened like this.
     pub fn open_downgrade(
         &self,
-        sender: Sender<'_>,
+        shown: At<'_>,
         stateid: &Stateid,
         share: Share,
     ) -> Result<Stateid> {
-        let Found { client, number } = self.find(sender, stateid)?;
+        let found = self.find(shown.0, stateid)?;
+        let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
-        confirmed(&mut state, sender, number, stateid)?;
-        let opening = opening(&mut state, sender, number, stateid)?;
+        confirmed(&found, &mut state, shown, stateid)?;
+        let opening = opening(&found, &mut state, shown, stateid)?;
         if !share.is_valid() || !opening.may_become(share) {
             return Err(Error::Inval);
         }
@@ -44,21 +47,22 @@ impl Engine {
         let file = state.holdings.get(number).ok_or(Error::BadStateid)?.file.clone();
         let holder = Holder { client: client.id, state: number };
         self.set_share(&mut file.state(), holder, Some(share));
-        changed(&mut state, &client, number)
+        changed(&mut state, client, number)
     }
 
     /// CLOSE (RFC 8881, 18.2). Locks under the open are freed with it, as Linux clients expect.
     ///
     /// # Errors
     /// As a stateid is refused.
-    pub fn close(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<Stateid> {
-        let Found { client, number } = self.find(sender, stateid)?;
+    pub fn close(&self, shown: At<'_>, stateid: &Stateid) -> Result<Stateid> {
+        let (sender, _) = shown;
+        let found = self.find(sender, stateid)?;
+        let (client, number) = (&found.client, found.number);
         let mut wakes = Vec::new();
         let mut state = client.live()?;
-        confirmed(&mut state, sender, number, stateid)?;
-        let owner = opening(&mut state, sender, number, stateid)?.owner;
-        self.free_locks(sender.now, &client, &mut state, number, &mut wakes);
-        let stateid = changed(&mut state, &client, number)?;
+        let owner = confirmed(&found, &mut state, shown, stateid)?;
+        self.free_locks(sender.now, client, &mut state, number, &mut wakes);
+        let stateid = changed(&mut state, client, number)?;
         let holder = Holder { client: client.id, state: number };
         let open = if sender.is_unsequenced() {
             if let Some(owner) = state.holdings.owner_mut(owner) {
@@ -113,27 +117,27 @@ impl Share {
 }
 
 fn opening<'a>(
+    found: &Found<'_>,
     state: &'a mut ClientState,
-    sender: Sender<'_>,
-    number: u32,
+    shown: At<'_>,
     stateid: &Stateid,
 ) -> Result<&'a mut Opening> {
-    match &mut state.current(sender, number, stateid)?.what {
+    match &mut found.current(state, shown, stateid)?.what {
         What::Open(opening) => Ok(opening),
         _ => Err(Error::BadStateid),
     }
 }
 
-/// Refuses an open whose owner has not confirmed it.
+/// The owner of an open; refuses one whose owner has not confirmed it.
 pub(crate) fn confirmed(
+    found: &Found<'_>,
     state: &mut ClientState,
-    sender: Sender<'_>,
-    number: u32,
+    shown: At<'_>,
     stateid: &Stateid,
-) -> Result<()> {
-    let owner = opening(state, sender, number, stateid)?.owner;
+) -> Result<u32> {
+    let owner = opening(found, state, shown, stateid)?.owner;
     let confirmed = state.holdings.owner(owner).is_some_and(|owner| owner.confirmed);
-    if confirmed { Ok(()) } else { Err(Error::BadStateid) }
+    if confirmed { Ok(owner) } else { Err(Error::BadStateid) }
 }
 
 fn changed(state: &mut ClientState, client: &Client, number: u32) -> Result<Stateid> {

@@ -8,7 +8,7 @@ use crate::client::ClientState;
 use crate::effect::Effect;
 use crate::file::{Delegated, DelegationKind, File, FileState, Holder, Recall, Share};
 use crate::holdings::{Delegating, What, client_of_lock_owner};
-use crate::lookup::Found;
+use crate::lookup::At;
 use crate::open::Obstacle;
 use crate::sync::atomic::Ordering;
 use crate::{
@@ -95,7 +95,9 @@ impl Engine {
         };
         let stateid = Stateid::new(open.client.id, number, 1);
         let holder = Holder { client: open.client.id, state: number };
-        let delegated = Delegated { kind, stateid, recall: None, given: None, writer: None };
+        let principal = open.caller.principal;
+        let delegated =
+            Delegated { kind, stateid, principal, recall: None, given: None, writer: None };
         on_file.delegations.insert(holder, delegated);
         self.files.delegations.fetch_add(1, Ordering::AcqRel);
         Delegation::Granted { stateid, kind, recall: false }
@@ -248,11 +250,14 @@ impl Engine {
     /// cannot be kept.
     ///
     /// # Errors
-    /// As a stateid is refused.
-    pub fn delegreturn(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
-        let Found { client, number } = self.find(sender, stateid)?;
+    /// As a stateid is refused, also for another file than its own; [`Error::WrongCred`]: it was
+    /// given to another principal.
+    pub fn delegreturn(&self, shown: At<'_>, stateid: &Stateid) -> Result<()> {
+        let (sender, _) = shown;
+        let found = self.find(sender, stateid)?;
+        let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
-        match state.current(sender, number, stateid)?.what {
+        match found.current(&mut state, shown, stateid)?.what {
             What::Delegation(_) => {}
             _ => return Err(Error::BadStateid),
         }
@@ -274,9 +279,9 @@ impl Engine {
         file: &FileKey,
         share: Share,
     ) -> Result<()> {
-        let Found { client, number } = self.find(sender, stateid)?;
-        let mut state = client.live()?;
-        let state = state.current(sender, number, stateid)?;
+        let found = self.find(sender, stateid)?;
+        let state = found.client.live()?;
+        let state = found.look(&state, sender, stateid)?;
         let What::Delegation(delegating) = &state.what else { return Err(Error::BadStateid) };
         if state.file.key != *file {
             return Err(Error::BadStateid);
@@ -340,7 +345,7 @@ impl Engine {
         stateid: &Stateid,
         act: impl FnOnce(&mut Delegated),
     ) {
-        let Ok((id, number)) = stateid.place(self.settings.boot) else { return };
+        let Ok((id, number)) = stateid.place() else { return };
         let state = client.state();
         let Some(known) = state.holdings.get(number).filter(|_| id == client.id) else { return };
         let holder = Holder { client: id, state: number };

@@ -7,7 +7,8 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::table::lock;
 use crate::{
-    ByteRange, Client, Desk, FileKey, LockType, OffloadEnd, SequenceAnswer, SessionId, Stateid,
+    ByteRange, Client, Desk, FileKey, LockType, OffloadEnd, Origin, Principal, SequenceAnswer,
+    SessionId, Stateid, Verifier,
 };
 
 /// Something to be said to a client over its callback channel. The shell takes them from
@@ -131,6 +132,27 @@ pub struct RecordedClient {
     pub id: Box<[u8]>,
 }
 
+/// By what a client is known again after a restart of the server: a reclaim is let in only from the
+/// same principal, and only from where the client was or by the same instance of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Who introduced it.
+    pub principal: Principal,
+    /// From where.
+    pub origin: Origin,
+    /// Its instance.
+    pub verifier: Verifier,
+}
+
+impl Identity {
+    /// Whether another may be the same client, which has moved or has started anew, but not both.
+    #[must_use]
+    pub fn is_again(&self, other: &Self) -> bool {
+        let is_there = self.origin == other.origin || self.verifier == other.verifier;
+        self.principal == other.principal && is_there
+    }
+}
+
 /// One change of what must outlive a restart. Applied in order they make a set of clients, each
 /// with the files whose state it lost: what [`crate::Recovered`] is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +160,7 @@ pub enum Record {
     /// The client may have state, and may reclaim it after a restart. One with sessions says by
     /// what leads to this (RECLAIM_COMPLETE, FREE_STATEID of the last that was revoked) that it
     /// knows what it has lost: what was revoked before is no hindrance any more.
-    Client(RecordedClient),
+    Client(RecordedClient, Option<Identity>),
     /// The client must not reclaim anything: it is gone, lost its lease, or did not come back in
     /// grace (RFC 8881, 8.4.2.1).
     Forget(RecordedClient),

@@ -13,14 +13,14 @@ use crate::session::Session;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
 use crate::tally::Tally;
-use crate::{ByteRange, Effect, FileKey, Mark, Record, Secret, SessionId, Verifier};
+use crate::{ByteRange, ClientId, Effect, FileKey, Mark, Record, Secret, SessionId, Verifier};
 
 /// What is decided when the server starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// A number that no other life of this server had; neither 0 nor all ones.
     pub boot: u32,
-    /// What nobody else knows: sessions are named by it.
+    /// What nobody else knows: clients and sessions are named by it.
     pub secret: Secret,
     /// How long a client may be silent.
     pub lease: Duration,
@@ -99,8 +99,10 @@ impl Engine {
     /// An engine that starts at `now`, in grace if somebody may have something to reclaim.
     #[must_use]
     pub fn new(now: Duration, settings: Settings, recovered: Recovered) -> Self {
+        let secret = settings.secret.of_life(settings.boot);
+        let settings = Settings { secret, ..settings };
         Self {
-            clients: Clients::new(settings.boot),
+            clients: Clients::new(settings.secret, settings.boot),
             sessions: Table::new(),
             reply_cache: Pool::new(settings.limits.reply_cache_bytes),
             held: Arc::new(Pool::new(settings.limits.held_bytes)),
@@ -187,10 +189,16 @@ impl Engine {
         }
     }
 
-    /// A verifier that was never given out; nothing is gained by guessing it, since who confirms
-    /// must be the principal that was introduced.
+    /// A name by which others are told of a client: it differs from client to client, and nothing
+    /// can be done with it. Zero is nobody's.
+    #[must_use]
+    pub fn alias(&self, client: ClientId) -> u64 {
+        if client == ClientId(0) { 0 } else { self.settings.secret.word(b"alias", client.0) }
+    }
+
+    /// A verifier that was never given out and that nobody can guess.
     pub(crate) fn next_confirm(&self) -> Verifier {
         let number = self.confirms.fetch_add(1, Ordering::Relaxed);
-        Verifier((u64::from(self.settings.boot) << 32 ^ number).to_be_bytes())
+        Verifier(self.settings.secret.word(b"confirm", number).to_be_bytes())
     }
 }

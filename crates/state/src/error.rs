@@ -73,6 +73,8 @@ pub enum Error {
     TooManyOps,
     /// Replies of a session would be too small for anything.
     Toosmall,
+    /// The state is another principal's.
+    WrongCred,
 }
 
 impl fmt::Display for Error {

@@ -3,16 +3,25 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::effect::RecordedClient;
+use crate::effect::{Identity, RecordedClient};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::table::lock;
-use crate::{Client, Desk, Engine, Error, FileKey, Record, Result};
+use crate::{Caller, Client, ClientOwner, Desk, Engine, Error, FileKey, Record, Result};
 
 /// What stable storage knew when the server started.
 #[derive(Debug, Clone, Default)]
 pub struct Recovered {
-    clients: HashMap<RecordedClient, HashSet<FileKey>>,
+    clients: HashMap<RecordedClient, Remembered>,
+}
+
+/// What is known of a client from before the restart.
+#[derive(Debug, Clone)]
+struct Remembered {
+    /// Nothing, if an earlier version of this program recorded it: then anybody may be that client.
+    identity: Option<Identity>,
+    /// The files whose state it must not reclaim.
+    revoked: HashSet<FileKey>,
 }
 
 impl Recovered {
@@ -25,30 +34,35 @@ impl Recovered {
     /// Applies a record; in the order in which they were stored.
     pub fn apply(&mut self, record: Record) {
         match record {
-            Record::Client(client) => {
-                let knows = client.desk == Desk::ExchangeId;
-                let files = self.clients.entry(client).or_default();
-                if knows {
-                    files.clear();
-                }
-            }
+            Record::Client(client, identity) => self.know(client, identity),
             Record::Forget(client) => {
                 self.clients.remove(&client);
             }
             Record::Revoked(client, file) => {
                 // A client that is not remembered must not become so by what it lost.
-                if let Some(files) = self.clients.get_mut(&client) {
-                    files.insert(file);
+                if let Some(known) = self.clients.get_mut(&client) {
+                    known.revoked.insert(file);
                 }
             }
         }
     }
 
+    fn know(&mut self, client: RecordedClient, identity: Option<Identity>) {
+        let knows_its_losses = client.desk == Desk::ExchangeId;
+        let new = Remembered { identity, revoked: HashSet::new() };
+        let known = self.clients.entry(client).or_insert(new);
+        known.identity = identity;
+        if knows_its_losses {
+            known.revoked.clear();
+        }
+    }
+
     /// The fewest records that make the same.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        self.clients.iter().flat_map(|(client, files)| {
-            let revoked = files.iter().map(|file| Record::Revoked(client.clone(), *file));
-            std::iter::once(Record::Client(client.clone())).chain(revoked)
+        self.clients.iter().flat_map(|(client, known)| {
+            let revoked = known.revoked.iter();
+            let revoked = revoked.map(|file| Record::Revoked(client.clone(), *file));
+            std::iter::once(Record::Client(client.clone(), known.identity)).chain(revoked)
         })
     }
 
@@ -81,7 +95,7 @@ pub(crate) struct Grace {
 
 /// A client that may reclaim.
 struct Expected {
-    revoked: HashSet<FileKey>,
+    remembered: Remembered,
     /// Whether it has come back.
     returned: bool,
     /// Whether it has reclaimed all it wanted.
@@ -90,8 +104,9 @@ struct Expected {
 
 impl Grace {
     pub(crate) fn new((until, length): (Duration, Duration), recovered: Recovered) -> Self {
-        let expected =
-            |(client, revoked)| (client, Expected { revoked, returned: false, complete: false });
+        let expected = |(client, remembered)| {
+            (client, Expected { remembered, returned: false, complete: false })
+        };
         let expected: HashMap<_, _> = recovered.clients.into_iter().map(expected).collect();
         let on = AtomicBool::new(!expected.is_empty());
         Self {
@@ -112,26 +127,65 @@ impl Grace {
         self.until
     }
 
+    /// Whether a caller may go by a name: while grace lasts, it belongs to the client that had it
+    /// before the restart, until that has come back.
+    ///
+    /// # Errors
+    /// [`Error::ClidInuse`]: another principal had it; [`Error::Delay`]: the same one elsewhere.
+    pub(crate) fn may_take_name(
+        &self,
+        (desk, owner): (Desk, &ClientOwner),
+        caller: Caller,
+    ) -> Result<()> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        let Caller { principal, origin } = caller;
+        let identity = Identity { principal, origin, verifier: owner.verifier };
+        let name = RecordedClient { desk, id: owner.id.clone() };
+        let expected = lock(&self.expected);
+        let known = expected.get(&name).filter(|expected| !expected.is_of(&identity));
+        match known.and_then(|expected| expected.remembered.identity) {
+            Some(other) if other.principal != principal => Err(Error::ClidInuse),
+            Some(_) => Err(Error::Delay),
+            None => Ok(()),
+        }
+    }
+
     /// A client has come back.
     pub(crate) fn returned(&self, client: &Client) {
-        if self.is_on()
-            && let Some(expected) = lock(&self.expected).get_mut(&client.recorded())
-        {
-            expected.returned = true;
-        }
+        self.change(client, |expected| expected.returned = true);
     }
 
     /// A client has lost all it had, and what it may have had before the restart.
     pub(crate) fn forget(&self, client: &Client) {
         if self.is_on() {
-            lock(&self.expected).remove(&client.recorded());
+            let mut expected = lock(&self.expected);
+            let name = client.recorded();
+            if expected.get(&name).is_some_and(|known| known.is_of(&client.identity())) {
+                expected.remove(&name);
+            }
         }
     }
 
     /// A client with sessions has reclaimed all it wanted.
     fn complete(&self, client: &Client) {
-        if let Some(expected) = lock(&self.expected).get_mut(&client.recorded()) {
-            (expected.returned, expected.complete) = (true, true);
+        self.change(client, |expected| (expected.returned, expected.complete) = (true, true));
+    }
+
+    /// Changes what is known of a client that is expected.
+    fn change(&self, client: &Client, change: impl FnOnce(&mut Expected)) {
+        if self.is_on() {
+            let mut expected = lock(&self.expected);
+            let name = client.recorded();
+            match expected.get_mut(&name) {
+                Some(known) if known.is_of(&client.identity()) => change(known),
+                // A later instance of the client, which has nothing of before the restart.
+                Some(_) => {
+                    expected.remove(&name);
+                }
+                None => {}
+            }
         }
     }
 
@@ -150,8 +204,9 @@ impl Grace {
         }
         match lock(&self.expected).get(&client.recorded()) {
             None => Err(Error::ReclaimBad),
+            Some(expected) if !expected.is_of(&client.identity()) => Err(Error::ReclaimBad),
             Some(expected) if expected.complete => Err(Error::NoGrace),
-            Some(expected) if expected.revoked.contains(file) => Err(Error::ReclaimBad),
+            Some(expected) if expected.remembered.revoked.contains(file) => Err(Error::ReclaimBad),
             Some(_) => {
                 self.reclaimed_nanoseconds.fetch_max(now.as_nanos() as u64, Ordering::AcqRel);
                 Ok(())
@@ -188,6 +243,12 @@ impl Grace {
     }
 }
 
+impl Expected {
+    fn is_of(&self, identity: &Identity) -> bool {
+        self.remembered.identity.is_none_or(|known| known.is_again(identity))
+    }
+}
+
 impl Engine {
     /// Whether only reclaims are let in.
     #[must_use]
@@ -207,14 +268,17 @@ impl Engine {
     /// the answer must wait for [`Engine::unstored`].
     ///
     /// # Errors
-    /// [`Error::CompleteAlready`].
-    pub fn reclaim_complete(&self, now: Duration, client: &Client) -> Result<()> {
+    /// [`Error::WrongCred`]: the client is another principal's; [`Error::CompleteAlready`].
+    pub fn reclaim_complete(&self, now: Duration, client: &Client, caller: Caller) -> Result<()> {
+        if !client.is_principal(caller) {
+            return Err(Error::WrongCred);
+        }
         let mut state = client.live()?;
         if std::mem::replace(&mut state.reclaim_complete, true) {
             return Err(Error::CompleteAlready);
         }
         drop(state);
-        self.record(Record::Client(client.recorded()));
+        self.record(client.record());
         if self.is_in_grace() {
             self.grace.complete(client);
             self.end_grace_if_due(now);

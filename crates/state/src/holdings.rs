@@ -12,8 +12,8 @@ use crate::locking::Wakes;
 use crate::numbers::Numbers;
 use crate::offload::Offloads;
 use crate::owner::{Owner, OwnerKind};
-use crate::pool::{Allotment, Pool};
-use crate::{Client, DelegationKind, Engine, Error, Result, Stateid};
+use crate::pool::{Allotment, Pool, PoolShare};
+use crate::{Client, DelegationKind, Engine, Error, Principal, Result, Stateid};
 
 /// What one client holds.
 pub(crate) struct Holdings {
@@ -22,8 +22,8 @@ pub(crate) struct Holdings {
     owners: HashMap<u32, Owner, Numbers>,
     open_owners: HashMap<Box<[u8]>, u32>,
     lock_owners: HashMap<Box<[u8]>, u32>,
-    /// The open or lock state of an owner for a file.
-    by_file: HashMap<(u32, usize), u32, Numbers>,
+    /// The state of an owner for what it is of: see [`What::subject`].
+    by_subject: HashMap<(u32, usize), u32, Numbers>,
     /// The lock states under an open that has any; those of hosts are under none.
     under: HashMap<u32, Vec<u32>, Numbers>,
     /// At how many owners those are looked for that have nothing any more.
@@ -105,6 +105,9 @@ pub(crate) struct Opening {
     pub(crate) opened: u16,
     /// Closed, and kept for a retry of its CLOSE (minor version 0).
     pub(crate) closed: bool,
+    /// Opened under the name of another principal's owner: clients may have one owner for all their
+    /// users (FreeBSD, `oneopenown`). Then it is the client's, and all of them may close it.
+    pub(crate) shared: bool,
 }
 
 /// A delegation, and for whom the client asked the server when it got it.
@@ -124,6 +127,8 @@ pub(crate) struct Locking {
     pub(crate) open: u32,
     /// How many ranges it holds.
     pub(crate) ranges: usize,
+    /// Locked under the name of another principal's owner.
+    pub(crate) shared: bool,
 }
 
 impl std::fmt::Debug for File {
@@ -133,20 +138,31 @@ impl std::fmt::Debug for File {
 }
 
 impl Holdings {
-    /// Nothing yet; what comes takes memory of this pool.
-    pub(crate) fn new(pool: &Arc<Pool>) -> Self {
+    /// Nothing yet; what comes takes memory of this pool, and of what the clients that share it may
+    /// have together.
+    pub(crate) fn new(pool: &Arc<Pool>, share: Arc<PoolShare>) -> Self {
+        Self::in_memory(Allotment::of(pool, share))
+    }
+
+    /// Takes all out.
+    pub(crate) fn take(&mut self) -> Self {
+        let empty = Self::in_memory(self.memory.anew());
+        std::mem::replace(self, empty)
+    }
+
+    fn in_memory(memory: Allotment) -> Self {
         Self {
             next: 0,
             states: HashMap::default(),
             owners: HashMap::default(),
             open_owners: HashMap::new(),
             lock_owners: HashMap::new(),
-            by_file: HashMap::default(),
+            by_subject: HashMap::default(),
             under: HashMap::default(),
             reap_at: 0,
             counts: Counts::default(),
             offloads: Offloads::default(),
-            memory: Allotment::of(pool),
+            memory,
         }
     }
 
@@ -190,6 +206,22 @@ impl Holdings {
             Some(What::Open(opening)) => Ok(opening),
             _ => Err(Error::BadStateid),
         }
+    }
+
+    /// Whether a state is of an owner of this principal, or one that the client's users share.
+    pub(crate) fn is_of(&self, state: &State, principal: Principal) -> bool {
+        match &state.what {
+            What::Open(Opening { owner, shared, .. })
+            | What::Lock(Locking { owner, shared, .. }) => {
+                *shared || self.owner(*owner).is_some_and(|owner| owner.principal == principal)
+            }
+            What::Delegation(_) | What::Revoked => false,
+        }
+    }
+
+    /// Whether a principal has an owner.
+    pub(crate) fn has_owner_of(&self, principal: Principal) -> bool {
+        self.owners.values().any(|owner| owner.principal == principal)
     }
 
     /// An open has another share from now on.
@@ -283,9 +315,14 @@ impl Holdings {
         self.reap_at = self.owners.len() * 2;
     }
 
-    /// The state of an owner for a file.
+    /// The state of an open-owner, or of an owner of a host, for a file.
     pub(crate) fn find(&self, owner: u32, file: &Arc<File>) -> Option<u32> {
-        self.by_file.get(&(owner, place(file))).copied()
+        self.by_subject.get(&(owner, place(file))).copied()
+    }
+
+    /// The state of a lock-owner under an open.
+    pub(crate) fn find_lock(&self, owner: u32, open: u32) -> Option<u32> {
+        self.by_subject.get(&(owner, open as usize)).copied()
     }
 
     /// A host of NLM has asked for a state of its.
@@ -327,7 +364,7 @@ impl Holdings {
             self.under.entry(open).or_default().push(number);
         }
         if let Some(owner) = what.owner() {
-            self.by_file.insert((owner, place(file)), number);
+            self.by_subject.insert((owner, what.subject(file)), number);
             if let Some(owner) = self.owners.get_mut(&owner) {
                 owner.states += 1;
             }
@@ -398,9 +435,9 @@ impl Holdings {
             }
         }
         let Some(owner) = state.what.owner() else { return };
-        let at = (owner, place(&state.file));
-        if self.by_file.get(&at) == Some(&number) {
-            self.by_file.remove(&at);
+        let at = (owner, state.what.subject(&state.file));
+        if self.by_subject.get(&at) == Some(&number) {
+            self.by_subject.remove(&at);
             if let Some(owner) = self.owners.get_mut(&owner) {
                 owner.states -= 1;
             }
@@ -454,6 +491,15 @@ impl What {
         match self {
             Self::Lock(locking) => STATE_BYTES + locking.ranges * RANGE_BYTES,
             Self::Open(_) | Self::Delegation(_) | Self::Revoked => STATE_BYTES,
+        }
+    }
+
+    /// What an owner has one state of: a file; of locks, an open of it (RFC 8881, 9.1.3). A
+    /// lock-owner of a client has locks under opens only, and one of a host under none.
+    fn subject(&self, file: &Arc<File>) -> usize {
+        match self {
+            Self::Lock(Locking { open: open @ 1.., .. }) => *open as usize,
+            _ => place(file),
         }
     }
 

@@ -1,20 +1,25 @@
 //! The names of what is remembered.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
 
 use siphasher::sip::SipHasher24;
 
-/// A clientid: the server's life it was given out in, and a number (RFC 8881, 2.4).
+/// A clientid: the server's life in which it was given out, and a number (RFC 8881, 2.4). The
+/// number is drawn by a keyed function, and the life is masked by another one of that number, so
+/// that none of the 64 bits can be guessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
 
 impl ClientId {
-    pub(crate) const fn new(boot: u32, number: u32) -> Self {
-        Self((boot as u64) << 32 | number as u64)
+    pub(crate) fn new(secret: &Secret, boot: u32, number: u32) -> Self {
+        let mask = secret.word(b"clientid", number.into()) as u32;
+        Self(u64::from(boot ^ mask) << 32 | u64::from(number))
     }
 
-    pub(crate) const fn boot(self) -> u32 {
-        (self.0 >> 32) as u32
+    /// Whether it was given out in this life of the server.
+    pub(crate) fn is_of(self, secret: &Secret, boot: u32) -> bool {
+        self == Self::new(secret, boot, self.number())
     }
 
     /// Its number within this life of the server.
@@ -30,9 +35,36 @@ impl fmt::Display for ClientId {
     }
 }
 
+/// Four make a permutation that looks drawn by chance, to whoever has not seen many of its numbers;
+/// a server gives out thousands.
+const FEISTEL_ROUNDS: u64 = 8;
+
 /// What nobody else knows, and no log shows.
 #[derive(Clone, Copy)]
 pub struct Secret(pub [u8; 16]);
+
+impl Secret {
+    /// The secret of one life of the server: what was made of that of another tells nothing of it.
+    pub(crate) fn of_life(&self, boot: u32) -> Self {
+        let half = |half: u64| self.word(b"life", u64::from(boot) << 1 | half);
+        Self((u128::from(half(0)) << 64 | u128::from(half(1))).to_be_bytes())
+    }
+
+    /// Another number for each number, by a Feistel network, whose rounds are keyed.
+    pub(crate) fn permuted(&self, number: u32) -> u32 {
+        let (mut left, mut right) = ((number >> 16) as u16, number as u16);
+        for round in 0..FEISTEL_ROUNDS {
+            let word = self.word(b"number", round << 16 | u64::from(right));
+            (left, right) = (right, left ^ word as u16);
+        }
+        u32::from(left) << 16 | u32::from(right)
+    }
+
+    /// A word that nobody can guess: another one for each purpose and each number.
+    pub(crate) fn word(&self, purpose: &[u8], number: u64) -> u64 {
+        SipHasher24::new_with_key(&self.0).hash(&[purpose, &number.to_be_bytes()].concat())
+    }
+}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,8 +105,59 @@ pub struct ClientOwner {
 }
 
 /// Who calls, as far as it matters to whom a client's state belongs: compared, never looked into.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(pub Box<[u8]>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Principal(pub u64);
+
+impl Principal {
+    /// A user as a credential of this flavor names it.
+    #[must_use]
+    pub const fn new(flavor: u32, user: u32) -> Self {
+        Self((flavor as u64) << 32 | user as u64)
+    }
+}
+
+/// Where a call comes from, as far as it matters to whom a client's state belongs: an address of
+/// IPv4, or a network of 64 bits of IPv6, in which a host chooses its addresses itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Origin([u8; 16]);
+
+impl Origin {
+    /// The origin that an address belongs to.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+            IpAddr::V6(address) => (address.to_bits() & !u128::from(u64::MAX)).to_be_bytes(),
+        })
+    }
+
+    /// The origin that was stored as these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes by which it is stored.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ipv6Addr::from_octets(self.0).to_canonical().fmt(f)
+    }
+}
+
+/// Who sends an operation, and from where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Caller {
+    /// Who.
+    pub principal: Principal,
+    /// From where.
+    pub origin: Origin,
+}
 
 /// A connection, by a number that no other has at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,7 +181,8 @@ mod tests {
     #[test]
     fn a_session_is_named_by_who_knows_the_secret() {
         let name = |secret, client, number| {
-            SessionId::new(&Secret([secret; 16]), ClientId::new(1, client), number)
+            let secret = Secret([secret; 16]);
+            SessionId::new(&secret, ClientId(client), number)
         };
         let it = name(1, 2, 3);
         assert_eq!(it, name(1, 2, 3));
@@ -107,5 +191,25 @@ mod tests {
             assert_ne!(half(it), half(other));
         }
         assert!(!format!("{:?}", Secret([77; 16])).contains("77"));
+    }
+
+    #[test]
+    fn a_clientid_tells_its_life_to_the_server_alone() {
+        let (secret, other) = (Secret([7; 16]), Secret([8; 16]));
+        let id = ClientId::new(&secret, 3, 0x1234_5678);
+        assert_eq!(id.number(), 0x1234_5678);
+        assert!(id.is_of(&secret, 3));
+        assert!(!id.is_of(&secret, 4) && !id.is_of(&other, 3));
+        assert!(!ClientId(3 << 32 | 0x1234_5678).is_of(&secret, 3));
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_origin() {
+        let of = |address: &str| Origin::of(address.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+        assert_eq!(Origin::from_bytes(*of("10.0.0.1").bytes()), of("10.0.0.1"));
     }
 }

@@ -111,8 +111,10 @@ impl Engine {
         after: ClientId,
         count: usize,
     ) -> Vec<ClientSummary> {
-        let clients = self.clients.all().into_iter().filter(|client| client.id > after);
-        self.summaries(now, clients.take(count))
+        let mut clients = self.clients.all();
+        clients.retain(|client| client.id > after);
+        clients.sort_unstable_by_key(|client| client.id);
+        self.summaries(now, clients.into_iter().take(count))
     }
 
     /// One client.
@@ -209,7 +211,7 @@ impl Engine {
         wanted: &dyn Fn(ClientId) -> bool,
         each: &mut dyn FnMut(Waiting),
     ) {
-        let client = |owner: u64| ClientId::new(self.settings.boot, client_of_lock_owner(owner));
+        let client = |owner: u64| self.clients.id(client_of_lock_owner(owner));
         self.each_watched(now, |file| {
             let on_file = file.state();
             for (wish, since) in

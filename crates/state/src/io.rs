@@ -6,10 +6,9 @@ use comity_vfs::{Cred, Disk};
 
 use crate::file::{File, Holder, Share};
 use crate::holdings::What;
-use crate::lookup::Found;
 use crate::open::Obstacle;
 use crate::stateid::Special;
-use crate::{Bearer, Engine, Error, FileKey, Record, Result, Sender, Stateid};
+use crate::{Bearer, Engine, Error, FileKey, Result, Sender, Stateid};
 
 /// What is to be done with the data of a file.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +53,10 @@ impl Engine {
         io: &Io<'_>,
     ) -> Result<Option<Shown<'a>>> {
         match stateid.special() {
-            None => self.check_state(sender, stateid, io).map(Some),
+            None => match self.check_state(sender, stateid, io)? {
+                Some(shown) => Ok(Some(shown)),
+                None => self.check_anonymous(sender, io, true).map(|()| None),
+            },
             Some(Special::Anonymous) => self.check_anonymous(sender, io, true).map(|()| None),
             Some(Special::ReadBypass) => {
                 let heeds_deny = io.access & Share::WRITE != 0;
@@ -64,29 +66,34 @@ impl Engine {
         }
     }
 
+    /// The same under a stateid of somebody's state. Nothing where an open or its locks are shown
+    /// by another user than the one whose they are, as by a program that has inherited an open file:
+    /// that is no better than to show none. A delegation is the client's, for all its users.
     fn check_state<'a>(
         &self,
         sender: Sender<'a>,
         stateid: &Stateid,
         io: &Io<'_>,
-    ) -> Result<Shown<'a>> {
-        let Found { client, number } = self.find(sender, stateid)?;
-        let state = client.live()?;
-        let it = state.look(sender, number, stateid)?;
+    ) -> Result<Option<Shown<'a>>> {
+        let found = self.find(sender, stateid)?;
+        let state = found.client.live()?;
+        let it = state.at(found.number)?;
         if it.file.key != *io.file {
             return Err(Error::BadStateid);
         }
+        it.check(sender, stateid)?;
         let (open, opening) = match &it.what {
             What::Delegation(delegating) => {
+                found.renew(sender);
                 let opened =
                     delegating.access & io.access == io.access && io.is_of(&delegating.user);
                 let allowed = delegating.kind.allows(io.access);
                 drop(state);
-                let shown = Shown { bearer: client, opened };
-                return if allowed { Ok(shown) } else { Err(Error::Openmode) };
+                let shown = Shown { bearer: found.client, opened };
+                return if allowed { Ok(Some(shown)) } else { Err(Error::Openmode) };
             }
             What::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
-            What::Open(opening) => (number, opening),
+            What::Open(opening) => (found.number, opening),
             What::Revoked => return Err(Error::BadStateid),
         };
         let confirmed = || state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed);
@@ -94,15 +101,18 @@ impl Engine {
         if sender.is_unsequenced() && !confirmed() {
             return Err(Error::BadStateid);
         }
-        let granted = opening.share.access;
-        let may = if granted & io.access == io.access {
-            Ok(io.is_of(&opening.user))
-        } else {
-            let holder = Holder { client: client.id, state: open };
-            may_read_too(&it.file, holder, io.access).map(|()| false)
-        };
+        let granted = opening.share.access & io.access == io.access;
+        let opened = granted && io.is_of(&opening.user);
+        if !opened && found.may_change(&state, (sender, None)).is_err() {
+            return Ok(None);
+        }
+        found.renew(sender);
+        if !granted {
+            let holder = Holder { client: found.client.id, state: open };
+            may_read_too(&it.file, holder, io.access)?;
+        }
         drop(state);
-        may.map(|opened| Shown { bearer: client, opened })
+        Ok(Some(Shown { bearer: found.client, opened }))
     }
 
     fn check_anonymous(&self, sender: Sender<'_>, io: &Io<'_>, heeds_deny: bool) -> Result<()> {
@@ -129,34 +139,36 @@ impl Engine {
         if stateid.special().is_some() {
             return Err(Error::BadStateid);
         }
-        let Found { client, number } = self.find(sender, stateid)?;
-        client.live()?.current(sender, number, stateid).map(|_| ())
+        let found = self.find(sender, stateid)?;
+        found.look(&*found.client.live()?, sender, stateid).map(|_| ())
     }
 
     /// FREE_STATEID (RFC 8881, 18.38): of locks that hold nothing, and of what was revoked.
     ///
     /// # Errors
-    /// As a stateid is refused; [`Error::LocksHeld`].
+    /// As a stateid is refused; [`Error::WrongCred`]: the locks are another principal's;
+    /// [`Error::LocksHeld`].
     pub fn free_stateid(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
-        let Found { client, number } = self.find(sender, stateid)?;
+        let found = self.find(sender, stateid)?;
+        let (client, number) = (&found.client, found.number);
         let mut state = client.live()?;
-        match state.current(sender, number, stateid) {
+        match found.look(&state, sender, stateid) {
             Err(Error::DelegRevoked) => {
                 state.holdings.remove(number);
                 client.note_revoked(&state);
                 if state.holdings.counts().revoked == 0 {
                     // It knows what it has lost: what it has of these files now is its own.
-                    self.record(Record::Client(client.recorded()));
+                    self.record(client.record());
                 }
                 return Ok(());
             }
             Err(error) => return Err(error),
-            Ok(_) => {}
+            Ok(_) => found.may_change(&state, (sender, None))?,
         }
         let lock = state.holdings.get(number).ok_or(Error::BadStateid)?;
         let What::Lock(locking) = &lock.what else { return Err(Error::LocksHeld) };
         let owner = locking.owner;
-        let held = crate::holdings::lock_owner(&client, owner);
+        let held = crate::holdings::lock_owner(client, owner);
         if lock.file.state().locks.held_by(held).next().is_some() {
             return Err(Error::LocksHeld);
         }

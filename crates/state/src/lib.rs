@@ -68,20 +68,23 @@ pub use census::Census;
 pub use client::{CallbackAddress, Client, ExchangeId, Exchanged, Introduced, Setclientid};
 pub use comity_vfs::FileKey;
 pub use delegation::{Delegation, DelegationWish, NoDelegation};
-pub use effect::{Effect, Mark, Record, RecordedClient};
+pub use effect::{Effect, Identity, Mark, Record, RecordedClient};
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use file::{DelegationKind, Share};
 pub use grace::Recovered;
 pub use holdings::Counts;
-pub use ids::{ClientId, ClientOwner, ConnectionId, Desk, Principal, Secret, SessionId, Verifier};
+pub use ids::{
+    Caller, ClientId, ClientOwner, ConnectionId, Desk, Origin, Principal, Secret, SessionId,
+    Verifier,
+};
 pub use inventory::{Awaited, ClientSummary, Held, HeldState, Waiting};
 pub use io::{Io, Shown};
 pub use limits::Limits;
 pub use locals::{Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locking::{Lock, LockRefusal, Locker};
-pub use lookup::{Bearer, Sender};
+pub use lookup::{At, Bearer, Sender};
 pub use nlm::{Claiming, HostLock};
 pub use offload::{BeginOffload, CopyUnderWay, OffloadEnd, OffloadStatus};
 pub use open::{Before, Claim, Open, Opened};

@@ -6,17 +6,19 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Clients, confirmed or not. A client without state is about 1 KB; a big site has thousands.
+    /// One origin has no more of them than it leaves for all others, but for a few.
     pub clients: usize,
     /// Sessions of one client. Linux makes one; trunking over several addresses a few.
     pub sessions_per_client: usize,
     /// Slots of one session. Linux asks for 64 and uses up to 1,024.
     pub slots_per_session: u32,
-    /// Bytes of all replies that are kept for retries, by what the sessions' slots may hold. One
-    /// client has no more of them than it leaves for all others, but for the least it needs.
+    /// Bytes of all replies that are kept for retries, by what the sessions' slots may hold. The
+    /// clients of one origin have no more of them together than they leave for all others, but for
+    /// the least that the first needs.
     pub reply_cache_bytes: usize,
-    /// Bytes of all that clients hold: owners, opens, locks and delegations. One client has no more
-    /// of them than it leaves for all others; who is away longer than its lease has none of them
-    /// when they become short.
+    /// Bytes of all that clients hold: owners, opens, locks and delegations. The clients of one
+    /// origin have no more of them together than they leave for all others. A client that is away
+    /// longer than its lease has none of them when they become short.
     pub held_bytes: usize,
     /// Opens and lock states of one client: a build opens thousands of files, a leak more.
     pub states_per_client: usize,
@@ -91,6 +93,10 @@ pub(crate) const CONNECTIONS_MAX: usize = 64;
 
 /// Owners of a client among which those are looked for that have nothing: so many may be left.
 pub(crate) const REAPED_MIN: usize = 64;
+
+/// Clients of one origin that are let in even where it leaves fewer places for all others: behind
+/// one address there may be the machines of a small office.
+pub(crate) const CLIENTS_PER_ORIGIN_MIN: usize = 16;
 
 /// The part of all clients that goes at once where the table is full of those that nobody would
 /// miss: 64 of 16,384, while a thousand may be on their way to confirm themselves.

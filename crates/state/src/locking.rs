@@ -12,8 +12,8 @@ use crate::nlm::share_of;
 use crate::open::EVICTIONS_MAX;
 use crate::owner::{Owner, OwnerKind};
 use crate::{
-    ByteRange, Client, ClientId, Conflict, Desk, Engine, Error, FileKey, Locals, LockType, Offer,
-    Result, Sender, Settings, Stateid, Taken,
+    ByteRange, Caller, Client, ClientId, Conflict, Desk, Engine, Error, FileKey, Locals, LockType,
+    Offer, Result, Sender, Settings, Stateid, Taken,
 };
 
 /// What a LOCK asks for.
@@ -143,10 +143,11 @@ impl Engine {
             Locker::New { open, .. } => open,
             Locker::Known { lock } => lock,
         };
-        let Found { client, number } = self.find(sender, named)?;
+        let found = self.find(sender, named)?;
+        let client = &*found.client;
         let mut state = client.live()?;
-        let place = place(sender, &mut state, number, args)?;
-        self.may_lock(sender.now, &client, &state, args)?;
+        let place = place(sender, &found, &mut state, args)?;
+        self.may_lock(sender.now, client, &state, args)?;
         check_mode(&state, place.open, args.kind)?;
         self.has_room(&state, place)?;
         let owner = match place.owner {
@@ -157,14 +158,15 @@ impl Engine {
             state.holdings.comes_by(owner, args.file.export);
         }
         let file = &state.at(place.named)?.file;
-        let wish = Offer { owner: lock_owner(&client, owner), range: args.range, kind: args.kind };
-        let wait = args.wait.then(|| self.waits_until(sender.now, &client));
+        let wish = Offer { owner: lock_owner(client, owner), range: args.range, kind: args.kind };
+        let wait = args.wait.then(|| self.waits_until(sender.now, client));
         let mut offers = Vec::new();
-        let locked = self.lock_in(file, sender.now, (wish, wait), &mut offers);
+        let locked = self.lock_in(file, sender.now, (client, wish, wait), &mut offers);
         let noted = match locked {
             Ok((held, more)) => {
-                let stateid = self.note_lock((sender.now, &client), &mut state, place, owner, args);
-                if let Ok((_, lock)) = stateid.and_then(|lock| lock.place(self.settings.boot)) {
+                let place = Place { owner: Some(owner), ..place };
+                let stateid = self.note_lock((sender, client), &mut state, place, args);
+                if let Ok((_, lock)) = stateid.and_then(|lock| lock.place()) {
                     state.holdings.count_ranges(lock, more);
                 }
                 stateid.map(|stateid| (stateid, held)).map_err(Blocked::from)
@@ -186,13 +188,12 @@ impl Engine {
         &self,
         file: &Arc<File>,
         now: Duration,
-        (wish, wait): (Offer, Option<Duration>),
+        (client, wish, wait): (&Client, Offer, Option<Duration>),
         offers: &mut Vec<Offer>,
     ) -> Result<(usize, isize), Blocked> {
         let mut on_file = file.state();
-        let client = ClientId::new(self.settings.boot, client_of_lock_owner(wish.owner));
         // To a host of NLM, which opens nothing, it may have been delegated a moment ago.
-        if on_file.delegations.conflict(Some(client), share_of(wish.kind)).is_some() {
+        if on_file.delegations.conflict(Some(client.id), share_of(wish.kind)).is_some() {
             return Err(Error::Delay.into());
         }
         let locks = &mut on_file.locks;
@@ -245,13 +246,14 @@ impl Engine {
     ) -> Result<u32> {
         let Locker::New { owner, seqid, .. } = args.locker else { return Err(Error::BadStateid) };
         let now = sender.now;
+        let named = (owner, sender.caller.principal);
         let owner = if sender.is_unsequenced() {
-            Owner::new(now, OwnerKind::Lock, owner, seqid)
+            Owner::new(now, OwnerKind::Lock, named, seqid)
         } else {
             // Who waits no more than this has no place any more.
             let Settings { lock_wait, lock_offer, .. } = self.settings;
             state.holdings.reap_owners(now.saturating_sub(lock_wait + lock_offer));
-            Owner::sequenced(now, OwnerKind::Lock, owner)
+            Owner::sequenced(now, OwnerKind::Lock, named)
         };
         state.holdings.add_owner(&self.settings.limits, owner)
     }
@@ -259,12 +261,12 @@ impl Engine {
     /// The lock is held: its stateid is new, or another.
     fn note_lock(
         &self,
-        (now, client): (Duration, &Arc<Client>),
+        (sender, client): (Sender<'_>, &Arc<Client>),
         state: &mut ClientState,
         place: Place,
-        owner: u32,
         args: &Lock<'_>,
     ) -> Result<Stateid> {
+        let owner = place.owner.ok_or(Error::BadStateid)?;
         if let Locker::New { seqid, .. } = args.locker
             && let Some(owner) = state.holdings.owner_mut(owner)
         {
@@ -276,9 +278,10 @@ impl Engine {
                 Ok(lock.change(client, number))
             }
             None => {
-                let what = What::Lock(Locking { owner, open: place.open, ranges: 0 });
+                let shared = state.borrows(client, sender.caller, owner);
+                let what = What::Lock(Locking { owner, open: place.open, ranges: 0, shared });
                 let file = Arc::clone(&state.at(place.named)?.file);
-                let at = (now, &file);
+                let at = (sender.now, &file);
                 let number = state.holdings.insert(&self.settings.limits, at, what)?;
                 Ok(Stateid::new(client.id, number, 1))
             }
@@ -349,15 +352,13 @@ impl Engine {
         stateid: &Stateid,
         (key, range): (&FileKey, ByteRange),
     ) -> Result<(Stateid, usize)> {
-        let Found { client, number } = self.find(sender, stateid)?;
+        let found = self.find(sender, stateid)?;
+        let (client, number) = (&*found.client, found.number);
         let mut state = client.live()?;
         let has_room = state.holdings.has_room();
-        let lock = state.current(sender, number, stateid)?;
+        let lock = found.current(&mut state, (sender, key), stateid)?;
         let What::Lock(locking) = &lock.what else { return Err(Error::BadStateid) };
-        if lock.file.key != *key {
-            return Err(Error::BadStateid);
-        }
-        let owner = lock_owner(&client, locking.owner);
+        let owner = lock_owner(client, locking.owner);
         let mut offers = Vec::new();
         let mut on_file = lock.file.state();
         self.may_split(&on_file, (owner, range), has_room)?;
@@ -367,7 +368,7 @@ impl Engine {
         let (left, _) = on_file.locks.counts();
         drop(on_file);
         let woken = (!offers.is_empty()).then(|| Arc::clone(&lock.file));
-        let stateid = lock.change(&client, number);
+        let stateid = lock.change(client, number);
         state.holdings.count_ranges(number, left.cast_signed() - before.cast_signed());
         drop(state);
         if let Some(file) = woken {
@@ -394,10 +395,18 @@ impl Engine {
     /// RELEASE_LOCKOWNER (RFC 7530, 16.37): an owner that holds no lock is forgotten.
     ///
     /// # Errors
-    /// [`Error::LocksHeld`].
-    pub fn release_lockowner(&self, now: Duration, client: &Client, owner: &[u8]) -> Result<()> {
+    /// [`Error::WrongCred`]: it is another principal's; [`Error::LocksHeld`].
+    pub fn release_lockowner(
+        &self,
+        (now, caller): (Duration, Caller),
+        client: &Client,
+        owner: &[u8],
+    ) -> Result<()> {
         let mut state = client.live()?;
         let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, owner) else { return Ok(()) };
+        if state.borrows(client, caller, owner) {
+            return Err(Error::WrongCred);
+        }
         let number = lock_owner(client, owner);
         let of_owner = |what: &What| matches!(what, What::Lock(locking) if locking.owner == owner);
         let locks = state.holdings.states().filter(|(_, state)| of_owner(&state.what));
@@ -431,11 +440,16 @@ impl Engine {
     ) {
         for number in state.holdings.locks_under(open) {
             let Some(lock) = state.holdings.remove(number) else { continue };
-            let holder = Holder { client: client.id, state: number };
-            self.release_state(now, holder, &lock, wakes);
-            if let What::Lock(Locking { owner, .. }) = lock.what
-                && client.desk == Desk::ExchangeId
-            {
+            let What::Lock(Locking { owner, ranges, .. }) = lock.what else { continue };
+            match other_lock(state, client, (&lock.file, owner)) {
+                // What a lock-owner has of a file is one set of bytes, under however many opens.
+                Some(other) => state.holdings.count_ranges(other, ranges.cast_signed()),
+                None => {
+                    let holder = Holder { client: client.id, state: number };
+                    self.release_state(now, holder, &lock, wakes);
+                }
+            }
+            if client.desk == Desk::ExchangeId {
                 state.holdings.forget_idle(owner);
             }
         }
@@ -454,8 +468,7 @@ impl Engine {
                 Err(Blocked::Error(error)) => return Err(error.into()),
                 Err(Blocked::By(conflict)) => conflict,
             };
-            let number = client_of_lock_owner(conflict.owner);
-            let client = ClientId::new(self.settings.boot, number);
+            let client = self.clients.id(client_of_lock_owner(conflict.owner));
             if !self.give_way(now, Holder { client, state: 0 }) {
                 return Err(self.denied(client, conflict));
             }
@@ -499,7 +512,7 @@ impl Engine {
     /// Tells waiters that their locks can be had. No lock may be held.
     pub(crate) fn announce(&self, wakes: Wakes) {
         for (file, offer) in wakes {
-            let id = ClientId::new(self.settings.boot, client_of_lock_owner(offer.owner));
+            let id = self.clients.id(client_of_lock_owner(offer.owner));
             let Some(client) = self.clients.get(id) else { continue };
             if client.desk == Desk::Setclientid {
                 continue;
@@ -529,21 +542,21 @@ struct Place {
 /// Where a lock belongs: checks the stateid that was named.
 fn place(
     sender: Sender<'_>,
+    found: &Found<'_>,
     state: &mut ClientState,
-    named: u32,
     args: &Lock<'_>,
 ) -> Result<Place> {
+    let (named, shown) = (found.number, (sender, &args.file));
     match args.locker {
         Locker::Known { lock } => {
-            let it = state.of(sender, named, (&lock, &args.file))?;
+            let it = found.current(state, shown, &lock)?;
             let What::Lock(Locking { owner, open, .. }) = it.what else {
                 return Err(Error::BadStateid);
             };
             Ok(Place { named, open, owner: Some(owner), lock: Some(named) })
         }
         Locker::New { open, owner, seqid } => {
-            crate::close::confirmed(state, sender, named, &open)?;
-            let file = &state.of(sender, named, (&open, &args.file))?.file;
+            crate::close::confirmed(found, state, shown, &open)?;
             let owner = state.holdings.find_owner(OwnerKind::Lock, owner);
             if sender.is_unsequenced() {
                 let known = owner.and_then(|owner| state.holdings.owner(owner));
@@ -551,10 +564,20 @@ fn place(
                     return Err(Error::BadSeqid);
                 }
             }
-            let lock = owner.and_then(|owner| state.holdings.find(owner, file));
+            let lock = owner.and_then(|owner| state.holdings.find_lock(owner, named));
             Ok(Place { named, open: named, owner, lock })
         }
     }
+}
+
+/// Another lock state of an owner in a file, under another open of the client.
+fn other_lock(
+    state: &ClientState,
+    client: &Client,
+    (file, owner): (&Arc<File>, u32),
+) -> Option<u32> {
+    let on_file = file.state();
+    on_file.shares.opens_of(client.id).find_map(|open| state.holdings.find_lock(owner, open))
 }
 
 /// Forgets a lock-owner that was made for a lock it did not get and does not wait for.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::ClientState;
+use crate::file::Holder;
 use crate::holdings::{State, What};
-use crate::{Client, Desk, Engine, Error, FileKey, Result, Stateid};
+use crate::{Caller, Client, Desk, Engine, Error, FileKey, Principal, Result, Stateid};
 
 /// Who sends an operation, and when it came.
 #[derive(Debug, Clone, Copy)]
@@ -15,15 +16,21 @@ pub struct Sender<'a> {
     pub now: Duration,
     /// The client whose session it came in; none for minor version 0, where the stateid says it.
     pub client: Option<&'a Arc<Client>>,
+    /// By whom, and from where.
+    pub caller: Caller,
 }
 
 impl<'a> Sender<'a> {
-    /// A client, as it sends its operations.
-    pub(crate) fn of(now: Duration, client: &'a Arc<Client>) -> Self {
+    /// A client itself, as it sends its operations.
+    #[must_use]
+    pub fn of(now: Duration, client: &'a Arc<Client>) -> Self {
         let has_sessions = client.desk == Desk::ExchangeId;
-        Self { now, client: has_sessions.then_some(client) }
+        Self { now, client: has_sessions.then_some(client), caller: client.caller() }
     }
 }
+
+/// Who shows a stateid, and of which file: that of the current handle.
+pub type At<'a> = (Sender<'a>, &'a FileKey);
 
 /// Whose state a stateid names: in minor version 0 the stateid says it, later the session does.
 pub type Bearer<'a> = Cow<'a, Arc<Client>>;
@@ -36,69 +43,100 @@ pub(crate) struct Found<'a> {
 }
 
 impl Engine {
-    /// Whose state a stateid names. Renews the lease.
+    /// Whose state a stateid names.
     pub(crate) fn find<'a>(&self, sender: Sender<'a>, stateid: &Stateid) -> Result<Found<'a>> {
+        let (id, number) = stateid.place()?;
         if let Some(client) = sender.client {
-            let place = stateid.place(self.settings.boot).map_err(|_| Error::BadStateid)?;
-            let (id, number) = place;
             let found = Found { client: Cow::Borrowed(client), number };
             return if client.id == id { Ok(found) } else { Err(Error::BadStateid) };
         }
-        let (id, number) = stateid.place(self.settings.boot)?;
-        let client = self.clients.get(id).ok_or(Error::Expired)?;
+        let Some(client) = self.clients.get(id) else {
+            let gave_out = self.clients.gave_out(id);
+            return Err(if gave_out { Error::Expired } else { Error::StaleStateid });
+        };
         if client.desk != Desk::Setclientid {
-            // Of one with sessions, or of a host of NLM: it says it in no such operation.
+            // Clients with sessions and hosts of NLM never name themselves by a stateid.
             return Err(Error::BadStateid);
         }
-        client.renew(sender.now);
+        client.admit(sender.caller)?;
         Ok(Found { client: Cow::Owned(client), number })
     }
 }
 
-impl ClientState {
-    /// A state, if the stateid is the one it has now.
-    pub(crate) fn current(
-        &mut self,
-        sender: Sender<'_>,
-        number: u32,
-        stateid: &Stateid,
-    ) -> Result<&mut State> {
-        let state = self.holdings.get_mut(number).ok_or(Error::BadStateid)?;
-        state.check(sender, stateid)?;
-        Ok(state)
-    }
-
-    /// The same, to be looked at only.
-    pub(crate) fn look(
+impl Found<'_> {
+    /// The state, if the stateid is the one it has now, whoever shows it. Renews the lease of a
+    /// client of minor version 0.
+    pub(crate) fn look<'s>(
         &self,
+        state: &'s ClientState,
         sender: Sender<'_>,
-        number: u32,
         stateid: &Stateid,
-    ) -> Result<&State> {
-        let state = self.at(number)?;
-        state.check(sender, stateid)?;
-        Ok(state)
+    ) -> Result<&'s State> {
+        let it = state.at(self.number)?;
+        it.check(sender, stateid)?;
+        self.renew(sender);
+        Ok(it)
     }
 
+    /// Renews the lease of a client of minor version 0.
+    pub(crate) fn renew(&self, sender: Sender<'_>) {
+        if sender.client.is_none() {
+            self.client.renew(sender.now);
+        }
+    }
+
+    /// The state, if it is of this file, the stateid is the one it has now, and the caller may
+    /// change it: it is the principal whose state it is, or the client itself.
+    pub(crate) fn current<'s>(
+        &self,
+        state: &'s mut ClientState,
+        (sender, file): At<'_>,
+        stateid: &Stateid,
+    ) -> Result<&'s mut State> {
+        self.may_change(state, (sender, Some(file)))?;
+        self.look(state, sender, stateid)?;
+        state.holdings.get_mut(self.number).ok_or(Error::BadStateid)
+    }
+
+    /// Whether the caller may change the state, and it is of this file, if one is named.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]: it is of another file; [`Error::WrongCred`].
+    pub(crate) fn may_change(
+        &self,
+        state: &ClientState,
+        (sender, file): (Sender<'_>, Option<&FileKey>),
+    ) -> Result<()> {
+        let it = state.at(self.number)?;
+        if file.is_some_and(|file| it.file.key != *file) {
+            return Err(Error::BadStateid);
+        }
+        let may = self.client.is_principal(sender.caller)
+            || self.is_of(sender.caller.principal, state, it);
+        if may { Ok(()) } else { Err(Error::WrongCred) }
+    }
+
+    /// Whether it is this principal's, or one that the client's users share.
+    fn is_of(&self, principal: Principal, state: &ClientState, it: &State) -> bool {
+        if !matches!(it.what, What::Delegation(_)) {
+            return state.holdings.is_of(it, principal);
+        }
+        let holder = Holder { client: self.client.id, state: self.number };
+        let mut on_file = it.file.state();
+        on_file.delegations.get_mut(holder).is_some_and(|given| given.principal == principal)
+    }
+}
+
+impl ClientState {
     /// A state, whatever it is.
     pub(crate) fn at(&self, number: u32) -> Result<&State> {
         self.holdings.get(number).ok_or(Error::BadStateid)
     }
-
-    /// A state, if the stateid is the one it has now and it is of this file.
-    pub(crate) fn of(
-        &self,
-        sender: Sender<'_>,
-        number: u32,
-        (stateid, file): (&Stateid, &FileKey),
-    ) -> Result<&State> {
-        let state = self.look(sender, number, stateid)?;
-        if state.file.key == *file { Ok(state) } else { Err(Error::BadStateid) }
-    }
 }
 
 impl State {
-    fn check(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
+    /// Whether a stateid is the one it has now.
+    pub(crate) fn check(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
         match &self.what {
             What::Open(opening) if opening.closed => Err(Error::BadStateid),
             What::Revoked => Err(Error::DelegRevoked),

@@ -14,8 +14,8 @@ use crate::locking::Blocked;
 use crate::open::{Obstacle, forget_opener};
 use crate::owner::{Owner, OwnerKind};
 use crate::{
-    ByteRange, Client, ClientOwner, Desk, Engine, Error, FileKey, Limits, LockRefusal, LockType,
-    Offer, Principal, Result, Verifier,
+    ByteRange, Caller, Client, ClientOwner, Desk, Engine, Error, FileKey, Limits, LockRefusal,
+    LockType, Offer, Origin, Principal, Result, Verifier,
 };
 
 /// No open: locks of hosts are under none.
@@ -53,19 +53,17 @@ impl Engine {
     /// [`Engine::unstored`].
     ///
     /// # Errors
-    /// [`Error::Delay`] where there are too many clients, or hosts of its network.
-    pub fn host(&self, now: Duration, name: &[u8]) -> Result<Arc<Client>> {
+    /// [`Error::Delay`] where there are too many clients, or too many of its origin.
+    pub fn host(&self, now: Duration, name: &[u8], origin: Origin) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
         if let Some(host) = named(&names, name) {
             host.renew(now);
             return Ok(host);
         }
-        self.make_room_for_host(now, &mut names, name)?;
         let owner = ClientOwner { verifier: Verifier::default(), id: name.into() };
-        let principal = Principal(Box::default());
-        let id = self.clients.next_id();
-        let birth = Birth { id, desk: Desk::Nlm, owner, principal, announced: None };
-        let host = self.introduce(now, &mut names, birth);
+        let caller = Caller { principal: Principal::default(), origin };
+        let birth = Birth { desk: Desk::Nlm, owner, caller, announced: None };
+        let host = self.introduce(now, &mut names, birth)?;
         self.confirm(&mut names, &host);
         Ok(host)
     }
@@ -162,7 +160,7 @@ impl Engine {
             Some(number) => number,
             None => {
                 // What waits is the host's, too: it goes when the host does.
-                let what = What::Lock(Locking { owner, open: NO_OPEN, ranges: 0 });
+                let what = What::Lock(Locking { owner, open: NO_OPEN, ranges: 0, shared: false });
                 state.holdings.insert(limits, (now, &file), what)?
             }
         };
@@ -175,11 +173,12 @@ impl Engine {
         let before = (claiming == Claiming::Offered)
             .then(|| file.state().locks.held_within(wish.owner, lock.range));
         let mut offers = Vec::new();
-        let locked = self.lock_in(&file, now, (wish, wait), &mut offers).map(|(held, more)| {
-            state.holdings.count_ranges(number, more);
-            state.note_granted(owner, lock, before);
-            held
-        });
+        let locked =
+            self.lock_in(&file, now, (host, wish, wait), &mut offers).map(|(held, more)| {
+                state.holdings.count_ranges(number, more);
+                state.note_granted(owner, lock, before);
+                held
+            });
         drop(state);
         self.wake_waiters(&file, offers);
         if matches!(locked, Err(Blocked::By(_))) && wait.is_none() {
@@ -323,8 +322,14 @@ impl Engine {
                 number
             }
             None => {
-                let what =
-                    What::Open(Opening { owner, share, user: None, opened: 0, closed: false });
+                let what = What::Open(Opening {
+                    owner,
+                    share,
+                    user: None,
+                    opened: 0,
+                    closed: false,
+                    shared: false,
+                });
                 state.holdings.insert(limits, (now, file), what)?
             }
         };
@@ -356,7 +361,10 @@ fn host_owner(
 ) -> Result<u32> {
     match state.holdings.find_owner(kind, name) {
         Some(number) => Ok(number),
-        None => state.holdings.add_owner(limits, Owner::sequenced(now, kind, name)),
+        None => {
+            let owner = Owner::sequenced(now, kind, (name, Principal::default()));
+            state.holdings.add_owner(limits, owner)
+        }
     }
 }
 
@@ -372,7 +380,7 @@ fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLo
 
 /// The host of a name.
 pub(crate) fn named(names: &Names, name: &[u8]) -> Option<Arc<Client>> {
-    names.get(&(Desk::Nlm, name.into())).and_then(|named| named.confirmed.clone())
+    names.confirmed(Desk::Nlm, name).cloned()
 }
 
 pub(crate) const fn share_of(kind: LockType) -> Share {

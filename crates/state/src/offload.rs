@@ -226,7 +226,7 @@ impl Engine {
     }
 
     fn offload_number(&self, client: &Client, stateid: &Stateid) -> Result<u32> {
-        match stateid.place(self.settings.boot) {
+        match stateid.place() {
             Ok((id, number)) if id == client.id && stateid.seqid == SEQID => Ok(number),
             _ => Err(Error::BadStateid),
         }

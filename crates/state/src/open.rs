@@ -11,8 +11,8 @@ use crate::holdings::{Opening, What};
 use crate::owner::{Owner, OwnerKind};
 use crate::sync::MutexGuard;
 use crate::{
-    Client, Delegation, DelegationKind, DelegationWish, Desk, Engine, Error, FileKey, Result,
-    Sender, Stateid,
+    Caller, Client, Delegation, DelegationKind, DelegationWish, Desk, Engine, Error, FileKey,
+    Result, Sender, Stateid,
 };
 
 /// What an OPEN asks for, its file being found.
@@ -20,6 +20,8 @@ use crate::{
 pub struct Open<'a> {
     /// Whose it is to be; of minor version 0, one that [`Engine::client_of`] found.
     pub client: &'a Arc<Client>,
+    /// Who asks, and from where.
+    pub caller: Caller,
     /// The open-owner.
     pub owner: &'a [u8],
     /// The file.
@@ -169,7 +171,7 @@ impl Engine {
                 self.grace.may_reclaim(now, open.client, &open.file)
             }
             Claim::Delegated(stateid) => {
-                let sender = Sender::of(now, open.client);
+                let sender = Sender { caller: open.caller, ..Sender::of(now, open.client) };
                 self.check_delegation(sender, &stateid, &open.file, open.share)
             }
         }
@@ -195,11 +197,12 @@ impl Engine {
             return Err(Obstacle::Delegation(other));
         }
         on_file.by_many_exports |= open.file.export != file.key.export;
+        let shared = state.borrows(open.client, open.caller, owner);
         let (stateid, before) = match known {
-            Some(number) => upgrade(open, &mut state, number)?,
+            Some(number) => upgrade(open, &mut state, (number, shared))?,
             None => {
                 let (user, share) = (open.user.cloned(), open.share);
-                let opening = Opening { owner, share, user, opened: 0, closed: false };
+                let opening = Opening { owner, share, user, opened: 0, closed: false, shared };
                 let limits = &self.settings.limits;
                 let number = state.holdings.insert(limits, (now, file), What::Open(opening))?;
                 note(&mut state, number, share);
@@ -218,7 +221,7 @@ impl Engine {
         (mut state, mut on_file): (MutexGuard<'_, ClientState>, MutexGuard<'_, FileState>),
         (owner, stateid, before): (u32, Stateid, Option<Before>),
     ) -> Result<Opened, Obstacle> {
-        let (_, number) = stateid.place(self.settings.boot)?;
+        let (_, number) = stateid.place()?;
         let holder = Holder { client: open.client.id, state: number };
         let share = state.holdings.get(number).and_then(|state| match &state.what {
             What::Open(opening) => Some(opening.share),
@@ -239,13 +242,18 @@ impl Engine {
 
     /// Takes an OPEN back of which nobody was told: the file is open as it was before, or not at
     /// all, and not delegated by it; unless something else has come of the open meanwhile.
-    pub fn withdraw_open(&self, now: Duration, client: &Arc<Client>, opened: &Opened) {
+    pub fn withdraw_open(
+        &self,
+        now: Duration,
+        (client, file): (&Arc<Client>, &FileKey),
+        opened: &Opened,
+    ) {
         if let Delegation::Granted { stateid, .. } = opened.delegation {
             let sender = Sender::of(now, client);
             // It was given just now: nobody can have returned it.
-            let _ = self.delegreturn(sender, &stateid);
+            let _ = self.delegreturn((sender, file), &stateid);
         }
-        let Ok((_, number)) = opened.stateid.place(self.settings.boot) else { return };
+        let Ok((_, number)) = opened.stateid.place() else { return };
         let holder = Holder { client: client.id, state: number };
         let mut state = client.state();
         let known = state.holdings.get_mut(number);
@@ -271,7 +279,8 @@ impl Engine {
         match state.holdings.find_owner(OwnerKind::Open, open.owner) {
             Some(owner) => Ok(owner),
             None => {
-                let owner = Owner::sequenced(now, OwnerKind::Open, open.owner);
+                let named = (open.owner, open.caller.principal);
+                let owner = Owner::sequenced(now, OwnerKind::Open, named);
                 state.holdings.add_owner(&self.settings.limits, owner)
             }
         }
@@ -293,13 +302,14 @@ pub(crate) fn forget_opener(client: &Client, owner: &[u8]) {
 fn upgrade(
     open: &Open<'_>,
     state: &mut ClientState,
-    number: u32,
+    (number, shared): (u32, bool),
 ) -> Result<(Stateid, Option<Before>), Error> {
     let known = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
     let What::Open(opening) = &mut known.what else { return Err(Error::BadStateid) };
     let Opening { share, opened, .. } = *opening;
     let before = Before { seqid: known.seqid, share, opened };
     opening.opened |= open.share.bit();
+    opening.shared |= shared;
     opening.share = share.and(open.share);
     opening.user = opening.user.take().filter(|user| open.user == Some(user));
     Ok((known.change(open.client, number), Some(before)))

@@ -8,8 +8,8 @@ use crate::client::ClientState;
 use crate::file::Holder;
 use crate::holdings::What;
 use crate::limits::OWNER_BYTES;
-use crate::lookup::Found;
-use crate::{Client, Desk, Engine, Error, Result, Sender, Stateid};
+use crate::lookup::At;
+use crate::{Caller, Client, Desk, Engine, Error, Principal, Result, Sender, Stateid};
 
 /// What an owner owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,6 +25,8 @@ pub(crate) enum OwnerKind {
 pub(crate) struct Owner {
     pub(crate) kind: OwnerKind,
     pub(crate) name: Box<[u8]>,
+    /// The principal that uses it.
+    pub(crate) principal: Principal,
     /// How many states it has.
     pub(crate) states: u32,
     /// By which export it asked for a lock last.
@@ -80,10 +82,16 @@ pub struct OwnerAnswer {
 }
 
 impl Owner {
-    pub(crate) fn new(now: Duration, kind: OwnerKind, name: &[u8], first: u32) -> Self {
+    pub(crate) fn new(
+        now: Duration,
+        kind: OwnerKind,
+        (name, principal): (&[u8], Principal),
+        first: u32,
+    ) -> Self {
         Self {
             kind,
             name: name.into(),
+            principal,
             states: 0,
             export: 0,
             confirmed: kind == OwnerKind::Lock,
@@ -97,8 +105,8 @@ impl Owner {
     }
 
     /// An owner of minor version 1, whose operations the session keeps in order.
-    pub(crate) fn sequenced(now: Duration, kind: OwnerKind, name: &[u8]) -> Self {
-        Self { confirmed: true, ..Self::new(now, kind, name, 1) }
+    pub(crate) fn sequenced(now: Duration, kind: OwnerKind, named: (&[u8], Principal)) -> Self {
+        Self { confirmed: true, ..Self::new(now, kind, named, 1) }
     }
 
     /// How much memory it takes.
@@ -219,22 +227,20 @@ impl Engine {
     /// [`Error::BadSeqid`]; [`Error::Delay`]: another operation of the owner is worked on.
     pub fn open_turn(
         &self,
-        now: Duration,
+        (now, caller): (Duration, Caller),
         client: &Arc<Client>,
         name: &[u8],
         seqid: u32,
     ) -> Result<Turn> {
         let mut state = client.live()?;
-        let known = state.holdings.find_owner(OwnerKind::Open, name);
+        let mut known = state.holdings.find_owner(OwnerKind::Open, name);
+        if let Some(number) = known.take_if(|number| restarts(&state, *number, seqid)) {
+            self.drop_owner(now, client, &mut state, number);
+        }
         let number = match known {
-            Some(number) if !restarts(&state, number, seqid) => number,
-            Some(number) => {
-                self.drop_owner(now, client, &mut state, number);
-                let owner = Owner::new(now, OwnerKind::Open, name, seqid);
-                state.holdings.add_owner(&self.settings.limits, owner)?
-            }
+            Some(number) => number,
             None => {
-                let owner = Owner::new(now, OwnerKind::Open, name, seqid);
+                let owner = Owner::new(now, OwnerKind::Open, (name, caller.principal), seqid);
                 state.holdings.add_owner(&self.settings.limits, owner)?
             }
         };
@@ -242,19 +248,23 @@ impl Engine {
     }
 
     /// The turn of the owner of an open or lock state, for an operation of minor version 0 that
-    /// names it: CLOSE, OPEN_CONFIRM, OPEN_DOWNGRADE, LOCK, LOCKU.
+    /// names it: CLOSE, OPEN_CONFIRM, OPEN_DOWNGRADE, LOCK, LOCKU. A stateid that was guessed takes
+    /// no turn: the state must be of this file and this principal.
     ///
     /// # Errors
     /// As a stateid is refused; [`Error::BadSeqid`], [`Error::Delay`].
-    pub fn stateid_turn(&self, sender: Sender<'_>, stateid: &Stateid, seqid: u32) -> Result<Turn> {
-        let Found { client, number } = self.find(sender, stateid)?;
+    pub fn stateid_turn(
+        &self,
+        (sender, file): At<'_>,
+        stateid: &Stateid,
+        seqid: u32,
+    ) -> Result<Turn> {
+        let found = self.find(sender, stateid)?;
+        let client = &found.client;
         let mut state = client.live()?;
-        let owner = match state.holdings.get(number).map(|state| &state.what) {
-            Some(What::Open(opening)) => opening.owner,
-            Some(What::Lock(locking)) => locking.owner,
-            _ => return Err(Error::BadStateid),
-        };
-        self.take_turn(sender.now, &client, &mut state, (owner, seqid))
+        let owner = state.at(found.number)?.owner().ok_or(Error::BadStateid)?;
+        found.may_change(&state, (sender, Some(file)))?;
+        self.take_turn(sender.now, client, &mut state, (owner, seqid))
     }
 
     fn drop_owner(&self, now: Duration, client: &Arc<Client>, state: &mut ClientState, owner: u32) {
@@ -308,6 +318,15 @@ fn restarts(state: &ClientState, owner: u32, seqid: u32) -> bool {
         let again = owner.seqid == seqid && owner.last.is_some();
         !owner.confirmed && !owner.busy && !owner.owed && !again
     })
+}
+
+impl ClientState {
+    /// Whether a caller acts under the name of an owner that is another principal's: neither its
+    /// own nor, if it is the client itself, one of the client's.
+    pub(crate) fn borrows(&self, client: &Client, caller: Caller, owner: u32) -> bool {
+        let known = self.holdings.owner(owner).map(|owner| owner.principal);
+        known.is_some_and(|known| known != caller.principal) && !client.is_principal(caller)
+    }
 }
 
 impl Sender<'_> {

@@ -13,11 +13,11 @@ pub(crate) struct Pool {
     limit_bytes: usize,
 }
 
-/// How much of it one client has.
+/// How much of it the clients of one origin have.
 #[derive(Default)]
 pub(crate) struct PoolShare(AtomicUsize);
 
-/// The memory as a client meets it.
+/// The memory as the clients of one origin meet it.
 #[derive(Clone, Copy)]
 pub(crate) struct Portion<'a> {
     pub(crate) pool: &'a Pool,
@@ -42,7 +42,7 @@ impl Pool {
 }
 
 impl PoolShare {
-    /// Bytes that the client has.
+    /// Bytes that those clients have.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Acquire)
     }
@@ -51,12 +51,14 @@ impl PoolShare {
 /// What one client has of a pool, and gives back when it is gone itself.
 pub(crate) struct Allotment {
     pool: Arc<Pool>,
-    share: PoolShare,
+    share: Arc<PoolShare>,
+    own_bytes: AtomicUsize,
 }
 
 impl Allotment {
-    pub(crate) fn of(pool: &Arc<Pool>) -> Self {
-        Self { pool: Arc::clone(pool), share: PoolShare::default() }
+    /// Nothing yet; what is taken counts for the clients that have `share` together.
+    pub(crate) fn of(pool: &Arc<Pool>, share: Arc<PoolShare>) -> Self {
+        Self { pool: Arc::clone(pool), share, own_bytes: AtomicUsize::new(0) }
     }
 
     /// Takes so many bytes, as [`Portion::take`] has it.
@@ -64,7 +66,11 @@ impl Allotment {
     /// # Errors
     /// [`Error::Resource`].
     pub(crate) fn take(&self, bytes: usize) -> Result<()> {
-        if self.portion().take(bytes, 1, 1) == 1 { Ok(()) } else { Err(Error::Resource) }
+        if self.portion().take(bytes, 1, 1) == 0 {
+            return Err(Error::Resource);
+        }
+        self.own_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Whether so many bytes could be taken.
@@ -76,13 +82,22 @@ impl Allotment {
     /// What took `before` bytes takes `after` now, whether there are so many or not.
     pub(crate) fn adjust(&self, before: usize, after: usize) {
         match after.checked_sub(before) {
-            Some(more) => self.portion().add(more),
+            Some(more) => {
+                self.portion().add(more);
+                self.own_bytes.fetch_add(more, Ordering::Relaxed);
+            }
             None => self.give_back(before - after),
         }
     }
 
     pub(crate) fn give_back(&self, bytes: usize) {
+        self.own_bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.portion().give_back(bytes);
+    }
+
+    /// Shares the memory for another client's holdings that take this one's place.
+    pub(crate) fn anew(&self) -> Self {
+        Self::of(&self.pool, Arc::clone(&self.share))
     }
 
     fn portion(&self) -> Portion<'_> {
@@ -92,7 +107,7 @@ impl Allotment {
 
 impl Drop for Allotment {
     fn drop(&mut self) {
-        self.give_back(self.share.bytes());
+        self.portion().give_back(self.own_bytes.load(Ordering::Acquire));
     }
 }
 

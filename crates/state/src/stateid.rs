@@ -5,7 +5,7 @@ use crate::{ClientId, Error, Result};
 pub struct Stateid {
     /// Counts the changes, from one.
     pub seqid: u32,
-    /// Which state: the server's life, the client's number, the state's number, four bytes each.
+    /// Which state: the clientid, which nobody can guess, and the state's number in four bytes.
     pub other: [u8; 12],
 }
 
@@ -59,17 +59,12 @@ impl Stateid {
     }
 
     /// Whose state it names, and which.
-    pub(crate) fn place(&self, boot: u32) -> Result<(ClientId, u32)> {
+    pub(crate) fn place(&self) -> Result<(ClientId, u32)> {
         if self.other == [0; 12] || self.other == [0xff; 12] {
             return Err(Error::BadStateid);
         }
-        let (life, state) = self.other.split_first_chunk::<8>().ok_or(Error::BadStateid)?;
-        let client = ClientId(u64::from_be_bytes(*life));
+        let (client, state) = self.other.split_first_chunk::<8>().ok_or(Error::BadStateid)?;
         let number = state.first_chunk::<4>().ok_or(Error::BadStateid)?;
-        if client.boot() == boot {
-            Ok((client, u32::from_be_bytes(*number)))
-        } else {
-            Err(Error::StaleStateid)
-        }
+        Ok((ClientId(u64::from_be_bytes(*client)), u32::from_be_bytes(*number)))
     }
 }

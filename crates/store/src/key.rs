@@ -1,6 +1,6 @@
 //! How names are spelled as keys.
 
-use comity_state::{Desk, FileKey, RecordedClient};
+use comity_state::{Desk, FileKey, Identity, Origin, Principal, RecordedClient, Verifier};
 use comity_vfs::Handle;
 
 const SETCLIENTID: u8 = 0;
@@ -27,6 +27,28 @@ pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
         _ => return None,
     };
     Some(RecordedClient { desk, id: id.into() })
+}
+
+/// Its principal (8 bytes, big endian), its origin (16) and its verifier (8). Nothing stands for the
+/// identity of a client that an earlier version recorded without one.
+pub(crate) fn of_identity(identity: Option<Identity>) -> Vec<u8> {
+    let Some(Identity { principal, origin, verifier }) = identity else { return Vec::new() };
+    [&principal.0.to_be_bytes(), &origin.bytes()[..], &verifier.0].concat()
+}
+
+/// The identity that these bytes stand for, if the client was recorded with one; `None` if they
+/// stand for nothing.
+pub(crate) fn identity(bytes: &[u8]) -> Option<Option<Identity>> {
+    if bytes.is_empty() {
+        return Some(None);
+    }
+    let (principal, rest) = bytes.split_first_chunk()?;
+    let (origin, verifier) = rest.split_first_chunk()?;
+    Some(Some(Identity {
+        principal: Principal(u64::from_be_bytes(*principal)),
+        origin: Origin::from_bytes(*origin),
+        verifier: Verifier(verifier.try_into().ok()?),
+    }))
 }
 
 /// The volume's number (8 bytes, big endian) and the backend's handle. By which export the client

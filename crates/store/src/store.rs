@@ -15,10 +15,12 @@ use redb::{
 use crate::key;
 
 const FORMAT: u32 = 2;
-/// Files went by the number of their export, not by that of their volume.
+/// Files went by the number of their export, and clients had no identities.
 const FORMAT_BY_EXPORT: u32 = 1;
 const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
-const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("clients");
+const CLIENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("identities");
+/// The clients of format 1, without identities.
+const NAMELESS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("clients");
 const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefinition::new("revoked");
 
 /// The embedded store: one file, one process.
@@ -85,7 +87,7 @@ impl Store {
         let opened = whole(|| {
             let database = database(file)?;
             let found = match format(&database)? {
-                FORMAT_BY_EXPORT => forget_revoked(&database)?,
+                FORMAT_BY_EXPORT => upgrade(&database)?,
                 found => found,
             };
             Ok((database, found))
@@ -259,16 +261,20 @@ fn format(database: &Database) -> Result<u32, redb::Error> {
 
 /// Turns a store of format 1 into one of ours. Which files its clients lost cannot be told without
 /// the exports of that time, so that a client that lost any may reclaim none.
-fn forget_revoked(database: &Database) -> Result<u32, redb::Error> {
+fn upgrade(database: &Database) -> Result<u32, redb::Error> {
     let transaction = database.begin_write()?;
     {
         let mut clients = transaction.open_table(CLIENTS)?;
+        for entry in transaction.open_table(NAMELESS)?.iter()? {
+            clients.insert(entry?.0.value(), &*key::of_identity(None))?;
+        }
         let revoked = transaction.open_multimap_table(REVOKED)?;
         for entry in revoked.iter()? {
             clients.remove(entry?.0.value())?;
         }
         transaction.open_table(META)?.insert("format", FORMAT)?;
     }
+    transaction.delete_table(NAMELESS)?;
     transaction.delete_multimap_table(REVOKED)?;
     transaction.open_multimap_table(REVOKED)?;
     transaction.commit()?;
@@ -296,9 +302,10 @@ fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
     let revoked = transaction.open_multimap_table(REVOKED)?;
     let mut recovered = Recovered::new();
     for entry in clients.iter()? {
-        let (key, _) = entry?;
+        let (key, identity) = entry?;
         let Some(client) = key::client(key.value()) else { continue };
-        recovered.apply(Record::Client(client.clone()));
+        let Some(identity) = key::identity(identity.value()) else { continue };
+        recovered.apply(Record::Client(client.clone(), identity));
         for file in revoked.get(key.value())? {
             if let Some(file) = key::file(file?.value()) {
                 recovered.apply(Record::Revoked(client.clone(), file));
@@ -321,14 +328,14 @@ fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
 }
 
 fn apply_one(
-    clients: &mut Table<'_, &[u8], ()>,
+    clients: &mut Table<'_, &[u8], &[u8]>,
     revoked: &mut MultimapTable<'_, &[u8], &[u8]>,
     record: &Record,
 ) -> Result<(), redb::Error> {
     match record {
-        Record::Client(client) => {
+        Record::Client(client, identity) => {
             let key = key::of_client(client);
-            clients.insert(&*key, ())?;
+            clients.insert(&*key, &*key::of_identity(*identity))?;
             if client.desk == Desk::ExchangeId {
                 revoked.remove_all(&*key)?;
             }

@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use comity_state::{
-    CallbackAddress, ClientOwner, Desk, Engine, Principal, Record, RecordedClient, Setclientid,
-    Settings, Verifier,
+    CallbackAddress, Caller, ClientOwner, Desk, Engine, Identity, Origin, Principal, Record,
+    RecordedClient, Setclientid, Settings, Verifier,
 };
 use comity_store::{Store, StoreError};
 use tempfile::TempDir;
 
 const NOW: Duration = Duration::from_secs(1);
+
+const CALLER: Caller =
+    Caller { principal: Principal::new(1, 1000), origin: Origin::from_bytes([7; 16]) };
 
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -28,7 +31,10 @@ fn what_an_engine_records_is_stored_when_it_is_settled() {
     let store = Store::open(&path).unwrap();
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Engine::new(NOW, settings, store.recovered());
-    let record = Record::Client(RecordedClient { desk: Desk::Setclientid, id: b"c"[..].into() });
+    let Caller { principal, origin } = CALLER;
+    let identity = Identity { principal, origin, verifier: Verifier([1; 8]) };
+    let client = RecordedClient { desk: Desk::Setclientid, id: b"c"[..].into() };
+    let record = Record::Client(client, Some(identity));
     meet(&engine, b"c");
     let mark = engine.unstored().expect("a client with a lease is to be remembered");
     store.settle(&engine, mark).unwrap();
@@ -41,10 +47,10 @@ fn what_an_engine_records_is_stored_when_it_is_settled() {
 /// A client comes and has a lease.
 fn meet(engine: &Engine, id: &[u8]) {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: id.into() };
-    let (principal, callback) = (Principal(Box::default()), CallbackAddress::default());
-    let args = Setclientid { owner, principal: principal.clone(), callback };
+    let callback = CallbackAddress::default();
+    let args = Setclientid { owner, caller: CALLER, callback };
     let met = engine.setclientid(NOW, args).unwrap();
-    engine.setclientid_confirm(NOW, (met.clientid, met.confirm), &principal).unwrap();
+    engine.setclientid_confirm(NOW, (met.clientid, met.confirm), CALLER).unwrap();
 }
 
 #[test]
@@ -106,7 +112,7 @@ fn used(path: &Path) -> Result<Vec<Record>, StoreError> {
 
 /// Whether it is one of so many clients.
 fn is_one_of(clients: u32, record: &Record) -> bool {
-    let Record::Client(client) = record else { return false };
+    let Record::Client(client, _) = record else { return false };
     let number = client.id.as_ref().try_into().map(u32::from_be_bytes);
     number.is_ok_and(|number| number < clients)
 }

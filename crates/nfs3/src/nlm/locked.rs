@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use comity_export::{Door, Node, View};
 use comity_proto::nlm::{Nlm4Lock, Nlm4Stats};
-use comity_state::{ByteRange, Client, Error, FileKey, HostLock, LockType};
+use comity_state::{ByteRange, Client, Error, FileKey, HostLock, LockType, Origin};
 use comity_vfs::{Access, ReadInto, Status};
 
 use super::owner::HostOwner;
@@ -56,8 +56,9 @@ impl Locked {
 
 /// The host that calls.
 pub(super) fn host(nlm: &Nlm, request: &Request<'_>) -> Result<Arc<Client>, Stop> {
-    let name = name_of(request.visitor.peer().ip());
-    let host = nlm.engine.host(nlm.now(), &name).map_err(|_| Stop::Status(Status::Delay))?;
+    let address = request.visitor.peer().ip();
+    let host = nlm.engine.host(nlm.now(), &name_of(address), Origin::of(address));
+    let host = host.map_err(|_| Stop::Status(Status::Delay))?;
     host.set_server_address(request.visitor.local());
     Ok(host)
 }

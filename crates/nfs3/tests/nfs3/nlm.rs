@@ -202,7 +202,7 @@ fn a_grant_leaves_when_what_led_to_it_is_stored() {
         let site = site(true);
         assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Granted);
         let holder = site.engine.known_host(NOW, b"127.0.0.1").unwrap();
-        let waiter = site.engine.host(NOW, b"192.0.2.9").unwrap();
+        let waiter = site.engine.host(NOW, b"192.0.2.9", comity_state::Origin::default()).unwrap();
         let file = site.world.exports.current().unseal_key(&site.file).unwrap();
         let (kind, range) = (LockType::Write, ByteRange { first: 0, last: 9 });
         let lock = HostLock { owner: b"o", file, range, kind };
@@ -380,7 +380,7 @@ fn a_host_is_remembered_before_it_is_granted_anything() {
     assert_eq!(lost.lock(1, (0, 0), false), Nlm4Stats::DeniedNolocks);
     let mut records = Vec::new();
     lost.engine.poll_records(&mut records);
-    assert!(matches!(&records[..], [Record::Client(host)] if &*host.id == b"127.0.0.1"));
+    assert!(matches!(&records[..], [Record::Client(host, _)] if &*host.id == b"127.0.0.1"));
 }
 
 /// A share can be reclaimed after a restart as a lock can.
@@ -410,11 +410,11 @@ fn who_is_granted_nothing_more_keeps_what_it_has() {
         let args = Nlm4Shareargs { cookie: COOKIE, share, reclaim: false };
         decoded::<Nlm4Shareres<'_>>(&site.ask(procedure::SHARE, &args)).stat
     };
-    site.engine.host(NOW, b"127.0.0.1").unwrap();
+    site.engine.host(NOW, b"127.0.0.1", comity_state::Origin::default()).unwrap();
     site.engine.stored(site.engine.unstored().unwrap());
     assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::Granted);
     assert_eq!(share(b"one", 0), Nlm4Stats::Granted);
-    site.engine.host(NOW, b"192.0.2.9").unwrap();
+    site.engine.host(NOW, b"192.0.2.9", comity_state::Origin::default()).unwrap();
     assert_eq!(site.lock(1, (0, 10), false), Nlm4Stats::DeniedNolocks);
     assert_eq!(share(b"one", 2), Nlm4Stats::DeniedNolocks);
     let census = site.engine.census();

@@ -10,9 +10,9 @@ use comity_proto::nfs3::{
     StableHow, Write3args, procedure,
 };
 use comity_state::{
-    ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
-    DelegationKind, DelegationWish, Effect, Engine, ExchangeId, Open, Principal, Recovered, Sender,
-    Settings, Share, Stateid, Verifier,
+    Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
+    DelegationKind, DelegationWish, Effect, Engine, ExchangeId, Open, Recovered, Sender, Settings,
+    Share, Stateid, Verifier,
 };
 use comity_xdr::{Encode, Opaque};
 
@@ -47,6 +47,7 @@ pub(crate) fn delegate_beside(
     let file = world.handle("a");
     let open = Open {
         client: &client,
+        caller: client.caller(),
         owner: b"owner",
         file: world.exports.current().unseal_key(&file).unwrap(),
         share: Share::access(access),
@@ -66,15 +67,15 @@ pub(crate) fn delegate_beside(
 /// A client that can be called back and has nothing to reclaim.
 pub(crate) fn client(engine: &Engine) -> Arc<Client> {
     let client = introduced(engine);
-    engine.reclaim_complete(NOW, &client).unwrap();
+    engine.reclaim_complete(NOW, &client, client.caller()).unwrap();
     client
 }
 
 /// A client that can be called back and may have something to reclaim.
 pub(crate) fn introduced(engine: &Engine) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"c"[..].into() };
-    let principal = Principal(Box::default());
-    let exchange = ExchangeId { owner, principal: principal.clone(), update: false };
+    let caller = Caller::default();
+    let exchange = ExchangeId { owner, caller, update: false };
     let met = engine.exchange_id(NOW, exchange).unwrap();
     let attrs = ChannelAttrs {
         request_bytes_max: 1 << 20,
@@ -86,7 +87,7 @@ pub(crate) fn introduced(engine: &Engine) -> Arc<Client> {
     let create = CreateSession {
         clientid: met.clientid,
         sequenceid: met.sequenceid,
-        principal,
+        caller,
         connection: ConnectionId(1),
         back_wanted: true,
         fore: attrs,
@@ -121,8 +122,8 @@ impl Delegate {
         assert_eq!(self.status(procedure, arguments), JUKEBOX, "procedure {procedure}");
         let effect = self.engine.poll_effect();
         assert!(matches!(effect, Some(Effect::Recall { stateid: it, .. }) if it == stateid));
-        let sender = Sender { now: NOW, client: Some(&self.client) };
-        self.engine.delegreturn(sender, &stateid).unwrap();
+        let file = self.world.exports.current().unseal_key(&self.file).unwrap();
+        self.engine.delegreturn((Sender::of(NOW, &self.client), &file), &stateid).unwrap();
         assert_eq!(self.status(procedure, arguments), 0, "procedure {procedure}");
     }
 }

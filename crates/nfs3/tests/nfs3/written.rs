@@ -68,8 +68,8 @@ impl Delegate {
     }
 
     fn give_back(&self, stateid: &Stateid) {
-        let sender = Sender { now: NOW, client: Some(&self.client) };
-        self.engine.delegreturn(sender, stateid).unwrap();
+        let file = self.world.exports.current().unseal_key(&self.file).unwrap();
+        self.engine.delegreturn((Sender::of(NOW, &self.client), &file), stateid).unwrap();
     }
 }
 

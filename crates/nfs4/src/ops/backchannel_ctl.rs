@@ -17,7 +17,7 @@ pub(super) fn backchannel_ctl(
     let args = args.value::<BackchannelCtl4args<'_>>()?;
     let Desk::Sequenced(desk) = &compound.desk else { return Err(Nfsstat4::OpIllegal.into()) };
     let ticket = desk.ticket.as_ref().ok_or(Stop::Status(Nfsstat4::OpNotInSession))?;
-    let security = security(&args.sec_parms.0);
+    let wanted = (args.cb_program, security(&args.sec_parms.0));
     let engine = compound.engine();
-    engine.backchannel_ctl(ticket.session(), args.cb_program, security).map_err(refused)
+    engine.backchannel_ctl(ticket.session(), wanted, compound.caller).map_err(refused)
 }

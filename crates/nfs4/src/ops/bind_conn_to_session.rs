@@ -21,9 +21,11 @@ pub(super) fn bind_conn_to_session(
         _ => return Err(Nfsstat4::Inval.into()),
     };
     let (session, connection) = (SessionId(args.sessid), compound.connection());
-    let bound = compound.engine().bind_connection(compound.now(), &session, (connection, wanted));
+    let (now, caller) = (compound.now(), compound.caller);
+    let bound = compound.engine().bind_connection(now, &session, (connection, wanted), caller);
+    let bound = bound.map_err(refused)?;
     compound.offer_line();
-    let dir = match bound.map_err(refused)? {
+    let dir = match bound {
         Direction::Fore => channel_dir::FORE,
         Direction::Back => channel_dir::BACK,
         Direction::Both => channel_dir::BOTH,

@@ -13,10 +13,10 @@ pub(super) fn close(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<Close4args>()?;
-    compound.key()?;
+    let file = compound.key()?;
     let stateid = compound.stateid_of(&args.open_stateid)?;
-    compound.in_turn_of((&stateid, args.seqid), reply, &mut |compound, reply| {
-        let closed = compound.engine().close(compound.sender(), &stateid).map_err(refused)?;
+    compound.in_turn_of(&file, (&stateid, args.seqid), reply, &mut |compound, reply| {
+        let closed = compound.engine().close(compound.at(&file), &stateid).map_err(refused)?;
         reply.value(&compound.leave(closed));
         Ok(())
     })

@@ -75,7 +75,7 @@ fn begin(
         end(source, &args.src_stateid, args.src_offset)?,
         end(target, &args.dst_stateid, args.dst_offset)?,
     );
-    let (file, principal) = (view.key(target), compound.principal());
+    let (file, principal) = (view.key(target), compound.caller.principal);
     let wanted = BeginOffload { file, principal, asked_by: *asked_by };
     let begun = memory.engine.begin_offload(compound.now(), client, wanted);
     let Ok(stateid) = begun else { return Ok(None) };

@@ -26,7 +26,7 @@ pub(super) fn create_session(
     let wanted = CreateSession {
         clientid: ClientId(args.clientid),
         sequenceid: args.sequence,
-        principal: compound.principal(),
+        caller: compound.caller,
         connection: compound.connection(),
         back_wanted: args.flags & flag::CONN_BACK_CHAN != 0,
         fore: attrs(&args.fore_chan),

@@ -13,7 +13,7 @@ pub(super) fn delegreturn(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     let stateid = args.value::<Stateid4>()?;
-    compound.key()?;
+    let file = compound.key()?;
     let stateid = compound.stateid_of(&stateid)?;
-    compound.engine().delegreturn(compound.sender(), &stateid).map_err(refused)
+    compound.engine().delegreturn(compound.at(&file), &stateid).map_err(refused)
 }

@@ -14,5 +14,6 @@ pub(super) fn destroy_clientid(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     let client = ClientId(args.value::<Clientid4>()?);
-    compound.engine().destroy_clientid(compound.now(), client).map_err(refused)
+    let (now, caller) = (compound.now(), compound.caller);
+    compound.engine().destroy_clientid(now, client, caller).map_err(refused)
 }

@@ -21,6 +21,6 @@ pub(super) fn destroy_session(
     {
         return Err(Nfsstat4::NotOnlyOp.into());
     }
-    let connection = compound.connection();
-    compound.engine().destroy_session(&session, connection).map_err(refused)
+    let asked = (compound.connection(), compound.caller);
+    compound.engine().destroy_session(&session, asked).map_err(refused)
 }

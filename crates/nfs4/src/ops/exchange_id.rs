@@ -39,11 +39,11 @@ pub(super) fn exchange_id(
     }
     let wanted = ExchangeId {
         owner: owner_of(&args.clientowner),
-        principal: compound.principal(),
+        caller: compound.caller,
         update: args.flags & exchgid::UPD_CONFIRMED_REC_A != 0,
     };
     let known = compound.engine().exchange_id(compound.now(), wanted).map_err(refused)?;
-    compound.note_origin(known.clientid);
+    compound.note_address(known.clientid);
     let confirmed = if known.confirmed { exchgid::CONFIRMED_R } else { 0 };
     let identity = Opaque(&compound.nfs.memory().identity);
     reply.value(&ExchangeId4resok {

@@ -17,11 +17,11 @@ pub(super) fn lock(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<Lock4args<'_>>()?;
-    compound.key()?;
+    let file = compound.key()?;
     let (stateid, seqid) = named(compound, &args)?;
-    compound.in_turn_of((&stateid, seqid), reply, &mut |compound, reply| {
+    compound.in_turn_of(&file, (&stateid, seqid), reply, &mut |compound, reply| {
         let wanted = Lock {
-            file: compound.key()?,
+            file,
             range: range(args.offset, args.length)?,
             kind: kind(args.locktype),
             reclaim: args.reclaim,
@@ -33,10 +33,10 @@ pub(super) fn lock(
                 reply.value(&compound.leave(stateid));
                 Ok(())
             }
-            Ok(Err(refusal)) => Err(denied(refusal, reply)),
+            Ok(Err(refusal)) => Err(denied(compound, refusal, reply)),
             Err(Taken::Later) => Err(Nfsstat4::Delay.into()),
             Err(_) if wanted.reclaim => Err(Nfsstat4::ReclaimConflict.into()),
-            Err(_) => Err(denied(program(wanted.range), reply)),
+            Err(_) => Err(denied(compound, program(wanted.range), reply)),
         }
     })
 }
@@ -88,8 +88,9 @@ pub(super) fn program(range: ByteRange) -> LockRefusal {
     LockRefusal::Denied { range, kind: LockType::Write, client, owner }
 }
 
-/// Tells what stands in the way.
-pub(super) fn denied(refusal: LockRefusal, reply: &mut Encoder) -> Stop {
+/// Tells what stands in the way. The holder is told under a name that says nothing: who knows a
+/// clientid could speak for that client.
+pub(super) fn denied(compound: &Compound<'_>, refusal: LockRefusal, reply: &mut Encoder) -> Stop {
     let (range, kind, client, owner) = match refusal {
         LockRefusal::Error(error) => return refused(error),
         LockRefusal::Denied { range, kind, client, owner } => (range, kind, client, owner),
@@ -102,7 +103,7 @@ pub(super) fn denied(refusal: LockRefusal, reply: &mut Encoder) -> Stop {
             LockType::Read => NfsLockType4::Read,
             LockType::Write => NfsLockType4::Write,
         },
-        owner: StateOwner4 { clientid: client.0, owner: Opaque(&owner) },
+        owner: StateOwner4 { clientid: compound.engine().alias(client), owner: Opaque(&owner) },
     });
     Stop::Told(Nfsstat4::Denied)
 }

@@ -22,5 +22,5 @@ pub(super) fn lockt(
     let tested = compound.engine().test_lock(compound.now(), &client, owner, wanted);
     let free = tested.is_err() || compound.is_free(&file, (bytes, kind(args.locktype)));
     let tested = if free { tested } else { Err(program(bytes)) };
-    tested.map_err(|refusal| denied(refusal, reply))
+    tested.map_err(|refusal| denied(compound, refusal, reply))
 }

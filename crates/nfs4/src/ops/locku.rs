@@ -14,10 +14,10 @@ pub(super) fn locku(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<Locku4args>()?;
-    compound.key()?;
+    let file = compound.key()?;
     let stateid = compound.stateid_of(&args.lock_stateid)?;
-    compound.in_turn_of((&stateid, args.seqid), reply, &mut |compound, reply| {
-        let (file, bytes) = (compound.key()?, range(args.offset, args.length)?);
+    compound.in_turn_of(&file, (&stateid, args.seqid), reply, &mut |compound, reply| {
+        let bytes = range(args.offset, args.length)?;
         let left = compound.unlock(&stateid, (&file, bytes)).map_err(refused)?;
         reply.value(&compound.leave(left));
         Ok(())

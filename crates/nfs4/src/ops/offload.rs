@@ -27,7 +27,7 @@ pub(super) fn cancel(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     let (client, file, stateid) = named(compound, args)?;
-    let who = (client, &compound.principal());
+    let who = (client, &compound.caller.principal);
     compound.engine().cancel_offload(who, &file, &stateid).map_err(refused)
 }
 

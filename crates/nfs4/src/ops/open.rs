@@ -25,7 +25,7 @@ pub(super) fn open<'a>(
     }
     let client = compound.client_of(args.owner.clientid)?;
     let (now, owner) = (compound.now(), args.owner.owner.0);
-    let turn = compound.engine().open_turn(now, &client, owner, args.seqid);
+    let turn = compound.engine().open_turn((now, compound.caller), &client, owner, args.seqid);
     compound.in_turn(turn, reply, &mut |compound, reply| begin(compound, &args, reply))
 }
 
@@ -71,14 +71,16 @@ fn begin<'a>(
     let owner = args.owner.owner.0;
     let (key, user) = (file.key(), file.user());
     let empties = file.empties;
-    let open = Open { client: &client, owner, file: key, share, claim, wish, user, empties };
+    let (client_of, caller) = (&client, compound.caller);
+    let open =
+        Open { client: client_of, caller, owner, file: key, share, claim, wish, user, empties };
     let mut opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
     if !may_be_delegated && wanted.wish != wish {
         opened.delegation = Delegation::Refused(NoDelegation::Resource);
     }
     if let Err(failed) = file.empty() {
         // Nobody was told of the open yet.
-        compound.engine().withdraw_open(compound.now(), &client, &opened);
+        compound.engine().withdraw_open(compound.now(), (&client, &key), &opened);
         return Err(failed);
     }
     answer::hold(compound, &client, &file.key(), &mut opened);

@@ -13,10 +13,10 @@ pub(super) fn open_confirm(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<OpenConfirm4args>()?;
-    compound.key()?;
+    let file = compound.key()?;
     let stateid = compound.stateid_of(&args.open_stateid)?;
-    compound.in_turn_of((&stateid, args.seqid), reply, &mut |compound, reply| {
-        let confirmed = compound.engine().open_confirm(compound.sender(), &stateid);
+    compound.in_turn_of(&file, (&stateid, args.seqid), reply, &mut |compound, reply| {
+        let confirmed = compound.engine().open_confirm(compound.at(&file), &stateid);
         let confirmed = confirmed.map_err(refused)?;
         reply.value(&compound.leave(confirmed));
         Ok(())

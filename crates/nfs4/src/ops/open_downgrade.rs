@@ -14,13 +14,13 @@ pub(super) fn open_downgrade(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<OpenDowngrade4args>()?;
-    compound.key()?;
+    let file = compound.key()?;
     let stateid = compound.stateid_of(&args.open_stateid)?;
     // What is wanted of delegations says nothing here.
     let wants = if compound.minor > 0 { share::WANT_MASK } else { 0 };
     let wanted = Share { access: args.share_access & !wants, deny: args.share_deny };
-    compound.in_turn_of((&stateid, args.seqid), reply, &mut |compound, reply| {
-        let left = compound.engine().open_downgrade(compound.sender(), &stateid, wanted);
+    compound.in_turn_of(&file, (&stateid, args.seqid), reply, &mut |compound, reply| {
+        let left = compound.engine().open_downgrade(compound.at(&file), &stateid, wanted);
         let left = left.map_err(refused)?;
         reply.value(&compound.leave(left));
         Ok(())

@@ -38,22 +38,22 @@ pub(super) fn putfh<'a>(
 /// the way of others as long as it lives. Nothing is told of it.
 fn let_go(compound: &Compound<'_>, handle: &[u8], args: &Decoder<'_>) -> Option<()> {
     let mut next = args.clone();
-    let (engine, sender) = (compound.engine(), compound.sender());
+    let file = compound.plan.unseal_key(handle).ok()?;
+    let (engine, sender, at) = (compound.engine(), compound.sender(), compound.at(&file));
     match next.value::<u32>().ok().filter(|_| compound.following > 0)? {
         operation::CLOSE => {
             let args: Close4args = next.value().ok()?;
-            engine.close(sender, &compound.stateid_of(&args.open_stateid).ok()?).ok()?;
+            engine.close(at, &compound.stateid_of(&args.open_stateid).ok()?).ok()?;
         }
         operation::LOCKU => {
             let args: Locku4args = next.value().ok()?;
-            let file = compound.plan.unseal_key(handle).ok()?;
             let range = ByteRange::new(args.offset, args.length)?;
             let stateid = compound.stateid_of(&args.lock_stateid).ok()?;
             engine.unlock(sender, &stateid, (&file, range)).ok()?;
         }
         operation::DELEGRETURN => {
             let stateid: Stateid4 = next.value().ok()?;
-            engine.delegreturn(sender, &compound.stateid_of(&stateid).ok()?).ok()?;
+            engine.delegreturn(at, &compound.stateid_of(&stateid).ok()?).ok()?;
         }
         _ => {}
     }

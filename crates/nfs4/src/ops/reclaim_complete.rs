@@ -18,5 +18,5 @@ pub(super) fn reclaim_complete(
         return Ok(());
     }
     let client = compound.client().ok_or(Stop::Status(Nfsstat4::OpNotInSession))?;
-    compound.engine().reclaim_complete(compound.now(), client).map_err(refused)
+    compound.engine().reclaim_complete(compound.now(), client, compound.caller).map_err(refused)
 }

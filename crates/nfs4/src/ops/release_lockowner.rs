@@ -14,6 +14,7 @@ pub(super) fn release_lockowner(
 ) -> Result<(), Stop> {
     let args = args.value::<StateOwner4<'_>>()?;
     let client = compound.client_of(args.clientid)?;
-    let released = compound.engine().release_lockowner(compound.now(), &client, args.owner.0);
+    let asked = (compound.now(), compound.caller);
+    let released = compound.engine().release_lockowner(asked, &client, args.owner.0);
     released.map_err(refused)
 }

@@ -1,7 +1,7 @@
 //! RENEW (RFC 7530, 16.27): a client is still there.
 
-use comity_proto::nfs4::Clientid4;
-use comity_state::ClientId;
+use comity_proto::nfs4::{Clientid4, Nfsstat4};
+use comity_state::{ClientId, Error};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
@@ -14,5 +14,9 @@ pub(super) fn renew(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     let client = ClientId(args.value::<Clientid4>()?);
-    compound.engine().renew(compound.now(), client).map_err(refused)
+    let renewed = compound.engine().renew(compound.now(), client, compound.caller);
+    renewed.map_err(|error| match error {
+        Error::WrongCred => Nfsstat4::Access.into(),
+        error => refused(error),
+    })
 }

@@ -26,6 +26,7 @@ pub(super) fn sequence(
         request_bytes: compound.request.len() + CALL_HEADER_BYTES_MIN,
         digest: compound.digest(),
         connection: compound.connection(),
+        origin: compound.caller.origin,
     };
     let sequenced = compound.engine().sequence(compound.now(), &wanted).map_err(refused)?;
     let Desk::Sequenced(desk) = &mut compound.desk else { return Err(Nfsstat4::OpIllegal.into()) };

@@ -22,11 +22,11 @@ pub(super) fn setclientid(
         ident: args.callback_ident,
     };
     let callback = believed(said, compound.visitor.peer().ip());
-    let (owner, principal) = (owner_of(&args.client), compound.principal());
-    let wanted = Setclientid { owner, principal, callback };
+    let (owner, caller) = (owner_of(&args.client), compound.caller);
+    let wanted = Setclientid { owner, caller, callback };
     match compound.engine().setclientid(compound.now(), wanted) {
         Ok(introduced) => {
-            compound.note_origin(introduced.clientid);
+            compound.note_address(introduced.clientid);
             let (clientid, confirm) = (introduced.clientid.0, introduced.confirm.0);
             reply.value(&SetclientidConfirm4 { clientid, confirm });
             Ok(())

@@ -15,6 +15,6 @@ pub(super) fn setclientid_confirm(
 ) -> Result<(), Stop> {
     let SetclientidConfirm4 { clientid, confirm } = args.value()?;
     let announced = (ClientId(clientid), Verifier(confirm));
-    let (now, principal) = (compound.now(), compound.principal());
-    compound.engine().setclientid_confirm(now, announced, &principal).map_err(refused)
+    let (now, caller) = (compound.now(), compound.caller);
+    compound.engine().setclientid_confirm(now, announced, caller).map_err(refused)
 }

@@ -268,16 +268,18 @@ fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
     assert!(!world.hear(accepted(&[0, 0, 99, 0]).bytes()), "nobody ever asked that");
 }
 
-/// Has the first client hold read delegations of so many files of an export, all of them recalled.
-fn recalled(world: &World, export: u32, count: u8) {
+/// Has the client of this name hold read delegations of so many files of an export, all of them recalled.
+fn recalled(world: &World, name: &[u8], (export, count): (u32, u8)) {
     let now = world.now();
-    let client = &world.engine.clients_after(now, ClientId(0), 1)[0].client;
+    let clients = world.engine.clients_after(now, ClientId(0), 9);
+    let client = clients.iter().map(|it| &it.client).find(|client| client.owner() == name).unwrap();
     for number in 0..count {
         let volume = u64::from(export);
         let file = FileKey { volume, export, handle: Handle::new(&[number]).unwrap() };
         let (share, claim, wish) = (Share::access(Share::READ), Claim::New, DelegationWish::Read);
         let open = Open {
             client,
+            caller: client.caller(),
             owner: b"process",
             file,
             share,
@@ -296,7 +298,7 @@ fn recalled(world: &World, export: u32, count: u8) {
 fn more_recalls_than_a_client_takes_at_once_follow_as_soon_as_it_answers() {
     let world = World::new();
     let _reader = client(&world, 1, b"reader");
-    recalled(&world, 1, 20);
+    recalled(&world, b"reader", (1, 20));
     let (mut calls, mut answered) = (world.calls(), 0);
     assert_eq!(calls.len(), 8, "as many as it has slots");
     while let Some(call) = calls.pop() {
@@ -313,7 +315,7 @@ fn a_writer_that_takes_no_more_calls_is_asked_when_it_does() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
-    recalled(&world, 2, 8);
+    recalled(&world, b"writer", (2, 8));
     let calls = world.calls();
     assert_eq!(calls.len(), 8);
     assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
@@ -330,7 +332,7 @@ fn what_waits_for_a_client_that_does_not_answer_is_not_kept_from_others() {
     let world = World::new();
     let (mut writer, mut other) = (client(&world, 1, b"writer"), client(&world, 1, b"other"));
     assert_eq!(open(&world, 1, &mut writer), (Nfsstat4::Ok, true));
-    recalled(&world, 2, 9);
+    recalled(&world, b"writer", (2, 9));
     assert_eq!(world.calls().len(), 8);
     assert_eq!(getattr(&world, 1, &mut other), Err(Nfsstat4::Delay));
     assert!(world.calls().is_empty());
@@ -345,10 +347,12 @@ fn what_waits_for_a_client_that_does_not_answer_is_not_kept_from_others() {
 /// A server whose memory for replies is nearly gone, and a client that has half of it: eight slots,
 /// of whose replies no more than eight kilobytes are kept each. Two others have four each.
 fn short_of_memory() -> (World, Session) {
-    let world = World::bearing(Limits { reply_cache_bytes: 133_000, ..Limits::DEFAULT });
+    let mut world = World::bearing(Limits { reply_cache_bytes: 133_000, ..Limits::DEFAULT });
     let session = client(&world, 1, b"wide");
-    client(&world, 1, b"second");
-    client(&world, 1, b"third");
+    for (name, last) in [(&b"second"[..], 2), (b"third", 3)] {
+        world.come_from([192, 0, 2, last].into());
+        client(&world, 1, name);
+    }
     (world, session)
 }
 

@@ -136,15 +136,17 @@ impl Ground {
         let file = FileKey { volume, export: 1, handle: self.target };
         let wish = DelegationWish::None;
         let share = Share::access(Share::WRITE);
-        let open = Open { client, owner, file, share, claim, wish, user: None, empties: false };
+        let (caller, user, empties) = (client.caller(), None, false);
+        let open = Open { client, caller, owner, file, share, claim, wish, user, empties };
         engine.open(self.world.now(), &open).unwrap().stateid
     }
 
     fn close(&self, stateid: &Stateid) {
         let engine = &self.world.engine;
         let session = engine.session(&SessionId(self.session.id())).unwrap();
-        let sender = Sender { now: self.world.now(), client: Some(session.client()) };
-        engine.close(sender, stateid).unwrap();
+        let file = FileKey { export: 1, handle: self.target };
+        let sender = Sender::of(self.world.now(), session.client());
+        engine.close((sender, &file), stateid).unwrap();
     }
 
     /// How much of the target is there; it must be what stands in the source.

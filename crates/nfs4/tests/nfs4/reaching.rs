@@ -8,7 +8,7 @@ use std::time::Duration;
 use comity_nfs4::{Callbacks, Dialed};
 use comity_rpc::Line;
 use comity_state::{
-    CallbackAddress, ClientId, ClientOwner, ConnectionId, Direction, Engine, Principal, Recovered,
+    CallbackAddress, Caller, ClientId, ClientOwner, ConnectionId, Direction, Engine, Recovered,
     Setclientid, Settings, Verifier,
 };
 
@@ -20,7 +20,7 @@ const NOW: Duration = Duration::from_secs(1);
 /// A client of 4.0 that takes callbacks at this port.
 fn introduce(engine: &Engine, port: u8) -> ClientId {
     let (id, verifier) = (b"client"[..].into(), Verifier([1; 8]));
-    let principal = Principal(b"root"[..].into());
+    let caller = Caller::default();
     let callback = CallbackAddress {
         program: 7,
         netid: b"tcp"[..].into(),
@@ -28,9 +28,9 @@ fn introduce(engine: &Engine, port: u8) -> ClientId {
         ident: 0,
     };
     let owner = ClientOwner { verifier, id };
-    let args = Setclientid { owner, principal: principal.clone(), callback };
+    let args = Setclientid { owner, caller, callback };
     let known = engine.setclientid(NOW, args).unwrap();
-    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), &principal).unwrap();
+    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), caller).unwrap();
     known.clientid
 }
 
@@ -78,7 +78,7 @@ fn a_client_is_not_probed_without_end() {
     let (session, wanted) =
         (client.sessions()[0], (ConnectionId(world.line.id()), Direction::Both));
     for _ in 0..100 {
-        world.engine.bind_connection(NOW, &session, wanted).unwrap();
+        world.engine.bind_connection(NOW, &session, wanted, client.caller()).unwrap();
     }
     assert_eq!(world.calls().len() as u32, comity_nfs4::limits::PROBES_MAX);
 }

@@ -81,7 +81,8 @@ impl Session {
         let engine = &world.engine;
         let session = engine.session(&comity_state::SessionId(self.id)).unwrap();
         engine.callbacks_work(session.client());
-        engine.reclaim_complete(std::time::Duration::ZERO, session.client()).unwrap();
+        let client = session.client();
+        engine.reclaim_complete(std::time::Duration::ZERO, client, client.caller()).unwrap();
     }
 
     pub(crate) const fn id(&self) -> Sessionid4 {

@@ -139,6 +139,12 @@ impl World {
         Self { peer: peer.ip(), visitor: Visitor::new(peer), ..self }
     }
 
+    /// Calls come from another address of the client from now on, over the same connection.
+    pub(crate) fn come_from(&mut self, peer: IpAddr) {
+        self.peer = peer;
+        self.visitor = Visitor::on(SocketAddr::new(peer, 1000), &self.line);
+    }
+
     /// What the server says to its clients now, record by record.
     pub(crate) fn calls(&self) -> Vec<Vec<u8>> {
         let callbacks = self.memory.callbacks.as_ref().unwrap();

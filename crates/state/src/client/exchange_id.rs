@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use super::registry::Names;
 use super::{Birth, Client, Standing};
-use crate::{ClientId, ClientOwner, Desk, Engine, Error, Principal, Result};
+use crate::{Caller, ClientId, ClientOwner, Desk, Engine, Error, Result};
 
 /// The arguments of EXCHANGE_ID that decide.
 #[derive(Debug, Clone)]
 pub struct ExchangeId {
     /// Who it says it is.
     pub owner: ClientOwner,
-    /// Who calls.
-    pub principal: Principal,
+    /// Who calls, and from where.
+    pub caller: Caller,
     /// Whether it wants to change what is known of it (`EXCHGID4_FLAG_UPD_CONFIRMED_REC_A`).
     pub update: bool,
 }
@@ -34,25 +34,22 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ClidInuse`], [`Error::Noent`], [`Error::NotSame`], [`Error::Perm`] as the table
-    /// says; [`Error::Delay`] where there are too many clients.
+    /// says; [`Error::Delay`] where there are too many clients, and where the name belongs to a
+    /// client elsewhere whose lease is not over.
     pub fn exchange_id(&self, now: Duration, args: ExchangeId) -> Result<Exchanged> {
         let mut names = self.clients.names();
-        let named = names.get(&(Desk::ExchangeId, args.owner.id.clone()));
-        let confirmed = named.and_then(|named| named.confirmed.clone());
+        let confirmed = names.confirmed(Desk::ExchangeId, &args.owner.id).cloned();
         if args.update {
             return self.update(now, confirmed, &args);
         }
-        match confirmed {
-            Some(old) if old.principal != args.principal => {
-                if self.is_in_use(now, &old) {
-                    return Err(Error::ClidInuse);
-                }
-                self.discard(now, &mut names, &old);
-            }
-            Some(old) if old.verifier == args.owner.verifier => return Ok(known(now, &old)),
-            // It lives anew: what it had stays until CREATE_SESSION confirms that.
-            _ => {}
+        if let Some(old) = confirmed.as_ref().filter(|old| old.is_again(&args)) {
+            return Ok(known(now, old, args.caller));
         }
+        self.may_take_name(now, &names, (Desk::ExchangeId, &args.owner), args.caller)?;
+        if let Some(old) = confirmed.filter(|old| !old.is_principal(args.caller)) {
+            self.discard(now, &mut names, &old);
+        }
+        // What an earlier instance of the client has stays until CREATE_SESSION confirms this one.
         self.meet(now, &mut names, args)
     }
 
@@ -66,37 +63,71 @@ impl Engine {
         if old.verifier != args.owner.verifier {
             return Err(Error::NotSame);
         }
-        if old.principal != args.principal {
+        if !old.is_principal(args.caller) {
             return Err(Error::Perm);
         }
-        Ok(known(now, &old))
+        Ok(known(now, &old, args.caller))
     }
 
     /// Somebody who is not known yet, or not in this life.
     fn meet(&self, now: Duration, names: &mut Names, args: ExchangeId) -> Result<Exchanged> {
-        let named = names.get(&(Desk::ExchangeId, args.owner.id.clone()));
-        if let Some(old) = named.and_then(|named| named.unconfirmed.clone()) {
-            self.discard(now, names, &old);
-        }
-        self.make_room(now, names)?;
-        let (id, desk) = (self.clients.next_id(), Desk::ExchangeId);
-        let ExchangeId { owner, principal, .. } = args;
-        let birth = Birth { id, desk, owner, principal, announced: None };
-        let client = self.introduce(now, names, birth);
+        let ExchangeId { owner, caller, .. } = args;
+        let birth = Birth { desk: Desk::ExchangeId, owner, caller, announced: None };
+        let client = self.introduce(now, names, birth)?;
         let sequenceid = client.state().creation.expected();
         Ok(Exchanged { clientid: client.id, sequenceid, confirmed: false })
     }
 
-    pub(crate) fn introduce(&self, now: Duration, names: &mut Names, birth: Birth) -> Arc<Client> {
-        let client = self.clients.insert(now, birth, &self.held);
-        let named = names.entry((client.desk, client.owner.clone())).or_default();
-        named.unconfirmed = Some(Arc::clone(&client));
-        client
+    /// Whether a caller may confirm itself under a name. The name of a client that has sessions or
+    /// state and whose lease is not over is free for the client itself, and for the same principal
+    /// at the same origin, which has started anew. The same principal elsewhere waits for the end
+    /// of the lease, which is short if the client has moved there, and for ever if it lives.
+    ///
+    /// # Errors
+    /// [`Error::ClidInuse`]: another principal has it; [`Error::Delay`].
+    pub(crate) fn may_take_name(
+        &self,
+        now: Duration,
+        names: &Names,
+        (desk, owner): (Desk, &ClientOwner),
+        caller: Caller,
+    ) -> Result<()> {
+        let Some(old) = names.confirmed(desk, &owner.id).filter(|old| self.is_in_use(now, old))
+        else {
+            return self.grace.may_take_name((desk, owner), caller);
+        };
+        if !old.is_principal(caller) {
+            return Err(Error::ClidInuse);
+        }
+        let is_there = old.verifier == owner.verifier || old.origin() == caller.origin;
+        if is_there { Ok(()) } else { Err(Error::Delay) }
+    }
+
+    /// Makes a client that is not confirmed yet; one that its caller introduced under the same name
+    /// makes room for it.
+    pub(crate) fn introduce(
+        &self,
+        now: Duration,
+        names: &mut Names,
+        birth: Birth,
+    ) -> Result<Arc<Client>> {
+        let old = names.unconfirmed((birth.desk, &birth.owner.id), birth.caller).cloned();
+        old.into_iter().for_each(|old| self.discard(now, names, &old));
+        self.make_room(now, names, birth.caller.origin)?;
+        Ok(self.clients.introduce(now, names, birth, &self.held))
     }
 }
 
-fn known(now: Duration, client: &Client) -> Exchanged {
+impl Client {
+    /// Whether the same instance of the client asks once more, perhaps from another address.
+    fn is_again(&self, args: &ExchangeId) -> bool {
+        self.is_principal(args.caller) && self.verifier == args.owner.verifier
+    }
+}
+
+fn known(now: Duration, client: &Client, caller: Caller) -> Exchanged {
     client.renew(now);
+    client.move_to(caller.origin);
     let state = client.state();
     let confirmed = state.standing == Standing::Confirmed;
     Exchanged { clientid: client.id, sequenceid: state.creation.expected(), confirmed }

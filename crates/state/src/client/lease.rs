@@ -5,30 +5,39 @@ use std::time::Duration;
 
 use super::registry::Names;
 use super::{Client, Standing};
-use crate::holdings::Holdings;
-use crate::limits::GOING_PART;
-use crate::{ClientId, Desk, Engine, Error, Record, Result};
+use crate::limits::{CLIENTS_PER_ORIGIN_MIN, GOING_PART};
+use crate::{Caller, ClientId, Desk, Engine, Error, Origin, Record, Result};
 
 impl Engine {
-    /// RENEW (RFC 7530, 16.27).
+    /// RENEW (RFC 7530, 16.27): by the principal that introduced the client, or one that has opens
+    /// or locks of it.
     ///
     /// # Errors
     /// [`Error::StaleClientid`], [`Error::Expired`]: the client is not known, or not any more;
-    /// [`Error::CbPathDown`]: it is renewed, but its callback channel is broken while it holds
-    /// delegations.
-    pub fn renew(&self, now: Duration, clientid: ClientId) -> Result<()> {
-        let client = self.client(clientid)?;
+    /// [`Error::WrongCred`], [`Error::Delay`]: somebody else asks; [`Error::CbPathDown`]: it is
+    /// renewed, but its callback channel is broken while it holds delegations.
+    pub fn renew(&self, now: Duration, clientid: ClientId, caller: Caller) -> Result<()> {
+        let client = self.client(clientid, caller)?;
+        let state = client.live()?;
+        if !client.is_principal(caller) && !state.holdings.has_owner_of(caller.principal) {
+            return Err(Error::WrongCred);
+        }
         client.renew(now);
-        let holds = client.live()?.holdings.counts().delegations > 0;
+        let holds = state.holdings.counts().delegations > 0;
         if holds && client.lost_callbacks() { Err(Error::CbPathDown) } else { Ok(()) }
     }
 
     /// A confirmed client of minor version 0 by its clientid, its lease renewed by the way.
     ///
     /// # Errors
-    /// [`Error::StaleClientid`], [`Error::Expired`].
-    pub fn client_of(&self, now: Duration, clientid: ClientId) -> Result<Arc<Client>> {
-        let client = self.client(clientid)?;
+    /// [`Error::StaleClientid`], [`Error::Expired`]; [`Error::Delay`]: see [`Caller`].
+    pub fn client_of(
+        &self,
+        now: Duration,
+        clientid: ClientId,
+        caller: Caller,
+    ) -> Result<Arc<Client>> {
+        let client = self.client(clientid, caller)?;
         client.renew(now);
         Ok(client)
     }
@@ -40,14 +49,17 @@ impl Engine {
         self.clients.get(clientid)
     }
 
-    fn client(&self, clientid: ClientId) -> Result<Arc<Client>> {
-        if clientid.boot() != self.settings.boot {
+    fn client(&self, clientid: ClientId, caller: Caller) -> Result<Arc<Client>> {
+        let Some(client) = self.clients.get(clientid) else {
+            let gave_out = self.clients.gave_out(clientid);
+            return Err(if gave_out { Error::Expired } else { Error::StaleClientid });
+        };
+        let standing = client.live()?.standing;
+        if standing != Standing::Confirmed || client.desk != Desk::Setclientid {
             return Err(Error::StaleClientid);
         }
-        let client = self.clients.get(clientid).ok_or(Error::Expired)?;
-        let standing = client.live()?.standing;
-        let known = standing == Standing::Confirmed && client.desk == Desk::Setclientid;
-        if known { Ok(client) } else { Err(Error::StaleClientid) }
+        client.admit(caller)?;
+        Ok(client)
     }
 
     /// Whether a client's lease is over, or a host of NLM is believed to be gone.
@@ -62,23 +74,23 @@ impl Engine {
         !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
     }
 
-    /// Sees to it that one more client can be let in: one whose lease is over goes, or some that
-    /// have not come to confirm themselves or are hosts of NLM that hold nothing, those not heard
-    /// of for longest first.
-    pub(crate) fn make_room(&self, now: Duration, names: &mut Names) -> Result<()> {
-        if self.clients.len() < self.settings.limits.clients {
+    /// Sees to it that one more client of `origin` can be let in: one whose lease is over goes, or
+    /// some that have not come to confirm themselves or are hosts of NLM that hold nothing, those
+    /// not heard of for longest first. An origin that has as many clients as it leaves for all
+    /// others makes room among its own.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: nobody can go.
+    pub(crate) fn make_room(&self, now: Duration, names: &mut Names, origin: Origin) -> Result<()> {
+        let limit = self.settings.limits.clients;
+        let left = limit.saturating_sub(self.clients.len());
+        let fair = left.max(CLIENTS_PER_ORIGIN_MIN.min(limit));
+        let has_most = names.clients_from(origin) >= fair;
+        if left > 0 && !has_most {
             return Ok(());
         }
-        self.discard_some(now, names, &self.clients.all())
-    }
-
-    /// Forgets one of these clients or some, as [`Engine::make_room`] chooses them.
-    pub(crate) fn discard_some(
-        &self,
-        now: Duration,
-        names: &mut Names,
-        all: &[Arc<Client>],
-    ) -> Result<()> {
+        let mut all = self.clients.all();
+        all.retain(|client| !has_most || client.birth_caller().origin == origin);
         let expired = all.iter().filter(|client| self.has_expired(now, client));
         if let Some(oldest) = expired.min_by_key(|client| client.renewed()) {
             self.discard(now, names, oldest);
@@ -164,13 +176,12 @@ impl Engine {
             return;
         }
         let sessions = std::mem::take(&mut state.sessions);
-        let holdings = std::mem::replace(&mut state.holdings, Holdings::new(&self.held));
+        let holdings = state.holdings.take();
         drop(state);
         self.clients.remove(names, client);
         sessions.iter().for_each(|session| self.drop_session(session));
         self.release(now, client, holdings);
-        let name = (client.desk, client.owner.clone());
-        let replaced = names.get(&name).is_some_and(|named| named.confirmed.is_some());
+        let replaced = names.confirmed(client.desk, &client.owner).is_some();
         if standing == Standing::Confirmed && !replaced {
             self.record(Record::Forget(client.recorded()));
         }

@@ -3,6 +3,7 @@
 mod destroy;
 mod exchange_id;
 mod lease;
+mod peer;
 mod registry;
 mod setclientid;
 
@@ -15,13 +16,17 @@ pub use exchange_id::{ExchangeId, Exchanged};
 pub(crate) use registry::{Clients, Names};
 pub use setclientid::{Introduced, Setclientid};
 
-use crate::effect::RecordedClient;
+use peer::Peer;
+
+use crate::effect::{Identity, RecordedClient};
 use crate::pool::{Pool, PoolShare};
 use crate::session::Creation;
 use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
-use crate::{ClientId, Desk, Error, Principal, Result, SessionId, Verifier};
+use crate::{
+    Caller, ClientId, ClientOwner, Desk, Error, Origin, Record, Result, SessionId, Verifier,
+};
 
 /// Where a client of minor version 0 takes callbacks (RFC 7530, 3.1.1.1 and 16.33).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,13 +45,18 @@ pub struct CallbackAddress {
 /// file's may be taken, never the other way round.
 pub struct Client {
     pub(crate) id: ClientId,
+    /// How many clients had come before it.
+    pub(crate) serial: u32,
     pub(crate) desk: Desk,
     pub(crate) owner: Box<[u8]>,
     pub(crate) verifier: Verifier,
-    pub(crate) principal: Principal,
+    /// The caller that introduced it.
+    born_of: Caller,
     /// When it introduced itself.
     pub(crate) met: Duration,
-    from: OnceLock<Box<str>>,
+    /// Where its principal was seen last.
+    origin: Mutex<Origin>,
+    address: OnceLock<Box<str>>,
     renewed_nanoseconds: AtomicU64,
     /// Whether somebody has answered at its callback channel.
     callbacks: AtomicBool,
@@ -60,8 +70,8 @@ pub struct Client {
     pub(crate) asked: crate::hosts::Asked,
     /// Whether its lease was over when time last passed.
     courteous: AtomicBool,
-    /// What its sessions have of the memory for replies.
-    pub(crate) replies: PoolShare,
+    /// What the sessions of all clients of its origin have of the memory for replies.
+    pub(crate) replies: Arc<PoolShare>,
     state: Mutex<ClientState>,
 }
 
@@ -106,23 +116,29 @@ pub(crate) enum Standing {
 
 /// How a client came to be known.
 pub(crate) struct Birth {
-    pub(crate) id: ClientId,
     pub(crate) desk: Desk,
     pub(crate) owner: crate::ClientOwner,
-    pub(crate) principal: Principal,
+    pub(crate) caller: Caller,
     pub(crate) announced: Option<Announced>,
 }
 
 impl Client {
-    pub(crate) fn new(now: Duration, birth: Birth, held: &Arc<Pool>) -> Self {
+    fn new(
+        now: Duration,
+        (serial, id): (u32, ClientId),
+        birth: Birth,
+        (held, peer): (&Arc<Pool>, Peer),
+    ) -> Self {
         Self {
-            id: birth.id,
+            id,
+            serial,
             desk: birth.desk,
             owner: birth.owner.id,
             verifier: birth.owner.verifier,
-            principal: birth.principal,
+            born_of: birth.caller,
             met: now,
-            from: OnceLock::new(),
+            origin: Mutex::new(birth.caller.origin),
+            address: OnceLock::new(),
             renewed_nanoseconds: AtomicU64::new(now.as_nanos() as u64),
             callbacks: AtomicBool::new(false),
             callbacks_lost: AtomicBool::new(false),
@@ -130,7 +146,7 @@ impl Client {
             monitor_state: AtomicI32::new(0),
             asked: crate::hosts::Asked::default(),
             courteous: AtomicBool::new(false),
-            replies: PoolShare::default(),
+            replies: peer.replies,
             state: Mutex::new(ClientState {
                 standing: Standing::Unconfirmed,
                 announced: birth.announced,
@@ -143,7 +159,7 @@ impl Client {
                 server_address: None,
                 granted: Vec::new(),
                 asked_any: None,
-                holdings: crate::holdings::Holdings::new(held),
+                holdings: crate::holdings::Holdings::new(held, peer.held),
             }),
         }
     }
@@ -166,16 +182,31 @@ impl Client {
         &self.owner
     }
 
-    /// Notes from where it introduced itself, for those who look after the server; the first word
-    /// counts.
-    pub fn note_origin(&self, from: impl FnOnce() -> Box<str>) {
-        self.from.get_or_init(from);
+    /// Notes the address from which it introduced itself, for administrators; the first one counts.
+    pub fn note_address(&self, address: impl FnOnce() -> Box<str>) {
+        self.address.get_or_init(address);
     }
 
-    /// From where it introduced itself, if that was noted.
+    /// The address from which it introduced itself, if that was noted.
     #[must_use]
-    pub fn origin(&self) -> Option<&str> {
-        self.from.get().map(|from| &**from)
+    pub fn address(&self) -> Option<&str> {
+        self.address.get().map(|address| &**address)
+    }
+
+    /// Its own principal, where that was seen last.
+    #[must_use]
+    pub fn caller(&self) -> Caller {
+        Caller { origin: self.origin(), ..self.born_of }
+    }
+
+    /// The caller that introduced it.
+    pub(crate) const fn birth_caller(&self) -> Caller {
+        self.born_of
+    }
+
+    /// Whether a caller is the principal that introduced it.
+    pub(crate) fn is_principal(&self, caller: Caller) -> bool {
+        caller.principal == self.born_of.principal
     }
 
     /// A host of NLM uses this address of the server, and knows it by that.
@@ -272,6 +303,49 @@ impl Client {
 
     pub(crate) fn recorded(&self) -> RecordedClient {
         RecordedClient { desk: self.desk, id: self.owner.clone() }
+    }
+
+    /// Where its principal was seen last.
+    pub(crate) fn origin(&self) -> Origin {
+        *lock(&self.origin)
+    }
+
+    /// Its principal is here now.
+    pub(crate) fn move_to(&self, origin: Origin) {
+        *lock(&self.origin) = origin;
+    }
+
+    /// Lets a caller speak for the client: one that comes from where the client is, or the client's
+    /// own principal, which may have moved.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: another user comes from elsewhere. If the client has moved, its principal
+    /// is going to say so.
+    pub(crate) fn admit(&self, caller: Caller) -> Result<()> {
+        if self.origin() == caller.origin {
+            return Ok(());
+        }
+        if !self.is_principal(caller) {
+            return Err(Error::Delay);
+        }
+        self.move_to(caller.origin);
+        Ok(())
+    }
+
+    /// The name it goes by, and its instance.
+    pub(crate) fn name(&self) -> ClientOwner {
+        ClientOwner { verifier: self.verifier, id: self.owner.clone() }
+    }
+
+    /// What is stored of it, so that it may reclaim.
+    pub(crate) fn record(&self) -> Record {
+        Record::Client(self.recorded(), Some(self.identity()))
+    }
+
+    /// By what it is known again after a restart of the server.
+    pub(crate) fn identity(&self) -> Identity {
+        let Caller { principal, origin } = self.born_of;
+        Identity { principal, origin, verifier: self.verifier }
     }
 }
 

@@ -2,40 +2,90 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::peer::{Peer, Peers};
 use super::{Birth, Client};
-use crate::hosts::Hosts;
 use crate::numbers::Numbers;
 use crate::pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};
-use crate::{ClientId, Desk};
+use crate::{Caller, ClientId, Desk, Origin, Secret};
 
 /// All clients: by number, and by the name they go by. The lock of the names is the outermost of
 /// all and is taken only when clients come and go.
 pub(crate) struct Clients {
     boot: u32,
+    secret: Secret,
     by_number: Table<u32, Client, Numbers>,
     by_name: Mutex<Names>,
     next: AtomicU32,
-    pub(crate) hosts: Hosts,
 }
 
-/// Who goes by which name.
-pub(crate) type Names = HashMap<(Desk, Box<[u8]>), Named>;
+/// Which clients go by which name, and how many came from where.
+#[derive(Default)]
+pub(crate) struct Names {
+    named: HashMap<(Desk, Box<[u8]>), Named>,
+    peers: Peers,
+}
 
-/// The clients of one name: at most one that is confirmed, and one that wants to take its place.
+/// The clients of one name: at most one that is confirmed, and those that want to take its place,
+/// one for each caller.
 #[derive(Default)]
 pub(crate) struct Named {
     pub(crate) confirmed: Option<Arc<Client>>,
-    pub(crate) unconfirmed: Option<Arc<Client>>,
+    unconfirmed: Vec<Arc<Client>>,
+}
+
+impl Names {
+    /// The confirmed client of this name.
+    pub(crate) fn confirmed(&self, desk: Desk, owner: &[u8]) -> Option<&Arc<Client>> {
+        self.named.get(&(desk, owner.into()))?.confirmed.as_ref()
+    }
+
+    /// The client that a caller introduced under this name and did not confirm yet.
+    pub(crate) fn unconfirmed(
+        &self,
+        (desk, owner): (Desk, &[u8]),
+        caller: Caller,
+    ) -> Option<&Arc<Client>> {
+        let named = self.named.get(&(desk, owner.into()))?;
+        named.unconfirmed.iter().find(|client| client.birth_caller() == caller)
+    }
+
+    /// Lists a client that is not confirmed yet.
+    fn add(&mut self, client: &Arc<Client>) {
+        let name = (client.desk, client.owner.clone());
+        self.named.entry(name).or_default().unconfirmed.push(Arc::clone(client));
+    }
+
+    /// A client takes its place under its name; the one that had it is handed back.
+    pub(crate) fn confirm(&mut self, client: &Arc<Client>) -> Option<Arc<Client>> {
+        let named = self.named.entry((client.desk, client.owner.clone())).or_default();
+        named.unconfirmed.retain(|other| !super::same(other, client));
+        named.confirmed.replace(Arc::clone(client)).filter(|old| !super::same(old, client))
+    }
+
+    fn remove(&mut self, client: &Arc<Client>) {
+        self.peers.leave(client.birth_caller().origin);
+        let name = (client.desk, client.owner.clone());
+        let Some(named) = self.named.get_mut(&name) else { return };
+        named.unconfirmed.retain(|other| !super::same(other, client));
+        named.confirmed.take_if(|other| super::same(other, client));
+        if named.confirmed.is_none() && named.unconfirmed.is_empty() {
+            self.named.remove(&name);
+        }
+    }
+
+    /// How many clients came from an origin.
+    pub(crate) fn clients_from(&self, origin: Origin) -> usize {
+        self.peers.clients_from(origin)
+    }
 }
 
 impl Clients {
-    pub(crate) fn new(boot: u32) -> Self {
+    pub(crate) fn new(secret: Secret, boot: u32) -> Self {
         let (by_number, by_name) = (Table::new(), Mutex::default());
-        let (next, hosts) = (AtomicU32::new(1), Hosts::default());
-        Self { boot, by_number, by_name, next, hosts }
+        Self { boot, secret, by_number, by_name, next: AtomicU32::new(1) }
     }
 
     pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
@@ -43,14 +93,14 @@ impl Clients {
     }
 
     pub(crate) fn get(&self, id: ClientId) -> Option<Arc<Client>> {
-        if id.boot() == self.boot { self.by_number.get(&id.number()) } else { None }
+        self.by_number.get(&id.number()).filter(|client| client.id == id)
     }
 
     /// All of them, in the order in which they came: what is done to them in turn is done in the
     /// same order each time.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
         let mut all = self.by_number.all();
-        all.sort_unstable_by_key(|client| client.id);
+        all.sort_unstable_by_key(|client| client.serial);
         all
     }
 
@@ -58,39 +108,46 @@ impl Clients {
         self.by_number.len()
     }
 
-    /// A clientid that no client of this life has.
-    pub(crate) fn next_id(&self) -> ClientId {
-        loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number != 0 && self.by_number.get(&number).is_none() {
-                return ClientId::new(self.boot, number);
-            }
-        }
+    /// The clientid of the client that has this number, if there is one.
+    pub(crate) fn id(&self, number: u32) -> ClientId {
+        ClientId::new(&self.secret, self.boot, number)
     }
 
-    pub(crate) fn insert(&self, now: Duration, birth: Birth, held: &Arc<Pool>) -> Arc<Client> {
-        let client = Arc::new(Client::new(now, birth, held));
-        self.by_number.insert(client.id.number(), Arc::clone(&client));
-        if client.desk == Desk::Nlm {
-            self.hosts.add(&client.owner);
-        }
+    /// Whether a clientid was given out in this life of the server.
+    pub(crate) fn gave_out(&self, id: ClientId) -> bool {
+        id.is_of(&self.secret, self.boot)
+    }
+
+    /// Makes a client that is not confirmed yet, under a clientid that no other of this life has.
+    pub(crate) fn introduce(
+        &self,
+        now: Duration,
+        names: &mut Names,
+        birth: Birth,
+        held: &Arc<Pool>,
+    ) -> Arc<Client> {
+        let peer: Peer = names.peers.enter(birth.caller.origin);
+        let (serial, number) = self.next_number();
+        let client = Arc::new(Client::new(now, (serial, self.id(number)), birth, (held, peer)));
+        self.by_number.insert(number, Arc::clone(&client));
+        names.add(&client);
         client
+    }
+
+    /// A serial number, and the number drawn by it, which no client has, and none had until all were
+    /// given out once. Zero is nobody's.
+    fn next_number(&self) -> (u32, u32) {
+        loop {
+            let serial = self.next.fetch_add(1, Ordering::Relaxed);
+            let number = self.secret.permuted(serial);
+            if number != 0 && self.by_number.get(&number).is_none() {
+                return (serial, number);
+            }
+        }
     }
 
     pub(crate) fn remove(&self, names: &mut Names, client: &Arc<Client>) {
         self.by_number.remove(&client.id.number());
-        if client.desk == Desk::Nlm {
-            self.hosts.remove(&client.owner);
-        }
-        let name = (client.desk, client.owner.clone());
-        let Some(named) = names.get_mut(&name) else { return };
-        for place in [&mut named.confirmed, &mut named.unconfirmed] {
-            if place.as_ref().is_some_and(|other| super::same(other, client)) {
-                *place = None;
-            }
-        }
-        if named.confirmed.is_none() && named.unconfirmed.is_none() {
-            names.remove(&name);
-        }
+        names.remove(client);
     }
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Announced, Birth, CallbackAddress, Client, Standing, same};
+use super::{Announced, Birth, CallbackAddress, Client, Standing};
 use crate::effect::Effect;
-use crate::{ClientId, ClientOwner, Desk, Engine, Error, Principal, Result, Verifier};
+use crate::{Caller, ClientId, ClientOwner, Desk, Engine, Error, Result, Verifier};
 
 /// The arguments of SETCLIENTID.
 #[derive(Debug, Clone)]
 pub struct Setclientid {
     /// Who it says it is.
     pub owner: ClientOwner,
-    /// Who calls.
-    pub principal: Principal,
+    /// Who calls, and from where.
+    pub caller: Caller,
     /// Where it takes callbacks.
     pub callback: CallbackAddress,
 }
@@ -32,32 +32,22 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::ClidInuse`]: another principal goes by this name and has state; [`Error::Delay`]
-    /// where there are too many clients.
+    /// where there are too many clients, and where the name belongs to a client elsewhere whose
+    /// lease is not over.
     pub fn setclientid(&self, now: Duration, args: Setclientid) -> Result<Introduced> {
         let confirm = self.next_confirm();
         let announced = Announced { confirm, callback: args.callback };
-        let (owner, principal) = (args.owner, args.principal);
+        let Setclientid { owner, caller, .. } = args;
         let mut names = self.clients.names();
-        let named = names.get(&(Desk::Setclientid, owner.id.clone()));
-        let unconfirmed = named.and_then(|named| named.unconfirmed.clone());
-        let confirmed = named.and_then(|named| named.confirmed.clone());
-        if let Some(old) = confirmed {
-            if old.principal != principal && self.is_in_use(now, &old) {
-                return Err(Error::ClidInuse);
-            }
-            if old.verifier == owner.verifier && old.principal == principal {
-                old.state().announced = Some(announced);
-                return Ok(Introduced { clientid: old.id, confirm });
-            }
+        self.may_take_name(now, &names, (Desk::Setclientid, &owner), caller)?;
+        let confirmed = names.confirmed(Desk::Setclientid, &owner.id);
+        let again = |old: &&Arc<Client>| old.verifier == owner.verifier && old.is_principal(caller);
+        if let Some(old) = confirmed.filter(again) {
+            old.state().announced = Some(announced);
+            return Ok(Introduced { clientid: old.id, confirm });
         }
-        if let Some(old) = unconfirmed {
-            self.discard(now, &mut names, &old);
-        }
-        self.make_room(now, &mut names)?;
-        let (id, desk) = (self.clients.next_id(), Desk::Setclientid);
-        let announced = Some(announced);
-        let client =
-            self.introduce(now, &mut names, Birth { id, desk, owner, principal, announced });
+        let birth = Birth { desk: Desk::Setclientid, owner, caller, announced: Some(announced) };
+        let client = self.introduce(now, &mut names, birth)?;
         Ok(Introduced { clientid: client.id, confirm })
     }
 
@@ -66,28 +56,25 @@ impl Engine {
     /// # Errors
     /// [`Error::StaleClientid`]: nothing was announced under this clientid and verifier;
     /// [`Error::ClidInuse`]: by somebody else, or somebody else goes by this name now and has
-    /// state.
+    /// state; [`Error::Delay`]: or the same principal elsewhere.
     pub fn setclientid_confirm(
         &self,
         now: Duration,
         (clientid, confirm): (ClientId, Verifier),
-        principal: &Principal,
+        caller: Caller,
     ) -> Result<()> {
         let mut names = self.clients.names();
         let client = self.clients.get(clientid).ok_or(Error::StaleClientid)?;
         if client.desk != Desk::Setclientid {
             return Err(Error::StaleClientid);
         }
-        if client.principal != *principal {
+        if !client.is_principal(caller) {
             return Err(Error::ClidInuse);
         }
-        let named = names.get(&(Desk::Setclientid, client.owner.clone()));
-        let old = named.and_then(|named| named.confirmed.as_ref());
         // When it was introduced the name may have been free to be taken.
-        if old.is_some_and(|old| old.principal != *principal && self.is_in_use(now, old)) {
-            return Err(Error::ClidInuse);
-        }
+        self.may_take_name(now, &names, (client.desk, &client.name()), caller)?;
         self.take_announcement(&client, confirm)?;
+        client.move_to(caller.origin);
         client.renew(now);
         if let Some(old) = self.confirm(&mut names, &client) {
             self.discard(now, &mut names, &old);
@@ -130,18 +117,14 @@ impl Engine {
         }
         state.standing = Standing::Confirmed;
         drop(state);
-        let named = names.entry((client.desk, client.owner.clone())).or_default();
-        if named.unconfirmed.as_ref().is_some_and(|other| same(other, client)) {
-            named.unconfirmed = None;
-        }
-        let old = named.confirmed.replace(Arc::clone(client)).filter(|old| !same(old, client));
+        let old = names.confirm(client);
         if client.desk != Desk::ExchangeId {
             // Clients with sessions are recorded when they have said that they have reclaimed all.
             self.grace.returned(client);
             // What was revoked in an earlier life of the client, this one never had.
             let before = old.as_ref().map(|old| crate::Record::Forget(old.recorded()));
             before.into_iter().for_each(|record| self.record(record));
-            self.record(crate::Record::Client(client.recorded()));
+            self.record(client.record());
         }
         old
     }

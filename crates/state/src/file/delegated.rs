@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Holder, Holders, Share};
-use crate::{ClientId, Stateid};
+use crate::{ClientId, Principal, Stateid};
 
 /// What a delegation allows (RFC 8881, 10.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +25,8 @@ impl DelegationKind {
 pub(crate) struct Delegated {
     pub(crate) kind: DelegationKind,
     pub(crate) stateid: Stateid,
+    /// To whom it was given.
+    pub(crate) principal: Principal,
     pub(crate) recall: Option<Recall>,
     /// The change attribute it was given with.
     pub(crate) given: Option<u64>,

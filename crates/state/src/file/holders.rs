@@ -89,6 +89,21 @@ impl<V> Holders<V> {
         }
     }
 
+    /// The states that a client has here.
+    pub(crate) fn all_of(&self, client: ClientId) -> impl Iterator<Item = u32> {
+        let (few, many) = match self {
+            Self::Few(few) => (Some(few), None),
+            Self::Many(many) => {
+                let (first, last) =
+                    (Holder { client, state: 0 }, Holder { client, state: u32::MAX });
+                (None, Some(many.range(first..=last)))
+            }
+        };
+        let few = few.into_iter().flatten().map(|(holder, _)| *holder);
+        let many = many.into_iter().flatten().map(|(holder, _)| *holder);
+        few.chain(many).filter(move |holder| holder.client == client).map(|holder| holder.state)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Holder, &V)> {
         let (few, many) = match self {
             Self::Few(few) => (Some(few), None),

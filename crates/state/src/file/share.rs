@@ -93,6 +93,11 @@ impl Shares {
                 .any(|(other, share)| other.client != holder.client && share.access & access != 0)
     }
 
+    /// The opens of a client.
+    pub(crate) fn opens_of(&self, client: ClientId) -> impl Iterator<Item = u32> {
+        self.opens.all_of(client)
+    }
+
     /// Whether anybody has the file open for writing.
     pub(crate) fn is_written(&self) -> bool {
         self.all().access & Share::WRITE != 0

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::effect::Effect;
 use crate::limits::CONNECTIONS_MAX;
 use crate::{
-    BackChannel, CallbackSecurity, ConnectionId, Engine, Error, Result, Session, SessionId,
+    BackChannel, CallbackSecurity, Caller, ConnectionId, Engine, Error, Result, Session, SessionId,
 };
 
 /// Whose requests a connection carries.
@@ -48,13 +48,6 @@ impl Connections {
         self.0.push((id, direction));
     }
 
-    /// Binds a connection on which a request of the client came, if it is none of the session's.
-    pub(super) fn meet(&mut self, id: ConnectionId) {
-        if !self.has(id) {
-            self.bind(id, Direction::Fore);
-        }
-    }
-
     pub(super) fn has(&self, id: ConnectionId) -> bool {
         self.0.iter().any(|(other, _)| *other == id)
     }
@@ -68,14 +61,19 @@ impl Engine {
     /// BIND_CONN_TO_SESSION: `wanted` or, where there is no back channel, less.
     ///
     /// # Errors
-    /// [`Error::BadSession`]; [`Error::Inval`] for a way back of a session that has none.
+    /// [`Error::BadSession`]; [`Error::WrongCred`]: the session is another principal's;
+    /// [`Error::Inval`] for a way back of a session that has none.
     pub fn bind_connection(
         &self,
         now: Duration,
         session: &SessionId,
         (connection, wanted): (ConnectionId, Direction),
+        caller: Caller,
     ) -> Result<Direction> {
         let session = self.session(session).ok_or(Error::BadSession)?;
+        if !session.client.is_principal(caller) {
+            return Err(Error::WrongCred);
+        }
         let mut channels = session.channels();
         let back = &mut channels.back;
         let direction = match (back.channel.is_some(), wanted) {
@@ -86,6 +84,7 @@ impl Engine {
         back.connections.bind(connection, direction);
         back.fault = false;
         drop(channels);
+        session.client().move_to(caller.origin);
         session.client().renew(now);
         if direction.is_back() {
             self.outbox.push(Effect::Probe { client: Arc::clone(session.client()) });
@@ -96,13 +95,17 @@ impl Engine {
     /// BACKCHANNEL_CTL: another program and other credentials for callbacks (RFC 8881, 18.33).
     ///
     /// # Errors
-    /// [`Error::Inval`]: the session has no back channel.
+    /// [`Error::WrongCred`]: the session is another principal's; [`Error::Inval`]: it has no back
+    /// channel.
     pub fn backchannel_ctl(
         &self,
         session: &Session,
-        program: u32,
-        security: Box<[CallbackSecurity]>,
+        (program, security): (u32, Box<[CallbackSecurity]>),
+        caller: Caller,
     ) -> Result<()> {
+        if !session.client.is_principal(caller) {
+            return Err(Error::WrongCred);
+        }
         let mut channels = session.channels();
         let back = &mut channels.back;
         let BackChannel { attrs, minor, .. } = back.channel.take().ok_or(Error::Inval)?;

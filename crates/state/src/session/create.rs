@@ -5,11 +5,11 @@ use super::Channels;
 use super::connection::Connections;
 use super::slots::Slots;
 use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Session};
-use crate::client::ClientState;
+use crate::client::{ClientState, Standing};
 use crate::effect::Effect;
 use crate::pool::Portion;
 use crate::sync::Mutex;
-use crate::{Client, ClientId, ConnectionId, Desk, Engine, Error, Principal, Result, SessionId};
+use crate::{Caller, Client, ClientId, ConnectionId, Desk, Engine, Error, Result, SessionId};
 
 /// The arguments of CREATE_SESSION (RFC 8881, 18.36).
 #[derive(Debug, Clone)]
@@ -18,8 +18,8 @@ pub struct CreateSession {
     pub clientid: ClientId,
     /// The next sequence of the client's, as EXCHANGE_ID told it.
     pub sequenceid: u32,
-    /// Who calls.
-    pub principal: Principal,
+    /// Who calls, and from where.
+    pub caller: Caller,
     /// On which connection.
     pub connection: ConnectionId,
     /// Whether that shall carry callbacks too (`CREATE_SESSION4_FLAG_CONN_BACK_CHAN`).
@@ -80,7 +80,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::StaleClientid`], [`Error::SeqMisordered`]; [`Error::ClidInuse`]: the client was
-    /// introduced by another principal; [`Error::Toosmall`]; [`Error::Nospc`]: too many sessions;
+    /// introduced by another principal, or its name is in use; [`Error::Toosmall`]; [`Error::Nospc`]: too many sessions;
     /// [`Error::Delay`]: no memory for replies, or none beside what the client has of it.
     pub fn create_session(&self, now: Duration, args: &CreateSession) -> Result<CreatedSession> {
         let mut names = self.clients.names();
@@ -89,18 +89,22 @@ impl Engine {
             return Err(Error::StaleClientid);
         }
         let mut state = client.live().map_err(|_| Error::StaleClientid)?;
+        if !client.is_principal(args.caller) {
+            return Err(Error::ClidInuse);
+        }
         if let Some(made) = state.creation.replay(args.sequenceid)? {
             return Ok(made);
         }
-        if state.standing == crate::client::Standing::Unconfirmed
-            && client.principal != args.principal
-        {
-            return Err(Error::ClidInuse);
+        if state.standing == Standing::Unconfirmed {
+            // When it was introduced the name may have been free to be taken.
+            let name = (client.desk, &client.name());
+            self.may_take_name(now, &names, name, args.caller)?;
         }
         // What is refused changes nothing, the sequence neither.
         let made = self.build((now, &client), &mut state, args)?;
         state.creation = Creation { sequenceid: args.sequenceid, answer: Some(made) };
         drop(state);
+        client.move_to(args.caller.origin);
         client.renew(now);
         if let Some(old) = self.confirm(&mut names, &client) {
             self.discard(now, &mut names, &old);
@@ -153,10 +157,17 @@ impl Engine {
     /// DESTROY_SESSION (RFC 8881, 18.37). The client keeps its state until its lease is over.
     ///
     /// # Errors
-    /// [`Error::BadSession`]; [`Error::ConnNotBound`]: it came on a connection that is none of the
-    /// session's.
-    pub fn destroy_session(&self, id: &SessionId, connection: ConnectionId) -> Result<()> {
+    /// [`Error::BadSession`]; [`Error::WrongCred`]: it is another principal's;
+    /// [`Error::ConnNotBound`]: it came on a connection that is none of the session's.
+    pub fn destroy_session(
+        &self,
+        id: &SessionId,
+        (connection, caller): (ConnectionId, Caller),
+    ) -> Result<()> {
         let session = self.session(id).ok_or(Error::BadSession)?;
+        if !session.client.is_principal(caller) {
+            return Err(Error::WrongCred);
+        }
         if !session.channels().back.connections.has(connection) {
             return Err(Error::ConnNotBound);
         }

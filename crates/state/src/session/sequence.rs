@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::slots::Found;
-use super::{Back, ChannelAttrs, Channels, Session};
+use super::{Back, ChannelAttrs, Channels, Direction, Session};
 use crate::limits::SMALL_REPLY_BYTES_MAX;
-use crate::{Client, ConnectionId, Engine, Error, Result, SessionId};
+use crate::{Client, ConnectionId, Engine, Error, Origin, Result, SessionId};
 
 /// The arguments of SEQUENCE, and what marks the request.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,8 @@ pub struct Sequence {
     pub digest: u64,
     /// The connection on which it came.
     pub connection: ConnectionId,
+    /// Where that comes from.
+    pub origin: Origin,
 }
 
 /// The results of SEQUENCE.
@@ -154,13 +156,18 @@ impl Engine {
     /// # Errors
     /// [`Error::BadSession`], [`Error::BadSlot`], [`Error::BadHighSlot`], [`Error::SeqMisordered`],
     /// [`Error::SeqFalseRetry`]; [`Error::ReqTooBig`], [`Error::TooManyOps`]: more than was agreed
-    /// on; [`Error::Delay`]: the request is being worked on.
+    /// on; [`Error::Delay`]: the request is being worked on; [`Error::ConnNotBound`]: the connection
+    /// comes from elsewhere than the client, whose principal has not bound it to the session.
     pub fn sequence(&self, now: Duration, args: &Sequence) -> Result<Sequenced> {
         let session = self.session(&args.session).ok_or(Error::BadSession)?;
         // What is refused must leave its slot alone (RFC 8881, 18.46.3).
         args.keep_to(&session.fore)?;
         let mut channels = session.channels();
         let Channels { slots, back } = &mut *channels;
+        let is_bound = back.connections.has(args.connection);
+        if !is_bound && session.client.origin() != args.origin {
+            return Err(Error::ConnNotBound);
+        }
         match slots.begin(args)? {
             Found::Again(reply) => {
                 self.tally.replies_again.add(1);
@@ -176,7 +183,9 @@ impl Engine {
                 }
             }
         }
-        back.connections.meet(args.connection);
+        if !is_bound {
+            back.connections.bind(args.connection, Direction::Fore);
+        }
         let answer = SequenceAnswer {
             session: args.session,
             seqid: args.seqid,

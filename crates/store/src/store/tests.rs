@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use comity_state::{Desk, FileKey, RecordedClient};
+use comity_state::{Desk, FileKey, Identity, Origin, Principal, RecordedClient, Verifier};
 use comity_vfs::Handle;
 use proptest::prelude::*;
 
@@ -20,11 +20,21 @@ fn record() -> impl Strategy<Value = Record> {
         let handle = Handle::new(&[handle]).unwrap();
         FileKey { volume, export: 0, handle }
     });
-    (client, file, 0..4).prop_map(|(client, file, kind)| match kind {
+    (client, file, 0..6_u8).prop_map(|(client, file, kind)| match kind {
         0 => Record::Forget(client),
         1 => Record::Revoked(client, file),
-        _ => Record::Client(client),
+        4 => Record::Client(client, None),
+        _ => Record::Client(client, Some(identity(kind))),
     })
+}
+
+fn identity(number: u8) -> Identity {
+    let origin = Origin::of([192, 0, 2, number].into());
+    Identity {
+        principal: Principal::new(1, number.into()),
+        origin,
+        verifier: Verifier([number; 8]),
+    }
 }
 
 proptest! {
@@ -50,7 +60,8 @@ proptest! {
     }
 }
 
-/// Format 1 named a file by the number of its export.
+/// Format 1 named a file by the number of its export, and kept no identities. Whoever presents the
+/// name of such a client may be that client: the upgrade must not cost a client its locks.
 #[test]
 fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,11 +69,10 @@ fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     let client = |id: u8| RecordedClient { desk: Desk::ExchangeId, id: [id].into() };
     let (lost, kept) = (key::of_client(&client(1)), key::of_client(&client(2)));
     let database = Database::create(&path).unwrap();
-    format(&database).unwrap();
     let transaction = database.begin_write().unwrap();
     {
         transaction.open_table(META).unwrap().insert("format", 1).unwrap();
-        let mut clients = transaction.open_table(CLIENTS).unwrap();
+        let mut clients = transaction.open_table(NAMELESS).unwrap();
         [&lost, &kept].iter().for_each(|key| drop(clients.insert(key.as_slice(), ()).unwrap()));
         let mut revoked = transaction.open_multimap_table(REVOKED).unwrap();
         revoked.insert(&*lost, [0, 0, 0, 1, 9].as_slice()).unwrap();
@@ -71,6 +81,17 @@ fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     drop(database);
     for _ in 0..2 {
         let records: Vec<_> = Store::open(&path).unwrap().recovered().unwrap().records().collect();
-        assert_eq!(records, [Record::Client(client(2))]);
+        assert_eq!(records, [Record::Client(client(2), None)]);
     }
+}
+
+#[test]
+fn an_identity_is_read_as_it_was_written() {
+    let bytes = key::of_identity(Some(identity(3)));
+    assert_eq!(key::identity(&bytes), Some(Some(identity(3))));
+    assert_eq!(key::identity(&key::of_identity(None)), Some(None));
+    for length in [1, 31] {
+        assert_eq!(key::identity(&bytes[..length]), None);
+    }
+    assert_eq!(key::identity(&[&bytes[..], &[0]].concat()), None);
 }

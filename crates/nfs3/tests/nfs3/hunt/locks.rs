@@ -18,7 +18,7 @@ const COOKIE: Opaque<'static, 1024> = Opaque(b"cookie");
 pub(crate) fn hold(twins: &Twins) {
     for (side, twin) in twins.twins.iter().enumerate() {
         let engine = &twin.world.engine;
-        let host = engine.host(BEGUN, b"192.0.2.1").unwrap();
+        let host = engine.host(BEGUN, b"192.0.2.1", comity_state::Origin::default()).unwrap();
         for target in &twins.targets {
             let plan = twin.world.exports.current();
             let sealed = plan.seal(ExportId(EXPORT), &target.handles[side]);

@@ -79,9 +79,8 @@ pub(super) fn hold(
     if compound.keeps(file, kind) {
         return;
     }
-    let (now, minor) = (compound.now(), compound.minor);
-    let sender = Sender { now, client: (minor > 0).then_some(client) };
+    let sender = Sender::of(compound.now(), client);
     // It was given just now: nobody can have returned it.
-    let _ = compound.engine().delegreturn(sender, &stateid);
+    let _ = compound.engine().delegreturn((sender, file), &stateid);
     opened.delegation = Delegation::Refused(NoDelegation::Contention);
 }

@@ -132,9 +132,7 @@ impl Ground {
         let engine = &self.world.engine;
         let session = engine.session(&SessionId(self.session.id())).unwrap();
         let (client, owner, claim) = (session.client(), &b"user"[..], Claim::New);
-        let volume = self.fs.volume(&self.target);
-        let file = FileKey { volume, export: 1, handle: self.target };
-        let wish = DelegationWish::None;
+        let (file, wish) = (self.key(), DelegationWish::None);
         let share = Share::access(Share::WRITE);
         let (caller, user, empties) = (client.caller(), None, false);
         let open = Open { client, caller, owner, file, share, claim, wish, user, empties };
@@ -144,9 +142,12 @@ impl Ground {
     fn close(&self, stateid: &Stateid) {
         let engine = &self.world.engine;
         let session = engine.session(&SessionId(self.session.id())).unwrap();
-        let file = FileKey { export: 1, handle: self.target };
         let sender = Sender::of(self.world.now(), session.client());
-        engine.close((sender, &file), stateid).unwrap();
+        engine.close((sender, &self.key()), stateid).unwrap();
+    }
+
+    fn key(&self) -> FileKey {
+        FileKey { volume: self.fs.volume(&self.target), export: 1, handle: self.target }
     }
 
     /// How much of the target is there; it must be what stands in the source.

@@ -117,7 +117,8 @@ fn a_file_that_is_open_by_two_exports_is_not_delegated() {
 fn locks_of_a_host_by_one_export_are_seen_by_the_other() {
     let world = ground();
     let mut one = client(&world, 1, b"one");
-    let host = world.engine.host(world.now(), b"192.0.2.1").unwrap();
+    let host =
+        world.engine.host(world.now(), b"192.0.2.1", comity_state::Origin::default()).unwrap();
     let file = world.exports.current().unseal_key(&sealed(&world, &mut one, b"pub"));
     let file = file.unwrap();
     let range = comity_state::ByteRange { first: 0, last: 9 };

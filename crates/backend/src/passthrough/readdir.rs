@@ -30,6 +30,9 @@ struct Show<'a> {
     visit: Visit<'a>,
     /// Behind which entry it goes on.
     cookie: u64,
+    /// How many entries may still be shown, and whether there was one more.
+    left: usize,
+    is_over: bool,
 }
 
 impl Passthrough {
@@ -43,28 +46,20 @@ impl Passthrough {
         wanted: Listed,
         visit: Visit<'_>,
     ) -> Result<Attr<Disk>> {
-        let (mut left, mut last, mut is_long) = (LISTED_AT_DESK, cookie, false);
-        let attr = self.list(cred, (dir, cookie), wanted, &mut |listing| {
-            if left == 0 {
-                is_long = true;
-                return ControlFlow::Break(());
-            }
-            (left, last) = (left - 1, listing.cookie);
-            visit(listing)
-        })?;
-        if !is_long {
-            return Ok(attr);
-        }
-        blocking(|| self.list(cred, (dir, last), wanted, visit))
+        let (attr, rest) = self.list(cred, (dir, cookie), wanted, (LISTED_AT_DESK, &mut *visit))?;
+        let Some(cookie) = rest else { return Ok(attr) };
+        let rest = || self.list(cred, (dir, cookie), wanted, (usize::MAX, visit));
+        blocking(rest).map(|(attr, _)| attr)
     }
 
+    /// Lists at most `left` entries; tells behind which cookie there are more of them.
     fn list(
         &self,
         cred: &Cred<Disk>,
         (dir, cookie): (&Handle, u64),
         wanted: Listed,
-        visit: Visit<'_>,
-    ) -> Result<Attr<Disk>> {
+        (left, visit): (usize, Visit<'_>),
+    ) -> Result<(Attr<Disk>, Option<u64>)> {
         let dir = self.directory(dir)?;
         let stat = self.stat(&dir)?;
         let asked = Rights::READ.union(Rights::EXECUTE);
@@ -75,14 +70,14 @@ impl Passthrough {
         let nodes = wanted == Listed::Nodes && rights.contains(Rights::EXECUTE);
         let version = version(&dir, &stat);
         let snapshot = self.snapshot(&dir, cookie, version)?;
-        let mut show = Show { dir: &dir, nodes, visit, cookie };
+        let mut show = Show { dir: &dir, nodes, visit, cookie, left, is_over: false };
         self.identity.caller(cred)?;
         let done =
             snapshot.is_some_and(|snapshot| self.show_snapshot(&mut show, &snapshot, version));
         if !done {
             self.show_cursor(cred, &mut show, version)?;
         }
-        Ok(attr(&dir.volume, &stat))
+        Ok((attr(&dir.volume, &stat), show.is_over.then_some(show.cookie)))
     }
 
     /// All entries of a directory, if it has been quiet and is not too big.
@@ -312,6 +307,11 @@ impl Show<'_> {
         let Ok(name) = Name::new(batch.name_bytes(item)) else {
             return ControlFlow::Continue(());
         };
+        if self.left == 0 {
+            self.is_over = true;
+            return ControlFlow::Break(());
+        }
+        self.left -= 1;
         let fileid = node.map_or(item.fileid, |node| node.attr.fileid);
         let entry = Listing { name, fileid, cookie: item.cookie, node };
         (self.visit)(&entry)?;

@@ -33,28 +33,51 @@ impl View<'_> {
         wanted: Listed,
         visit: &mut VisitSeen<'_>,
     ) -> Result<ListingPart> {
+        if self.is_cloaked() {
+            return self.readdir_cloaked(dir, cookie, visit);
+        }
+        let mut visit = |listing: &Listing<'_, Disk>| match &listing.node {
+            Some(node) => self.show(listing, node, visit),
+            None => visit(listing, None),
+        };
+        let attr = self.fs().readdir(self.cred(), dir.handle(), cookie, wanted, &mut visit)?;
+        Ok(ListingPart { dir: self.attr_out(&attr), rest: None })
+    }
+
+    fn readdir_cloaked(
+        &self,
+        dir: &Node,
+        cookie: u64,
+        visit: &mut VisitSeen<'_>,
+    ) -> Result<ListingPart> {
         let (mut left, mut last, mut rest) = (LISTING_ENTRIES_MAX, cookie, None);
-        let wanted = if self.is_cloaked() { Listed::Nodes } else { wanted };
         let mut visit = |listing: &Listing<'_, Disk>| {
-            if left == 0 && self.is_cloaked() {
+            if left == 0 {
                 rest = Some(last);
                 return ControlFlow::Break(());
             }
-            (left, last) = (left.saturating_sub(1), listing.cookie);
-            self.show(listing, visit)
+            (left, last) = (left - 1, listing.cookie);
+            // Without its object an entry cannot be judged.
+            let Some(node) = &listing.node else { return ControlFlow::Continue(()) };
+            self.show(listing, node, visit)
         };
-        let attr = self.fs().readdir(self.cred(), dir.handle(), cookie, wanted, &mut visit)?;
+        let (fs, nodes) = (self.fs(), Listed::Nodes);
+        let attr = fs.readdir(self.cred(), dir.handle(), cookie, nodes, &mut visit)?;
         Ok(ListingPart { dir: self.attr_out(&attr), rest })
     }
 
-    /// Shows somebody an entry as the caller sees it. Without its object it cannot be judged.
+    /// Shows somebody an entry as the caller sees it, if the caller may know of it.
     #[inline(always)]
-    fn show(&self, listing: &Listing<'_, Disk>, visit: &mut VisitSeen<'_>) -> ControlFlow<()> {
+    fn show(
+        &self,
+        listing: &Listing<'_, Disk>,
+        node: &comity_vfs::Node<Disk>,
+        visit: &mut VisitSeen<'_>,
+    ) -> ControlFlow<()> {
         let named = Listing { node: None, ..*listing };
-        match listing.node.as_ref().map(|node| self.seen_or(node, Status::NoEnt)) {
-            Some(Ok(seen)) => visit(&named, Some(&seen)),
-            None if !self.is_cloaked() => visit(&named, None),
-            _ => ControlFlow::Continue(()),
+        match self.seen_or(node, Status::NoEnt) {
+            Ok(seen) => visit(&named, Some(&seen)),
+            Err(_) => ControlFlow::Continue(()),
         }
     }
 }

@@ -7,9 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use comity_state::{
-    CallbackAddress, ClientOwner, Engine, Principal, Setclientid, Settings, Verifier,
-};
+use comity_state::{CallbackAddress, Caller, ClientOwner, Engine, Setclientid, Settings, Verifier};
 use comity_store::{Store, StoreError};
 use tempfile::TempDir;
 
@@ -59,10 +57,10 @@ fn engine(store: &Store) -> Engine {
 /// A client comes, and is to be remembered.
 fn meet(store: &Store, engine: &Engine, number: u32) -> Result<(), StoreError> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: number.to_be_bytes().into() };
-    let (principal, callback) = (Principal(Box::default()), CallbackAddress::default());
-    let args = Setclientid { owner, principal: principal.clone(), callback };
+    let (caller, callback) = (Caller::default(), CallbackAddress::default());
+    let args = Setclientid { owner, caller, callback };
     let met = engine.setclientid(NOW, args).unwrap();
-    engine.setclientid_confirm(NOW, (met.clientid, met.confirm), &principal).unwrap();
+    engine.setclientid_confirm(NOW, (met.clientid, met.confirm), caller).unwrap();
     store.settle(engine, engine.unstored().unwrap())
 }
 

@@ -10,12 +10,11 @@ use comity_proto::nfs3::{
 };
 use comity_state::{
     Claim, Claiming, Client, Delegation, DelegationKind, DelegationWish, Effect, Engine, FileKey,
-    Open, Opened, Recovered, Sender, Settings, Share, Stateid,
+    Open, Opened, Origin, Recovered, Sender, Settings, Share, Stateid,
 };
-use comity_vfs::Handle;
 use comity_xdr::{Encode, Opaque};
 
-use crate::recalls::{JUKEBOX, NOW, SEAL_BYTES, client, create, introduced, place, read, write};
+use crate::recalls::{JUKEBOX, NOW, client, create, introduced, place, read, write};
 use crate::world::{Ground, PEER, World};
 
 const ACCES: u32 = 13;
@@ -110,18 +109,19 @@ impl Site {
     }
 
     fn key(&self) -> FileKey {
-        FileKey { export: 1, handle: Handle::new(&self.file[SEAL_BYTES..]).unwrap() }
+        self.world.exports.current().unseal_key(&self.file).unwrap()
     }
 
     fn open(&self, client: &Arc<Client>, (share, claim): (Share, Claim)) -> Opened {
         let (owner, file, wish) = (&b"owner"[..], self.key(), DelegationWish::None);
-        let open = Open { client, owner, file, share, claim, wish, user: None, empties: false };
+        let (caller, user, empties) = (client.caller(), None, false);
+        let open = Open { client, caller, owner, file, share, claim, wish, user, empties };
         self.engine.open(NOW, &open).unwrap()
     }
 
     fn close(&self, client: &Arc<Client>, stateid: &Stateid) {
-        let sender = Sender { now: NOW, client: Some(client) };
-        self.engine.close(sender, stateid).unwrap();
+        let sender = Sender::of(NOW, client);
+        self.engine.close((sender, &self.key()), stateid).unwrap();
     }
 
     /// A client of NFSv4 that has the file open and denies this.
@@ -155,12 +155,12 @@ fn a_client_that_reclaims_a_write_delegation_in_grace_writes_over_nothing() {
     let claim = Claim::Previous(Some(DelegationKind::Write));
     let opened = site.open(&client, (Share::access(Share::BOTH), claim));
     let Delegation::Granted { stateid, .. } = opened.delegation else { panic!("{opened:?}") };
-    site.engine.reclaim_complete(NOW, &client).unwrap();
+    site.engine.reclaim_complete(NOW, &client, client.caller()).unwrap();
     assert!(!site.engine.is_in_grace(), "nobody else was expected");
     assert_eq!(site.write(), JUKEBOX);
     assert!(matches!(site.engine.poll_effect(), Some(Effect::Recall { .. })));
-    let sender = Sender { now: NOW, client: Some(&client) };
-    site.engine.delegreturn(sender, &stateid).unwrap();
+    let sender = Sender::of(NOW, &client);
+    site.engine.delegreturn((sender, &site.key()), &stateid).unwrap();
     assert_eq!(site.write(), 0);
 }
 
@@ -178,15 +178,16 @@ fn grace_stops_no_read_and_no_change_of_what_nobody_can_have_open() {
 
 #[test]
 fn nobody_waits_in_grace_where_only_hosts_of_nlm_may_reclaim() {
-    let site = restarted(|engine| drop(engine.host(NOW, b"192.0.2.1").unwrap()));
+    let site = restarted(|engine| drop(engine.host(NOW, b"192.0.2.1", Origin::default()).unwrap()));
     assert!(site.engine.is_in_grace());
     assert_eq!(site.write(), 0);
     let site = restarted(|engine| {
-        drop((client(engine), engine.host(NOW, b"192.0.2.1").unwrap()));
+        drop((client(engine), engine.host(NOW, b"192.0.2.1", Origin::default()).unwrap()));
     });
     assert_eq!(site.write(), JUKEBOX);
     // The last client of NFSv4 has reclaimed what it wanted; the host has not.
-    site.engine.reclaim_complete(NOW, &introduced(&site.engine)).unwrap();
+    let back = introduced(&site.engine);
+    site.engine.reclaim_complete(NOW, &back, back.caller()).unwrap();
     assert!(site.engine.is_in_grace());
     assert_eq!(site.write(), 0);
 }
@@ -229,7 +230,7 @@ fn a_deny_mode_of_a_client_whose_lease_is_over_stops_nobody() {
 fn a_share_of_nlm_denies_other_hosts_and_not_its_own() {
     for (name, write, read) in [("192.0.2.1", JUKEBOX, ACCES), (&*PEER.to_string(), 0, 0)] {
         let site = fresh();
-        let host = site.engine.host(NOW, name.as_bytes()).unwrap();
+        let host = site.engine.host(NOW, name.as_bytes(), Origin::default()).unwrap();
         let share = Share { access: Share::BOTH, deny: Share::BOTH };
         let what = (&b"owner"[..], site.key());
         site.engine.share_host(NOW, &host, what, share, Claiming::Now).unwrap();

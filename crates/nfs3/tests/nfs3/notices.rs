@@ -2,12 +2,10 @@
 
 use comity_proto::nlm::{Nlm4Lockargs, Nlm4Notify, Nlm4Stats, procedure};
 use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
-use comity_state::{ByteRange, Claiming, FileKey, HostLock, LockType};
-use comity_vfs::Handle;
+use comity_state::{ByteRange, Claiming, HostLock, LockType, Origin};
 use comity_xdr::Opaque;
 
 use crate::nlm::{COOKIE, NOW, Site, site};
-use crate::recalls::SEAL_BYTES;
 use crate::world::{decoded, encoded};
 
 /// A server that is called by the system of a host, not by one of its users.
@@ -29,9 +27,9 @@ fn a_user_of_a_host_does_not_free_its_locks() {
 #[test]
 fn a_host_frees_no_locks_of_another_whatever_name_it_gives() {
     let site = site_for_system();
-    let other = site.engine.host(NOW, b"192.0.2.1").unwrap();
+    let other = site.engine.host(NOW, b"192.0.2.1", Origin::default()).unwrap();
     let (owner, range, kind) = (&b"owner"[..], ByteRange::ALL, LockType::Write);
-    let file = FileKey { export: 1, handle: Handle::new(&site.file[SEAL_BYTES..]).unwrap() };
+    let file = site.world.exports.current().unseal_key(&site.file).unwrap();
     let lock = HostLock { owner, file, range, kind };
     site.engine.lock_host(NOW, &other, &lock, Claiming::Now).unwrap();
     site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"192.0.2.1"), state: 3 });

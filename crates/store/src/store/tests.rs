@@ -80,7 +80,7 @@ fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     transaction.commit().unwrap();
     drop(database);
     for _ in 0..2 {
-        let records: Vec<_> = Store::open(&path).unwrap().recovered().unwrap().records().collect();
+        let records: Vec<_> = Store::open(&path).unwrap().recovered().records().collect();
         assert_eq!(records, [Record::Client(client(2), None)]);
     }
 }

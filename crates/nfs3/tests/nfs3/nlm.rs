@@ -34,7 +34,7 @@ pub(crate) struct Site {
     pub(crate) engine: Arc<Engine>,
     pub(crate) world: World,
     pub(crate) file: Vec<u8>,
-    settled: Arc<AtomicUsize>,
+    pub(crate) settled: Arc<AtomicUsize>,
 }
 
 pub(crate) fn site(settles: bool) -> Site {

@@ -1,5 +1,5 @@
-//! What must outlive the server, on its way to the store, and the repair of a store that could not be
-//! written: its disk was full, say.
+//! What must outlive the server, on its way to the store, and the repair of a store that could not
+//! be written: its disk was full, say.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -43,8 +43,12 @@ pub(crate) struct Keeper {
     hosts: Vec<IpAddr>,
     openers: Option<Openers>,
     copier: Arc<Copier>,
-    watch: Option<(Sender<()>, Vec<JoinHandle<()>>)>,
+    exports: Arc<Exports>,
+    watch: Option<Watch>,
 }
+
+/// Threads that end when their senders are dropped.
+type Watch = (Vec<Sender<()>>, Vec<JoinHandle<()>>);
 
 /// What a memory begins with.
 pub(crate) struct Beginning<'a> {
@@ -107,7 +111,19 @@ impl Keeper {
         };
         let watch = |leases| Openers::watch(leases, memory.clone(), beginning.exports);
         let openers = beginning.leases.as_ref().map(watch).transpose()?;
-        Ok(Self { memory, callbacks, dialer, monitor_state, hosts, openers, copier, watch: None })
+        let exports = Arc::clone(beginning.exports);
+        let watch = None;
+        Ok(Self {
+            memory,
+            callbacks,
+            dialer,
+            monitor_state,
+            hosts,
+            openers,
+            copier,
+            exports,
+            watch,
+        })
     }
 
     /// What is remembered.
@@ -135,18 +151,17 @@ impl Keeper {
         monitor::tell(hosts, news, self.memory.engine.settings().grace);
         // It is set once, here.
         let _ = self.dialer.set(Box::new(dialer));
-        let (stop, stopped) = mpsc::channel();
         let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
-        let keep = move || {
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                pass(&memory, &callbacks);
-            }
-        };
-        let thread = thread::Builder::new().name("keeper".into()).spawn(keep);
-        let thread = thread.context("cannot start the thread that watches over leases")?;
+        let keeper = each_second("keeper", move || pass(&memory, &callbacks));
+        let keeper = keeper.context("cannot start the thread that watches over leases")?;
+        let exports = Arc::clone(&self.exports);
+        let tidier =
+            each_second("tidier", move || Arc::clone(&exports.current()).release_removed());
+        let tidier = tidier.context("cannot start the thread that lets go of removed files")?;
         let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
         let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
-        threads.push(thread);
+        let (stop, others): (Vec<_>, Vec<_>) = [keeper, tidier].into_iter().unzip();
+        threads.extend(others);
         self.watch = Some((stop, threads));
         Ok(())
     }
@@ -161,6 +176,20 @@ impl Keeper {
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
     }
+}
+
+/// Does `work` each second, until the sender is dropped.
+fn each_second(
+    name: &str,
+    work: impl Fn() + Send + 'static,
+) -> io::Result<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = mpsc::channel();
+    let work = move || {
+        while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            work();
+        }
+    };
+    Ok((stop, thread::Builder::new().name(name.into()).spawn(work)?))
 }
 
 /// Hands copies to who makes them.

@@ -376,6 +376,11 @@ impl Plan {
         export.fs.hold_file(&file.handle, hold)
     }
 
+    /// Lets go of files that were removed, once a second: see [`Fs::release_removed`].
+    pub fn release_removed(&self) {
+        self.exports.iter().for_each(|export| export.fs.release_removed());
+    }
+
     /// Files that are held and what programs do with them; each is told once
     /// ([`Fs::poll_wanted`]).
     pub fn wanted(&self) -> impl Iterator<Item = (FileKey, LocalUse)> {

@@ -8,7 +8,9 @@ use arc_swap::{ArcSwap, Guard};
 use comity_cloak::Cloak;
 use comity_credential::Flavor;
 use comity_idmap::Ids;
-use comity_vfs::{FileHold, FileKey, Fs, Handle, LocalUse, RangeLock, Result, Status, Time};
+use comity_vfs::{
+    AsServer, FileHold, FileKey, Fs, Handle, LocalUse, RangeLock, Result, Status, Time,
+};
 
 use crate::limits::EXPORTS_MAX;
 use crate::load::identity;
@@ -248,11 +250,10 @@ fn numbers(fs: &dyn Fs) -> (u64, u64) {
 impl Settings {
     /// Whether what must be mounted for an export at `path` is mounted.
     pub(crate) fn is_mounted(&self, path: &Path) -> bool {
-        match &self.mount_point {
-            None => true,
-            Some(own) if own.as_os_str().is_empty() => is_mount_point(path),
-            Some(other) => is_mount_point(other),
-        }
+        let Some(point) = &self.mount_point else { return true };
+        let point = if point.as_os_str().is_empty() { path } else { point };
+        // What cannot be told is not so.
+        AsServer::here().is_ok_and(|server| is_mount_point(&server, point))
     }
 }
 

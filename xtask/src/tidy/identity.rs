@@ -43,11 +43,11 @@ mod tests {
             findings.iter().map(|finding| finding.line).collect::<Vec<_>>()
         };
         let look = "fn f() {\n    std::fs::metadata(\"/\");\n}";
-        assert_eq!(found("crates/export/src/a.rs", look), [2]);
-        assert_eq!(found("crates/bench/src/a.rs", look), []);
+        assert_eq!(found("crates/export/src/a.rs", look), vec![2]);
+        assert!(found("crates/bench/src/a.rs", look).is_empty());
         let as_server = format!("use comity_vfs::AsServer;\n{look}");
-        assert_eq!(found("crates/export/src/a.rs", &as_server), []);
+        assert!(found("crates/export/src/a.rs", &as_server).is_empty());
         let in_test = format!("#[cfg(test)]\nmod tests {{ {look} }}");
-        assert_eq!(found("crates/export/src/a.rs", &in_test), []);
+        assert!(found("crates/export/src/a.rs", &in_test).is_empty());
     }
 }

@@ -28,5 +28,6 @@ mod shared_files;
 mod sparse;
 mod transcripts;
 mod transfers;
+mod undone;
 mod words;
 mod world;

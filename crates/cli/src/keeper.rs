@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use comity_backend::LeaseWatch;
-use comity_export::Exports;
+use comity_export::{Exports, derived_key};
 use comity_nfs3::Grants;
 use comity_nfs4::{Callbacks, Clock, Dialed, Memory, Settle};
 use comity_proto::nlm;
@@ -54,7 +54,7 @@ type Watch = (Vec<Sender<()>>, Vec<JoinHandle<()>>);
 pub(crate) struct Beginning<'a> {
     /// Another in every life of the server.
     pub(crate) life: [u8; 8],
-    /// The same in all of them, and no other server's.
+    /// The same in all of them, and no other server's: keys for single purposes are made of it.
     pub(crate) key: &'a [u8; 16],
     /// How long leases last.
     pub(crate) lease_seconds: u32,
@@ -77,7 +77,8 @@ impl Keeper {
     pub(crate) fn new(beginning: &Beginning<'_>) -> Result<Self> {
         let [a, b, c, d, ..] = beginning.life;
         let lease = Duration::from_secs(beginning.lease_seconds.into());
-        let usual = Settings::new(u32::from_be_bytes([a, b, c, d]), *beginning.key);
+        let secret = derived_key(beginning.key, "sessions");
+        let usual = Settings::new(u32::from_be_bytes([a, b, c, d]), secret);
         let locals = beginning.leases.is_some();
         let limits = beginning.limits;
         let settings = Settings { lease, grace: lease, durable: true, locals, limits, ..usual };
@@ -285,7 +286,8 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
 
 /// The server's name to its clients. It tells nothing about the key.
 fn identity(key: &[u8; 16]) -> Box<[u8]> {
-    let name = SipHasher24::new_with_key(key).hash(b"server owner");
+    let own = derived_key(key, "server owner");
+    let name = SipHasher24::new_with_key(&own).hash(b"server owner");
     format!("comity {name:016x}").into_bytes().into()
 }
 

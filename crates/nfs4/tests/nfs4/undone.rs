@@ -20,7 +20,7 @@ use crate::world::{World, export, furnish, memory};
 const PUB: [&[u8]; 2] = [b"srv", b"pub"];
 
 fn session(world: &World, name: &[u8]) -> Session {
-    let mut session = Session::of(world, 1, name);
+    let session = Session::of(world, 1, name);
     session.call_back(world);
     session
 }

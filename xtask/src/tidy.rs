@@ -6,6 +6,7 @@
 
 mod doors;
 mod floors;
+mod identity;
 mod modules;
 mod shape;
 mod sources;
@@ -55,6 +56,7 @@ fn check(root: &Path) -> Result<Report> {
     let numbers = shape::check(&tree, &mut findings);
     floors::check(&tree, &mut findings);
     doors::check(&tree, &mut findings);
+    identity::check(&tree, &mut findings);
     text::check(&tree, &mut findings);
     unsafety::check(&tree, &mut findings);
     findings.sort();

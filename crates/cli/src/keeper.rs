@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use comity_backend::LeaseWatch;
-use comity_export::Exports;
+use comity_export::{Exports, derived_key};
 use comity_nfs3::Grants;
 use comity_nfs4::{Callbacks, Clock, Dialed, Memory};
 use comity_proto::nlm;
@@ -44,14 +44,18 @@ pub(crate) struct Keeper {
     hosts: Vec<IpAddr>,
     openers: Option<Openers>,
     copier: Arc<Copier>,
-    watch: Option<(Sender<()>, Vec<JoinHandle<()>>)>,
+    exports: Arc<Exports>,
+    watch: Option<Watch>,
 }
+
+/// Threads that end when their senders are dropped.
+type Watch = (Vec<Sender<()>>, Vec<JoinHandle<()>>);
 
 /// What a memory begins with.
 pub(crate) struct Beginning<'a> {
     /// Another in every life of the server.
     pub(crate) life: [u8; 8],
-    /// The same in all of them, and no other server's.
+    /// The same in all of them, and no other server's: keys for single purposes are made of it.
     pub(crate) key: &'a [u8; 16],
     /// How long leases last.
     pub(crate) lease_seconds: u32,
@@ -74,7 +78,8 @@ impl Keeper {
     pub(crate) fn new(beginning: &Beginning<'_>) -> Result<Self> {
         let [a, b, c, d, ..] = beginning.life;
         let lease = Duration::from_secs(beginning.lease_seconds.into());
-        let usual = Settings::new(u32::from_be_bytes([a, b, c, d]), *beginning.key);
+        let secret = derived_key(beginning.key, "sessions");
+        let usual = Settings::new(u32::from_be_bytes([a, b, c, d]), secret);
         let locals = beginning.leases.is_some();
         let limits = beginning.limits;
         let settings = Settings { lease, grace: lease, durable: true, locals, limits, ..usual };
@@ -107,7 +112,9 @@ impl Keeper {
         };
         let watch = |leases| Openers::watch(leases, memory.clone(), beginning.exports);
         let openers = beginning.leases.as_ref().map(watch).transpose()?;
-        Ok(Self { memory, callbacks, dialer, store, hosts, openers, copier, watch: None })
+        let exports = Arc::clone(beginning.exports);
+        let watch = None;
+        Ok(Self { memory, callbacks, dialer, store, hosts, openers, copier, exports, watch })
     }
 
     /// What is remembered.
@@ -140,20 +147,22 @@ impl Keeper {
         monitor::tell(hosts, news, self.memory.engine.settings().grace);
         // It is set once, here.
         let _ = self.dialer.set(Box::new(dialer));
-        let (stop, stopped) = mpsc::channel();
         let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
         let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
         let keep = move || {
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                pass(&memory, &callbacks);
-                repair.pass();
-            }
+            pass(&memory, &callbacks);
+            repair.pass();
         };
-        let thread = thread::Builder::new().name("keeper".into()).spawn(keep);
-        let thread = thread.context("cannot start the thread that watches over leases")?;
+        let keeper = each_second("keeper", keep);
+        let keeper = keeper.context("cannot start the thread that watches over leases")?;
+        let exports = Arc::clone(&self.exports);
+        let tidier =
+            each_second("tidier", move || Arc::clone(&exports.current()).release_removed());
+        let tidier = tidier.context("cannot start the thread that lets go of removed files")?;
         let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
         let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
-        threads.push(thread);
+        let (stop, others): (Vec<_>, Vec<_>) = [keeper, tidier].into_iter().unzip();
+        threads.extend(others);
         self.watch = Some((stop, threads));
         Ok(())
     }
@@ -168,6 +177,20 @@ impl Keeper {
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
     }
+}
+
+/// Does `work` each second, until the sender is dropped.
+fn each_second(
+    name: &str,
+    mut work: impl FnMut() + Send + 'static,
+) -> io::Result<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = mpsc::channel();
+    let work = move || {
+        while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            work();
+        }
+    };
+    Ok((stop, thread::Builder::new().name(name.into()).spawn(work)?))
 }
 
 /// Hands copies to who makes them.
@@ -275,7 +298,8 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
 
 /// The server's name to its clients. It tells nothing about the key.
 fn identity(key: &[u8; 16]) -> Box<[u8]> {
-    let name = SipHasher24::new_with_key(key).hash(b"server owner");
+    let own = derived_key(key, "server owner");
+    let name = SipHasher24::new_with_key(&own).hash(b"server owner");
     format!("comity {name:016x}").into_bytes().into()
 }
 

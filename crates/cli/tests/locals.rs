@@ -322,3 +322,20 @@ fn programs_change_files_unseen_if_that_is_wanted() {
     fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     assert!(!client.listen(Duration::from_millis(100), |client| !client.recalled.is_empty()));
 }
+
+/// An open descriptor would keep the space of a file that nobody can reach any more.
+#[test]
+fn a_file_that_a_program_removes_is_let_go() {
+    let (place, path) = place();
+    let server = Running::start(&mut place.serve_data());
+    let _client = client(&server, &path, "one");
+    let is_open = || {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", server.process())).unwrap();
+        let mut links = descriptors.flatten().filter_map(|it| fs::read_link(it.path()).ok());
+        // The server has a mount of its own, in which the file is at the top.
+        links.any(|link| link.display().to_string().starts_with("/file"))
+    };
+    assert!(is_open(), "it is kept for the next call");
+    fs::remove_file(&path).unwrap();
+    wait_until("the file is let go", || !is_open());
+}

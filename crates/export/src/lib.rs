@@ -65,7 +65,7 @@ pub use pass::ROOMS;
 pub use plan::{Export, ExportId, Exports, Plan, Rules};
 pub use pseudo::{Found, Pseudo, PseudoNode};
 pub use resolver::{Resolver, SystemResolver, Unresolved};
-pub use seal::{HandleKey, SealedHandle};
+pub use seal::{HandleKey, SealedHandle, derived_key};
 pub use sources::{Configuration, Source, Sources};
 pub use tally::{Counts, Tally};
 pub use view::{Door, ListingPart, Node, Outside, Refusal, Seen, SeenMade, View, VisitSeen};

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use comity_vfs::Fs;
+use comity_vfs::{AsServer, Fs};
 use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
@@ -261,6 +261,7 @@ fn kept(old: &Plan, path: &Path, settings: &Settings) -> Option<Arc<dyn Fs>> {
 
 /// What tells a directory from another one at the same path.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let _server = AsServer::here().ok()?;
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 

@@ -1,21 +1,22 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use comity_vfs::AsServer;
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
 /// Whether a file system is mounted at this very path; not, if that cannot be told.
-pub(crate) fn is_mount_point(path: &Path) -> bool {
+pub(crate) fn is_mount_point(server: &AsServer, path: &Path) -> bool {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS);
     match found {
         Ok(found) if found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
             found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
         }
-        _ => is_on_another_device(path),
+        _ => is_on_another_device(server, path),
     }
 }
 
 /// Before Linux 5.8; does not see a directory that is mounted within its own file system.
-fn is_on_another_device(path: &Path) -> bool {
+fn is_on_another_device(_: &AsServer, path: &Path) -> bool {
     let device = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
     match (device(path), device(&path.join(".."))) {
         (Some(own), Some(above)) => own.0 != above.0 || own == above,
@@ -30,7 +31,9 @@ mod tests {
     #[test]
     fn a_directory_is_no_mount_point_and_the_root_is() {
         let dir = tempfile::tempdir().unwrap();
+        let server = AsServer::here().unwrap();
         for check in [is_mount_point, is_on_another_device] {
+            let check = |path: &Path| check(&server, path);
             assert!(check(Path::new("/")) && check(Path::new("/proc")));
             assert!(!check(dir.path()) && !check(&dir.path().join("missing")));
         }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use comity_vfs::AsServer;
+
 use crate::limits::{FILE_BYTES_MAX, NETGROUP_DEPTH_MAX, NETGROUP_HOSTS_MAX};
 
 /// The hosts of a netgroup.
@@ -43,6 +45,7 @@ impl Netgroups {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn read(path: &Path) -> Result<Self, String> {
+        let _server = AsServer::here().map_err(|status| status.to_string())?;
         match std::fs::metadata(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self::default());

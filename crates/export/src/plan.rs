@@ -8,7 +8,9 @@ use arc_swap::{ArcSwap, Guard};
 use comity_cloak::Cloak;
 use comity_credential::Flavor;
 use comity_idmap::Ids;
-use comity_vfs::{FileHold, FileKey, Fs, Handle, LocalUse, RangeLock, Result, Status, Time};
+use comity_vfs::{
+    AsServer, FileHold, FileKey, Fs, Handle, LocalUse, RangeLock, Result, Status, Time,
+};
 
 use crate::client::NamesOf;
 use crate::limits::EXPORTS_MAX;
@@ -260,11 +262,10 @@ fn numbers(fs: &dyn Fs) -> (u64, u64) {
 impl Settings {
     /// Whether what must be mounted for an export at `path` is mounted.
     pub(crate) fn is_mounted(&self, path: &Path) -> bool {
-        match &self.mount_point {
-            None => true,
-            Some(own) if own.as_os_str().is_empty() => is_mount_point(path),
-            Some(other) => is_mount_point(other),
-        }
+        let Some(point) = &self.mount_point else { return true };
+        let point = if point.as_os_str().is_empty() { path } else { point };
+        // What cannot be told is not so.
+        AsServer::here().is_ok_and(|server| is_mount_point(&server, point))
     }
 }
 
@@ -386,6 +387,11 @@ impl Plan {
     pub fn hold_file(&self, file: &FileKey, hold: FileHold) -> Result<bool> {
         let export = self.export(ExportId(file.export)).ok_or(Status::NotSupp)?;
         export.fs.hold_file(&file.handle, hold)
+    }
+
+    /// Lets go of files that were removed, once a second: see [`Fs::release_removed`].
+    pub fn release_removed(&self) {
+        self.exports.iter().for_each(|export| export.fs.release_removed());
     }
 
     /// Files that are held and what programs do with them; each is told once

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use comity_vfs::AsServer;
 use dns_lookup::{LookupErrorKind, getaddrinfo, getnameinfo};
 
 /// Who knows the addresses of names and the names of addresses.
@@ -43,6 +44,7 @@ pub struct SystemResolver;
 
 impl Resolver for SystemResolver {
     fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unresolved> {
+        let _server = as_server()?;
         let found = getaddrinfo(Some(name), None, None).map_err(unresolved)?;
         let mut found: Vec<IpAddr> =
             found.flatten().map(|info| info.sockaddr.ip().to_canonical()).collect();
@@ -53,9 +55,15 @@ impl Resolver for SystemResolver {
 
     fn name(&self, address: IpAddr) -> Result<String, Unresolved> {
         const NAME_REQUIRED: i32 = 8;
+        let _server = as_server()?;
         let (name, _) = getnameinfo(&(address, 0).into(), NAME_REQUIRED).map_err(unresolved)?;
         Ok(name)
     }
+}
+
+/// The resolver reads files of the system.
+fn as_server() -> Result<AsServer, Unresolved> {
+    AsServer::here().map_err(|status| Unresolved::Failed(status.to_string()))
 }
 
 fn unresolved(error: dns_lookup::LookupError) -> Unresolved {

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use comity_vfs::limits::HANDLE_BYTES_MAX;
 use comity_vfs::{Handle, Result, Status};
 use siphasher::sip::SipHasher24;
+use siphasher::sip128;
 
 use crate::ExportId;
 
@@ -22,7 +23,12 @@ const _: () = assert!(HEADER_BYTES + HANDLE_BYTES_MAX <= SEALED_BYTES_MAX);
 
 /// The server's secret for handles; the same over restarts, or all clients' handles go stale.
 #[derive(Clone)]
-pub struct HandleKey(SipHasher24);
+pub struct HandleKey {
+    handles: SipHasher24,
+    /// Clients see what this gives, in the times of files that they make: it must tell nothing of
+    /// handles.
+    verifiers: SipHasher24,
+}
 
 /// A handle ready to travel.
 #[derive(Clone, Copy)]
@@ -43,6 +49,23 @@ impl SealedHandle {
     }
 }
 
+/// How many bytes a purpose is hashed as: more than any handle with its export.
+const PURPOSE_BYTES: usize = 64;
+
+const _: () = assert!(PURPOSE_BYTES > size_of::<ExportId>() + HANDLE_BYTES_MAX);
+
+/// A key for one purpose, made of the secret under which handles are sealed. The secret itself
+/// seals handles and is used for nothing else: those of earlier versions stay good. What is hashed
+/// here is longer than what a handle's MAC is made of, so that no handle has a MAC that is part of
+/// a key.
+#[must_use]
+pub fn derived_key(secret: &[u8; 16], purpose: &'static str) -> [u8; 16] {
+    debug_assert!(purpose.len() <= PURPOSE_BYTES, "purposes are told apart by all of their bytes");
+    let mut message = [0; PURPOSE_BYTES];
+    message.iter_mut().zip(purpose.bytes()).for_each(|(place, byte)| *place = byte);
+    sip128::SipHasher24::new_with_key(secret).hash(&message).as_bytes()
+}
+
 /// Which export a handle off the wire claims to be of; only opening it tells whether that is true.
 pub(crate) fn claimed(sealed: &[u8]) -> Option<ExportId> {
     let (_, rest) = sealed.split_first()?;
@@ -53,7 +76,11 @@ impl HandleKey {
     /// Takes 16 secret random bytes.
     #[must_use]
     pub fn new(secret: [u8; 16]) -> Self {
-        Self(SipHasher24::new_with_key(&secret))
+        let verifiers = derived_key(&secret, "exclusive verifiers");
+        Self {
+            handles: SipHasher24::new_with_key(&secret),
+            verifiers: SipHasher24::new_with_key(&verifiers),
+        }
     }
 
     /// Makes a backend's handle ready to travel as one of `export`.
@@ -87,7 +114,7 @@ impl HandleKey {
 
     /// What an exclusive create is known by when `client` calls it `verifier`.
     pub(crate) fn verifier_of(&self, client: IpAddr, verifier: [u8; 8]) -> [u8; 8] {
-        let mut hasher = self.0;
+        let mut hasher = self.verifiers;
         client.to_canonical().hash(&mut hasher);
         hasher.write(&verifier);
         hasher.finish().to_be_bytes()
@@ -100,7 +127,7 @@ impl HandleKey {
             *id = export.0.to_be_bytes();
             rest.copy_from_slice(handle.padded());
         }
-        self.0.hash(message.get(..length).unwrap_or_default()).to_be_bytes()
+        self.handles.hash(message.get(..length).unwrap_or_default()).to_be_bytes()
     }
 }
 
@@ -120,6 +147,27 @@ mod tests {
         reference.write(b"fourteen bytes");
         let mac = reference.finish().to_be_bytes();
         assert_eq!(sealed.bytes(), [&[1, 1, 2, 3, 4][..], &mac, b"fourteen bytes"].concat());
+    }
+
+    #[test]
+    fn each_purpose_has_a_key_of_its_own() {
+        let key = |secret: u8, purpose| derived_key(&[secret; 16], purpose);
+        let keys = [[7; 16], key(7, "one"), key(7, "other"), key(7, "one more"), key(8, "one")];
+        for (at, one) in keys.iter().enumerate() {
+            assert!(keys.iter().skip(at + 1).all(|other| other != one));
+        }
+        assert_eq!(key(7, "one"), key(7, "one"));
+    }
+
+    /// A client chooses what is hashed for it, and sees the outcome.
+    #[test]
+    fn a_verifier_tells_nothing_of_the_mac_of_a_handle() {
+        let client: IpAddr = "192.0.2.1".parse().unwrap();
+        let mut message = SipHasher24::new_with_key(&[7; 16]);
+        client.hash(&mut message);
+        message.write(&[1; 8]);
+        let told = HandleKey::new([7; 16]).verifier_of(client, [1; 8]);
+        assert_ne!(told, message.finish().to_be_bytes());
     }
 
     proptest! {

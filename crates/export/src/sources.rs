@@ -1,8 +1,11 @@
 use std::ffi::OsStr;
 use std::fmt;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use comity_vfs::AsServer;
 
 use crate::config::{self, ServerSettings};
 use crate::finding::Findings;
@@ -129,6 +132,7 @@ pub(crate) fn text_of(path: &Path, findings: &mut Findings) -> Option<(Arc<str>,
 
 /// A configuration is read more than once: a pipe would be empty then, and a device has no end.
 fn whole(path: &Path) -> Result<Vec<u8>, String> {
+    let _server = AsServer::here().map_err(|status| status.to_string())?;
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => {
             Err("it is no file, and it must be there again at a reload".into())
@@ -140,10 +144,11 @@ fn whole(path: &Path) -> Result<Vec<u8>, String> {
 
 fn files(directory: &Path, findings: &mut Findings) -> Vec<PathBuf> {
     let place = Place::file(&directory.display().to_string());
-    let entries = match std::fs::read_dir(directory) {
+    let listed = AsServer::here().map_err(|_| ErrorKind::PermissionDenied.into());
+    let entries = match listed.and_then(|_server| std::fs::read_dir(directory)) {
         Ok(entries) => entries,
         Err(error) => {
-            if error.kind() != std::io::ErrorKind::NotFound {
+            if error.kind() != ErrorKind::NotFound {
                 findings.error(&place, format!("cannot be read: {error}"));
             }
             return Vec::new();

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::cell::RefCell;
+use std::fs::Permissions;
 use std::net::IpAddr;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +14,7 @@ use comity_export::{
     ExportRequest, Finding, HandleKey, Plan, Resolver, Severity, Source, Sources, Unresolved,
     limits, load,
 };
-use comity_vfs::Fs;
+use comity_vfs::{Cred, Fs, Gid, Name, Status, Uid};
 
 /// Hosts of a test.
 struct Book;
@@ -293,6 +295,33 @@ fn only_what_is_mounted_is_offered() {
     let offered = plan.offered(peer("10.0.0.1"));
     let paths: Vec<&Path> = offered.iter().map(|offered| offered.path()).collect();
     assert_eq!(paths, [Path::new("/proc"), &dir.path().join("x")]);
+}
+
+/// `/proc` is mounted, and a link to it lies where the last caller may not look.
+#[test]
+fn what_is_mounted_is_looked_at_as_the_server_whoever_called_last() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: only root may act as others");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (shown, private) = (dir.path().join("shown"), dir.path().join("private"));
+    std::fs::create_dir(&shown).unwrap();
+    std::fs::DirBuilder::new().mode(0o700).create(&private).unwrap();
+    std::os::unix::fs::symlink("/proc", private.join("point")).unwrap();
+    std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let text = format!("{} *(mountpoint={})", shown.display(), private.join("point").display());
+    let fs = Arc::new(Passthrough::open(&shown, PassthroughOptions::default()).unwrap());
+    if !fs.capabilities().caller_identities {
+        return eprintln!("skipped: this process may not act as others");
+    }
+    let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&fs) as Arc<dyn Fs>);
+    let (plan, _) = load(&sources(&text), &open, HandleKey::new([7; 16]), None).unwrap();
+    let caller = Cred::new(Uid::new(1000), Gid::new(1000));
+    let missing = fs.lookup(&caller, &Fs::root(&*fs), Name::new(b"missing").unwrap());
+    assert_eq!(missing.err(), Some(Status::NoEnt));
+    assert!(std::fs::metadata(private.join("point")).is_err(), "the thread acts as the caller");
+    assert_eq!(plan.offered(peer("10.0.0.1")).len(), 1);
+    fs.release_identity().unwrap();
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod table;
 mod tally;
 mod transfer;
 mod turn;
+mod undo;
 mod walk;
 
 pub use callback::{Callbacks, Dial, Dialed, Others};

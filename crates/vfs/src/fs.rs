@@ -376,6 +376,11 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
+    /// Lets go of files that have lost their last name, so that their space is free. To be called
+    /// about once a second: a program that removes a file tells nobody. It may take long, for the
+    /// blocks of a huge file are freed by whoever closes it last.
+    fn release_removed(&self) {}
+
     /// A file that is held and that a program waits for or has changed, by another way than those
     /// who use this file system go; each is told once.
     fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {

@@ -16,6 +16,7 @@
 
 mod access;
 mod acl;
+mod as_server;
 mod attr;
 mod change;
 mod cred;
@@ -33,6 +34,7 @@ mod status;
 
 pub use access::Access;
 pub use acl::{Acl, AclEntry, AclKind, AclTag};
+pub use as_server::AsServer;
 pub use attr::{Attr, Device, FileType, Mode, SetAttr, SetTime, Time};
 pub use change::{Change, Changed};
 pub use cred::Cred;

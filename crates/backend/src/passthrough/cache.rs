@@ -3,11 +3,11 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::Handle;
+use comity_vfs::{FileType, Handle, Status};
 
 use super::descriptors::Share;
 use super::failures::Failures;
-use super::limits::{CACHE_SHARDS, COMMITS_AT_ONCE};
+use super::limits::{CACHE_SHARDS, COMMITS_AT_ONCE, LARGE_SWEPT_MAX, SMALL_SWEPT_MAX};
 use super::node::{Ledger, Node};
 use super::passing::Passing;
 
@@ -22,6 +22,10 @@ pub(super) struct Cache {
     passing: Passing,
     /// Which shard gives way next.
     turn: AtomicUsize,
+    /// Which shard is looked through next for files that were removed.
+    swept: AtomicUsize,
+    /// The same for large files.
+    swept_large: AtomicUsize,
     /// Time, counted in objects that were taken in or listed.
     clock: AtomicU64,
 }
@@ -48,6 +52,8 @@ impl Cache {
             ledger: Arc::new(Ledger { descriptors, failures: Failures::default() }),
             passing,
             turn: AtomicUsize::new(0),
+            swept: AtomicUsize::new(0),
+            swept_large: AtomicUsize::new(0),
             clock: AtomicU64::new(0),
         }
     }
@@ -92,6 +98,34 @@ impl Cache {
     pub(super) fn remove(&self, handle: &Handle) {
         let slot = self.shard(handle).nodes.remove(handle);
         drop(slot);
+    }
+
+    /// Forgets files that have lost their last name: an open descriptor keeps their space. All
+    /// large files are looked at, and some of the others, as far as they are not too many: the next
+    /// call goes on with the rest.
+    pub(super) fn release_removed(&self) {
+        self.look_through(&self.swept_large, LARGE_SWEPT_MAX, |node| node.is_large());
+        self.look_through(&self.swept, SMALL_SWEPT_MAX, |node| !node.is_large());
+    }
+
+    /// Looks at those files of each shard in turn that are `wanted`, until it has seen `most`.
+    fn look_through(&self, turn: &AtomicUsize, most: usize, wanted: impl Fn(&Node) -> bool) {
+        let (mut looked, mut files) = (0, Vec::new());
+        for _ in 0..self.shards.len() {
+            if looked >= most {
+                break;
+            }
+            let turn = turn.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+            lock(&self.shards[turn]).files(&wanted, &mut files);
+            looked += files.len();
+            for node in files.drain(..) {
+                match node.stat() {
+                    Ok(stat) => node.weigh(&stat),
+                    Err(Status::Stale) => self.remove(&node.handle),
+                    Err(_) => {}
+                }
+            }
+        }
     }
 
     /// Forgets all objects but those that `keep` tells.
@@ -182,6 +216,13 @@ impl Cache {
 }
 
 impl Shard {
+    /// Its regular files that are `wanted`.
+    fn files(&self, wanted: impl Fn(&Node) -> bool, into: &mut Vec<Arc<Node>>) {
+        let nodes = self.nodes.values().map(|slot| &slot.node);
+        let files = nodes.filter(|node| node.kind == FileType::Regular && wanted(node));
+        into.extend(files.cloned());
+    }
+
     /// Nodes that nobody holds and that may not go before a barrier.
     fn written(&self) -> Vec<Arc<Node>> {
         let slots = self.nodes.values();
@@ -307,5 +348,26 @@ mod tests {
         assert!(cache.get(&handles[0]).is_some_and(|node| Arc::ptr_eq(&node, &held)));
         assert_eq!(lengths().sum::<usize>(), 1, "{before:?} of {full}");
         assert!(!cache.relieve(1), "there is nothing more to give");
+    }
+
+    #[test]
+    fn all_files_are_looked_at_in_turn_whether_they_were_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume = Arc::new(Volume::open(folder.path()).unwrap());
+        let cache = Cache::new(Descriptors::at_most(1000).share());
+        for number in 0..200_u8 {
+            let path = folder.path().join(number.to_string());
+            let (file, handle) = (File::create(&path).unwrap(), Handle::new(&[number]).unwrap());
+            let kind = FileType::Regular;
+            cache.insert(Node::new(handle, Arc::clone(&volume), file, kind, cache.ledger()));
+            if number % 2 == 0 {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        let look = || cache.look_through(&cache.swept, 1, |_| true);
+        look();
+        assert!(cache.descriptors() > 150, "not more than one shard");
+        (0..CACHE_SHARDS).for_each(|_| look());
+        assert_eq!(cache.descriptors(), 100);
     }
 }

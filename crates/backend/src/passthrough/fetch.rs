@@ -85,6 +85,7 @@ impl Passthrough {
         let kind = file_type(stat.st_mode);
         let file = File::from(object);
         let node = Node::new(handle, Arc::clone(volume), file, kind, self.nodes.ledger());
+        node.weigh(&stat);
         Ok((self.nodes.insert(node), stat))
     }
 

@@ -247,6 +247,10 @@ impl Fs for Passthrough {
         Passthrough::hold_file(self, node, hold)
     }
 
+    fn release_removed(&self) {
+        self.nodes.release_removed();
+    }
+
     fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
         Passthrough::poll_wanted(self)
     }

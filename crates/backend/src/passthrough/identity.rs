@@ -1,6 +1,6 @@
 use std::cell::{Cell, RefCell};
 
-use comity_vfs::{Cred, Disk, Result, Status};
+use comity_vfs::{AsServer, Cred, Disk, Result, Status};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::errno::status;
@@ -39,6 +39,7 @@ impl Identity {
         let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::DAC_OVERRIDE;
         let may = capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed));
         if may && rustix::process::geteuid().is_root() && Self::PerCaller.server().is_ok() {
+            AsServer::restored_by(|| Self::PerCaller.server());
             Self::PerCaller
         } else {
             Self::Server

@@ -32,6 +32,17 @@ pub(super) const WRITER_TURNS: u32 = 3;
 /// Shards of the descriptor cache: enough that two workers rarely meet at one.
 pub(super) const CACHE_SHARDS: usize = 64;
 
+/// From how many bytes on a file counts as large, and is looked at each second to see whether it
+/// was removed: smaller ones may keep their space for as long as it takes to look at all.
+pub(super) const LARGE_BYTES: u64 = 1 << 20;
+
+/// Large files that are looked at in a second. A look takes one to three microseconds, so that this
+/// is about a hundredth of a processor.
+pub(super) const LARGE_SWEPT_MAX: usize = 4_096;
+
+/// Other files that are looked at in a second: the largest cache is through in half a minute.
+pub(super) const SMALL_SWEPT_MAX: usize = 4_096;
+
 /// Files whose data is put on stable storage at once when the cache is full of such: about a tenth
 /// of a second on a spinning disk.
 pub(super) const COMMITS_AT_ONCE: usize = 8;

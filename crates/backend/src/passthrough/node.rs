@@ -11,7 +11,7 @@ use super::barrier::Barrier;
 use super::descriptors::Share;
 use super::errno::status;
 use super::failures::Failures;
-use super::limits::{WRITER_TURN, WRITER_TURNS};
+use super::limits::{LARGE_BYTES, WRITER_TURN, WRITER_TURNS};
 use super::verdict::Verdicts;
 use super::volume::Volume;
 use crate::blocking::blocking;
@@ -34,6 +34,8 @@ pub(super) struct Node {
     locked: AtomicBool,
     /// Whether it is to be marked before it is changed.
     pub(super) unmarked: AtomicBool,
+    /// Whether a file takes much space, or may because it is open for writing.
+    large: AtomicBool,
     /// A link's target, which never changes.
     pub(super) target: OnceLock<Box<[u8]>>,
     pub(super) verdicts: Mutex<Verdicts>,
@@ -113,6 +115,7 @@ impl Node {
             writing: Mutex::default(),
             locked: AtomicBool::new(false),
             unmarked: AtomicBool::new(false),
+            large: AtomicBool::new(false),
             target: OnceLock::new(),
             verdicts: Mutex::default(),
             barrier: Barrier::default(),
@@ -160,11 +163,25 @@ impl Node {
             return Arc::clone(kept);
         }
         let mut writer = self.writer();
+        self.large.store(true, Ordering::Relaxed);
         if writer.file.is_none() {
             self.count_opened();
             writer.count_opened();
         }
         Arc::clone(writer.file.get_or_insert(file))
+    }
+
+    /// Takes note of how much space the object takes.
+    pub(super) fn weigh(&self, stat: &Stat) {
+        let bytes = (stat.st_blocks as u64).saturating_mul(512);
+        let writer = self.writer();
+        let large = bytes >= LARGE_BYTES || writer.file.is_some();
+        self.large.store(large, Ordering::Relaxed);
+    }
+
+    /// Whether it took much space when it was looked at last, or has been written since.
+    pub(super) fn is_large(&self) -> bool {
+        self.large.load(Ordering::Relaxed)
     }
 
     /// Lets go of the descriptor for writing, after all that was written is stable: as long as it

@@ -172,4 +172,37 @@ mod tests {
         assert_eq!(sleeps(|| fs.remove(&root, &top, name("huge2"))), 1);
         fs.release_identity().unwrap();
     }
+
+    /// Bytes in use on the file system of a folder.
+    fn taken(folder: &std::path::Path) -> u64 {
+        let space = rustix::fs::statvfs(folder).unwrap();
+        (space.f_blocks - space.f_bfree) * space.f_frsize
+    }
+
+    /// By a program, or through another export of the same file system.
+    #[test]
+    fn a_file_that_somebody_else_removed_gives_its_space_back() {
+        const BYTES: u64 = 64 << 20;
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let file = folder.path().join("file");
+        let options = PassthroughOptions::default();
+        let fs = Passthrough::open(folder.path(), options).unwrap();
+        let root = Cred::new(Uid::new(0), Gid::new(0));
+        let found = || fs.lookup(&root, &fs.root(), Name::new(b"file").unwrap());
+        for reads in [false, true] {
+            fallocate(File::create(&file).unwrap(), FallocateFlags::empty(), 0, BYTES).unwrap();
+            let handle = found().unwrap().node.handle;
+            if reads {
+                let mut bytes = Vec::new();
+                fs.read(&root, &handle, 0, 1, &mut comity_vfs::ReadInto::new(&mut bytes)).unwrap();
+            }
+            assert!(fs.node(&handle).unwrap().is_large());
+            let before = taken(folder.path());
+            std::fs::remove_file(&file).unwrap();
+            Fs::release_removed(&fs);
+            assert!(taken(folder.path()) + BYTES / 2 < before, "it is open no more");
+            assert_eq!(Fs::getattr(&fs, &handle).err(), Some(Status::Stale));
+        }
+        fs.release_identity().unwrap();
+    }
 }

@@ -7,6 +7,7 @@ use comity_export::{Exports, Visitor};
 use comity_proto::nfs3::Nfsstat3;
 use comity_rpc::{Call, Layer, Outcome, Program};
 use comity_server::Quiet;
+use comity_vfs::AsServer;
 use comity_xdr::Encoder;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
@@ -63,6 +64,7 @@ const fn is_of_the_disk(status: u32) -> bool {
 /// file is gone, is nothing of the kind.
 fn trouble(status: u32, export: &Path) -> Option<String> {
     let shown = export.display();
+    let _server = AsServer::here().ok()?;
     let is_read_only =
         || statvfs(export).is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY));
     match status {

@@ -9,6 +9,7 @@ use crate::attributes::{Settings, change_info};
 use crate::compound::Compound;
 use crate::object::Object;
 use crate::table::Stop;
+use crate::undo::New;
 
 pub(super) fn create(
     compound: &mut Compound<'_>,
@@ -27,7 +28,8 @@ pub(super) fn create(
     let settings = settings.for_new(view, dir)?;
     let made = make(view, dir, name, &args.objtype, &settings)?;
     let object = Object::In(view.clone(), made.value.node);
-    settings.set_acls(view, &made.value.node, is_dir)?;
+    let done = settings.set_acls(view, &made.value.node, is_dir);
+    done.inspect_err(|_| New::made(dir, name, &made).take_back(view))?;
     reply.value(&Create4resok { cinfo: change_info(&made.change), attrset: settings.mask });
     let barrier = view.change_barrier(dir, Some(&made.value.node));
     compound.behind(barrier);

@@ -3,10 +3,14 @@
 mod answer;
 mod file;
 
+use std::sync::Arc;
+
 use comity_proto::nfs4::{
     Nfsstat4, Open4args, OpenClaim4, OpenDelegationType4, Openflag4, Stateid4, share,
 };
-use comity_state::{Claim, Delegation, DelegationKind, DelegationWish, NoDelegation, Open, Share};
+use comity_state::{
+    Claim, Client, Delegation, DelegationKind, DelegationWish, NoDelegation, Open, Opened, Share,
+};
 use comity_xdr::{Decoder, Encoder};
 
 use self::file::{File, find};
@@ -66,23 +70,9 @@ fn begin<'a>(
         compound.engine().may_claim(&client, reclaims).map_err(refused)?;
     }
     let file = find(compound, args, wanted.share)?;
-    let may_be_delegated = file.may_be_delegated()?;
-    let Wanted { share, claim, wish } = wanted.if_delegated(may_be_delegated);
     let owner = args.owner.owner.0;
-    let (key, user) = (file.key(), file.user());
-    let empties = file.empties;
-    let (client_of, caller) = (&client, compound.caller);
-    let open =
-        Open { client: client_of, caller, owner, file: key, share, claim, wish, user, empties };
-    let mut opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
-    if !may_be_delegated && wanted.wish != wish {
-        opened.delegation = Delegation::Refused(NoDelegation::Resource);
-    }
-    if let Err(failed) = file.empty() {
-        // Nobody was told of the open yet.
-        compound.engine().withdraw_open(compound.now(), (&client, &key), &opened);
-        return Err(failed);
-    }
+    let opened = open_file(compound, (&client, owner), wanted, &file);
+    let mut opened = opened.inspect_err(|_| file.undo())?;
     answer::hold(compound, &client, &file.key(), &mut opened);
     if let Delegation::Granted { stateid, kind: DelegationKind::Write, .. } = opened.delegation {
         let change = file.change().unwrap_or_default();
@@ -92,6 +82,31 @@ fn begin<'a>(
     let stateid = compound.leave_at(file, opened.stateid);
     compound.stateid = stateid;
     Ok(())
+}
+
+/// Opens a file that was found or made.
+fn open_file(
+    compound: &Compound<'_>,
+    (client, owner): (&Arc<Client>, &[u8]),
+    wanted: Wanted,
+    file: &File<'_>,
+) -> Result<Opened, Stop> {
+    let may_be_delegated = file.may_be_delegated()?;
+    let Wanted { share, claim, wish } = wanted.if_delegated(may_be_delegated);
+    let (key, user) = (file.key(), file.user());
+    let empties = file.empties;
+    let caller = compound.caller;
+    let open = Open { client, caller, owner, file: key, share, claim, wish, user, empties };
+    let mut opened = compound.engine().open(compound.now(), &open).map_err(refused)?;
+    if !may_be_delegated && wanted.wish != wish {
+        opened.delegation = Delegation::Refused(NoDelegation::Resource);
+    }
+    if let Err(failed) = file.empty() {
+        // Nobody was told of the open yet.
+        compound.engine().withdraw_open(compound.now(), (client, &key), &opened);
+        return Err(failed);
+    }
+    Ok(opened)
 }
 
 fn wanted(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Wanted, Stop> {

@@ -30,5 +30,6 @@ mod sparse_listing;
 mod strangers;
 mod transcripts;
 mod transfers;
+mod undone;
 mod words;
 mod world;

@@ -18,12 +18,16 @@ use crate::session::Session;
 use crate::world::{World, furnish, memory};
 
 /// Opens a name in a directory; the status.
-fn open(at: (&World, &mut Session), dir: &[&[u8]], wanted: (&[u8], Openflag4<'_>)) -> Nfsstat4 {
+pub(crate) fn open(
+    at: (&World, &mut Session),
+    dir: &[&[u8]],
+    wanted: (&[u8], Openflag4<'_>),
+) -> Nfsstat4 {
     told(at, dir, wanted).0
 }
 
 /// Opens a name in a directory; the status, and all results.
-fn told(
+pub(crate) fn told(
     (world, session): (&World, &mut Session),
     dir: &[&[u8]],
     (name, openhow): (&[u8], Openflag4<'_>),
@@ -42,7 +46,8 @@ fn told(
     })
 }
 
-const NOTHING: Fattr4<'static> = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(b"") };
+pub(crate) const NOTHING: Fattr4<'static> =
+    Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(b"") };
 
 fn made() -> Openflag4<'static> {
     Openflag4::Create(Createhow4::Guarded(NOTHING))

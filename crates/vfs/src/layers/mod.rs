@@ -317,6 +317,10 @@ impl<H: Hook> Fs for Layer<H> {
         self.fs.hold_file(node, hold)
     }
 
+    fn release_removed(&self) {
+        self.fs.release_removed();
+    }
+
     fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
         self.fs.poll_wanted()
     }

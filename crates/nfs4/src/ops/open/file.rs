@@ -13,6 +13,7 @@ use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
 use crate::object::Object;
 use crate::table::Stop;
+use crate::undo::New;
 use crate::walk::not_dir;
 
 /// What an exclusive create keeps its verifier in: a client that is told sets these to what it
@@ -33,6 +34,8 @@ pub(super) struct File<'a> {
     pub(super) empties: bool,
     /// It was judged whether the caller may open it.
     judged: bool,
+    /// Where it is, if this OPEN made it.
+    new: Option<New<'a>>,
 }
 
 impl<'a> File<'a> {
@@ -58,6 +61,19 @@ impl<'a> File<'a> {
             self.view.setattr(&self.node, &set, None)?;
         }
         Ok(())
+    }
+
+    /// Takes it back if it was made for an open that failed.
+    pub(super) fn undo(&self) {
+        if let Some(new) = &self.new {
+            new.take_back(&self.view);
+        }
+    }
+
+    /// The same file, if what was to follow its making is done.
+    fn once(self, done: Result<(), Stop>) -> Result<Self, Stop> {
+        done.inspect_err(|_| self.undo())?;
+        Ok(self)
     }
 
     /// Its change attribute.
@@ -120,7 +136,16 @@ fn above(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Stop, Stop> {
 
 impl<'a> File<'a> {
     fn there(view: View<'a>, node: Node, cinfo: ChangeInfo4, by_name: bool) -> Self {
-        Self { view, node, by_name, cinfo, attrset: Bitmap4::EMPTY, empties: false, judged: false }
+        let (attrset, empties, judged) = (Bitmap4::EMPTY, false, false);
+        Self { view, node, by_name, cinfo, attrset, empties, judged, new: None }
+    }
+
+    /// Gives it the attributes that an exclusive create cannot.
+    fn set(&self, settings: &Settings) -> Result<(), Stop> {
+        if !settings.set.is_empty() {
+            self.view.setattr(&self.node, &settings.set, None)?;
+        }
+        settings.set_acls(&self.view, &self.node, false)
     }
 
     /// It has been seen whether the caller may open it.
@@ -151,7 +176,7 @@ fn existing<'a>(
 fn made<'a>(
     compound: &mut Compound<'a>,
     (view, dir): (View<'a>, &Node),
-    name: &[u8],
+    name: &'a [u8],
     (how, share): (&Createhow4<'a>, Share),
 ) -> Result<File<'a>, Stop> {
     compound.outside_grace()?;
@@ -163,12 +188,15 @@ fn made<'a>(
         Createhow4::Guarded(attrs) => {
             let settings = settings(compound, (&view, dir), attrs)?;
             let made = view.create(dir, name, &Create::Guarded(settings.set))?;
-            settings.set_acls(&view, &made.value.node, false)?;
-            new(compound, view, dir, &made, settings.mask)
+            let fresh = Some(New::made(dir, name, &made));
+            let file = new(compound, (view, dir), (&made, fresh), settings.mask);
+            let done = settings.set_acls(&file.view, &file.node, false);
+            file.once(done)
         }
         Createhow4::Exclusive(verifier) => {
             let made = view.create(dir, name, &Create::Exclusive(*verifier))?;
-            new(compound, view, dir, &made, HOLDS_VERIFIER)
+            let fresh = New::if_made(dir, name, &made);
+            Ok(new(compound, (view, dir), (&made, fresh), HOLDS_VERIFIER))
         }
         Createhow4::Exclusive41(both) => {
             if compound.minor == 0 {
@@ -181,12 +209,11 @@ fn made<'a>(
             // It is empty; to cut it would change a time that holds the verifier.
             settings.set.size = settings.set.size.filter(|size| *size != 0);
             let made = view.create(dir, name, &Create::Exclusive(both.verf))?;
-            let node = made.value.node;
-            if !settings.set.is_empty() {
-                view.setattr(&node, &settings.set, None)?;
-            }
-            settings.set_acls(&view, &node, false)?;
-            new(compound, view, dir, &made, settings.mask.or(&HOLDS_VERIFIER))
+            let fresh = New::if_made(dir, name, &made);
+            let mask = settings.mask.or(&HOLDS_VERIFIER);
+            let file = new(compound, (view, dir), (&made, fresh), mask);
+            let done = file.set(&settings);
+            file.once(done)
         }
     }
 }
@@ -196,7 +223,7 @@ fn made<'a>(
 fn unchecked<'a>(
     compound: &mut Compound<'a>,
     (view, dir): (View<'a>, &Node),
-    name: &[u8],
+    name: &'a [u8],
     (settings, share): (Settings, Share),
 ) -> Result<File<'a>, Stop> {
     match view.lookup(dir, name) {
@@ -215,21 +242,22 @@ fn unchecked<'a>(
         }
     }
     let made = view.create(dir, name, &Create::Unchecked(settings.set))?;
-    settings.set_acls(&view, &made.value.node, false)?;
-    new(compound, view, dir, &made, settings.mask)
+    let fresh = New::if_made(dir, name, &made);
+    let file = new(compound, (view, dir), (&made, fresh), settings.mask);
+    let done = settings.set_acls(&file.view, &file.node, false);
+    file.once(done)
 }
 
 fn new<'a>(
     compound: &mut Compound<'a>,
-    view: View<'a>,
-    dir: &Node,
-    made: &SeenMade,
+    (view, dir): (View<'a>, &Node),
+    (made, new): (&SeenMade, Option<New<'a>>),
     attrset: Bitmap4,
-) -> Result<File<'a>, Stop> {
+) -> File<'a> {
     let barrier = view.change_barrier(dir, Some(&made.value.node));
     compound.behind(barrier);
     let file = File::there(view, made.value.node, change_info(&made.change), true);
-    Ok(File { attrset, ..file })
+    File { attrset, new, ..file }
 }
 
 fn settings(

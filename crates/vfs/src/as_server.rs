@@ -1,0 +1,31 @@
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+use crate::Result;
+
+static RESTORE: OnceLock<fn() -> Result<()>> = OnceLock::new();
+
+/// Evidence that the calling thread has the server's own identity: paths that no caller named are
+/// looked at by functions that want it. A thread that serves keeps the identity of its last caller,
+/// who may be shut out of what the server may see, or the other way round. It stays in its thread
+/// and must not be kept over a verb of an [`crate::Fs`], which takes on a caller's identity again.
+#[derive(Debug)]
+pub struct AsServer(PhantomData<*const ()>);
+
+impl AsServer {
+    /// Gives the calling thread the server's own identity.
+    ///
+    /// # Errors
+    /// [`crate::Status`] if the kernel does not let it.
+    pub fn here() -> Result<Self> {
+        RESTORE.get().map_or(Ok(()), |restore| restore())?;
+        Ok(Self(PhantomData))
+    }
+
+    /// Tells how: for a backend under which threads take on the identities of callers. The first
+    /// one stays.
+    pub fn restored_by(restore: fn() -> Result<()>) {
+        // There is one way in a process.
+        let _ = RESTORE.set(restore);
+    }
+}

@@ -22,10 +22,9 @@ impl Gate<Visitor> for Exports {
 
 impl Gate<IpAddr> for Exports {
     /// Admits a peer that some export is offered to, whatever its port is: clients ask a portmapper
-    /// from any port.
+    /// from any port. A name that this depends on is looked up meanwhile. Refusals are not counted.
     fn admits(&self, peer: &IpAddr) -> Admission {
-        let admission = self.current().admission(*peer, None);
-        self.counted(admission)
+        self.current().admission(*peer, None)
     }
 }
 

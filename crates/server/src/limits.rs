@@ -60,6 +60,10 @@ pub const ACCEPTS_MAX: u32 = 64;
 /// be accepted.
 pub const ACCEPT_PAUSE_MS: u64 = 100;
 
+/// One in so many connections is kept for peers that something is offered to: however many others
+/// come, these find a place.
+pub const RESERVED_FOR_LISTED: usize = 4;
+
 /// Connections the kernel holds before they are accepted; after a power cut clients come at once.
 pub const LISTEN_BACKLOG: i32 = 4096;
 

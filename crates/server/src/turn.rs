@@ -127,6 +127,10 @@ impl<S: Service> Turn<'_, '_, S> {
             return Ok(After::Wait);
         }
         self.connection.call_back.line.take_into(self.replies);
+        if !self.connection.place.is_listed() && self.floor.service.lists(self.connection.peer.ip())
+        {
+            self.connection.place.list();
+        }
         for _ in 0..PASSES_MAX {
             let (socket, fed) = match std::mem::take(&mut self.connection.inbox) {
                 Inbox::Large(large) => self.receive_large(large)?,

@@ -62,8 +62,8 @@ pub const LOOKUPS_WAITING_MAX: usize = 64;
 /// them may have all.
 pub const LOOKUPS_PER_ASKER_MAX: usize = 4;
 
-/// After a look-up that failed, the address is left alone for so many times as long as that took: an
-/// address whose name server never answers holds a tenth of a thread.
+/// After a look-up that failed, the address is left alone for so many times as long as that took:
+/// an address whose name server never answers holds a tenth of a thread.
 pub const LOOKUP_PAUSE: u32 = 10;
 
 /// Most entries of a directory that are counted to explain a listing: nobody asks for more, and a

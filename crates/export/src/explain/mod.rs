@@ -96,7 +96,8 @@ pub struct Explanation {
 }
 
 /// Asks a plan what it would do, without doing it: nothing is changed, and a file is read for one
-/// byte at most. Waits for the name of the client if it needs it. Links are not followed: that is a client's business.
+/// byte at most. Waits for the name of the client if it needs it. Links are not followed: that is a
+/// client's business.
 #[must_use]
 pub fn explain(plan: &Plan, question: &Question) -> Explanation {
     let mut chain = Chain(Vec::new());

@@ -18,7 +18,10 @@ use crate::said::say;
 /// None of its own: a configuration that is refused is told in the exit code.
 pub(crate) fn show(sources: Vec<Source>, client: IpAddr, json: bool) -> Result<ExitCode> {
     match Configuration::to_look_at(sources).load(None) {
-        Ok((plan, _)) => print(&value(&plan, client), json),
+        Ok((plan, _)) => {
+            plan.learn_name(client);
+            print(&value(&plan, client), json);
+        }
         Err(found) => return Ok(findings::refused(&found)),
     }
     Ok(ExitCode::SUCCESS)

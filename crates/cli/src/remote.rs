@@ -76,6 +76,12 @@ pub(crate) fn ask(typed: arguments::State, request: &Request) -> Result<Value> {
         Ok(Answer::Done(value)) => Ok(value),
         Ok(Answer::Failed(reason)) => bail!("{reason}"),
         Err(AskError::Absent { source, .. }) => Err(absent(&folder, &source)),
+        Err(AskError::Silent(seconds)) => Err(anyhow!(
+            "the server with the state folder {} did not answer within {seconds} s: it is stopped, \
+             hangs or is overloaded; look at its process and its log, and start it anew if it does \
+             not recover",
+            folder.display()
+        )),
         Err(error) => Err(error.into()),
     }
 }

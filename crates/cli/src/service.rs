@@ -1,13 +1,14 @@
 mod attentive;
 mod trouble;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use comity_export::{Exports, Visitor};
 use comity_nfs3::{Delegated, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
-use comity_rpc::{Dispatcher, Line, Program};
+use comity_rpc::{Admission, Dispatcher, Gate, Line, Program};
 use comity_server::metrics::{Measured, Metrics};
 use comity_server::{Ends, Service};
 
@@ -19,6 +20,7 @@ use crate::versions::Spoken;
 /// The programs of this server: NFS versions 3 and 4, MOUNT, NLM and NSM.
 pub(crate) struct Programs {
     dispatcher: Dispatcher<Visitor, Arc<Exports>>,
+    exports: Arc<Exports>,
     memory: Memory,
     tally: Option<Arc<Tally>>,
 }
@@ -54,7 +56,9 @@ impl Programs {
             let nfs = Attentive::new(nfs, memory.clone());
             programs.push(counted(nfs, "nfs", statuses::name4, metrics));
         }
-        Self { dispatcher: Dispatcher::new(programs, Arc::clone(exports)), memory, tally }
+        let exports = Arc::clone(exports);
+        let dispatcher = Dispatcher::new(programs, Arc::clone(&exports));
+        Self { dispatcher, exports, memory, tally }
     }
 
     /// How often each operation of version 4 is done, if that is spoken.
@@ -113,6 +117,10 @@ fn counted(
 impl Service for Programs {
     type Visitor = Visitor;
     type Gate = Arc<Exports>;
+
+    fn lists(&self, peer: IpAddr) -> bool {
+        self.exports.admits(&peer) == Admission::Admitted
+    }
 
     fn visitor(&self, ends: Ends, line: &Arc<Line>) -> Visitor {
         let local = ends.local.map(|local| local.ip().to_canonical());

@@ -101,7 +101,10 @@ impl<N: Fn() -> ShellNumbers> House<N> {
 
 fn offered_to(plan: &Plan, client: Option<IpAddr>) -> Value {
     match client {
-        Some(client) => offered::value(plan, client),
+        Some(client) => {
+            plan.learn_name(client);
+            offered::value(plan, client)
+        }
         None => plan.exports().iter().map(|export| export.path().display().to_string()).collect(),
     }
 }

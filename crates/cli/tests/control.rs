@@ -6,9 +6,11 @@ mod common;
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use common::raw::Raw;
 use common::{NOBODY, Place, Running, Said, comity, metrics, run};
+use rustix::process::Signal;
 use serde_json::Value;
 
 fn ask(place: &Place, words: &[&str]) -> Said {
@@ -174,4 +176,20 @@ fn metrics_count_calls_by_operation_status_and_export() {
     assert_eq!(count(&["program=\"nfs\"", getattr, "\"BADHANDLE\""]), 1.0);
     assert_eq!(count(&["program=\"mount\"", "procedure=\"MNT\"", "\"OK\"", &export]), 1.0);
     assert!(page.contains("comity_rpc_call_duration_seconds_bucket{"), "{page}");
+}
+
+#[test]
+fn a_command_gives_a_stopped_server_up_and_says_what_to_do() {
+    let place = Place::new();
+    let server = Running::start(&mut place.serve_data());
+    server.signal(Signal::STOP);
+    let begun = Instant::now();
+    let said = ask(&place, &["status"]);
+    let took = begun.elapsed();
+    server.signal(Signal::CONT);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
+    assert!(said.err.contains("did not answer within 5 s"), "{}", said.err);
+    assert!(said.err.contains("look at its process and its log"), "{}", said.err);
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    assert_eq!(ask(&place, &["status"]).code, Some(0), "it goes on");
 }

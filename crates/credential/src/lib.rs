@@ -11,7 +11,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
-pub use comity_rpc::{Admission, AuthStat, Flavor, Gate, Line, OpaqueAuth};
+pub use comity_rpc::{Admission, AuthStat, Flavor, Gate, Line, OpaqueAuth, network_of};
 
 use comity_rpc::AuthSys;
 use comity_vfs::{Cred, Gid, Uid, Wire};

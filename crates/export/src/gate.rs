@@ -6,7 +6,7 @@ use comity_credential::{Admission, AuthStat, Gate};
 use comity_vfs::{Result, Status};
 
 use crate::plan::Entry;
-use crate::{Export, Exports, Plan, Visitor};
+use crate::{Exports, Plan, Visitor};
 
 impl Gate<Visitor> for Exports {
     /// Admits a peer that meets the rules of some export: a client of its list that matches the
@@ -22,10 +22,9 @@ impl Gate<Visitor> for Exports {
 
 impl Gate<IpAddr> for Exports {
     /// Admits a peer that some export is offered to, whatever its port is: clients ask a portmapper
-    /// from any port.
+    /// from any port. A name that this depends on is looked up meanwhile. Refusals are not counted.
     fn admits(&self, peer: &IpAddr) -> Admission {
-        let admission = self.current().admission(*peer, None);
-        self.counted(admission)
+        self.current().admission(*peer, None)
     }
 }
 
@@ -60,21 +59,9 @@ impl Exports {
 
 impl Plan {
     /// Whether a peer meets the rules of some export; without a port only its address or name is
-    /// asked for. A name is looked up only if no export admits the address.
+    /// asked for.
     pub(crate) fn admission(&self, peer: IpAddr, port: Option<u16>) -> Admission {
-        let unasked = || Err(Status::Delay);
-        match self.most_open(port, |export| export.decide_by(peer, &unasked)) {
-            Admission::Undecided => self.most_open(port, |export| export.decide(peer)),
-            known => known,
-        }
-    }
-
-    fn most_open<'a>(
-        &'a self,
-        port: Option<u16>,
-        decide: impl Fn(&'a Export) -> Result<Entry<'a>>,
-    ) -> Admission {
-        let verdicts = self.exports().iter().map(|export| verdict(&decide(export), port));
+        let verdicts = self.exports().iter().map(|export| verdict(&export.decide(peer), port));
         verdicts.max_by_key(openness).unwrap_or(Admission::Refused(AuthStat::BadCred))
     }
 }

@@ -41,11 +41,30 @@ pub const NAMES_MAX: usize = 16_384;
 /// How long an address is known by a name, in seconds.
 pub const NAME_SECONDS: u64 = 600;
 
-/// How long it is not asked again after a look-up that failed, in seconds.
+/// How long it is not asked again after a look-up that failed, in seconds, at least.
 pub const NAME_FAILURE_SECONDS: u64 = 10;
 
-/// Most look-ups of names at once: each blocks a worker; further callers are told to come again.
-pub const LOOKUPS_MAX: usize = 4;
+/// How long a name stays known while it cannot be looked up again, in seconds: an outage of the
+/// name server must not keep clients out that were let in shortly before.
+pub const NAME_STALE_SECONDS: u64 = 3600;
+
+/// Most threads that look names up, for each plan. A name server that never answers holds one for
+/// some 20 s for each address.
+pub const LOOKUP_THREADS_MAX: usize = 32;
+
+/// Stack of such a thread in bytes: the resolver of glibc takes up to 64 KiB.
+pub const LOOKUP_STACK_BYTES: usize = 256 << 10;
+
+/// Most addresses that wait for such a thread. Further callers come again each second.
+pub const LOOKUPS_WAITING_MAX: usize = 64;
+
+/// Most addresses of one network (a /64 of IPv6) that wait or are looked up: whoever has one of
+/// them may have all.
+pub const LOOKUPS_PER_ASKER_MAX: usize = 4;
+
+/// After a look-up that failed, the address is left alone for so many times as long as that took:
+/// an address whose name server never answers holds a tenth of a thread.
+pub const LOOKUP_PAUSE: u32 = 10;
 
 /// Most entries of a cloaked directory that are looked at for one page of a listing that has shown
 /// something: 20 ms, and more than fit into a page with attributes if all of them are visible.

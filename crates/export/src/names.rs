@@ -1,52 +1,118 @@
-use std::collections::HashMap;
+//! The names of peers. A look-up may take long, so it is made on threads of its own: those that
+//! serve calls never wait for one.
+
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use comity_credential::network_of;
 use comity_vfs::{Result, Status};
 
-use crate::limits::{LOOKUPS_MAX, NAME_BYTES_MAX, NAME_FAILURE_SECONDS, NAME_SECONDS, NAMES_MAX};
+use crate::limits::{
+    LOOKUP_PAUSE, LOOKUP_STACK_BYTES, LOOKUP_THREADS_MAX, LOOKUPS_PER_ASKER_MAX,
+    LOOKUPS_WAITING_MAX, NAME_BYTES_MAX, NAME_FAILURE_SECONDS, NAME_SECONDS, NAME_STALE_SECONDS,
+    NAMES_MAX,
+};
 use crate::{Resolver, Unresolved};
 
-/// The names of the addresses that came, as long as one plan is in force. A look-up blocks its
-/// caller, so only strangers cause one, and only where an entry by name may decide about them.
-pub(crate) struct Names {
+/// The names of the addresses that came, as long as one plan is in force. Only an address about
+/// which an entry by name may decide is looked up.
+pub(crate) struct Names(Arc<Book>);
+
+struct Book {
     resolver: Arc<dyn Resolver>,
-    kept_for: (Duration, Duration),
-    under_way: AtomicUsize,
-    known: Mutex<HashMap<IpAddr, Known>>,
+    table: Mutex<Table>,
 }
 
+#[derive(Default)]
+struct Table {
+    known: HashMap<IpAddr, Known>,
+    /// Addresses that wait for a thread, the first one first.
+    waiting: VecDeque<IpAddr>,
+    /// Addresses that wait or are being looked up.
+    asked: HashSet<IpAddr>,
+    threads: usize,
+}
+
+/// What came of the last look-up of an address, and of the last one that did not fail.
+#[derive(Default)]
 struct Known {
-    names: Result<Arc<[Box<str>]>>,
-    until: Instant,
+    names: Option<(Arc<[Box<str>]>, Instant)>,
+    /// When it is to be looked up again.
+    again: Option<Instant>,
+}
+
+impl Known {
+    /// The names, unless they are too old.
+    fn names(&self, now: Instant) -> Option<&Arc<[Box<str>]>> {
+        let (names, since) = self.names.as_ref()?;
+        (now.duration_since(*since) < Duration::from_secs(NAME_STALE_SECONDS)).then_some(names)
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.again.is_none_or(|again| now >= again)
+    }
 }
 
 impl Names {
     pub(crate) fn new(resolver: Arc<dyn Resolver>) -> Self {
-        let kept_for =
-            (Duration::from_secs(NAME_SECONDS), Duration::from_secs(NAME_FAILURE_SECONDS));
-        Self { resolver, kept_for, under_way: AtomicUsize::new(0), known: Mutex::default() }
+        Self(Arc::new(Book { resolver, table: Mutex::default() }))
     }
 
     /// What a peer is called, as its name's owner confirms: its full name, and the short one if
-    /// that is known here too; and its address in text.
+    /// that is known here too; and its address in text. Never waits: a look-up that is due is made
+    /// elsewhere, and until it has ended what was known before is still good for a while.
     ///
     /// # Errors
     /// [`Status::Delay`] if it cannot be told now. Then a wider entry must not decide: its rules
     /// may be softer than those by name.
     pub(crate) fn of(&self, peer: IpAddr) -> Result<Arc<[Box<str>]>> {
-        if let Some(names) = self.kept(peer) {
-            return names;
+        let mut table = self.0.table();
+        let (now, known) = (Instant::now(), table.known.get(&peer));
+        let names = known.and_then(|known| known.names(now)).cloned();
+        let starts = known.is_none_or(|known| known.is_due(now)) && table.enqueue(peer);
+        drop(table);
+        if starts {
+            self.start_thread();
         }
-        let permit = self.under_way.fetch_add(1, Ordering::Relaxed) < LOOKUPS_MAX;
-        let names = if permit { self.look_up(peer) } else { Err(Status::Delay) };
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
-        if permit {
-            self.keep(peer, &names);
+        names.ok_or(Status::Delay)
+    }
+
+    /// Looks a peer up and waits for the answer: for tools, never for a server.
+    pub(crate) fn learn(&self, peer: IpAddr) {
+        self.0.look_up_and_keep(peer);
+    }
+
+    fn start_thread(&self) {
+        let book = Arc::clone(&self.0);
+        let thread = std::thread::Builder::new().name("lookup".into());
+        if thread.stack_size(LOOKUP_STACK_BYTES).spawn(move || book.work()).is_err() {
+            self.0.table().give_up();
         }
-        names
+    }
+}
+
+impl Book {
+    /// What a thread does: looks up who waits, until nobody does.
+    fn work(&self) {
+        loop {
+            let mut table = self.table();
+            let Some(peer) = table.waiting.pop_front() else {
+                table.threads -= 1;
+                return;
+            };
+            drop(table);
+            self.look_up_and_keep(peer);
+        }
+    }
+
+    fn look_up_and_keep(&self, peer: IpAddr) {
+        let begun = Instant::now();
+        // A resolver that panics must not take the thread, and the address, with it.
+        let found = catch_unwind(AssertUnwindSafe(|| self.look_up(peer)));
+        self.table().keep(peer, found.unwrap_or(Err(Status::Delay)), begun.elapsed());
     }
 
     fn look_up(&self, peer: IpAddr) -> Result<Arc<[Box<str>]>> {
@@ -74,42 +140,83 @@ impl Names {
         }
     }
 
-    fn kept(&self, peer: IpAddr) -> Option<Result<Arc<[Box<str>]>>> {
-        let known = self.known();
-        let found = known.get(&peer).filter(|known| known.until > Instant::now())?;
-        Some(found.names.clone())
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Lets an address wait for a thread, unless it does already or there is no room; tells whether
+    /// another thread is to be started. A thread that is there is busy: idle ones end.
+    fn enqueue(&mut self, peer: IpAddr) -> bool {
+        let asker = network_of(peer);
+        let of_asker = || self.asked.iter().filter(|other| network_of(**other) == asker).count();
+        if self.asked.contains(&peer)
+            || self.waiting.len() >= LOOKUPS_WAITING_MAX
+            || of_asker() >= LOOKUPS_PER_ASKER_MAX
+        {
+            return false;
+        }
+        self.asked.insert(peer);
+        self.waiting.push_back(peer);
+        let starts = self.threads < LOOKUP_THREADS_MAX;
+        self.threads += usize::from(starts);
+        starts
     }
 
-    fn keep(&self, peer: IpAddr, names: &Result<Arc<[Box<str>]>>) {
+    /// A thread could not be started: if there is none, nobody waits for one in vain.
+    fn give_up(&mut self) {
+        self.threads -= 1;
+        if self.threads == 0 {
+            self.waiting.clear();
+            self.asked.clear();
+        }
+    }
+
+    /// Keeps what came of a look-up that took so long.
+    fn keep(&mut self, peer: IpAddr, found: Result<Arc<[Box<str>]>>, took: Duration) {
         let now = Instant::now();
-        let until = now + if names.is_ok() { self.kept_for.0 } else { self.kept_for.1 };
-        let mut known = self.known();
-        if known.len() >= NAMES_MAX {
-            known.retain(|_, known| known.until > now);
-        }
-        if known.len() >= NAMES_MAX {
-            known.clear();
-        }
-        known.insert(peer, Known { names: names.clone(), until });
+        self.asked.remove(&peer);
+        self.make_room(now);
+        let known = self.known.entry(peer).or_default();
+        let pause = match found {
+            Ok(names) => {
+                known.names = Some((names, now));
+                Duration::from_secs(NAME_SECONDS)
+            }
+            Err(_) => Duration::from_secs(NAME_FAILURE_SECONDS).max(took * LOOKUP_PAUSE),
+        };
+        known.again = Some(now + pause);
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<IpAddr, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Forgets what is too old, if need be those without a name, if need be all.
+    fn make_room(&mut self, now: Instant) {
+        if self.known.len() >= NAMES_MAX {
+            self.known.retain(|_, known| known.names(now).is_some() || !known.is_due(now));
+        }
+        if self.known.len() >= NAMES_MAX {
+            self.known.retain(|_, known| known.names(now).is_some_and(|names| names.len() > 1));
+        }
+        if self.known.len() >= NAMES_MAX {
+            self.known.clear();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Answers from a table and counts the questions.
+    /// Answers from a table and counts the questions; never answers about 203.0.113.0/24 and about
+    /// addresses of IPv6.
     #[derive(Default)]
-    struct Book {
+    struct Phonebook {
         asked: AtomicUsize,
     }
 
-    impl Resolver for Book {
+    impl Resolver for Phonebook {
         fn addresses(&self, name: &str) -> std::result::Result<Vec<IpAddr>, Unresolved> {
             match name {
                 "a.example.org" | "a" => Ok(vec![peer(1)]),
@@ -122,13 +229,22 @@ mod tests {
         fn name(&self, address: IpAddr) -> std::result::Result<String, Unresolved> {
             self.asked.fetch_add(1, Ordering::Relaxed);
             match address {
+                IpAddr::V6(_) => never(),
+                IpAddr::V4(four) if four.octets()[0] == 203 => never(),
                 _ if address == peer(1) => Ok("A.example.org.".into()),
                 _ if address == peer(2) => Ok("b.example.org".into()),
                 _ if address == peer(3) => Ok("a.example.org".into()),
                 _ if address == peer(4) => Err(Unresolved::Failed("no server".into())),
                 _ if address == peer(5) => Ok("broken".into()),
+                _ if address == peer(6) => panic!("so it was asked"),
                 _ => Err(Unresolved::Unknown),
             }
+        }
+    }
+
+    fn never() -> ! {
+        loop {
+            std::thread::park();
         }
     }
 
@@ -136,13 +252,31 @@ mod tests {
         Ipv4Addr::new(192, 0, 2, last).into()
     }
 
+    fn stuck(last: u8) -> IpAddr {
+        Ipv4Addr::new(203, 0, 113, last).into()
+    }
+
+    fn names() -> (Names, Arc<Phonebook>) {
+        let book = Arc::<Phonebook>::default();
+        (Names::new(Arc::clone(&book) as Arc<dyn Resolver>), book)
+    }
+
+    /// The names of an address once its look-up has ended.
     fn of(names: &Names, last: u8) -> Result<Vec<String>> {
-        names.of(peer(last)).map(|names| names.iter().map(ToString::to_string).collect())
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let mut found = names.of(peer(last));
+        while names.0.table().asked.contains(&peer(last)) {
+            assert!(Instant::now() < deadline, "a look-up does not end");
+            std::thread::sleep(Duration::from_millis(1));
+            found = names.of(peer(last));
+        }
+        let found = found.or_else(|_| names.of(peer(last)));
+        found.map(|names| names.iter().map(ToString::to_string).collect())
     }
 
     #[test]
     fn a_name_counts_only_if_it_leads_back() {
-        let names = Names::new(Arc::new(Book::default()));
+        let (names, _) = names();
         assert_eq!(of(&names, 1).unwrap(), ["192.0.2.1", "a", "a.example.org"]);
         assert_eq!(of(&names, 2).unwrap(), ["192.0.2.2", "b.example.org"], "short name unknown");
         assert_eq!(of(&names, 3).unwrap(), ["192.0.2.3"], "claims the name of another");
@@ -151,42 +285,101 @@ mod tests {
 
     #[test]
     fn a_failed_look_up_is_no_answer() {
-        let names = Names::new(Arc::new(Book::default()));
-        assert_eq!(of(&names, 4), Err(Status::Delay));
-        assert_eq!(of(&names, 5), Err(Status::Delay));
+        let (names, _) = names();
+        for failing in [4, 5, 6] {
+            assert_eq!(of(&names, failing), Err(Status::Delay));
+        }
+        assert_eq!(names.0.table().asked.len(), 0);
+        assert!(of(&names, 1).is_ok());
     }
 
     #[test]
     fn answers_are_kept_for_a_while() {
-        let book = Arc::new(Book::default());
-        let mut names = Names::new(Arc::clone(&book) as Arc<dyn Resolver>);
+        let (names, book) = names();
         for _ in 0..3 {
             let _ = (of(&names, 1), of(&names, 4));
         }
         assert_eq!(book.asked.load(Ordering::Relaxed), 2);
-        names.kept_for = (Duration::ZERO, Duration::ZERO);
-        names.known().clear();
         for _ in 0..3 {
+            names.0.table().known.clear();
             let _ = of(&names, 1);
         }
         assert_eq!(book.asked.load(Ordering::Relaxed), 5);
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
-        let names = Names::new(Arc::new(Book::default()));
-        for number in 0..NAMES_MAX as u32 + 10 {
-            let _ = names.of(Ipv4Addr::from_bits(number).into());
+    fn a_name_stays_known_while_it_is_looked_up_again_or_cannot_be() {
+        let (names, _) = names();
+        let known: Arc<[Box<str>]> = ["203.0.113.1".into(), "old.example.org".into()].into();
+        for failing in [peer(4), stuck(1)] {
+            names.0.table().keep(failing, Ok(Arc::clone(&known)), Duration::ZERO);
+            names.0.table().known.get_mut(&failing).unwrap().again = None;
+            assert_eq!(names.of(failing), Ok(Arc::clone(&known)), "while it is looked up");
         }
-        assert!(names.known().len() <= NAMES_MAX);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while names.0.table().asked.contains(&peer(4)) {
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(names.of(peer(4)), Ok(known), "after that failed");
+        let too_old = Instant::now().checked_sub(Duration::from_secs(NAME_STALE_SECONDS));
+        if let Some(too_old) = too_old {
+            let mut table = names.0.table();
+            let known = table.known.get_mut(&peer(4)).unwrap();
+            known.names.as_mut().unwrap().1 = too_old;
+            drop(table);
+            assert_eq!(names.of(peer(4)), Err(Status::Delay), "but not for ever");
+        }
     }
 
     #[test]
-    fn only_so_many_are_looked_up_at_once() {
-        let names = Names::new(Arc::new(Book::default()));
-        names.under_way.store(LOOKUPS_MAX, Ordering::Relaxed);
-        assert_eq!(of(&names, 1), Err(Status::Delay));
-        names.under_way.store(0, Ordering::Relaxed);
+    fn what_is_kept_is_bounded_and_names_outlast_strangers_without() {
+        let (names, _) = names();
         assert!(of(&names, 1).is_ok());
+        for number in 0..NAMES_MAX as u32 + 10 {
+            let stranger = IpAddr::from(Ipv4Addr::from_bits(number));
+            let nameless: Arc<[Box<str>]> = [stranger.to_string().into()].into();
+            names.0.table().keep(stranger, Ok(nameless), Duration::ZERO);
+        }
+        assert!(names.0.table().known.len() <= NAMES_MAX);
+        assert!(names.0.table().known.contains_key(&peer(1)));
+    }
+
+    #[test]
+    fn strangers_whose_names_are_never_told_keep_nobody_waiting() {
+        let (names, _) = names();
+        let begun = Instant::now();
+        for last in 0..4 {
+            assert_eq!(names.of(stuck(last)), Err(Status::Delay));
+        }
+        assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+        assert!(of(&names, 1).is_ok(), "another name is still found");
+    }
+
+    #[test]
+    fn look_ups_are_bounded_by_network_and_in_all() {
+        let (names, _) = names();
+        for number in 0..100 {
+            let address = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number);
+            assert_eq!(names.of(address.into()), Err(Status::Delay));
+        }
+        assert_eq!(names.0.table().asked.len(), LOOKUPS_PER_ASKER_MAX);
+        assert!(of(&names, 1).is_ok());
+        for _ in 0..2 {
+            (0..=255).for_each(|last| drop(names.of(stuck(last))));
+        }
+        let table = names.0.table();
+        assert!(table.threads <= LOOKUP_THREADS_MAX);
+        assert!(table.asked.len() <= LOOKUP_THREADS_MAX + LOOKUPS_WAITING_MAX);
+    }
+
+    #[test]
+    fn an_address_that_took_long_is_left_alone_for_longer() {
+        let (names, _) = names();
+        let took = Duration::from_secs(20);
+        names.0.table().keep(stuck(1), Err(Status::Delay), took);
+        let table = names.0.table();
+        let again = table.known[&stuck(1)].again.unwrap();
+        assert!(again > Instant::now() + took * (LOOKUP_PAUSE - 1));
     }
 }

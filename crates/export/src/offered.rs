@@ -16,7 +16,8 @@ pub struct Offered<'a> {
 
 impl Plan {
     /// What a client at this address would find, in the order of the configuration: only what it
-    /// may use. May wait for the name of a stranger, as the first call of a client may.
+    /// may use. What is offered by names that are not known yet is left out; see
+    /// [`Plan::learn_name`].
     #[must_use]
     pub fn offered(&self, peer: IpAddr) -> Vec<Offered<'_>> {
         let mounted = self.exports().iter().filter(|export| export.is_mounted());

@@ -12,7 +12,6 @@ use comity_vfs::{
     AsServer, FileHold, FileKey, Fs, Handle, LocalUse, RangeLock, Result, Status, Time,
 };
 
-use crate::client::NamesOf;
 use crate::limits::EXPORTS_MAX;
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
@@ -229,22 +228,22 @@ impl Export {
 
     /// The same, with where that entry is written and what is counted of it.
     pub(crate) fn decide(&self, peer: IpAddr) -> Result<Entry<'_>> {
-        self.decide_by(peer, &|| match &self.names {
-            Some(names) => names.of(peer.to_canonical()),
-            None => Ok(Arc::default()),
-        })
-    }
-
-    /// The same, where `names` tells the names of the peer.
-    pub(crate) fn decide_by(&self, peer: IpAddr, names: &NamesOf<'_>) -> Result<Entry<'_>> {
         let peer = peer.to_canonical();
+        let names = || match &self.names {
+            Some(names) => names.of(peer),
+            None => Ok(Arc::default()),
+        };
         let entries = self.clients.iter().zip(self.tallies.by_client()).enumerate();
         for (at, ((client, rules), tally)) in entries {
-            if client.matches(peer, names)? {
+            if client.matches(peer, &names)? {
                 return Ok(Entry { client, rules, origin: self.origins.get(at), tally });
             }
         }
         Err(Status::Acces)
+    }
+
+    fn names(&self) -> Option<&Names> {
+        self.names.as_deref()
     }
 
     /// Whether what must be mounted is mounted.
@@ -407,6 +406,16 @@ impl Plan {
     pub(crate) fn asks_for_names(&self) -> bool {
         let clients = self.exports.iter().flat_map(|export| &export.clients);
         clients.into_iter().any(|(client, _)| client.needs_names())
+    }
+
+    /// Looks up the name of a peer, if an entry may need it, and waits for the answer: before a
+    /// tool asks what the peer may do. A server never waits for a name.
+    pub fn learn_name(&self, peer: IpAddr) {
+        if self.asks_for_names()
+            && let Some(names) = self.exports.iter().find_map(|export| export.names())
+        {
+            names.learn(peer.to_canonical());
+        }
     }
 
     pub(crate) const fn key(&self) -> &HandleKey {

@@ -1,12 +1,16 @@
 //! Which peers may call anything but NULL.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_credential::{Admission, AuthStat, Gate};
-use comity_export::{Client, Export, ExportId, Exports, HandleKey, Plan, Rules, Visitor};
+use comity_export::{
+    Client, Export, ExportId, ExportRequest, Exports, HandleKey, Plan, Resolver, Rules, Source,
+    Sources, Unresolved, Visitor, load,
+};
 use comity_vfs::Fs;
 
 const UNLISTED: Admission = Admission::Refused(AuthStat::BadCred);
@@ -75,4 +79,84 @@ fn a_verdict_is_kept_until_the_plan_changes_and_no_longer() {
     exports.replace(plan(&[("192.0.2.0/24", false)]));
     assert_eq!(exports.admits(&inside), UNLISTED);
     assert_eq!(exports.admits(&outside), Admission::Admitted);
+}
+
+/// How long the name server takes before it says nothing.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// Knows one host, and gets no answer about 203.0.113.0/24.
+struct Slow;
+
+impl Resolver for Slow {
+    fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unresolved> {
+        match name {
+            "good.example.org" => Ok(vec![[192, 0, 2, 5].into()]),
+            _ => Err(Unresolved::Unknown),
+        }
+    }
+
+    fn name(&self, address: IpAddr) -> Result<String, Unresolved> {
+        match address.to_string().as_str() {
+            "192.0.2.5" => Ok("good.example.org".into()),
+            silent if silent.starts_with("203.0.113.") => {
+                std::thread::sleep(SILENCE);
+                Err(Unresolved::Failed("no answer".into()))
+            }
+            _ => Err(Unresolved::Unknown),
+        }
+    }
+}
+
+/// The exports of this text, where [`Slow`] is asked for names.
+fn named(text: &str) -> Exports {
+    let text = Source::Text { name: "e".into(), text: text.into() };
+    let sources = Sources { resolver: Arc::new(Slow), ..Sources::new(vec![text]) };
+    let open = |_: &ExportRequest<'_>| {
+        let fs = Memory::new(MemoryOptions::default()).map_err(|status| status.to_string())?;
+        Ok(Arc::new(fs) as Arc<dyn Fs>)
+    };
+    let plan = load(&sources, &open, HandleKey::new([1; 16]), None);
+    Exports::new(plan.unwrap_or_else(|found| panic!("{found:?}")).0)
+}
+
+#[test]
+fn strangers_whose_names_are_never_told_hold_nobody_up() {
+    let exports = named("/srv 10.0.0.1(rw,insecure) *.example.org(rw,insecure)\n");
+    let (listed, good) = (visitor("10.0.0.1:700"), visitor("192.0.2.5:700"));
+    assert_eq!(exports.admits(&listed), Admission::Admitted);
+    let strangers: Vec<_> = (1..5).map(|last| visitor(&format!("203.0.113.{last}:700"))).collect();
+    let begun = Instant::now();
+    for _ in 0..10 {
+        for stranger in &strangers {
+            assert_eq!(exports.admits(stranger), Admission::Undecided);
+        }
+        assert_eq!(exports.admits(&listed), Admission::Admitted);
+        assert_eq!(exports.admits(&visitor("10.0.0.1:800")), Admission::Admitted);
+    }
+    assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
+    while exports.admits(&good) != Admission::Admitted {
+        assert!(begun.elapsed() < SILENCE / 2, "a good name waits for those without an answer");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_wider_entry_does_not_decide_while_the_name_may() {
+    let exports = named("/srv *.example.org(rw) *(ro,insecure)\n");
+    let silent = visitor("203.0.113.9:700");
+    for _ in 0..3 {
+        assert_eq!(exports.admits(&silent), Admission::Undecided);
+    }
+}
+
+#[test]
+fn a_peer_without_a_name_is_refused_until_it_has_one() {
+    let exports = named("/srv *.example.org(rw)\n");
+    let nameless = visitor("192.0.2.77:700");
+    let begun = Instant::now();
+    while exports.admits(&nameless) == Admission::Undecided {
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(exports.admits(&nameless), UNLISTED);
 }

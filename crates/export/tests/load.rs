@@ -77,10 +77,12 @@ fn found(text: &str) -> (bool, Vec<String>) {
 }
 
 fn shown(plan: &Plan, address: &str) -> Vec<String> {
+    plan.learn_name(peer(address));
     plan.offered(peer(address)).iter().map(ToString::to_string).collect()
 }
 
 fn client(plan: &Plan, address: &str) -> String {
+    plan.learn_name(peer(address));
     plan.offered(peer(address)).first().map_or("-".into(), |offered| offered.client().to_string())
 }
 

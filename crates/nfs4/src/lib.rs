@@ -27,6 +27,7 @@ mod object;
 mod ops;
 mod program;
 mod promise;
+mod repeated;
 mod stateid;
 mod status;
 mod stream;

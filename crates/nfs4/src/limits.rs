@@ -61,3 +61,8 @@ pub const REPLY_HEADER_BYTES: usize = 24;
 
 /// The fewest bytes of an RPC call before the arguments, counted likewise: without a credential.
 pub const CALL_HEADER_BYTES_MIN: usize = 40;
+
+/// Most bytes of a COMPOUND of 4.0 that are looked through for operations that must not be done
+/// twice; a longer one counts as if it had some. The data of WRITEs and handles in front do not
+/// count.
+pub const REPEAT_SCAN_BYTES: usize = 1024;

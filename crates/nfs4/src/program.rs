@@ -8,6 +8,7 @@ use comity_xdr::{Decoder, Encoder};
 use foldhash::fast::RandomState;
 
 use crate::memory::Memory;
+use crate::repeated::may_change;
 use crate::stream;
 use crate::tally::Tally;
 
@@ -103,11 +104,12 @@ impl Program<Visitor> for Nfs4 {
         Repeat::Harmless
     }
 
-    /// Sessions know what was asked before; in 4.0 only owners of opens and locks do.
+    /// Sessions know what was asked before; in 4.0 owners of opens and locks do. What else changes
+    /// something is remembered.
     fn repeat_of(&self, call: &Call<'_>) -> Repeat {
-        let head = Decoder::new(call.arguments).value::<CompoundHead<'_>>();
-        match head {
-            Ok(head) if head.minorversion == 0 => Repeat::Remember,
+        let mut args = Decoder::new(call.arguments);
+        match args.value::<CompoundHead<'_>>() {
+            Ok(head) if head.minorversion == 0 && may_change(&mut args) => Repeat::Remember,
             _ => Repeat::Harmless,
         }
     }

@@ -89,6 +89,11 @@ impl Line {
         Ok(())
     }
 
+    /// Rings the bell although no record waits, so that the connection's thread comes by.
+    pub fn ring(&self) {
+        (self.bell)();
+    }
+
     /// Whether records wait. Costs no lock.
     pub fn has_words(&self) -> bool {
         self.waiting.load(Ordering::SeqCst)

@@ -13,6 +13,7 @@ use crate::limits::{
     REPLAY_ANSWER_BYTES_MAX, REPLAY_BYTES_MAX, REPLAY_DIGEST_BYTES, REPLAY_ENTRIES_MAX,
     REPLAY_SECONDS_MAX,
 };
+use crate::network_of;
 
 const SHARDS: usize = 16;
 
@@ -43,6 +44,11 @@ impl ReplayKey {
         hasher.write(record.get(..REPLAY_DIGEST_BYTES).unwrap_or(record));
         Self { peer, xid, length: record.len(), digest: hasher.finish() }
     }
+
+    /// Of whose share the call is.
+    fn owner(&self) -> IpAddr {
+        network_of(self.peer)
+    }
 }
 
 /// A call that was seen.
@@ -56,13 +62,23 @@ struct Entry {
 #[derive(Default)]
 struct Shard {
     entries: HashMap<ReplayKey, Entry>,
-    /// In order of arrival; the oldest is forgotten first.
-    order: VecDeque<ReplayKey>,
+    /// Of whom they are.
+    shares: HashMap<IpAddr, Share>,
     /// Of all answers.
     bytes: usize,
 }
 
-/// Remembers the last answers; safe to share among threads.
+/// The calls of one network.
+#[derive(Default)]
+struct Share {
+    /// In order of arrival; the oldest is forgotten first.
+    order: VecDeque<ReplayKey>,
+    /// Of their answers.
+    bytes: usize,
+}
+
+/// Remembers the last answers; safe to share among threads. When room is short, the peer that has
+/// most makes it, so that none can push out what others need.
 ///
 /// A copy of a call that is being done is not answered: its first copy will be, and if that answer
 /// is lost with its connection, the next copy finds it here.
@@ -101,13 +117,13 @@ impl ReplayCache {
             Some(_) => return Verdict::InProgress,
             None => {}
         }
-        let now = self.seconds.load(Ordering::Relaxed);
-        shard.forget(now, 1);
+        shard.make_room(key.owner());
         // Where all places are taken by calls that are being done, this one is not remembered.
-        let told = shard.order.len() >= ENTRIES_MAX;
+        let told = shard.entries.len() >= ENTRIES_MAX;
         if !told {
-            shard.order.push_back(key);
-            shard.entries.insert(key, Entry { begun: now, answer: None });
+            let begun = self.seconds.load(Ordering::Relaxed);
+            shard.shares.entry(key.owner()).or_default().order.push_back(key);
+            shard.entries.insert(key, Entry { begun, answer: None });
         }
         Verdict::New(Ticket { cache: self, key, told })
     }
@@ -116,10 +132,7 @@ impl ReplayCache {
     pub fn tick(&self, seconds: u32) {
         self.seconds.store(seconds, Ordering::Relaxed);
         for shard in &self.shards {
-            let mut shard = lock(shard);
-            for _ in 0..shard.order.len().div_ceil(LOOKS_MAX) {
-                shard.forget(seconds, 0);
-            }
+            lock(shard).forget_before(seconds.saturating_sub(REPLAY_SECONDS_MAX));
         }
     }
 
@@ -135,28 +148,91 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
 }
 
 impl Shard {
-    /// Forgets answers, the oldest first, that are too old, or until there is room for `wanted`
-    /// calls and for the bytes of their answers. Calls that are being done stay.
-    fn forget(&mut self, now: u32, wanted: usize) {
-        for _ in 0..self.order.len().min(LOOKS_MAX) {
-            let Some(key) = self.order.front().copied() else { return };
-            let is_full = self.order.len() + wanted > ENTRIES_MAX || self.bytes > BYTES_MAX;
-            let entry = self.entries.get(&key);
-            let begun = entry.map_or(0, |entry| entry.begun);
-            if !is_full && now.saturating_sub(begun) <= REPLAY_SECONDS_MAX {
+    /// Forgets answers until there is room for a call of `caller`: of the share that is largest,
+    /// the oldest first. Calls that are being done stay.
+    fn make_room(&mut self, caller: IpAddr) {
+        for _ in 0..LOOKS_MAX {
+            if self.entries.len() < ENTRIES_MAX && self.bytes <= BYTES_MAX {
                 return;
             }
-            self.order.pop_front();
-            match entry {
-                Some(Entry { answer: None, .. }) => self.order.push_back(key),
+            let Some(owner) = self.largest(caller) else { return };
+            let oldest = self.shares.get_mut(&owner).and_then(|share| share.order.pop_front());
+            let Some(key) = oldest else { return };
+            match self.entries.get(&key) {
+                Some(Entry { answer: None, .. }) => self.put_back(key),
                 _ => self.remove(&key),
             }
         }
     }
 
+    /// Who has most of what is short; the caller if it has its part at least, so that others need
+    /// not be looked through.
+    fn largest(&self, caller: IpAddr) -> Option<IpAddr> {
+        let is_bytes = self.bytes > BYTES_MAX;
+        let size = |share: &Share| if is_bytes { share.bytes } else { share.order.len() };
+        let all = if is_bytes { self.bytes } else { self.entries.len() };
+        let own = self.shares.get(&caller).map_or(0, size);
+        if own * self.shares.len() >= all && own > 0 {
+            return Some(caller);
+        }
+        self.shares.iter().max_by_key(|(_, share)| size(share)).map(|(owner, _)| *owner)
+    }
+
+    /// Forgets answers of calls that were begun before `seconds`.
+    fn forget_before(&mut self, seconds: u32) {
+        let owners: Vec<IpAddr> = self.shares.keys().copied().collect();
+        for owner in owners {
+            let calls = self.shares.get(&owner).map_or(0, |share| share.order.len());
+            for _ in 0..calls {
+                let share = self.shares.get_mut(&owner);
+                let Some(key) = share.and_then(|share| share.order.pop_front()) else { break };
+                match self.entries.get(&key) {
+                    Some(Entry { answer: None, .. }) => self.put_back(key),
+                    Some(Entry { begun, .. }) if *begun >= seconds => {
+                        self.shares.entry(owner).or_default().order.push_front(key);
+                        break;
+                    }
+                    _ => self.remove(&key),
+                }
+            }
+        }
+    }
+
+    fn put_back(&mut self, key: ReplayKey) {
+        self.shares.entry(key.owner()).or_default().order.push_back(key);
+    }
+
+    /// Keeps the answer of a call that is being done.
+    fn answer(&mut self, key: &ReplayKey, answer: &[u8]) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        entry.answer = Some(answer.into());
+        self.bytes += answer.len();
+        self.shares.entry(key.owner()).or_default().bytes += answer.len();
+    }
+
+    /// Removes a call that stands in no order any more.
     fn remove(&mut self, key: &ReplayKey) {
         let answer = self.entries.remove(key).and_then(|entry| entry.answer);
-        self.bytes -= answer.map_or(0, |answer| answer.len());
+        let bytes = answer.map_or(0, |answer| answer.len());
+        self.bytes -= bytes;
+        if let Some(share) = self.shares.get_mut(&key.owner()) {
+            share.bytes -= bytes;
+            if share.order.is_empty() {
+                self.shares.remove(&key.owner());
+            }
+        }
+    }
+
+    /// Removes a call wherever it stands: most are the last that came.
+    fn take_back(&mut self, key: &ReplayKey) {
+        if let Some(share) = self.shares.get_mut(&key.owner()) {
+            if share.order.back() == Some(key) {
+                share.order.pop_back();
+            } else {
+                share.order.retain(|other| other != key);
+            }
+        }
+        self.remove(key);
     }
 }
 
@@ -167,20 +243,14 @@ impl Ticket<'_> {
             return;
         }
         self.told = true;
-        let mut shard = self.cache.shard(&self.key);
-        if let Some(entry) = shard.entries.get_mut(&self.key) {
-            entry.answer = Some(answer.into());
-            shard.bytes += answer.len();
-        }
+        self.cache.shard(&self.key).answer(&self.key, answer);
     }
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         if !self.told {
-            let mut shard = self.cache.shard(&self.key);
-            shard.remove(&self.key);
-            shard.order.retain(|key| *key != self.key);
+            self.cache.shard(&self.key).take_back(&self.key);
         }
     }
 }
@@ -248,7 +318,7 @@ mod tests {
         let kept: usize = shards().map(|shard| shard.entries.len()).sum();
         assert_eq!(counted, kept * REPLAY_ANSWER_BYTES_MAX);
         cache.tick(REPLAY_SECONDS_MAX + 1);
-        assert!(shards().all(|shard| shard.bytes == 0 && shard.order.is_empty()));
+        assert!(shards().all(|shard| shard.bytes == 0 && shard.shares.is_empty()));
     }
 
     #[test]
@@ -264,6 +334,53 @@ mod tests {
         assert!(matches!(cache.begin(key(2)), Verdict::InProgress));
         slow.answered(b"slow");
         assert!(matches!(cache.begin(key(2)), Verdict::Answered(_)));
+    }
+
+    fn of(last: u8, xid: u32) -> ReplayKey {
+        let peer = IpAddr::from([192, 0, 2, last]);
+        ReplayKey::new(peer, xid, &xid.to_be_bytes())
+    }
+
+    fn remember(cache: &ReplayCache, key: ReplayKey, answer: &[u8]) {
+        let Verdict::New(ticket) = cache.begin(key) else { panic!("not new") };
+        ticket.answered(answer);
+    }
+
+    #[test]
+    fn no_peer_pushes_out_what_another_needs() {
+        for answer in [&b"done"[..], &[0; REPLAY_ANSWER_BYTES_MAX]] {
+            let cache = ReplayCache::default();
+            for last in 1..=20 {
+                (0..10).for_each(|xid| remember(&cache, of(last, xid), b"kept"));
+            }
+            for xid in 0..2 * REPLAY_ENTRIES_MAX as u32 {
+                remember(&cache, of(99, 1000 + xid), answer);
+            }
+            // Others that come later find room, at the expense of the one who has most.
+            (0..10).for_each(|xid| remember(&cache, of(77, xid), b"kept"));
+            for last in (1..=20).chain([77]) {
+                for xid in 0..10 {
+                    let verdict = cache.begin(of(last, xid));
+                    assert!(matches!(verdict, Verdict::Answered(_)), "{last} {xid}");
+                }
+            }
+            let counted: usize = cache.shards.iter().map(|shard| lock(shard).bytes).sum();
+            assert!(counted <= REPLAY_BYTES_MAX + SHARDS * REPLAY_ANSWER_BYTES_MAX, "{counted}");
+        }
+    }
+
+    #[test]
+    fn the_addresses_of_one_network_have_one_share() {
+        let cache = ReplayCache::default();
+        remember(&cache, of(1, 1), b"kept");
+        for xid in 0..2 * REPLAY_ENTRIES_MAX as u32 {
+            let peer =
+                std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, (xid >> 16) as u16, xid as u16);
+            remember(&cache, ReplayKey::new(peer.into(), xid, &xid.to_be_bytes()), b"done");
+        }
+        assert!(matches!(cache.begin(of(1, 1)), Verdict::Answered(_)));
+        let shares: usize = cache.shards.iter().map(|shard| lock(shard).shares.len()).sum();
+        assert!(shares <= SHARDS + 1, "{shares}");
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Who may hold how many connections.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use comity_rpc::network_of;
+
 use crate::budget::{Account, Budget};
+use crate::limits::RESERVED_FOR_LISTED;
 
 /// Counts connections, altogether and by address.
 pub(crate) struct Admission {
@@ -17,6 +20,8 @@ pub(crate) struct Admission {
 #[derive(Default)]
 struct Counts {
     total: usize,
+    /// Those of peers that nothing is offered to.
+    unlisted: usize,
     by_address: HashMap<IpAddr, Peer>,
 }
 
@@ -30,6 +35,7 @@ struct Peer {
 pub(crate) struct Place {
     admission: Arc<Admission>,
     address: IpAddr,
+    listed: bool,
     /// What is held for that address.
     pub(crate) account: Arc<Account>,
 }
@@ -39,6 +45,8 @@ pub(crate) struct Place {
 pub(crate) enum Full {
     #[error("{0} connections are open, the most allowed")]
     Total(usize),
+    #[error("{0} connections of hosts that no export is offered to are open, the most allowed")]
+    Unlisted(usize),
     #[error("{0} connections of this address are open, the most allowed for one")]
     Address(usize),
 }
@@ -48,12 +56,17 @@ impl Admission {
         Self { total_max, per_address_max, budget, counts: Mutex::default() }
     }
 
-    /// Lets one more connection of `address` in.
-    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
-        let address = whose(address);
+    /// Lets one more connection of `address` in. A part of all places is kept for peers that are
+    /// `listed`.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, listed: bool) -> Result<Place, Full> {
+        let address = network_of(address);
         let mut counts = self.counts();
         if counts.total >= self.total_max {
             return Err(Full::Total(self.total_max));
+        }
+        let unlisted_max = self.total_max - self.total_max / RESERVED_FOR_LISTED;
+        if !listed && counts.unlisted >= unlisted_max {
+            return Err(Full::Unlisted(unlisted_max));
         }
         let peer = counts.by_address.entry(address);
         let peer = peer
@@ -64,7 +77,8 @@ impl Admission {
         peer.connections += 1;
         let account = Arc::clone(&peer.account);
         counts.total += 1;
-        Ok(Place { admission: Arc::clone(self), address, account })
+        counts.unlisted += usize::from(!listed);
+        Ok(Place { admission: Arc::clone(self), address, listed, account })
     }
 
     /// Connections that are open.
@@ -77,26 +91,31 @@ impl Admission {
     }
 }
 
+impl Place {
+    /// Whether something is offered to the peer.
+    pub(crate) const fn is_listed(&self) -> bool {
+        self.listed
+    }
+
+    /// Something is offered to the peer, as is known now.
+    pub(crate) fn list(&mut self) {
+        if !std::mem::replace(&mut self.listed, true) {
+            self.admission.counts().unlisted -= 1;
+        }
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         let mut counts = self.admission.counts();
         counts.total -= 1;
+        counts.unlisted -= usize::from(!self.listed);
         if let Some(peer) = counts.by_address.get_mut(&self.address) {
             peer.connections -= 1;
             if peer.connections == 0 {
                 counts.by_address.remove(&self.address);
             }
         }
-    }
-}
-
-/// The address that counts as one peer: of IPv6 the /64, since whoever has one address has that.
-fn whose(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
-        }
-        v4 => v4,
     }
 }
 
@@ -108,24 +127,34 @@ mod tests {
     fn places_are_bounded_by_address_and_altogether_and_come_back() {
         let admission = Arc::new(Admission::new(3, 2, Arc::new(Budget::new(0))));
         let [a, b, c] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|a| a.parse().unwrap());
-        let places = [admission.admit(a), admission.admit(a)].map(Result::unwrap);
-        assert_eq!(admission.admit(a).err(), Some(Full::Address(2)));
-        let _other = admission.admit(b).unwrap();
-        assert_eq!(admission.admit(c).err(), Some(Full::Total(3)));
+        let places = [admission.admit(a, true), admission.admit(a, true)].map(Result::unwrap);
+        assert_eq!(admission.admit(a, true).err(), Some(Full::Address(2)));
+        let _other = admission.admit(b, true).unwrap();
+        assert_eq!(admission.admit(c, true).err(), Some(Full::Total(3)));
         drop(places);
-        assert!(admission.admit(c).is_ok());
+        assert!(admission.admit(c, true).is_ok());
         assert_eq!(admission.total(), 1);
         assert_eq!(admission.counts().by_address.len(), 1);
     }
 
     #[test]
-    fn one_network_of_ipv6_is_one_peer() {
-        let [a, b] = ["2001:db8::1", "2001:db8::2:3"].map(|a| whose(a.parse().unwrap()));
-        assert_eq!(a, b);
-        assert_ne!(a, whose("2001:db8:0:1::1".parse().unwrap()));
-        assert_eq!(
-            whose("::ffff:10.0.0.1".parse().unwrap()),
-            "10.0.0.1".parse::<IpAddr>().unwrap()
-        );
+    fn a_part_of_all_places_is_kept_for_listed_peers() {
+        let admission = Arc::new(Admission::new(8, 8, Arc::new(Budget::new(0))));
+        let [stranger, listed] = ["10.0.0.1", "10.0.0.2"].map(|a| a.parse().unwrap());
+        let mut strangers: Vec<_> =
+            (0..6).map(|_| admission.admit(stranger, false).unwrap()).collect();
+        assert_eq!(admission.admit(stranger, false).err(), Some(Full::Unlisted(6)));
+        let places = [(); 2].map(|()| admission.admit(listed, true).unwrap());
+        assert_eq!(admission.admit(listed, true).err(), Some(Full::Total(8)));
+        drop(places);
+        // One that turns out to be listed gives its place back to the others.
+        strangers[0].list();
+        strangers[0].list();
+        assert!(strangers[0].is_listed());
+        let seventh = admission.admit(stranger, false).unwrap();
+        assert_eq!(admission.admit(stranger, false).err(), Some(Full::Unlisted(6)));
+        drop((strangers, seventh));
+        let counts = admission.counts();
+        assert_eq!((counts.total, counts.unlisted), (0, 0));
     }
 }

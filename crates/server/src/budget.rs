@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use comity_rpc::limits::RECORD_FRAGMENTS_MAX;
 
 use crate::limits::{BATCH_BYTES, LARGE_BUFFERS_KEPT, RECORD_BYTES_MAX};
+use crate::sleepers::Sleepers;
 
 /// Room for the longest record with all its fragment headers, and for the bytes behind it.
 pub(crate) const LARGE_BYTES: usize =
@@ -23,6 +24,8 @@ pub(crate) struct Budget {
 pub(crate) struct Account {
     budget: Arc<Budget>,
     held: AtomicUsize,
+    /// The threads that sleep for it.
+    pub(crate) sleepers: Sleepers,
 }
 
 /// A share of the budget, given back when dropped.
@@ -49,7 +52,8 @@ impl Budget {
 
     /// An account for an address.
     pub(crate) fn account(self: &Arc<Self>) -> Account {
-        Account { budget: Arc::clone(self), held: AtomicUsize::new(0) }
+        let (held, sleepers) = Default::default();
+        Account { budget: Arc::clone(self), held, sleepers }
     }
 }
 

@@ -153,11 +153,15 @@ impl<V> Connection<V> {
             let seconds = patience.record_seconds;
             return late(since, seconds).then_some(Farewell::Slow(seconds));
         }
+        let with_peer = |seconds: u32| match self.place.is_listed() {
+            true => seconds,
+            false => seconds.min(patience.unlisted_seconds),
+        };
         if self.stamps.fresh {
-            let seconds = patience.first_byte_seconds;
+            let seconds = with_peer(patience.first_byte_seconds);
             return late(self.stamps.heard, seconds).then_some(Farewell::Mute(seconds));
         }
-        let seconds = patience.idle_seconds;
+        let seconds = with_peer(patience.idle_seconds);
         late(self.stamps.heard, seconds).then_some(Farewell::Idle(seconds))
     }
 }

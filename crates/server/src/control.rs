@@ -7,17 +7,21 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::limits::{CONTROL_LINE_BYTES_MAX, CONTROL_PATIENCE_SECONDS};
+use crate::limits::{
+    CONTROL_ANSWER_SECONDS, CONTROL_LINE_BYTES_MAX, CONTROL_PATIENCE_SECONDS, CONTROL_PEERS_MAX,
+    CONTROL_WORK_SECONDS,
+};
 
 /// What a server is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,9 +116,12 @@ pub enum AskError {
         /// What the system said.
         source: io::Error,
     },
+    /// It took no request, or did not answer it, for so many seconds.
+    #[error("the server did not answer within {0} s")]
+    Silent(u64),
     /// It broke off.
     #[error("the server broke off: {0}")]
-    Broken(#[from] io::Error),
+    Broken(io::Error),
     /// It said something else.
     #[error("the server's answer makes no sense: {0}")]
     Answer(#[from] serde_json::Error),
@@ -133,6 +140,7 @@ impl ControlSocket {
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        let steward = Arc::new(steward);
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let rung = Arc::clone(&bell);
         let thread = std::thread::Builder::new()
@@ -151,22 +159,74 @@ impl ControlSocket {
     }
 }
 
-/// Asks the server whose control socket is at `path`.
+impl Request {
+    /// Seconds in which a server that is well answers. A reload looks hosts up and opens what is
+    /// exported; an explanation, or what a client would see, may need a name to be looked up.
+    const fn patience_seconds(&self) -> u64 {
+        match self {
+            Self::Reload | Self::Exports { .. } | Self::Explain { .. } => CONTROL_WORK_SECONDS,
+            _ => CONTROL_ANSWER_SECONDS,
+        }
+    }
+}
+
+/// Asks the server whose control socket is at `path`; waits 5 s for its answer, and 60 s for that
+/// to a request that may take long.
 ///
 /// # Errors
 /// [`AskError`].
 pub fn ask(path: &Path, request: &Request) -> Result<Answer, AskError> {
-    let absent = |source| AskError::Absent { path: path.to_owned(), source };
-    let mut stream = UnixStream::connect(path).map_err(absent)?;
+    ask_within(path, request, request.patience_seconds())
+}
+
+fn ask_within(path: &Path, request: &Request, seconds: u64) -> Result<Answer, AskError> {
+    let broken = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => AskError::Silent(seconds),
+        _ => AskError::Broken(error),
+    };
     let mut line = serde_json::to_string(request)?;
     line.push('\n');
-    stream.write_all(line.as_bytes())?;
+    let patience = Duration::from_secs(seconds);
+    let until = Instant::now() + patience;
+    let mut stream = connect(path, patience).map_err(|source| match broken(source) {
+        AskError::Broken(source) => AskError::Absent { path: path.to_owned(), source },
+        silent => silent,
+    })?;
+    stream.write_all(line.as_bytes()).map_err(broken)?;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
+    BufReader::new(Within { stream: &stream, until }).read_line(&mut answer).map_err(broken)?;
     Ok(serde_json::from_str(&answer)?)
 }
 
-fn listen(listener: &UnixListener, bell: &OwnedFd, steward: &impl Steward) {
+/// A connection; the system waits no longer than `patience` for a server that takes none, nor later
+/// for one that does not read.
+fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.cloexec(), None)?;
+    socket.set_write_timeout(Some(patience))?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    Ok(OwnedFd::from(socket).into())
+}
+
+/// What comes over a connection until a moment.
+struct Within<'a> {
+    stream: &'a UnixStream,
+    until: Instant,
+}
+
+impl Read for Within<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        (&mut &*self.stream).read(buffer)
+    }
+}
+
+/// Hears each peer on a thread of its own, so that one that says nothing keeps no other waiting.
+fn listen(listener: &UnixListener, bell: &OwnedFd, steward: &Arc<impl Steward>) {
+    let turn = Arc::<Mutex<()>>::default();
     loop {
         let mut polled = [PollFd::new(listener, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
         let _ = poll(&mut polled, None);
@@ -174,36 +234,51 @@ fn listen(listener: &UnixListener, bell: &OwnedFd, steward: &impl Steward) {
         if rung {
             return;
         }
-        if !asked {
-            continue;
-        }
-        let heard = listener.accept().and_then(|(stream, _)| hear(&stream, steward));
-        if let Err(error) = heard {
-            tracing::warn!(%error, "a request at the control socket failed");
+        if asked && let Ok((stream, _)) = listener.accept() {
+            hear_elsewhere(stream, steward, &turn);
         }
     }
 }
 
-/// Answers one peer, line by line.
-fn hear(stream: &UnixStream, steward: &impl Steward) -> io::Result<()> {
-    let patience = Some(Duration::from_secs(CONTROL_PATIENCE_SECONDS));
-    stream.set_read_timeout(patience)?;
-    stream.set_write_timeout(patience)?;
+fn hear_elsewhere(stream: UnixStream, steward: &Arc<impl Steward>, turn: &Arc<Mutex<()>>) {
+    // Each thread has one handle of the turn, and so has the one that listens.
+    if Arc::strong_count(turn) > CONTROL_PEERS_MAX {
+        return tracing::warn!("a request at the control socket was not heard: too many at once");
+    }
+    let (steward, turn) = (Arc::clone(steward), Arc::clone(turn));
+    let hear = move || {
+        if let Err(error) = hear(&stream, &*steward, &turn) {
+            tracing::warn!(%error, "a request at the control socket failed");
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("control".to_owned()).spawn(hear) {
+        tracing::warn!(%error, "a request at the control socket was not heard: no thread");
+    }
+}
+
+/// Answers one peer, line by line; requests of several peers are performed in `turn`.
+fn hear(stream: &UnixStream, steward: &impl Steward, turn: &Mutex<()>) -> io::Result<()> {
+    let patience = Duration::from_secs(CONTROL_PATIENCE_SECONDS);
+    stream.set_write_timeout(Some(patience))?;
     let peer = socket_peercred(stream)?;
     if !peer.uid.is_root() && peer.uid != geteuid() {
         let refused = format!("user {} may not control this server", peer.uid.as_raw());
         tracing::warn!(process = peer.pid.as_raw_nonzero().get(), "{refused}");
         return say(stream, &Answer::Failed(refused));
     }
-    let mut lines = BufReader::new(stream);
+    let mut lines = BufReader::new(Within { stream, until: Instant::now() });
     loop {
+        lines.get_mut().until = Instant::now() + patience;
         let mut line = String::new();
         (&mut lines).take(CONTROL_LINE_BYTES_MAX).read_line(&mut line)?;
         if line.is_empty() {
             return Ok(());
         }
         let answer = match serde_json::from_str(&line) {
-            Ok(request) => steward.perform(request),
+            Ok(request) => {
+                let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+                steward.perform(request)
+            }
             Err(error) => Answer::Failed(format!("request not understood: {error}")),
         };
         say(stream, &answer)?;
@@ -264,6 +339,46 @@ mod tests {
             BufReader::new(stream).read_line(&mut answer).unwrap();
             assert!(answer.contains("not understood"), "{answer}");
         }
+        socket.shutdown();
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        // It takes connections into its backlog, as a stopped process does, until that is full.
+        let _stopped = UnixListener::bind(&path).unwrap();
+        let begun = Instant::now();
+        let asked = ask_within(&path, &Request::Status, 1);
+        assert!(matches!(asked, Err(AskError::Silent(1))), "{asked:?}");
+        let mut kept = Vec::new();
+        while let Ok(stream) = connect(&path, Duration::from_millis(100)) {
+            kept.push(stream);
+            assert!(kept.len() < 10_000);
+        }
+        let asked = ask_within(&path, &Request::Status, 1);
+        assert!(matches!(asked, Err(AskError::Silent(1))), "{asked:?}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert_eq!(Request::Status.patience_seconds(), 5);
+    }
+
+    #[test]
+    fn a_peer_that_says_nothing_keeps_no_other_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control.sock");
+        let socket = ControlSocket::start(&path, Echo).unwrap();
+        let mut silent: Vec<_> = (0..5).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        let begun = Instant::now();
+        assert!(matches!(ask(&path, &Request::Status), Ok(Answer::Done(_))));
+        let half = Duration::from_secs(CONTROL_PATIENCE_SECONDS) / 2;
+        assert!(begun.elapsed() < half, "{:?}", begun.elapsed());
+        // One that says a byte now and then is not heard for ever either.
+        let slow = &mut silent[0];
+        let ended = (0..20).any(|_| {
+            std::thread::sleep(Duration::from_millis(500));
+            slow.write_all(b" ").is_err()
+        });
+        assert!(ended, "its time is up");
         socket.shutdown();
     }
 }

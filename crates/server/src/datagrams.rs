@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -11,6 +12,7 @@ use comity_rpc::{Answered, Dispatcher, Gate};
 use comity_xdr::Encoder;
 
 use crate::limits::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, DATAGRAMS_STOP_MS};
+use crate::quiet::Quiet;
 use crate::turn::tell_refused;
 
 /// A thread that answers at one address.
@@ -64,25 +66,94 @@ fn answer<V, G: Gate<V>>(
     stop: &AtomicBool,
 ) {
     let mut buffer = [0; DATAGRAM_BYTES_MAX];
-    let mut reply = Encoder::new();
     while !stop.load(Ordering::Relaxed) {
-        let Ok((length, peer)) = socket.recv_from(&mut buffer) else { continue };
-        if length < DATAGRAM_BYTES_MIN {
-            continue;
+        // A panic must not end the thread: no other answers here. The call is lost, as a datagram
+        // may be; its sender comes again.
+        let received = AssertUnwindSafe(|| receive(socket, dispatcher, visitor, &mut buffer));
+        if catch_unwind(received).is_err() {
+            static LOG: Quiet = Quiet::new();
+            LOG.say(|suppressed| tracing::error!(suppressed, "a call by datagram panicked"));
         }
-        reply.clear(DATAGRAM_BYTES_MAX);
-        let answered = dispatcher.answer(&buffer[..length], peer.ip(), &visitor(peer), &mut reply);
-        let is_answered = match answered {
-            Ok(Answered::Now) => true,
-            Ok(Answered::Refused(why)) => {
-                tell_refused(peer, why);
-                true
-            }
-            _ => false,
-        };
-        // A datagram has no record mark.
-        if let (true, Some(datagram)) = (is_answered, reply.bytes().get(4..)) {
-            let _ = socket.send_to(datagram, peer);
+    }
+}
+
+/// Receives a datagram and answers it.
+fn receive<V, G: Gate<V>>(
+    socket: &UdpSocket,
+    dispatcher: &Dispatcher<V, G>,
+    visitor: &impl Fn(SocketAddr) -> V,
+    buffer: &mut [u8],
+) {
+    let Ok((length, peer)) = socket.recv_from(buffer) else { return };
+    let Some(call) = buffer.get(..length).filter(|call| call.len() >= DATAGRAM_BYTES_MIN) else {
+        return;
+    };
+    let mut reply = Encoder::new();
+    match dispatcher.answer(call, peer.ip(), &visitor(peer), &mut reply) {
+        Ok(Answered::Now) => {}
+        Ok(Answered::Refused(why)) => tell_refused(peer, why),
+        _ => return,
+    }
+    // A datagram has no record mark.
+    if let Some(datagram) = reply.bytes().get(4..) {
+        let _ = socket.send_to(datagram, peer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comity_rpc::{Call, CallHeader, Done, OpaqueAuth, OpenGate, Outcome, Program, Repeat};
+    use std::ops::RangeInclusive;
+
+    /// Panics when procedure 1 is called.
+    struct Fragile;
+
+    impl Program<()> for Fragile {
+        fn number(&self) -> u32 {
+            7
         }
+
+        fn versions(&self) -> RangeInclusive<u32> {
+            1..=1
+        }
+
+        fn procedure_name(&self, _: u32, _: u32) -> &'static str {
+            "ANY"
+        }
+
+        fn repeat(&self, _: u32, _: u32) -> Repeat {
+            Repeat::Remember
+        }
+
+        fn call(&self, call: &Call<'_>, (): &(), _: &mut Encoder) -> Outcome {
+            assert_ne!(call.header.procedure, 1, "so it was asked");
+            Outcome::Done(Done::default())
+        }
+    }
+
+    fn call(xid: u32, procedure: u32) -> Vec<u8> {
+        let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
+        let mut encoder = Encoder::new();
+        let (program, version) = (7, 1);
+        encoder.value(&CallHeader { xid, program, version, procedure, credential, verifier });
+        encoder.bytes().to_vec()
+    }
+
+    #[test]
+    fn a_call_that_panics_does_not_end_the_service() {
+        let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let dispatcher = Dispatcher::new(vec![Arc::new(Fragile) as _], OpenGate);
+        let datagrams = Datagrams::start(free, dispatcher, |_| ()).unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        for xid in 0..3 {
+            client.send_to(&call(xid, 1), free).unwrap();
+            client.send_to(&call(100 + xid, 2), free).unwrap();
+            let mut reply = [0; 64];
+            client.recv(&mut reply).unwrap();
+            assert_eq!(reply[..4], (100 + xid).to_be_bytes());
+        }
+        datagrams.shutdown();
     }
 }

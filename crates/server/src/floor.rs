@@ -5,6 +5,7 @@ use crate::admission::Admission;
 use crate::budget::Budget;
 use crate::counters::{Counter, ShellNumbers};
 use crate::crew::Crew;
+use crate::limits::SLEEPERS_SHARE;
 use crate::post::{Letter, Post};
 use crate::service::Service;
 use crate::settings::Settings;
@@ -44,6 +45,12 @@ impl<S: Service> Floor<S> {
             refused: Counter::default(),
             seconds: AtomicU32::new(0),
         }
+    }
+
+    /// Threads that may sleep for one client.
+    pub(crate) fn sleepers_max(&self) -> usize {
+        let sleepers = self.settings.threads_max.saturating_sub(self.posts.len());
+        (sleepers / SLEEPERS_SHARE).max(1)
     }
 
     /// Seconds of the server's life; the only clock of its desks, and free.

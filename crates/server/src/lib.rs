@@ -37,6 +37,7 @@ mod send;
 mod server;
 mod service;
 mod settings;
+mod sleepers;
 mod sys;
 mod tray;
 mod turn;

@@ -33,6 +33,10 @@ pub const LATES_MAX: usize = 64;
 /// little from more, and a few connections must not take all threads.
 pub const CALLS_AWAY_MAX: u32 = 16;
 
+/// One in so many of the threads that may sleep may do so for one client: however long its calls
+/// take, those of others find a thread.
+pub const SLEEPERS_SHARE: usize = 2;
+
 /// Pause between looks whether there is memory for replies that are owed to a connection: peers
 /// that read make room in that time.
 pub const OWED_PAUSE: Duration = Duration::from_millis(5);
@@ -59,6 +63,10 @@ pub const ACCEPTS_MAX: u32 = 64;
 /// Pause in milliseconds when the process is out of descriptors and a connection waits that cannot
 /// be accepted.
 pub const ACCEPT_PAUSE_MS: u64 = 100;
+
+/// One in so many connections is kept for peers that something is offered to: however many others
+/// come, these find a place.
+pub const RESERVED_FOR_LISTED: usize = 4;
 
 /// Connections the kernel holds before they are accepted; after a power cut clients come at once.
 pub const LISTEN_BACKLOG: i32 = 4096;
@@ -111,8 +119,17 @@ pub const DIRECT_EXPORTS: usize = 32;
 /// Longest request at the control socket in bytes; the longest real one names an address.
 pub const CONTROL_LINE_BYTES_MAX: u64 = 4096;
 
-/// Seconds that one who asks at the control socket may keep others waiting.
+/// Seconds that a peer at the control socket has for each line.
 pub const CONTROL_PATIENCE_SECONDS: u64 = 2;
+
+/// Peers heard at the control socket at once: operators and a few scripts.
+pub const CONTROL_PEERS_MAX: usize = 16;
+
+/// Seconds that a command waits for the answer of a running server; it takes milliseconds.
+pub const CONTROL_ANSWER_SECONDS: u64 = 5;
+
+/// The same where the server has to look hosts up.
+pub const CONTROL_WORK_SECONDS: u64 = 60;
 
 /// Lines of one kind that are logged a second.
 pub const LOG_LINES_A_SECOND: u32 = 5;

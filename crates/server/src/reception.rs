@@ -113,7 +113,7 @@ fn call_back<S: Service>(floor: &Arc<Floor<S>>, desk: usize) -> CallBack {
 }
 
 fn admit<S: Service>(floor: &Floor<S>, peer: SocketAddr) -> Option<Place> {
-    match floor.admission.admit(peer.ip()) {
+    match floor.admission.admit(peer.ip(), floor.service.lists(peer.ip())) {
         Ok(place) => Some(place),
         Err(reason) => {
             static LOG: Quiet = Quiet::new();

@@ -1,4 +1,4 @@
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use comity_rpc::{Dispatcher, Gate, Line};
@@ -19,6 +19,13 @@ pub trait Service: Send + Sync + 'static {
 
     /// Who decides which peers may call.
     type Gate: Gate<Self::Visitor> + 'static;
+
+    /// Whether a peer at this address has anything to expect here but procedure NULL. Places for
+    /// connections are kept for such peers. Must not block; what is not known yet is `false`.
+    fn lists(&self, peer: IpAddr) -> bool {
+        let _ = peer;
+        true
+    }
 
     /// Greets a new peer; `line` is the way to call it back.
     fn visitor(&self, ends: Ends, line: &Arc<Line>) -> Self::Visitor;

@@ -71,6 +71,12 @@ impl<V> Tray<V> {
         }
     }
 
+    /// For whom the call that runs is made.
+    pub(crate) fn account(&self) -> Option<Arc<Account>> {
+        let running = self.running.borrow();
+        running.as_ref().map(|running| Arc::clone(&running.connection.place.account))
+    }
+
     /// Whether others could go on with the connection of the call that runs: more of it waits, or
     /// it has shown that it does not wait for one call before it makes the next, or what the call
     /// sleeps for may come over it.

@@ -127,6 +127,16 @@ impl<S: Service> Turn<'_, '_, S> {
             return Ok(After::Wait);
         }
         self.connection.call_back.line.take_into(self.replies);
+        let Connection { place, call_back, .. } = &*self.connection;
+        if place.account.sleepers.postpone(&call_back.line, self.floor.sleepers_max()) {
+            // What has arrived stays where it is until a call of this client is done.
+            self.send()?;
+            return Ok(After::Wait);
+        }
+        if !self.connection.place.is_listed() && self.floor.service.lists(self.connection.peer.ip())
+        {
+            self.connection.place.list();
+        }
         for _ in 0..PASSES_MAX {
             let (socket, fed) = match std::mem::take(&mut self.connection.inbox) {
                 Inbox::Large(large) => self.receive_large(large)?,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use comity_xdr::Encoder;
 
 use crate::blocking::{self, Seated, Why, blocking};
+use crate::budget::Account;
 use crate::connection::Connection;
 use crate::desk::{Desk, Job};
 use crate::farewell::Farewell;
@@ -28,6 +29,7 @@ pub(crate) fn work<S: Service>(floor: &Arc<Floor<S>>) {
     let mut replies = Encoder::new();
     while let Some(desk) = floor.crew.next_desk() {
         seat.run(desk, &mut replies, floor);
+        seat.wake();
         floor.crew.is_free();
     }
     blocking::sit(None);
@@ -39,6 +41,8 @@ struct Seat<S: Service> {
     desk: RefCell<Option<Box<Desk<S::Visitor>>>>,
     /// Where the desk was left, if nobody else was needed at once.
     parked: RefCell<Option<Arc<Post<S::Visitor>>>>,
+    /// For whom the thread sleeps, or has left its desk.
+    asleep: RefCell<Option<Arc<Account>>>,
     tray: Tray<S::Visitor>,
 }
 
@@ -51,8 +55,8 @@ struct Held<'a, V> {
 
 impl<S: Service> Seat<S> {
     fn new(floor: Arc<Floor<S>>) -> Self {
-        let (desk, parked) = Default::default();
-        Self { floor, desk, parked, tray: Tray::new() }
+        let (desk, parked, asleep) = Default::default();
+        Self { floor, desk, parked, asleep, tray: Tray::new() }
     }
 
     fn run(&self, desk: Box<Desk<S::Visitor>>, replies: &mut Encoder, floor: &Floor<S>) {
@@ -195,6 +199,13 @@ impl<S: Service> Seat<S> {
         }
     }
 
+    /// The thread has its desk again, or is free.
+    fn wake(&self) {
+        if let Some(account) = self.asleep.take() {
+            account.sleepers.end();
+        }
+    }
+
     fn with_desk<T>(&self, what: impl FnOnce(&mut Desk<S::Visitor>) -> T) -> Option<T> {
         self.desk.borrow_mut().as_deref_mut().map(what)
     }
@@ -204,6 +215,9 @@ impl<S: Service> Seated for Seat<S> {
     fn leave(&self, why: Why) {
         let Some(mut desk) = self.desk.take() else { return };
         let post = Arc::clone(&desk.post);
+        let account = self.tray.account();
+        account.iter().for_each(|account| account.sleepers.begin());
+        self.asleep.replace(account);
         let lends = self.tray.is_worth_lending(why);
         let desk = if desk.has_others() || lends {
             // Here it may be served before this call is done.
@@ -223,8 +237,10 @@ impl<S: Service> Seated for Seat<S> {
     }
 
     fn resume(&self) {
-        if let Some(post) = self.parked.take() {
-            self.desk.replace(post.unpark());
+        let Some(post) = self.parked.take() else { return };
+        if let Some(desk) = post.unpark() {
+            self.desk.replace(Some(desk));
+            self.wake();
         }
     }
 }

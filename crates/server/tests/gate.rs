@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_rpc::{Admission, AuthStat};
+use comity_server::{Patience, Settings};
 use toy::{Client, Shared, opaque, record, settings, start};
 
 /// A server behind a gate that says this of all peers but 127.0.0.1.
@@ -61,4 +62,34 @@ fn a_refused_peer_is_told_and_its_connection_goes_on() {
         assert_eq!(refused.refusal(), (xid, AuthStat::BadCred as u32));
         refused.call(xid, toy::NULL, &[]);
     }
+}
+
+#[test]
+fn unlisted_connections_leave_places_and_are_closed_soon() {
+    let shared = saying(Admission::Refused(AuthStat::BadCred));
+    let patience = Patience { unlisted_seconds: 2, ..settings().patience };
+    let server = start(&shared, Settings { connections_max: 8, patience, ..settings() });
+    let mut strangers: Vec<_> = (0..6).map(|_| Client::from(&server, "127.0.0.7")).collect();
+    strangers.iter_mut().for_each(|stranger| drop(stranger.call(1, toy::NULL, &[])));
+    let mut seventh = Client::from(&server, "127.0.0.8");
+    assert!(seventh.is_ended_within(Duration::from_secs(1)), "there is no place for it");
+    let mut listed: Vec<_> = (0..2).map(|_| Client::new(&server)).collect();
+    listed.iter_mut().for_each(|client| drop(client.call(1, toy::NULL, &[])));
+    for stranger in &mut strangers {
+        assert!(stranger.is_ended_within(Duration::from_secs(5)), "it was idle");
+    }
+    listed.iter_mut().for_each(|client| drop(client.call(2, toy::NULL, &[])));
+}
+
+#[test]
+fn a_connection_whose_peer_is_listed_later_is_kept() {
+    let shared = saying(Admission::Undecided);
+    let patience = Patience { unlisted_seconds: 2, ..settings().patience };
+    let server = start(&shared, Settings { patience, ..settings() });
+    let mut known_later = Client::from(&server, "127.0.0.7");
+    known_later.send(&record(1, toy::ECHO, &opaque(b"x")));
+    *shared.gate.lock().unwrap() = Some(Admission::Admitted);
+    assert_eq!(known_later.reply().xid, 1);
+    std::thread::sleep(Duration::from_secs(4));
+    known_later.call(2, toy::NULL, &[]);
 }

@@ -35,7 +35,7 @@ fn value(text: &str, start: &str) -> Option<f64> {
 fn calls_are_counted_and_timed_and_the_page_tells() {
     let metrics = Arc::<Metrics>::default();
     let toy = Measured::new(Toy(Arc::default()), "toy", status, &metrics);
-    let service = ToyService(Dispatcher::new(vec![Arc::new(toy)], Arc::default()));
+    let service = ToyService(Dispatcher::new(vec![Arc::new(toy)], Arc::default()), Arc::default());
     let server = Server::start(service, settings()).unwrap();
     let numbers = server.numbers_source();
     let source = Arc::clone(&metrics);

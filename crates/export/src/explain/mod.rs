@@ -96,7 +96,8 @@ pub struct Explanation {
 }
 
 /// Asks a plan what it would do, without doing it: nothing is changed, and a file is read for one
-/// byte at most. Links are not followed: that is a client's business.
+/// byte at most. Waits for the name of the client if it needs it. Links are not followed: that is a
+/// client's business.
 #[must_use]
 pub fn explain(plan: &Plan, question: &Question) -> Explanation {
     let mut chain = Chain(Vec::new());
@@ -116,7 +117,7 @@ impl Chain {
 
     fn follow(&mut self, plan: &Plan, question: &Question) -> Answer {
         let export = self.export(plan, &question.export)?;
-        let (rules, origin) = self.client(export, question.from)?;
+        let (rules, origin) = self.client((plan, export), question.from)?;
         self.ids(rules, origin, &question.caller);
         let claimed = Credential::Sys(question.caller.clone());
         let pass = Pass::of(export, rules, question.from, &claimed, &Arc::default());
@@ -144,9 +145,10 @@ impl Chain {
 
     fn client<'p>(
         &mut self,
-        export: &'p Export,
+        (plan, export): (&Plan, &'p Export),
         from: IpAddr,
     ) -> Result<(&'p Arc<Rules>, Option<&'p Origin>), Status> {
+        plan.learn_name(from);
         match export.decide(from) {
             Ok(Entry { client, rules, origin, .. }) => {
                 let domain = origin.and_then(|origin| origin.domain.as_ref());

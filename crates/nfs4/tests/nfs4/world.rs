@@ -211,6 +211,16 @@ impl World {
         (split(&record), late)
     }
 
+    /// The xid of the last call.
+    pub(crate) fn last_xid(&self) -> u32 {
+        self.xid.get() - 1
+    }
+
+    /// The next call has the xid behind this one.
+    pub(crate) fn go_on_after(&self, xid: u32) {
+        self.xid.set(xid + 1);
+    }
+
     /// Sends a COMPOUND's arguments; the whole reply with its record mark, and whether it waited
     /// for a barrier.
     pub(crate) fn send(&self, arguments: &[u8]) -> (Vec<u8>, bool) {

@@ -3,7 +3,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use comity_proto::portmap::{PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_3, RPCBIND_VERSION_4, TCP};
-use comity_rpc::{Dispatcher, Gate, Line};
+use comity_rpc::{Admission, Dispatcher, Gate, Line};
 
 use super::program::PortmapProgram;
 use super::{Offered, both_versions};
@@ -38,18 +38,25 @@ pub enum PortmapError {
     },
 }
 
-struct PortmapService<G>(Dispatcher<IpAddr, G>);
+struct PortmapService<G> {
+    dispatcher: Dispatcher<IpAddr, G>,
+    gate: G,
+}
 
 impl<G: Gate<IpAddr> + 'static> Service for PortmapService<G> {
     type Visitor = IpAddr;
     type Gate = G;
+
+    fn lists(&self, peer: IpAddr) -> bool {
+        self.gate.admits(&peer) == Admission::Admitted
+    }
 
     fn visitor(&self, Ends { peer, .. }: Ends, _: &Arc<Line>) -> IpAddr {
         peer.ip()
     }
 
     fn dispatcher(&self) -> &Dispatcher<IpAddr, G> {
-        &self.0
+        &self.dispatcher
     }
 }
 
@@ -73,6 +80,7 @@ impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
         let offered: Vec<_> = itself(&addresses).chain(offered.iter().copied()).collect();
         let program = || Arc::new(PortmapProgram(offered.clone()));
         let dispatcher = || Dispatcher::new(vec![program() as _], gate.clone());
+        let service = PortmapService { dispatcher: dispatcher(), gate: gate.clone() };
         let settings = Settings {
             desks: 1,
             threads_max: 1,
@@ -81,7 +89,7 @@ impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
             patience: Patience { idle_seconds: 60, drain_seconds: 1, ..Patience::default() },
             ..Settings::default()
         };
-        let server = Server::start_with(PortmapService(dispatcher()), settings, listeners)?;
+        let server = Server::start_with(service, settings, listeners)?;
         let start = |&address: &SocketAddr| {
             let started = Datagrams::start(address, dispatcher(), |peer| peer.ip());
             started.map_err(|source| PortmapError::Udp { address, source })

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -136,11 +136,18 @@ impl Program<SocketAddr> for Toy {
     }
 }
 
-pub(crate) struct ToyService(pub(crate) Dispatcher<SocketAddr, Arc<Shared>>);
+pub(crate) struct ToyService(
+    pub(crate) Dispatcher<SocketAddr, Arc<Shared>>,
+    pub(crate) Arc<Shared>,
+);
 
 impl Service for ToyService {
     type Visitor = SocketAddr;
     type Gate = Arc<Shared>;
+
+    fn lists(&self, peer: IpAddr) -> bool {
+        self.1.admits(&SocketAddr::new(peer, 0)) == Admission::Admitted
+    }
 
     fn visitor(&self, Ends { peer, .. }: Ends, _: &Arc<Line>) -> SocketAddr {
         peer
@@ -152,7 +159,8 @@ impl Service for ToyService {
 }
 
 pub(crate) fn service(shared: &Arc<Shared>) -> ToyService {
-    ToyService(Dispatcher::new(vec![Arc::new(Toy(Arc::clone(shared)))], Arc::clone(shared)))
+    let toy = Arc::new(Toy(Arc::clone(shared)));
+    ToyService(Dispatcher::new(vec![toy], Arc::clone(shared)), Arc::clone(shared))
 }
 
 pub(crate) fn settings() -> Settings {

@@ -1,0 +1,87 @@
+//! Which COMPOUNDs of 4.0 must not be done twice.
+
+use comity_proto::nfs4::{DATA_BYTES_MAX, HANDLE_BYTES_MAX, operation as op};
+use comity_xdr::{Decoder, Malformed};
+
+use crate::limits::REPEAT_SCAN_BYTES;
+
+/// Operations that change something and that no owner's seqid orders. WRITE may be done again, as
+/// in NFSv3; the others answer the same when they are done again.
+const ONCE: [u32; 6] = [op::CREATE, op::DELEGRETURN, op::LINK, op::REMOVE, op::RENAME, op::SETATTR];
+
+/// Bytes of WRITE before its data: stateid, offset, stability.
+const WRITE_HEAD_BYTES: usize = 16 + 8 + 4;
+
+/// Whether one of these operations may be among those of a COMPOUND. Arguments are not decoded:
+/// where no word of them is the number of such an operation, there is none. A word that is that
+/// number by chance costs a place in the cache and nothing else.
+pub(crate) fn may_change(args: &mut Decoder<'_>) -> bool {
+    let mut rest = args.clone();
+    while let Ok(true) = skip(args) {
+        rest = args.clone();
+    }
+    let words = rest.rest();
+    words.len() > REPEAT_SCAN_BYTES
+        || words.as_chunks::<4>().0.iter().any(|word| ONCE.contains(&u32::from_be_bytes(*word)))
+}
+
+/// Steps over an operation that has bytes of the client's choice: `false` if the next is another.
+fn skip(args: &mut Decoder<'_>) -> Result<bool, Malformed> {
+    match args.value::<u32>()? {
+        op::PUTFH => args.opaque(HANDLE_BYTES_MAX).map(|_| true),
+        op::WRITE => {
+            args.fixed(WRITE_HEAD_BYTES)?;
+            args.opaque(DATA_BYTES_MAX).map(|_| true)
+        }
+        _ => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comity_xdr::Encoder;
+
+    fn changes(write: impl FnOnce(&mut Encoder)) -> bool {
+        let mut args = Encoder::new();
+        args.value(&op::PUTFH);
+        args.opaque(&[0, 0, 0, op::REMOVE as u8, 1, 2, 3]);
+        write(&mut args);
+        may_change(&mut Decoder::new(args.bytes()))
+    }
+
+    #[test]
+    fn what_changes_nothing_is_not_remembered() {
+        assert!(!changes(|_| {}));
+        assert!(!changes(|args| args.words([op::GETATTR, 2, 0x0018_091a, 0x00b0_a23a])));
+        assert!(!changes(|args| args.words([op::RENEW, 7, 9])));
+        assert!(!changes(|args| {
+            args.value(&op::WRITE);
+            args.raw(&[0; WRITE_HEAD_BYTES]);
+            args.opaque(&vec![op::REMOVE as u8; 1 << 16]);
+            args.words([op::GETATTR, 1, 0x18]);
+        }));
+    }
+
+    #[test]
+    fn what_changes_something_is_remembered_wherever_it_stands() {
+        for number in ONCE {
+            assert!(changes(|args| args.value(&number)), "{number}");
+            assert!(changes(|args| args.words([op::SAVEFH, op::PUTROOTFH, number, 1])), "{number}");
+        }
+        assert!(changes(|args| {
+            args.value(&op::WRITE);
+            args.raw(&[0; WRITE_HEAD_BYTES]);
+            args.opaque(b"data");
+            args.value(&op::SETATTR);
+        }));
+        assert!(changes(|args| args.raw(&[0; REPEAT_SCAN_BYTES + 4])), "too long to look at");
+    }
+
+    #[test]
+    fn what_breaks_off_is_looked_at_without_end() {
+        assert!(!may_change(&mut Decoder::new(&[])));
+        assert!(!may_change(&mut Decoder::new(&[0, 0, 0])));
+        assert!(may_change(&mut Decoder::new(&[0, 0, 0, 22, 0, 0, 0, 28])), "a PUTFH cut off");
+    }
+}

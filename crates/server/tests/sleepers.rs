@@ -1,0 +1,42 @@
+//! Calls that sleep, and the threads that they take.
+#![allow(clippy::unwrap_used)]
+
+mod toy;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use comity_server::Settings;
+use toy::{Client, record, settings, start};
+
+const SLEEP_MS: u32 = 1000;
+
+#[test]
+fn one_client_cannot_occupy_all_threads_that_may_sleep() {
+    let server = start(&Arc::default(), Settings { threads_max: 5, ..settings() });
+    let mut greedy: Vec<_> = (0..6).map(|_| Client::from(&server, "127.0.0.7")).collect();
+    let mut other = Client::new(&server);
+    other.call(0, toy::NULL, &[]);
+    for client in &mut greedy {
+        client.send(&record(1, toy::SLEEP, &SLEEP_MS.to_be_bytes()));
+        client.send(&record(2, toy::NULL, &[]));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let begun = Instant::now();
+    other.call(1, toy::NULL, &[]);
+    other.call(2, toy::SLEEP, &10_u32.to_be_bytes());
+    other.call(3, toy::NULL, &[]);
+    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    for client in &mut greedy {
+        let mut answered = [client.reply().xid, client.reply().xid];
+        answered.sort_unstable();
+        assert_eq!(answered, [1, 2], "what was postponed is done");
+    }
+    // Nothing is left counted: as many sleep at once as in the beginning.
+    let begun = Instant::now();
+    for client in greedy.iter_mut().take(2) {
+        client.send(&record(3, toy::SLEEP, &SLEEP_MS.to_be_bytes()));
+    }
+    greedy.iter_mut().take(2).for_each(|client| assert_eq!(client.reply().xid, 3));
+    assert!(begun.elapsed() < Duration::from_millis(1900), "{:?}", begun.elapsed());
+}

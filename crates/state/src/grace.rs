@@ -47,7 +47,7 @@ impl Recovered {
         }
     }
 
-    /// A client that an earlier version of this program recorded, which did not record its identity.
+    /// A client that an earlier version of this program recorded, without its identity.
     pub fn apply_nameless(&mut self, client: RecordedClient) {
         self.know(client, None);
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, CallbackAddress, Claim, Claiming, Client, ClientOwner, Delegation, DelegationWish,
-    Desk, Effect, Engine, Error, FileKey, Held, HostLock, LockRefusal, LockType, NoDelegation,
-    Open, Principal, Record, RecordedClient, Recovered, Setclientid, Settings, Share, Verifier,
+    ByteRange, CallbackAddress, Caller, Claim, Claiming, Client, ClientOwner, Delegation,
+    DelegationWish, Desk, Effect, Engine, Error, FileKey, Held, HostLock, Identity, LockRefusal,
+    LockType, NoDelegation, Open, Origin, Record, RecordedClient, Recovered, Setclientid, Settings,
+    Share, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -34,6 +35,17 @@ fn denied<T>(result: Result<T, LockRefusal>) -> bool {
     matches!(result, Err(LockRefusal::Denied { .. }))
 }
 
+fn host(engine: &Engine, name: &[u8]) -> Arc<Client> {
+    engine.host(NOW, name, Origin::default()).unwrap()
+}
+
+/// A host was recorded before the restart.
+fn known_before(name: &[u8]) -> Record {
+    let host = RecordedClient { desk: Desk::Nlm, id: name.into() };
+    let Caller { principal, origin } = Caller::default();
+    Record::Client(host, Identity { principal, origin, verifier: Verifier::default() })
+}
+
 fn lock(engine: &Engine, host: &Arc<Client>, lock: &HostLock<'_>) -> Result<usize, LockRefusal> {
     engine.lock_host(NOW, host, lock, Claiming::Now)
 }
@@ -41,7 +53,7 @@ fn lock(engine: &Engine, host: &Arc<Client>, lock: &HostLock<'_>) -> Result<usiz
 #[test]
 fn two_hosts_exclude_each_other_and_owners_of_one_host_do_too() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p1", bytes(0, 9))).unwrap();
     assert!(denied(lock(&engine, &two, &write(b"p1", bytes(9, 20)))));
     assert!(denied(lock(&engine, &one, &write(b"p2", bytes(0, 0)))));
@@ -54,7 +66,7 @@ fn two_hosts_exclude_each_other_and_owners_of_one_host_do_too() {
 /// A lock taken for a host that waited for it, and held that much of it before.
 fn granted(held: LockType) -> (Engine, [Arc<Client>; 2], HostLock<'static>) {
     let engine = engine();
-    let [one, two] = [b"one", b"two"].map(|name| engine.host(NOW, name).unwrap());
+    let [one, two] = [b"one", b"two"].map(|name| host(&engine, name));
     let wish = write(b"p", bytes(0, 9));
     lock(&engine, &one, &HostLock { kind: held, ..write(b"p", bytes(0, 4)) }).unwrap();
     lock(&engine, &two, &write(b"q", bytes(5, 9))).unwrap();
@@ -105,7 +117,7 @@ fn a_grant_that_is_known_is_not_withdrawn() {
 #[test]
 fn nothing_stays_behind() {
     let engine = engine();
-    let host = engine.host(NOW, b"one").unwrap();
+    let host = host(&engine, b"one");
     lock(&engine, &host, &write(b"p1", bytes(0, 9))).unwrap();
     assert!(denied(lock(&engine, &host, &write(b"p2", bytes(0, 9)))));
     engine.unlock_host(NOW, &host, &write(b"p1", ByteRange::ALL)).unwrap();
@@ -116,7 +128,7 @@ fn nothing_stays_behind() {
 #[test]
 fn who_waits_is_told_when_it_is_its_turn() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p1", bytes(0, 9))).unwrap();
     let wish = write(b"p2", bytes(5, 5));
     assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
@@ -135,7 +147,7 @@ fn who_waits_is_told_when_it_is_its_turn() {
 #[test]
 fn who_cancels_waits_no_more() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
     let wish = write(b"p", bytes(5, 5));
     assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
@@ -151,7 +163,7 @@ fn who_cancels_waits_no_more() {
 fn who_waits_no_more_is_given_nothing_by_a_notice_that_is_late() {
     for cancels in [true, false] {
         let engine = engine();
-        let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+        let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
         lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
         lock(&engine, &two, &write(b"p", bytes(20, 29))).unwrap();
         let wish = write(b"p", bytes(5, 5));
@@ -172,17 +184,17 @@ fn who_waits_no_more_is_given_nothing_by_a_notice_that_is_late() {
 #[test]
 fn a_host_has_no_lease() {
     let engine = engine();
-    let host = engine.host(NOW, b"one").unwrap();
+    let host = host(&engine, b"one");
     lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
     engine.tick(NOW + YEAR);
-    let other = engine.host(NOW + YEAR, b"two").unwrap();
+    let other = engine.host(NOW + YEAR, b"two", Origin::default()).unwrap();
     assert!(denied(engine.lock_host(NOW + YEAR, &other, &write(b"p", bytes(0, 9)), Claiming::Now)));
 }
 
 #[test]
 fn a_host_that_starts_anew_has_nothing() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
     assert!(denied(engine.lock_host(NOW, &two, &write(b"p", bytes(0, 9)), Claiming::Wait)));
     engine.forget_host(NOW, b"one");
@@ -194,7 +206,7 @@ fn a_host_that_starts_anew_has_nothing() {
 #[test]
 fn a_host_says_once_that_it_has_started_anew() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let wish = write(b"p", bytes(0, 9));
     one.set_monitor_state(3);
     lock(&engine, &one, &wish).unwrap();
@@ -202,16 +214,16 @@ fn a_host_says_once_that_it_has_started_anew() {
     two.set_monitor_state(7);
     lock(&engine, &two, &wish).unwrap();
     engine.host_began_anew(NOW, b"two", 7);
-    let one = engine.host(NOW, b"one").unwrap();
+    let one = host(&engine, b"one");
     assert!(denied(lock(&engine, &one, &wish)));
 }
 
 #[test]
 fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
     let mut recovered = Recovered::new();
-    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
-    let one = engine.host(NOW, b"one").unwrap();
+    let one = host(&engine, b"one");
     let (grace, second) = (engine.settings().grace, Duration::from_secs(1));
     let reclaim = |now| engine.lock_host(now, &one, &write(b"p", bytes(0, 9)), Claiming::Reclaim);
     let mut now = NOW + grace - second;
@@ -228,9 +240,9 @@ fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
 #[test]
 fn only_who_was_there_before_the_restart_may_reclaim() {
     let mut recovered = Recovered::new();
-    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let wish = write(b"p", bytes(0, 9));
     let reclaim = |host| engine.lock_host(NOW, host, &wish, Claiming::Reclaim);
     assert_eq!(lock(&engine, &one, &wish), Err(Error::Grace.into()));
@@ -247,11 +259,11 @@ fn only_who_was_there_before_the_restart_may_reclaim() {
 #[test]
 fn who_is_sent_away_in_grace_reclaims_nothing() {
     let mut recovered = Recovered::new();
-    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
     let wish = write(b"p", bytes(0, 9));
     let reclaim = || {
-        let one = engine.host(NOW, b"one").unwrap();
+        let one = host(&engine, b"one");
         let reclaimed = engine.lock_host(NOW, &one, &wish, Claiming::Reclaim);
         (one, reclaimed)
     };
@@ -264,7 +276,7 @@ fn who_is_sent_away_in_grace_reclaims_nothing() {
 #[test]
 fn shares_deny_what_they_deny() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let share = |host, access, deny| {
         engine.share_host(NOW, host, (b"o", file()), Share { access, deny }, Claiming::Now)
     };
@@ -280,19 +292,19 @@ fn shares_deny_what_they_deny() {
 /// A client of NFSv4.0 that can be called back, in its life `verifier`.
 fn client(engine: &Engine, verifier: u8) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([verifier; 8]), id: b"four"[..].into() };
-    let (principal, callback) = (Principal([].into()), CallbackAddress::default());
-    let args = Setclientid { owner, principal: principal.clone(), callback };
+    let (caller, callback) = (Caller::default(), CallbackAddress::default());
+    let args = Setclientid { owner, caller, callback };
     let known = engine.setclientid(NOW, args).unwrap();
-    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), &principal).unwrap();
-    let client = engine.client_of(NOW, known.clientid).unwrap();
+    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), caller).unwrap();
+    let client = engine.client_of(NOW, known.clientid, caller).unwrap();
     engine.callbacks_work(&client);
     client
 }
 
 fn delegation(engine: &Engine, client: &Arc<Client>, access: u32) -> Delegation {
     let (share, claim, wish) = (Share::access(access), Claim::New, DelegationWish::NoPreference);
-    let (owner, user, empties) = (&b"o"[..], None, false);
-    let open = Open { client, owner, file: file(), share, claim, wish, user, empties };
+    let (owner, user, empties, caller) = (&b"o"[..], None, false, Caller::default());
+    let open = Open { client, caller, owner, file: file(), share, claim, wish, user, empties };
     engine.open(NOW, &open).unwrap().delegation
 }
 
@@ -307,7 +319,7 @@ fn what_a_host_has_locked_is_not_delegated_to_others() {
         (LockType::Read, Share::READ, true),
     ] {
         let engine = engine();
-        let host = engine.host(NOW, b"one").unwrap();
+        let host = host(&engine, b"one");
         let wish = HostLock { kind, ..write(b"p", bytes(0, 9)) };
         lock(&engine, &host, &wish).unwrap();
         let got = delegation(&engine, &client(&engine, 1), access);
@@ -319,7 +331,7 @@ fn what_a_host_has_locked_is_not_delegated_to_others() {
 #[test]
 fn what_a_host_waits_for_is_not_delegated_to_others() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
     assert!(denied(engine.lock_host(NOW, &two, &write(b"p", bytes(0, 9)), Claiming::Wait)));
     engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9))).unwrap();
@@ -333,7 +345,7 @@ fn what_a_host_waits_for_is_not_delegated_to_others() {
 #[test]
 fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     one.set_monitor_state(3);
     lock(&engine, &one, &write(b"before", bytes(0, 9))).unwrap();
     one.set_monitor_state(5);
@@ -348,7 +360,7 @@ fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
 #[test]
 fn an_owner_of_the_same_name_since_the_restart_has_nothing_of_before() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let other = FileKey { export: 1, handle: Handle::new(&[2]).unwrap() };
     one.set_monitor_state(3);
     lock(&engine, &one, &HostLock { file: other, ..write(b"1@one", bytes(0, 9)) }).unwrap();
@@ -362,7 +374,7 @@ fn an_owner_of_the_same_name_since_the_restart_has_nothing_of_before() {
 #[test]
 fn a_share_that_is_asked_for_again_is_shown_as_it_is() {
     let engine = engine();
-    let host = engine.host(NOW, b"one").unwrap();
+    let host = host(&engine, b"one");
     for share in [Share { access: 1, deny: 0 }, Share { access: 3, deny: 2 }] {
         engine.share_host(NOW, &host, (b"o", file()), share, Claiming::Now).unwrap();
         let states = engine.states_after(NOW, &host, (0, 9));
@@ -380,7 +392,7 @@ fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() 
     assert!(matches!(delegation(&engine, &four, Share::BOTH), Delegation::Granted { .. }));
     let late = NOW + settings.lease * 2;
     assert!(engine.break_delegations(NOW, None, &file(), Share::access(Share::BOTH)).is_err());
-    engine.renew(late, four.id()).unwrap();
+    engine.renew(late, four.id(), Caller::default()).unwrap();
     engine.tick(late);
     assert_eq!(engine.delegated(&file()), None);
     client(&engine, 2);
@@ -389,5 +401,5 @@ fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() 
     let mut recovered = Recovered::new();
     records.into_iter().for_each(|record| recovered.apply(record));
     let left: Vec<Record> = recovered.records().collect();
-    assert!(matches!(&left[..], [Record::Client(_)]), "{left:?}");
+    assert!(matches!(&left[..], [Record::Client(..)]), "{left:?}");
 }

@@ -134,8 +134,8 @@ impl Clients {
         client
     }
 
-    /// A serial number, and the number drawn by it, which no client has, and none had until all were
-    /// given out once. Zero is nobody's.
+    /// A serial number, and the number drawn by it, which no client has, and none had before all
+    /// were given out once. Zero is nobody's.
     fn next_number(&self) -> (u32, u32) {
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);

@@ -126,7 +126,7 @@ pub(crate) struct Locking {
     pub(crate) owner: u32,
     pub(crate) open: u32,
     /// How many ranges it holds.
-    pub(crate) ranges: usize,
+    pub(crate) ranges: u32,
     /// Locked under the name of another principal's owner.
     pub(crate) shared: bool,
 }
@@ -386,9 +386,10 @@ impl Holdings {
         else {
             return;
         };
-        let before = locking.ranges;
-        locking.ranges = before.saturating_add_signed(more);
-        self.memory.adjust(before * RANGE_BYTES, locking.ranges * RANGE_BYTES);
+        let before = locking.range_bytes();
+        let ranges = (locking.ranges as usize).saturating_add_signed(more);
+        locking.ranges = u32::try_from(ranges).unwrap_or(u32::MAX);
+        self.memory.adjust(before, locking.range_bytes());
     }
 
     /// Takes a state out.
@@ -485,11 +486,18 @@ impl State {
     }
 }
 
+impl Locking {
+    /// How much memory its ranges take.
+    const fn range_bytes(&self) -> usize {
+        self.ranges as usize * RANGE_BYTES
+    }
+}
+
 impl What {
     /// How much memory it takes.
     const fn bytes(&self) -> usize {
         match self {
-            Self::Lock(locking) => STATE_BYTES + locking.ranges * RANGE_BYTES,
+            Self::Lock(locking) => STATE_BYTES + locking.range_bytes(),
             Self::Open(_) | Self::Delegation(_) | Self::Revoked => STATE_BYTES,
         }
     }

@@ -1,6 +1,7 @@
 //! Stateids of READ, WRITE and SETATTR, and the operations about stateids themselves.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
@@ -8,7 +9,7 @@ use crate::file::{File, Holder, Share};
 use crate::holdings::What;
 use crate::open::Obstacle;
 use crate::stateid::Special;
-use crate::{Bearer, Engine, Error, FileKey, Result, Sender, Stateid};
+use crate::{Bearer, ClientId, Engine, Error, FileKey, Result, Sender, Stateid};
 
 /// What is to be done with the data of a file.
 #[derive(Debug, Clone, Copy)]
@@ -52,23 +53,27 @@ impl Engine {
         stateid: &Stateid,
         io: &Io<'_>,
     ) -> Result<Option<Shown<'a>>> {
+        let by = || (sender.now, sender.client.map(|client| client.id));
         match stateid.special() {
             None => match self.check_state(sender, stateid, io)? {
                 Some(shown) => Ok(Some(shown)),
-                None => self.check_anonymous(sender, io, true).map(|()| None),
+                None => {
+                    let (mine, _) = stateid.place()?;
+                    self.check_anonymous((sender.now, Some(mine)), io, true).map(|()| None)
+                }
             },
-            Some(Special::Anonymous) => self.check_anonymous(sender, io, true).map(|()| None),
+            Some(Special::Anonymous) => self.check_anonymous(by(), io, true).map(|()| None),
             Some(Special::ReadBypass) => {
                 let heeds_deny = io.access & Share::WRITE != 0;
-                self.check_anonymous(sender, io, heeds_deny).map(|()| None)
+                self.check_anonymous(by(), io, heeds_deny).map(|()| None)
             }
             Some(Special::Current | Special::Invalid) => Err(Error::BadStateid),
         }
     }
 
     /// The same under a stateid of somebody's state. Nothing where an open or its locks are shown
-    /// by another user than the one whose they are, as by a program that has inherited an open file:
-    /// that is no better than to show none. A delegation is the client's, for all its users.
+    /// by another user than the one whose they are, as by a program that has inherited an open
+    /// file: that is no better than to show none. A delegation is the client's, for all its users.
     fn check_state<'a>(
         &self,
         sender: Sender<'a>,
@@ -115,18 +120,24 @@ impl Engine {
         Ok(Some(Shown { bearer: found.client, opened }))
     }
 
-    fn check_anonymous(&self, sender: Sender<'_>, io: &Io<'_>, heeds_deny: bool) -> Result<()> {
+    /// The same without an open, for a client if it is known which.
+    fn check_anonymous(
+        &self,
+        (now, mine): (Duration, Option<ClientId>),
+        io: &Io<'_>,
+        heeds_deny: bool,
+    ) -> Result<()> {
         if heeds_deny && self.is_in_grace() {
             return Err(Error::Grace);
         }
         let Some(file) = self.files.get(io.file) else { return Ok(()) };
         let share = Share::access(io.access);
-        let mine = file.covered(io.file, sender.client.map(|client| client.id));
-        self.unless_expired(sender.now, || {
+        let mine = file.covered(io.file, mine);
+        self.unless_expired(now, || {
             let denied = file.state().shares.conflict(None, share).filter(|_| heeds_deny);
             match denied {
                 Some(holder) => Err(Obstacle::Share(holder)),
-                None => self.try_break(sender.now, &file, (mine, share)),
+                None => self.try_break(now, &file, (mine, share)),
             }
         })
     }

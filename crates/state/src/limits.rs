@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Clients, confirmed or not. A client without state is about 1 KB; a big site has thousands.
-    /// One origin has no more of them than it leaves for all others, but for a few.
+    /// One origin has no more of them than an eighth of what it leaves, but for a few.
     pub clients: usize,
     /// Sessions of one client. Linux makes one; trunking over several addresses a few.
     pub sessions_per_client: usize,
@@ -94,9 +94,17 @@ pub(crate) const CONNECTIONS_MAX: usize = 64;
 /// Owners of a client among which those are looked for that have nothing: so many may be left.
 pub(crate) const REAPED_MIN: usize = 64;
 
-/// Clients of one origin that are let in even where it leaves fewer places for all others: behind
-/// one address there may be the machines of a small office.
+/// The part of the free places that the clients of one origin may take at most, so that many origins
+/// that take all they get leave some.
+pub(crate) const FAIR_PART: usize = 8;
+
+/// Clients of one origin that are let in even beyond its part: behind one address there may be the
+/// machines of a small office.
 pub(crate) const CLIENTS_PER_ORIGIN_MIN: usize = 16;
+
+/// How long an origin is refused at once that nobody could make room for: all clients are looked at
+/// to find that out.
+pub(crate) const REFUSAL: Duration = Duration::from_secs(1);
 
 /// The part of all clients that goes at once where the table is full of those that nobody would
 /// miss: 64 of 16,384, while a thousand may be on their way to confirm themselves.

@@ -443,7 +443,7 @@ impl Engine {
             let What::Lock(Locking { owner, ranges, .. }) = lock.what else { continue };
             match other_lock(state, client, (&lock.file, owner)) {
                 // What a lock-owner has of a file is one set of bytes, under however many opens.
-                Some(other) => state.holdings.count_ranges(other, ranges.cast_signed()),
+                Some(other) => state.holdings.count_ranges(other, ranges as isize),
                 None => {
                     let holder = Holder { client: client.id, state: number };
                     self.release_state(now, holder, &lock, wakes);

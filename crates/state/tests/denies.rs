@@ -15,7 +15,7 @@ fn engine() -> Engine {
 }
 
 fn file(number: u8) -> FileKey {
-    FileKey { export: 1, handle: Handle::new(&[number]).unwrap() }
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[number]).unwrap() }
 }
 
 fn share(engine: &Engine, host: &Arc<Client>, number: u8, deny: u32) -> Result<(), Error> {
@@ -30,7 +30,8 @@ fn check(engine: &Engine, host: &[u8], number: u8) -> Result<(), Error> {
 #[test]
 fn opens_that_deny_are_counted_through_changes_refusals_and_ends() {
     let engine = engine();
-    let [one, two] = [b"one", b"two"].map(|name| engine.host(NOW, name).unwrap());
+    let [one, two] = [b"one", b"two"]
+        .map(|name| engine.host(NOW, name, comity_state::Origin::default()).unwrap());
     share(&engine, &one, 1, 0).unwrap();
     assert!(!engine.has_denies());
     // The same owner changes what it denies, twice.
@@ -51,7 +52,7 @@ fn opens_that_deny_are_counted_through_changes_refusals_and_ends() {
 #[test]
 fn a_host_is_not_denied_by_itself() {
     let engine = engine();
-    let one = engine.host(NOW, b"one").unwrap();
+    let one = engine.host(NOW, b"one", comity_state::Origin::default()).unwrap();
     share(&engine, &one, 1, Share::WRITE).unwrap();
     assert_eq!(check(&engine, b"one", 1), Ok(()));
     assert_eq!(check(&engine, b"two", 1), Err(Error::ShareDenied));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, CallbackAddress, Claim, Claiming, Client, ClientOwner, Delegation, DelegationWish,
-    Desk, Effect, Engine, Error, FileKey, Held, HostLock, Limits, LockRefusal, LockType,
-    NoDelegation, Open, Principal, Record, RecordedClient, Recovered, Setclientid, Settings, Share,
-    Verifier,
+    ByteRange, CallbackAddress, Caller, Claim, Claiming, Client, ClientOwner, Delegation,
+    DelegationWish, Desk, Effect, Engine, Error, FileKey, Held, HostLock, Identity, LockRefusal,
+    LockType, NoDelegation, Open, Origin, Record, RecordedClient, Recovered, Setclientid, Settings,
+    Share, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -34,6 +34,17 @@ fn denied<T>(result: Result<T, LockRefusal>) -> bool {
     matches!(result, Err(LockRefusal::Denied { .. }))
 }
 
+fn host(engine: &Engine, name: &[u8]) -> Arc<Client> {
+    engine.host(NOW, name, Origin::default()).unwrap()
+}
+
+/// A host was recorded before the restart.
+fn known_before(name: &[u8]) -> Record {
+    let host = RecordedClient { desk: Desk::Nlm, id: name.into() };
+    let Caller { principal, origin } = Caller::default();
+    Record::Client(host, Some(Identity { principal, origin, verifier: Verifier::default() }))
+}
+
 fn lock(engine: &Engine, host: &Arc<Client>, lock: &HostLock<'_>) -> Result<usize, LockRefusal> {
     engine.lock_host(NOW, host, lock, Claiming::Now)
 }
@@ -41,7 +52,7 @@ fn lock(engine: &Engine, host: &Arc<Client>, lock: &HostLock<'_>) -> Result<usiz
 #[test]
 fn two_hosts_exclude_each_other_and_owners_of_one_host_do_too() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p1", bytes(0, 9))).unwrap();
     assert!(denied(lock(&engine, &two, &write(b"p1", bytes(9, 20)))));
     assert!(denied(lock(&engine, &one, &write(b"p2", bytes(0, 0)))));
@@ -54,7 +65,7 @@ fn two_hosts_exclude_each_other_and_owners_of_one_host_do_too() {
 /// A lock taken for a host that waited for it, and held that much of it before.
 fn granted(held: LockType) -> (Engine, [Arc<Client>; 2], HostLock<'static>) {
     let engine = engine();
-    let [one, two] = [b"one", b"two"].map(|name| engine.host(NOW, name).unwrap());
+    let [one, two] = [b"one", b"two"].map(|name| host(&engine, name));
     let wish = write(b"p", bytes(0, 9));
     lock(&engine, &one, &HostLock { kind: held, ..write(b"p", bytes(0, 4)) }).unwrap();
     lock(&engine, &two, &write(b"q", bytes(5, 9))).unwrap();
@@ -105,7 +116,7 @@ fn a_grant_that_is_known_is_not_withdrawn() {
 #[test]
 fn nothing_stays_behind() {
     let engine = engine();
-    let host = engine.host(NOW, b"one").unwrap();
+    let host = host(&engine, b"one");
     lock(&engine, &host, &write(b"p1", bytes(0, 9))).unwrap();
     assert!(denied(lock(&engine, &host, &write(b"p2", bytes(0, 9)))));
     engine.unlock_host(NOW, &host, &write(b"p1", ByteRange::ALL)).unwrap();
@@ -116,7 +127,7 @@ fn nothing_stays_behind() {
 #[test]
 fn who_waits_is_told_when_it_is_its_turn() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p1", bytes(0, 9))).unwrap();
     let wish = write(b"p2", bytes(5, 5));
     assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
@@ -135,7 +146,7 @@ fn who_waits_is_told_when_it_is_its_turn() {
 #[test]
 fn who_cancels_waits_no_more() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
     let wish = write(b"p", bytes(5, 5));
     assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
@@ -151,7 +162,7 @@ fn who_cancels_waits_no_more() {
 fn who_waits_no_more_is_given_nothing_by_a_notice_that_is_late() {
     for cancels in [true, false] {
         let engine = engine();
-        let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+        let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
         lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
         lock(&engine, &two, &write(b"p", bytes(20, 29))).unwrap();
         let wish = write(b"p", bytes(5, 5));
@@ -190,7 +201,7 @@ fn pass(engine: &Engine, now: &mut Duration, (minutes, answers): (u32, bool)) ->
 /// An engine and a host that has locked a file, and answered when it was asked.
 fn answering() -> (Engine, Arc<Client>, Duration) {
     let engine = engine();
-    let host = engine.host(NOW, b"one").unwrap();
+    let host = host(&engine, b"one");
     lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
     let mut now = NOW;
     assert_eq!(pass(&engine, &mut now, (1, true)), 1);
@@ -199,7 +210,7 @@ fn answering() -> (Engine, Arc<Client>, Duration) {
 
 /// Whether another host is denied the bytes that the first one has locked.
 fn is_held(engine: &Engine, now: Duration) -> bool {
-    let other = engine.host(now, b"two").unwrap();
+    let other = engine.host(now, b"two", Origin::default()).unwrap();
     denied(engine.test_host(now, &other, &write(b"p", bytes(0, 9))))
 }
 
@@ -218,7 +229,10 @@ fn a_host_that_does_not_answer_any_more_gives_way_after_five_minutes() {
     pass(&engine, &mut now, (1, false));
     assert!(engine.known_host(now, b"three").is_none() && engine.census().locks == 1);
     assert!(!is_held(&engine, now), "somebody wants them");
-    assert!(!Arc::ptr_eq(&engine.host(now, b"one").unwrap(), &host), "it was sent away");
+    assert!(
+        !Arc::ptr_eq(&engine.host(now, b"one", Origin::default()).unwrap(), &host),
+        "it was sent away"
+    );
 }
 
 #[test]
@@ -234,7 +248,7 @@ fn a_host_that_does_not_answer_keeps_what_nobody_wants_for_a_day() {
 fn a_lock_goes_to_the_waiter_when_its_holder_is_gone() {
     let (engine, _, mut now) = answering();
     pass(&engine, &mut now, (4, false));
-    let other = engine.host(now, b"two").unwrap();
+    let other = engine.host(now, b"two", Origin::default()).unwrap();
     let waits = engine.lock_host(now, &other, &write(b"p", bytes(0, 9)), Claiming::Wait);
     assert!(denied(waits));
     now += MINUTE;
@@ -257,7 +271,7 @@ fn a_host_that_calls_is_there_whatever_it_answers() {
 #[test]
 fn a_host_that_never_answered_is_believed_to_be_there_for_a_day() {
     let engine = engine();
-    let host = engine.host(NOW, b"one").unwrap();
+    let host = engine.host(NOW, b"one", Origin::default()).unwrap();
     lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
     let mut now = NOW;
     pass(&engine, &mut now, (24 * 60 - 1, false));
@@ -269,8 +283,8 @@ fn a_host_that_never_answered_is_believed_to_be_there_for_a_day() {
 #[test]
 fn a_host_is_asked_once_at_a_time_and_only_if_it_holds_something() {
     let engine = engine();
-    let _idle = engine.host(NOW, b"idle").unwrap();
-    let host = engine.host(NOW, b"one").unwrap();
+    let _idle = engine.host(NOW, b"idle", Origin::default()).unwrap();
+    let host = engine.host(NOW, b"one", Origin::default()).unwrap();
     lock(&engine, &host, &write(b"p", bytes(0, 9))).unwrap();
     (1..600).for_each(|second| engine.tick(NOW + Duration::from_secs(second)));
     assert!(
@@ -280,27 +294,9 @@ fn a_host_is_asked_once_at_a_time_and_only_if_it_holds_something() {
 }
 
 #[test]
-fn hosts_of_one_network_leave_room_for_others() {
-    let limits = Limits { clients: 16, ..Limits::DEFAULT };
-    let settings = Settings { limits, ..Settings::new(7, [7; 16]) };
-    let engine = Engine::new(NOW, settings, Recovered::new());
-    let host = |now, name: &str| engine.host(now, name.as_bytes());
-    let busy = host(NOW, "2001:db8::1").unwrap();
-    lock(&engine, &busy, &write(b"p", bytes(0, 9))).unwrap();
-    host(NOW, "2001:db8::2").unwrap();
-    let third = host(NOW, "2001:db8::3").expect("the second one holds nothing, and goes");
-    assert_eq!(engine.census().clients, 2);
-    lock(&engine, &third, &write(b"p", bytes(10, 19))).unwrap();
-    assert_eq!(host(NOW, "2001:db8::4").err(), Some(Error::Delay));
-    host(NOW, "2001:db8:0:1::1").unwrap();
-    host(NOW, "192.0.2.1").unwrap();
-    assert_eq!((engine.census().clients, engine.census().locks), (4, 2));
-}
-
-#[test]
 fn a_host_that_starts_anew_has_nothing() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
     assert!(denied(engine.lock_host(NOW, &two, &write(b"p", bytes(0, 9)), Claiming::Wait)));
     engine.forget_host(NOW, b"one");
@@ -312,7 +308,7 @@ fn a_host_that_starts_anew_has_nothing() {
 #[test]
 fn a_host_says_once_that_it_has_started_anew() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let wish = write(b"p", bytes(0, 9));
     one.set_monitor_state(3);
     lock(&engine, &one, &wish).unwrap();
@@ -320,16 +316,16 @@ fn a_host_says_once_that_it_has_started_anew() {
     two.set_monitor_state(7);
     lock(&engine, &two, &wish).unwrap();
     engine.host_began_anew(NOW, b"two", 7);
-    let one = engine.host(NOW, b"one").unwrap();
+    let one = host(&engine, b"one");
     assert!(denied(lock(&engine, &one, &wish)));
 }
 
 #[test]
 fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
     let mut recovered = Recovered::new();
-    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
-    let one = engine.host(NOW, b"one").unwrap();
+    let one = host(&engine, b"one");
     let (grace, second) = (engine.settings().grace, Duration::from_secs(1));
     let reclaim = |now| engine.lock_host(now, &one, &write(b"p", bytes(0, 9)), Claiming::Reclaim);
     let mut now = NOW + grace - second;
@@ -346,9 +342,9 @@ fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
 #[test]
 fn only_who_was_there_before_the_restart_may_reclaim() {
     let mut recovered = Recovered::new();
-    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let wish = write(b"p", bytes(0, 9));
     let reclaim = |host| engine.lock_host(NOW, host, &wish, Claiming::Reclaim);
     assert_eq!(lock(&engine, &one, &wish), Err(Error::Grace.into()));
@@ -365,11 +361,11 @@ fn only_who_was_there_before_the_restart_may_reclaim() {
 #[test]
 fn who_is_sent_away_in_grace_reclaims_nothing() {
     let mut recovered = Recovered::new();
-    recovered.apply(Record::Client(RecordedClient { desk: Desk::Nlm, id: b"one"[..].into() }));
+    recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
     let wish = write(b"p", bytes(0, 9));
     let reclaim = || {
-        let one = engine.host(NOW, b"one").unwrap();
+        let one = host(&engine, b"one");
         let reclaimed = engine.lock_host(NOW, &one, &wish, Claiming::Reclaim);
         (one, reclaimed)
     };
@@ -382,7 +378,7 @@ fn who_is_sent_away_in_grace_reclaims_nothing() {
 #[test]
 fn shares_deny_what_they_deny() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let share = |host, access, deny| {
         engine.share_host(NOW, host, (b"o", file()), Share { access, deny }, Claiming::Now)
     };
@@ -398,19 +394,19 @@ fn shares_deny_what_they_deny() {
 /// A client of NFSv4.0 that can be called back, in its life `verifier`.
 fn client(engine: &Engine, verifier: u8) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([verifier; 8]), id: b"four"[..].into() };
-    let (principal, callback) = (Principal([].into()), CallbackAddress::default());
-    let args = Setclientid { owner, principal: principal.clone(), callback };
+    let (caller, callback) = (Caller::default(), CallbackAddress::default());
+    let args = Setclientid { owner, caller, callback };
     let known = engine.setclientid(NOW, args).unwrap();
-    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), &principal).unwrap();
-    let client = engine.client_of(NOW, known.clientid).unwrap();
+    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), caller).unwrap();
+    let client = engine.client_of(NOW, known.clientid, caller).unwrap();
     engine.callbacks_work(&client);
     client
 }
 
 fn delegation(engine: &Engine, client: &Arc<Client>, access: u32) -> Delegation {
     let (share, claim, wish) = (Share::access(access), Claim::New, DelegationWish::NoPreference);
-    let (owner, user, empties) = (&b"o"[..], None, false);
-    let open = Open { client, owner, file: file(), share, claim, wish, user, empties };
+    let (owner, user, empties, caller) = (&b"o"[..], None, false, Caller::default());
+    let open = Open { client, caller, owner, file: file(), share, claim, wish, user, empties };
     engine.open(NOW, &open).unwrap().delegation
 }
 
@@ -425,7 +421,7 @@ fn what_a_host_has_locked_is_not_delegated_to_others() {
         (LockType::Read, Share::READ, true),
     ] {
         let engine = engine();
-        let host = engine.host(NOW, b"one").unwrap();
+        let host = host(&engine, b"one");
         let wish = HostLock { kind, ..write(b"p", bytes(0, 9)) };
         lock(&engine, &host, &wish).unwrap();
         let got = delegation(&engine, &client(&engine, 1), access);
@@ -437,7 +433,7 @@ fn what_a_host_has_locked_is_not_delegated_to_others() {
 #[test]
 fn what_a_host_waits_for_is_not_delegated_to_others() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
     assert!(denied(engine.lock_host(NOW, &two, &write(b"p", bytes(0, 9)), Claiming::Wait)));
     engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9))).unwrap();
@@ -451,7 +447,7 @@ fn what_a_host_waits_for_is_not_delegated_to_others() {
 #[test]
 fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     one.set_monitor_state(3);
     lock(&engine, &one, &write(b"before", bytes(0, 9))).unwrap();
     one.set_monitor_state(5);
@@ -466,7 +462,7 @@ fn a_notice_that_comes_late_frees_what_was_locked_before_the_restart() {
 #[test]
 fn an_owner_of_the_same_name_since_the_restart_has_nothing_of_before() {
     let engine = engine();
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let other = FileKey { volume: 1, export: 1, handle: Handle::new(&[2]).unwrap() };
     one.set_monitor_state(3);
     lock(&engine, &one, &HostLock { file: other, ..write(b"1@one", bytes(0, 9)) }).unwrap();
@@ -480,7 +476,7 @@ fn an_owner_of_the_same_name_since_the_restart_has_nothing_of_before() {
 #[test]
 fn a_share_that_is_asked_for_again_is_shown_as_it_is() {
     let engine = engine();
-    let host = engine.host(NOW, b"one").unwrap();
+    let host = host(&engine, b"one");
     for share in [Share { access: 1, deny: 0 }, Share { access: 3, deny: 2 }] {
         engine.share_host(NOW, &host, (b"o", file()), share, Claiming::Now).unwrap();
         let states = engine.states_after(NOW, &host, (0, 9));
@@ -498,7 +494,7 @@ fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() 
     assert!(matches!(delegation(&engine, &four, Share::BOTH), Delegation::Granted { .. }));
     let late = NOW + settings.lease * 2;
     assert!(engine.break_delegations(NOW, None, &file(), Share::access(Share::BOTH)).is_err());
-    engine.renew(late, four.id()).unwrap();
+    engine.renew(late, four.id(), Caller::default()).unwrap();
     engine.tick(late);
     assert_eq!(engine.delegated(&file()), None);
     client(&engine, 2);
@@ -507,14 +503,15 @@ fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() 
     let mut recovered = Recovered::new();
     records.into_iter().for_each(|record| recovered.apply(record));
     let left: Vec<Record> = recovered.records().collect();
-    assert!(matches!(&left[..], [Record::Client(_)]), "{left:?}");
+    assert!(matches!(&left[..], [Record::Client(..)]), "{left:?}");
 }
 
 /// A waiter knows the file by the export through which it asked.
 #[test]
 fn a_lock_that_is_freed_through_one_export_is_offered_by_the_other() {
     let engine = engine();
-    let [one, two] = [b"one", b"two"].map(|name| engine.host(NOW, name).unwrap());
+    let [one, two] =
+        [b"one", b"two"].map(|name| engine.host(NOW, name, Origin::default()).unwrap());
     let by = |export| HostLock { file: FileKey { export, ..file() }, ..write(b"p", bytes(0, 9)) };
     lock(&engine, &one, &by(1)).unwrap();
     assert!(denied(engine.lock_host(NOW, &two, &by(2), Claiming::Wait)));

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, CallbackAddress, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId,
-    CreateSession, Delegation, DelegationWish, Desk, Effect, Engine, Error, ExchangeId, FileKey,
-    HostLock, Lock, LockRefusal, LockType, Locker, Open, Opened, Principal, Record, Recovered,
-    Sender, SessionId, Setclientid, Settings, Share, Stateid, Verifier, WriterSays,
+    ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner,
+    ConnectionId, CreateSession, Delegation, DelegationWish, Desk, Effect, Engine, Error,
+    ExchangeId, FileKey, HostLock, Identity, Lock, LockRefusal, LockType, Locker, Open, Opened,
+    Origin, Principal, Record, RecordedClient, Recovered, Sender, SessionId, Setclientid, Settings,
+    Share, Stateid, Verifier, WriterSays,
 };
 use comity_vfs::Handle;
 
@@ -33,8 +34,11 @@ fn owner(name: &str) -> ClientOwner {
     ClientOwner { verifier: Verifier([1; 8]), id: name.as_bytes().into() }
 }
 
-fn principal() -> Principal {
-    Principal([].into())
+/// Each client is on a machine of its own.
+fn caller(name: &str) -> Caller {
+    let mut place = [0; 16];
+    name.bytes().zip(&mut place).for_each(|(letter, place)| *place = letter);
+    Caller { principal: Principal(0), origin: Origin::from_bytes(place) }
 }
 
 /// A client with a session that has reclaimed all it wanted.
@@ -42,19 +46,23 @@ fn client(engine: &Engine, now: Duration, name: &str) -> Arc<Client> {
     let session = session(engine, now, name).unwrap();
     let client = Arc::clone(engine.session(&session).unwrap().client());
     engine.callbacks_work(&client);
-    let complete = engine.reclaim_complete(now, &client);
+    let complete = engine.reclaim_complete(now, &client, caller(name));
     assert!(matches!(complete, Ok(()) | Err(Error::CompleteAlready)));
     client
 }
 
+fn caller_of(client: &Client) -> Caller {
+    caller(std::str::from_utf8(client.owner()).unwrap())
+}
+
 /// A session of a client.
 fn session(engine: &Engine, now: Duration, name: &str) -> Result<SessionId, Error> {
-    let args = ExchangeId { owner: owner(name), principal: principal(), update: false };
+    let args = ExchangeId { owner: owner(name), caller: caller(name), update: false };
     let known = engine.exchange_id(now, args).unwrap();
     let session = CreateSession {
         clientid: known.clientid,
         sequenceid: known.sequenceid,
-        principal: principal(),
+        caller: caller(name),
         minor: 1,
         connection: ConnectionId(1),
         back_wanted: true,
@@ -78,8 +86,9 @@ fn open(
     wish: DelegationWish,
 ) -> Result<Opened, Error> {
     let (owner, file) = (owner.as_bytes(), file(number));
-    let (share, claim) = (Share::access(Share::BOTH), Claim::New);
-    engine.open(NOW, &Open { client, owner, file, share, claim, wish, user: None, empties: false })
+    let (share, claim, caller) = (Share::access(Share::BOTH), Claim::New, caller_of(client));
+    let (user, empties) = (None, false);
+    engine.open(NOW, &Open { client, caller, owner, file, share, claim, wish, user, empties })
 }
 
 fn opened(engine: &Engine, client: &Arc<Client>, (owner, number): (&str, u8)) -> Stateid {
@@ -98,7 +107,7 @@ fn lock<'a>(open: Stateid, owner: &'a str, number: u8) -> Lock<'a> {
 }
 
 fn sender(now: Duration, client: &Arc<Client>) -> Sender<'_> {
-    Sender { now, client: Some(client) }
+    Sender { now, client: Some(client), caller: caller_of(client) }
 }
 
 /// Each process of a Linux client locks as another owner, and frees its stateid when it is done.
@@ -150,7 +159,8 @@ fn who_finds_no_room_in_a_line_leaves_nothing() {
 #[test]
 fn what_is_freed_bit_by_bit_makes_no_more_ranges_than_there_may_be() {
     let engine = engine(|settings| settings.limits.locks_per_file = 12);
-    let (one, host) = (client(&engine, NOW, "a"), engine.host(NOW, b"one").unwrap());
+    let (one, host) =
+        (client(&engine, NOW, "a"), engine.host(NOW, b"one", Origin::default()).unwrap());
     let byte = |number: u64| ByteRange { first: 2 * number, last: 2 * number };
     let open = opened(&engine, &one, ("o", 1));
     let whole = Lock { range: ByteRange::ALL, ..lock(open, "l", 1) };
@@ -187,7 +197,7 @@ fn owners_that_gave_up_waiting_do_not_pile_up() {
         for client in [&one, &two] {
             let session = client.sessions()[0];
             let both = (ConnectionId(1), comity_state::Direction::Both);
-            engine.bind_connection(now, &session, both).unwrap();
+            engine.bind_connection(now, &session, both, caller_of(client)).unwrap();
         }
         while engine.poll_effect().is_some() {}
         engine.tick(now);
@@ -219,7 +229,10 @@ fn an_owner_that_waits_keeps_its_place_whoever_else_comes() {
 #[test]
 fn what_a_host_is_refused_leaves_nothing() {
     let engine = engine(|settings| settings.limits.locks_per_file = 1);
-    let (one, two) = (engine.host(NOW, b"one").unwrap(), engine.host(NOW, b"two").unwrap());
+    let (one, two) = (
+        engine.host(NOW, b"one", Origin::default()).unwrap(),
+        engine.host(NOW, b"two", Origin::default()).unwrap(),
+    );
     let share = |host, owner: &str, access, deny| {
         let (owner, share) = (owner.as_bytes(), Share { access, deny });
         engine.share_host(NOW, host, (owner, file(1)), share, Claiming::Now)
@@ -247,6 +260,7 @@ fn a_share_of_an_expired_client_gives_way_to_a_host() {
     let (claim, wish) = (Claim::New, DelegationWish::None);
     let asked = Open {
         client: &gone,
+        caller: caller_of(&gone),
         owner: b"o",
         file: file(1),
         share: denying,
@@ -257,7 +271,7 @@ fn a_share_of_an_expired_client_gives_way_to_a_host() {
     };
     engine.open(NOW, &asked).unwrap();
     let later = NOW + engine.settings().lease;
-    let host = engine.host(later, b"one").unwrap();
+    let host = engine.host(later, b"one", Origin::default()).unwrap();
     let share = Share::access(Share::WRITE);
     engine.share_host(later, &host, (b"p", file(1)), share, Claiming::Now).unwrap();
 }
@@ -268,15 +282,15 @@ fn what_is_revoked_of_a_client_without_sessions_leaves_nothing() {
     let engine = engine(|_| {});
     let args = Setclientid {
         owner: owner("a"),
-        principal: principal(),
+        caller: caller("a"),
         callback: CallbackAddress::default(),
     };
     let known = engine.setclientid(NOW, args).unwrap();
-    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), &principal()).unwrap();
-    let old = engine.client_of(NOW, known.clientid).unwrap();
+    engine.setclientid_confirm(NOW, (known.clientid, known.confirm), caller("a")).unwrap();
+    let old = engine.client_of(NOW, known.clientid, caller("a")).unwrap();
     assert_eq!(old.desk(), Desk::Setclientid);
     engine.callbacks_work(&old);
-    let by_itself = Sender { now: NOW, client: None };
+    let by_itself = Sender { now: NOW, client: None, caller: caller("a") };
     let given = open(&engine, &old, ("o", 2), DelegationWish::NoPreference).unwrap();
     let Delegation::Granted { stateid, .. } = given.delegation else { panic!("{given:?}") };
     let other = client(&engine, NOW, "b");
@@ -284,11 +298,11 @@ fn what_is_revoked_of_a_client_without_sessions_leaves_nothing() {
     engine.recall_sent(NOW, &old, &stateid);
     let states = engine.census().states;
     let later = NOW + engine.settings().lease;
-    engine.renew(later - SECOND, known.clientid).unwrap();
+    engine.renew(later - SECOND, known.clientid, caller("a")).unwrap();
     engine.tick(later);
     assert_eq!(engine.totals().delegations_revoked, 1);
     assert_eq!(engine.census().states, states - 1);
-    assert_eq!(engine.delegreturn(by_itself, &stateid), Err(Error::BadStateid));
+    assert_eq!(engine.delegreturn((by_itself, &file(2)), &stateid), Err(Error::BadStateid));
 }
 
 /// Flooded with clients that never come back to confirm themselves, the server lets others in.
@@ -297,8 +311,8 @@ fn who_never_confirms_itself_makes_room() {
     let engine = engine(|settings| settings.limits.clients = 4);
     let staying = client(&engine, NOW, "stays");
     for number in 0..10 {
-        let owner = owner(&format!("passer-by {number}"));
-        let args = ExchangeId { owner, principal: principal(), update: false };
+        let name = format!("passer-by {number}");
+        let args = ExchangeId { owner: owner(&name), caller: caller(&name), update: false };
         engine.exchange_id(NOW, args).unwrap();
     }
     client(&engine, NOW, "new");
@@ -312,8 +326,8 @@ fn a_flood_of_strangers_is_cleared_away_some_at_a_time() {
     let engine = engine(|settings| settings.limits.clients = 1024);
     let staying = client(&engine, NOW, "stays");
     let meet = |number: u32| {
-        let owner = owner(&format!("stranger {number}"));
-        let args = ExchangeId { owner, principal: principal(), update: false };
+        let name = format!("stranger {number}");
+        let args = ExchangeId { owner: owner(&name), caller: caller(&name), update: false };
         engine.exchange_id(NOW + SECOND * number / 1000, args).unwrap().clientid
     };
     let strangers: Vec<_> = (1..1024).map(meet).collect();
@@ -330,12 +344,13 @@ fn a_flood_of_strangers_is_cleared_away_some_at_a_time() {
 #[test]
 fn hosts_that_hold_nothing_make_room() {
     let engine = engine(|settings| settings.limits.clients = 4);
-    let (staying, holder) = (client(&engine, NOW, "stays"), engine.host(NOW, b"holder").unwrap());
+    let (staying, holder) =
+        (client(&engine, NOW, "stays"), engine.host(NOW, b"holder", Origin::default()).unwrap());
     let (owner, file, range, kind) = (&b"o"[..], file(1), ByteRange::ALL, LockType::Write);
     let held = HostLock { owner, file, range, kind };
     engine.lock_host(NOW, &holder, &held, Claiming::Now).unwrap();
     for number in 0..10_u8 {
-        engine.host(NOW, &[number]).unwrap();
+        engine.host(NOW, &[number], Origin::from_bytes([number; 16])).unwrap();
     }
     client(&engine, NOW, "new");
     for client in [staying, holder] {
@@ -368,6 +383,7 @@ fn what_was_had_since_a_revocation_may_be_reclaimed() {
             later,
             &one.sessions()[0],
             (ConnectionId(1), comity_state::Direction::Both),
+            caller("a"),
         )
         .unwrap();
     engine.tick(later);
@@ -379,7 +395,7 @@ fn what_was_had_since_a_revocation_may_be_reclaimed() {
     assert!(engine.unstored().is_some(), "the answer waits for it");
     let store = recovered(&engine, store);
     assert!(!revoked(&store));
-    assert!(store.records().any(|record| matches!(record, Record::Client(_))));
+    assert!(store.records().any(|record| matches!(record, Record::Client(..))));
 }
 
 /// Clients that come back by the thousand take longer than a lease to do so, one after the other.
@@ -387,10 +403,10 @@ fn what_was_had_since_a_revocation_may_be_reclaimed() {
 fn nobody_is_forgotten_while_grace_lasts() {
     let mut store = Recovered::new();
     for id in [&b"a"[..], b"late"] {
-        store.apply(Record::Client(comity_state::RecordedClient {
-            desk: Desk::ExchangeId,
-            id: id.into(),
-        }));
+        let Caller { principal, origin } = caller(std::str::from_utf8(id).unwrap());
+        let identity = Identity { principal, origin, verifier: Verifier([1; 8]) };
+        let client = RecordedClient { desk: Desk::ExchangeId, id: id.into() };
+        store.apply(Record::Client(client, Some(identity)));
     }
     let lease = SECOND * 20;
     let settings = Settings { lease, grace: lease * 3, ..Settings::new(2, [7; 16]) };
@@ -398,10 +414,10 @@ fn nobody_is_forgotten_while_grace_lasts() {
     let one = client(&engine, NOW, "a");
     engine.tick(NOW + lease * 2);
     assert!(engine.is_in_grace());
-    let args = ExchangeId { owner: owner("a"), principal: principal(), update: false };
+    let args = ExchangeId { owner: owner("a"), caller: caller("a"), update: false };
     let known = engine.exchange_id(NOW + lease * 2, args).unwrap();
     assert_eq!((known.clientid, known.confirmed), (one.id(), true));
-    let again = engine.reclaim_complete(NOW + lease * 2, &one);
+    let again = engine.reclaim_complete(NOW + lease * 2, &one, caller("a"));
     assert_eq!(again, Err(Error::CompleteAlready));
     engine.tick(NOW + lease * 4);
     assert!(!engine.is_in_grace());
@@ -436,7 +452,7 @@ fn who_breaks_a_delegation_of_one_that_is_gone_keeps_nothing_of_its_file() {
 #[test]
 fn a_file_whose_last_share_a_host_gives_up_is_forgotten() {
     let engine = engine(|_| {});
-    let host = engine.host(NOW, b"one").unwrap();
+    let host = engine.host(NOW, b"one", Origin::default()).unwrap();
     let name = (&b"o"[..], file(1));
     engine.share_host(NOW, &host, name, Share::access(Share::READ), Claiming::Now).unwrap();
     engine.unshare_host(NOW, &host, name);
@@ -472,7 +488,7 @@ fn what_is_only_remembered_keeps_no_file() {
     let holder = client(&engine, NOW, "holder");
     let given = open(&engine, &holder, ("o", 1), DelegationWish::Write).unwrap();
     let Delegation::Granted { stateid, .. } = given.delegation else { panic!("{given:?}") };
-    engine.close(sender(NOW, &holder), &given.stateid).unwrap();
+    engine.close((sender(NOW, &holder), &file(1)), &given.stateid).unwrap();
     let asks = engine.break_delegations(NOW, None, &file(1), Share::access(Share::BOTH));
     assert_eq!(asks, Err(Error::Delay));
     engine.recall_sent(NOW, &holder, &stateid);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
-    DelegationWish, Engine, ExchangeId, FileKey, Open, Principal, Recovered, Settings, Share,
-    Verifier,
+    Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
+    DelegationWish, Engine, ExchangeId, FileKey, Open, Origin, Principal, Recovered, Settings,
+    Share, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -54,6 +54,7 @@ fn open_all(engine: &Engine, clients: &[Arc<Client>], wish: DelegationWish) -> u
         let (share, claim) = (Share::access(Share::READ), Claim::New);
         let open = Open {
             client,
+            caller: caller(number % CLIENTS),
             owner: b"a process",
             file,
             share,
@@ -79,13 +80,13 @@ const ATTRS: ChannelAttrs = ChannelAttrs {
 fn client(engine: &Engine, number: usize) -> Arc<Client> {
     let id = format!("Linux NFSv4.1 host-{number}.example.org").into_bytes().into();
     let owner = ClientOwner { verifier: Verifier([1; 8]), id };
-    let principal = Principal([].into());
-    let args = ExchangeId { owner, principal: principal.clone(), update: false };
+    let caller = caller(number);
+    let args = ExchangeId { owner, caller, update: false };
     let known = engine.exchange_id(NOW, args).unwrap();
     let session = CreateSession {
         clientid: known.clientid,
         sequenceid: known.sequenceid,
-        principal,
+        caller,
         minor: 1,
         connection: ConnectionId(number as u64),
         back_wanted: true,
@@ -97,8 +98,14 @@ fn client(engine: &Engine, number: usize) -> Arc<Client> {
     let session = engine.create_session(NOW, &session).unwrap().session;
     let client = Arc::clone(engine.session(&session).unwrap().client());
     engine.callbacks_work(&client);
-    engine.reclaim_complete(NOW, &client).unwrap();
+    engine.reclaim_complete(NOW, &client, caller).unwrap();
     client
+}
+
+/// Each client has an address of its own.
+fn caller(number: usize) -> Caller {
+    let origin = Origin::from_bytes((number as u128).to_be_bytes());
+    Caller { principal: Principal::default(), origin }
 }
 
 /// As long as those of ext4 are.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    BeginOffload, ChannelAttrs, Client, ClientOwner, ConnectionId, CopyUnderWay, CreateSession,
-    Effect, Engine, Error, ExchangeId, FileKey, Limits, OffloadEnd, OffloadStatus, Principal,
-    Recovered, SequenceAnswer, SessionId, Settings, Stateid, StatusFlags, Verifier,
+    BeginOffload, Caller, ChannelAttrs, Client, ClientOwner, ConnectionId, CopyUnderWay,
+    CreateSession, Effect, Engine, Error, ExchangeId, FileKey, Limits, OffloadEnd, OffloadStatus,
+    Principal, Recovered, SequenceAnswer, SessionId, Settings, Stateid, StatusFlags, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -21,8 +21,8 @@ fn engine() -> Engine {
 
 fn client(engine: &Engine) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"one"[..].into() };
-    let principal = Principal([].into());
-    let args = ExchangeId { owner, principal: principal.clone(), update: false };
+    let caller = Caller::default();
+    let args = ExchangeId { owner, caller, update: false };
     let known = engine.exchange_id(NOW, args).unwrap();
     let attrs = ChannelAttrs {
         request_bytes_max: 1 << 20,
@@ -34,7 +34,7 @@ fn client(engine: &Engine) -> Arc<Client> {
     let session = CreateSession {
         clientid: known.clientid,
         sequenceid: known.sequenceid,
-        principal,
+        caller,
         minor: 2,
         connection: ConnectionId(1),
         back_wanted: true,
@@ -49,7 +49,7 @@ fn client(engine: &Engine) -> Arc<Client> {
 
 /// Who asks for copies.
 fn user() -> Principal {
-    Principal(b"user"[..].into())
+    Principal(1000)
 }
 
 fn file() -> FileKey {

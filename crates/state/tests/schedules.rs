@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId, CreateSession,
-    Delegation, DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, HostLock, Lock,
-    LockType, Locker, Open, Opened, Principal, Recovered, Result, Sender, Settings, Share,
-    Verifier,
+    ByteRange, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId,
+    CreateSession, Delegation, DelegationWish, Direction, Engine, Error, ExchangeId, FileKey,
+    HostLock, Lock, LockType, Locker, Open, Opened, Origin, Principal, Recovered, Result, Sender,
+    Settings, Share, Verifier,
 };
 use comity_vfs::Handle;
 use shuttle::thread;
@@ -37,7 +37,7 @@ fn a_file_is_opened_alone_by_one_only() {
                     assert_eq!(opened, Err(Error::ShareDenied));
                     return;
                 };
-                engine.close(sender(&person), &opened.stateid).unwrap();
+                engine.close((sender(&person), &key(1)), &opened.stateid).unwrap();
             })
         });
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -45,7 +45,7 @@ fn a_file_is_opened_alone_by_one_only() {
         assert_eq!((engine.census().files, engine.census().states), (0, 0));
         let third = person(&engine, 3);
         let opened = open(&engine, &third, 1, ALONE).unwrap();
-        engine.close(sender(&third), &opened.stateid).unwrap();
+        engine.close((sender(&third), &key(1)), &opened.stateid).unwrap();
         assert_eq!((engine.census().files, engine.census().states), (0, 0));
     });
 }
@@ -61,7 +61,7 @@ fn a_share_is_not_lost_where_another_closes() {
         let first = plain(&one, READ).unwrap();
         let closing = {
             let (engine, one) = (Arc::clone(&engine), Arc::clone(&one));
-            thread::spawn(move || engine.close(sender(&one), &first.stateid).map(|_| ()))
+            thread::spawn(move || engine.close((sender(&one), &key(1)), &first.stateid).map(|_| ()))
         };
         let denies = Share { access: Share::READ, deny: Share::WRITE };
         plain(&two, denies).unwrap();
@@ -80,7 +80,7 @@ fn clients_of_different_files_do_not_meet() {
             thread::spawn(move || {
                 let opened = open(&engine, &person, number, ALONE).unwrap();
                 lock(&engine, &person, (&opened, number)).unwrap();
-                engine.close(sender(&person), &opened.stateid).unwrap();
+                engine.close((sender(&person), &key(number)), &opened.stateid).unwrap();
             })
         });
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -98,7 +98,9 @@ fn a_recall_and_a_return_may_cross() {
         let Delegation::Granted { stateid, .. } = opened.delegation else { panic!("{opened:?}") };
         let returning = {
             let (engine, holder) = (Arc::clone(&engine), Arc::clone(&holder));
-            thread::spawn(move || engine.delegreturn(sender(&holder), &stateid).unwrap())
+            thread::spawn(move || {
+                engine.delegreturn((sender(&holder), &key(1)), &stateid).unwrap();
+            })
         };
         let first = open(&engine, &other, 1, READ);
         assert!(matches!(first, Ok(_) | Err(Error::Delay)), "{first:?}");
@@ -145,7 +147,7 @@ fn a_late_client_keeps_all_or_loses_all() {
         };
         let taken = open_at(&engine, now, &other, 1, ALONE);
         speaking.join().unwrap();
-        let sender = Sender { now, client: Some(&late) };
+        let sender = Sender { now, ..sender(&late) };
         let keeps = engine.test_stateid(sender, &opened.stateid).is_ok();
         assert_ne!(taken.is_ok(), keeps, "{taken:?}");
     });
@@ -191,7 +193,8 @@ fn who_speaks_before_its_turn_does_not_go_for_memory() {
 #[test]
 fn what_a_host_locks_is_not_delegated_at_once() {
     explore(|engine| {
-        let (one, host) = (person(&engine, 1), engine.host(START, b"host").unwrap());
+        let (one, host) =
+            (person(&engine, 1), engine.host(START, b"host", Origin::default()).unwrap());
         let locking = {
             let engine = Arc::clone(&engine);
             thread::spawn(move || {
@@ -255,12 +258,13 @@ const ATTRS: ChannelAttrs = ChannelAttrs {
 /// A client with a session that can be called back.
 fn person(engine: &Engine, number: u8) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([number; 8]), id: [number].into() };
-    let args = ExchangeId { owner, principal: Principal([].into()), update: false };
+    let caller = caller(number);
+    let args = ExchangeId { owner, caller, update: false };
     let known = engine.exchange_id(START, args).unwrap();
     let session = CreateSession {
         clientid: known.clientid,
         sequenceid: known.sequenceid,
-        principal: Principal([].into()),
+        caller,
         minor: 1,
         connection: ConnectionId(number.into()),
         back_wanted: true,
@@ -272,7 +276,7 @@ fn person(engine: &Engine, number: u8) -> Arc<Client> {
     let session = engine.create_session(START, &session).unwrap().session;
     let client = Arc::clone(engine.session(&session).unwrap().client());
     engine.callbacks_work(&client);
-    engine.reclaim_complete(START, &client).unwrap();
+    engine.reclaim_complete(START, &client, caller).unwrap();
     client
 }
 
@@ -280,7 +284,7 @@ fn person(engine: &Engine, number: u8) -> Arc<Client> {
 fn renew(engine: &Engine, client: &Arc<Client>, now: Duration) {
     let Some(session) = client.sessions().first().copied() else { return };
     let connection = (ConnectionId(client.id().number().into()), Direction::Both);
-    let _ = engine.bind_connection(now, &session, connection);
+    let _ = engine.bind_connection(now, &session, connection, caller_of(client));
 }
 
 fn open(engine: &Engine, client: &Arc<Client>, file: u8, share: Share) -> Result<Opened> {
@@ -304,15 +308,14 @@ fn open_wishing(
     (file, share): (u8, Share),
     wish: DelegationWish,
 ) -> Result<Opened> {
-    let (file, claim) = (key(file), Claim::New);
-    let opened = engine.open(
-        now,
-        &Open { client, owner: b"owner", file, share, claim, wish, user: None, empties: false },
-    )?;
+    let (file, claim, owner, caller) = (key(file), Claim::New, b"owner", caller_of(client));
+    let (user, empties) = (None, false);
+    let asked = Open { client, caller, owner, file, share, claim, wish, user, empties };
+    let opened = engine.open(now, &asked)?;
     if share.deny != 0
         && let Delegation::Granted { stateid, .. } = opened.delegation
     {
-        engine.delegreturn(Sender { now, client: Some(client) }, &stateid)?;
+        engine.delegreturn((Sender { now, ..sender(client) }, &file), &stateid)?;
     }
     Ok(opened)
 }
@@ -330,7 +333,16 @@ fn lock(
 }
 
 fn sender(client: &Arc<Client>) -> Sender<'_> {
-    Sender { now: START, client: Some(client) }
+    Sender { now: START, client: Some(client), caller: caller_of(client) }
+}
+
+/// Each client has an address of its own.
+fn caller(number: u8) -> Caller {
+    Caller { principal: Principal::default(), origin: Origin::from_bytes([number; 16]) }
+}
+
+fn caller_of(client: &Client) -> Caller {
+    caller(client.owner()[0])
 }
 
 fn is_delegated(opened: &Result<Opened>) -> bool {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, CallbackAddress, ChannelAttrs, Claim, Client, ClientId, ClientOwner, ConnectionId,
-    CreateSession, Delegation, DelegationWish, Engine, Error, ExchangeId, FileKey, Introduced, Io,
-    Lock, LockType, Locker, Open, Opened, Principal, Recovered, Sender, Setclientid, Settings,
-    Share, Verifier,
+    ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientId, ClientOwner,
+    ConnectionId, CreateSession, Delegation, DelegationWish, Engine, Error, ExchangeId, FileKey,
+    Introduced, Io, Lock, LockType, Locker, Open, Opened, Origin, Principal, Recovered, Sender,
+    Setclientid, Settings, Share, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -27,30 +27,32 @@ fn engine() -> Engine {
     Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new())
 }
 
-fn principal(name: &str) -> Principal {
-    Principal(name.as_bytes().into())
+/// A user of one machine.
+fn caller(name: &str) -> Caller {
+    let principal = Principal(name.bytes().fold(0, |number, byte| number << 8 | u64::from(byte)));
+    Caller { principal, origin: Origin::default() }
 }
 
 /// SETCLIENTID for the name that all of them want.
 fn announce(engine: &Engine, life: u8, who: &str) -> Result<Introduced, Error> {
     let owner = ClientOwner { verifier: Verifier([life; 8]), id: b"name"[..].into() };
     let callback = CallbackAddress::default();
-    engine.setclientid(NOW, Setclientid { owner, principal: principal(who), callback })
+    engine.setclientid(NOW, Setclientid { owner, caller: caller(who), callback })
 }
 
 fn confirm(engine: &Engine, now: Duration, who: &str, said: Introduced) -> Result<(), Error> {
-    engine.setclientid_confirm(now, (said.clientid, said.confirm), &principal(who))
+    engine.setclientid_confirm(now, (said.clientid, said.confirm), caller(who))
 }
 
 /// A client of minor version 1.
 fn client_with_session(engine: &Engine) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"sessions"[..].into() };
-    let args = ExchangeId { owner, principal: principal("root"), update: false };
+    let args = ExchangeId { owner, caller: caller("root"), update: false };
     let known = engine.exchange_id(NOW, args).unwrap();
     let session = CreateSession {
         clientid: known.clientid,
         sequenceid: known.sequenceid,
-        principal: principal("root"),
+        caller: caller("root"),
         minor: 1,
         connection: ConnectionId(1),
         back_wanted: true,
@@ -62,7 +64,7 @@ fn client_with_session(engine: &Engine) -> Arc<Client> {
     engine.create_session(NOW, &session).unwrap();
     let client = engine.client_by_id(known.clientid).unwrap();
     engine.callbacks_work(&client);
-    engine.reclaim_complete(NOW, &client).unwrap();
+    engine.reclaim_complete(NOW, &client, caller("root")).unwrap();
     client
 }
 
@@ -72,14 +74,14 @@ fn file() -> FileKey {
 
 fn open(engine: &Engine, client: &Arc<Client>) -> Opened {
     let (share, claim, wish) = (Share::access(Share::BOTH), Claim::New, DelegationWish::Write);
-    let (owner, file) = (&b"o"[..], file());
+    let (owner, file, caller, user, empties) = (&b"o"[..], file(), caller("root"), None, false);
     engine
-        .open(NOW, &Open { client, owner, file, share, claim, wish, user: None, empties: false })
+        .open(NOW, &Open { client, caller, owner, file, share, claim, wish, user, empties })
         .unwrap()
 }
 
 fn opens(engine: &Engine, client: ClientId) -> Opened {
-    open(engine, &engine.client_of(NOW, client).unwrap())
+    open(engine, &engine.client_of(NOW, client, caller("root")).unwrap())
 }
 
 /// The name was free to be taken when he announced himself, and is not when he comes to take it
@@ -88,15 +90,15 @@ fn opens(engine: &Engine, client: ClientId) -> Opened {
 fn who_announced_himself_takes_no_name_that_has_come_into_use() {
     let engine = engine();
     let first = announce(&engine, 1, "root").unwrap();
-    confirm(&engine, NOW, "root", first).unwrap();
     let eve = announce(&engine, 2, "eve").unwrap();
+    confirm(&engine, NOW, "root", first).unwrap();
     let opened = opens(&engine, first.clientid);
     assert_eq!(confirm(&engine, NOW, "eve", eve), Err(Error::ClidInuse));
-    let by_itself = Sender { now: NOW, client: None };
+    let by_itself = Sender { now: NOW, client: None, caller: caller("root") };
     assert_eq!(engine.test_stateid(by_itself, &opened.stateid), Ok(()));
     let later = NOW + engine.settings().lease;
     assert_eq!(confirm(&engine, later, "eve", eve), Ok(()));
-    assert_eq!(engine.renew(later, first.clientid), Err(Error::Expired));
+    assert_eq!(engine.renew(later, first.clientid, caller("root")), Err(Error::Expired));
 }
 
 /// In minor version 0 a stateid says whose it is; those of sessions say it in none.
@@ -109,17 +111,19 @@ fn what_a_client_with_sessions_has_nobody_uses_without_them() {
     let (range, kind) = (ByteRange::ALL, LockType::Write);
     let locker = Locker::New { open: opened.stateid, owner: b"l", seqid: 0 };
     let wish = Lock { file: file(), range, kind, reclaim: false, wait: false, locker };
-    let own = Sender { now: NOW, client: Some(&client) };
+    let own = Sender { now: NOW, client: Some(&client), caller: caller("root") };
     let locked = engine.lock(own, &wish).unwrap();
-    let stranger = Sender { now: NOW + Duration::from_secs(9), client: None };
+    let stranger =
+        Sender { now: NOW + Duration::from_secs(9), client: None, caller: caller("root") };
+    let at = (stranger, &file());
     for stateid in [opened.stateid, delegation, locked] {
         let io = Io { file: &file(), access: Share::READ, user: None };
         let read = engine.check_io(stranger, &stateid, &io);
         assert_eq!(read.map(drop), Err(Error::BadStateid));
-        assert!(matches!(engine.stateid_turn(stranger, &stateid, 1), Err(Error::BadStateid)));
+        assert!(matches!(engine.stateid_turn(at, &stateid, 1), Err(Error::BadStateid)));
     }
     assert_eq!(engine.unlock(stranger, &locked, (&file(), range)), Err(Error::BadStateid));
-    assert_eq!(engine.close(stranger, &opened.stateid), Err(Error::BadStateid));
-    assert_eq!(engine.delegreturn(stranger, &delegation), Err(Error::BadStateid));
+    assert_eq!(engine.close(at, &opened.stateid), Err(Error::BadStateid));
+    assert_eq!(engine.delegreturn(at, &delegation), Err(Error::BadStateid));
     assert_eq!(client.renewed(), NOW, "its lease is its own to renew");
 }

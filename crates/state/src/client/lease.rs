@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::registry::Names;
 use super::{Client, Standing};
-use crate::limits::{CLIENTS_PER_ORIGIN_MIN, GOING_PART};
+use crate::limits::{CLIENTS_PER_ORIGIN_MIN, FAIR_PART, GOING_PART};
 use crate::{Caller, ClientId, Desk, Engine, Error, Origin, Record, Result};
 
 impl Engine {
@@ -67,27 +67,35 @@ impl Engine {
         now >= client.renewed().saturating_add(self.silence_max(client))
     }
 
-    /// Whether a client's name must not be taken from it: it has sessions or state,
-    /// and its lease is not over.
+    /// Whether a client's name must not be taken from it: its lease is not over, and it has sessions
+    /// or, in minor version 0, is confirmed. A client of minor version 0 that has nothing open keeps
+    /// its lease, too, as long as it renews it.
     pub(crate) fn is_in_use(&self, now: Duration, client: &Client) -> bool {
         let state = client.state();
-        !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
+        let is_there = match client.desk {
+            Desk::Setclientid => state.standing == Standing::Confirmed,
+            Desk::ExchangeId | Desk::Nlm => state.has_state() || !state.sessions.is_empty(),
+        };
+        is_there && !self.has_expired(now, client)
     }
 
     /// Sees to it that one more client of `origin` can be let in: one whose lease is over goes, or
     /// some that have not come to confirm themselves or are hosts of NLM that hold nothing, those
-    /// not heard of for longest first. An origin that has as many clients as it leaves for all
-    /// others makes room among its own.
+    /// not heard of for longest first. An origin that has its fair part of the places makes room
+    /// among its own.
     ///
     /// # Errors
     /// [`Error::Delay`]: nobody can go.
     pub(crate) fn make_room(&self, now: Duration, names: &mut Names, origin: Origin) -> Result<()> {
         let limit = self.settings.limits.clients;
         let left = limit.saturating_sub(self.clients.len());
-        let fair = left.max(CLIENTS_PER_ORIGIN_MIN.min(limit));
+        let fair = (left / FAIR_PART).max(CLIENTS_PER_ORIGIN_MIN.min(limit));
         let has_most = names.clients_from(origin) >= fair;
         if left > 0 && !has_most {
             return Ok(());
+        }
+        if names.was_refused(origin, now) {
+            return Err(Error::Delay);
         }
         let mut all = self.clients.all();
         all.retain(|client| !has_most || client.birth_caller().origin == origin);
@@ -98,6 +106,7 @@ impl Engine {
         }
         let mut going: Vec<_> = all.iter().filter(|client| client.is_dispensable()).collect();
         if going.is_empty() {
+            names.refuse(origin, now);
             return Err(Error::Delay);
         }
         going.sort_by_cached_key(|client| client.renewed());

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::peer::{Peer, Peers};
 use super::{Birth, Client};
+use crate::limits::REFUSAL;
 use crate::numbers::Numbers;
 use crate::pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -26,6 +27,7 @@ pub(crate) struct Clients {
 pub(crate) struct Names {
     named: HashMap<(Desk, Box<[u8]>), Named>,
     peers: Peers,
+    refused: Option<(Origin, Duration)>,
 }
 
 /// The clients of one name: at most one that is confirmed, and those that want to take its place,
@@ -74,6 +76,17 @@ impl Names {
         if named.confirmed.is_none() && named.unconfirmed.is_empty() {
             self.named.remove(&name);
         }
+    }
+
+    /// Whether room was looked for in vain for an origin a moment ago.
+    pub(crate) fn was_refused(&self, origin: Origin, now: Duration) -> bool {
+        self.refused.is_some_and(|(other, until)| other == origin && now < until)
+    }
+
+    /// Room was looked for in vain for an origin. The last one is remembered: that is the one that
+    /// floods.
+    pub(crate) fn refuse(&mut self, origin: Origin, now: Duration) {
+        self.refused = Some((origin, now.saturating_add(REFUSAL)));
     }
 
     /// How many clients came from an origin.
@@ -134,8 +147,8 @@ impl Clients {
         client
     }
 
-    /// A serial number, and the number drawn by it, which no client has, and none had until all were
-    /// given out once. Zero is nobody's.
+    /// A serial number, and the number drawn by it, which no client has, and none had before all
+    /// were given out once. Zero is nobody's.
     fn next_number(&self) -> (u32, u32) {
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);

@@ -80,7 +80,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::StaleClientid`], [`Error::SeqMisordered`]; [`Error::ClidInuse`]: the client was
-    /// introduced by another principal, or its name is in use; [`Error::Toosmall`]; [`Error::Nospc`]: too many sessions;
+    /// introduced by another principal, or its name is in use; [`Error::Toosmall`];
+    /// [`Error::Nospc`]: too many sessions;
     /// [`Error::Delay`]: no memory for replies, or none beside what the client has of it.
     pub fn create_session(&self, now: Duration, args: &CreateSession) -> Result<CreatedSession> {
         let mut names = self.clients.names();

@@ -156,8 +156,9 @@ impl Engine {
     /// # Errors
     /// [`Error::BadSession`], [`Error::BadSlot`], [`Error::BadHighSlot`], [`Error::SeqMisordered`],
     /// [`Error::SeqFalseRetry`]; [`Error::ReqTooBig`], [`Error::TooManyOps`]: more than was agreed
-    /// on; [`Error::Delay`]: the request is being worked on; [`Error::ConnNotBound`]: the connection
-    /// comes from elsewhere than the client, whose principal has not bound it to the session.
+    /// on; [`Error::Delay`]: the request is being worked on; [`Error::ConnNotBound`]: the
+    /// connection comes from elsewhere than the client, whose principal has not bound it to the
+    /// session.
     pub fn sequence(&self, now: Duration, args: &Sequence) -> Result<Sequenced> {
         let session = self.session(&args.session).ok_or(Error::BadSession)?;
         // What is refused must leave its slot alone (RFC 8881, 18.46.3).

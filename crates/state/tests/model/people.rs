@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation, DelegationWish,
-    Effect, Engine, Error, ExchangeId, FileKey, Lock, LockRefusal, LockType, Locker, Open,
-    Principal, Record, Recovered, Sender, Settings, Share, Stateid, Verifier,
+    ByteRange, Caller, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
+    DelegationWish, Effect, Engine, Error, ExchangeId, FileKey, Lock, LockRefusal, LockType,
+    Locker, Open, Origin, Principal, Record, Recovered, Sender, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -82,8 +82,10 @@ impl Both {
 
     /// Whether the client could reclaim something if the server were killed now.
     pub(super) fn may_reclaim(&self, client: usize) -> bool {
-        let named =
-            |record: Record| matches!(record, Record::Client(known) if *known.id == [client as u8]);
+        let named = |record: Record| match record {
+            Record::Client(known, _) => *known.id == [client as u8],
+            _ => false,
+        };
         self.store.records().any(named)
     }
 
@@ -104,12 +106,13 @@ impl Both {
     fn arrive(&mut self, client: usize) {
         let owner =
             ClientOwner { verifier: Verifier([self.lives[client]; 8]), id: [client as u8].into() };
-        let args = ExchangeId { owner, principal: principal(), update: false };
+        let caller = caller(client);
+        let args = ExchangeId { owner, caller, update: false };
         let known = self.engine.exchange_id(self.now, args).unwrap();
         let session = CreateSession {
             clientid: known.clientid,
             sequenceid: known.sequenceid,
-            principal: principal(),
+            caller,
             connection: ConnectionId(client as u64),
             back_wanted: true,
             fore: ATTRS,
@@ -136,6 +139,7 @@ impl Both {
                 self.now,
                 &known.sessions()[0],
                 (ConnectionId(client as u64), comity_state::Direction::Both),
+                caller(client),
             );
             self.model.silent_seconds[client] = 0;
             return known;
@@ -147,19 +151,19 @@ impl Both {
         self.model.forget(client);
         self.arrive(client);
         let known = self.clients[client].clone().unwrap();
-        self.complete(&known);
+        self.complete(client, &known);
         known
     }
 
-    fn complete(&self, client: &Arc<Client>) {
-        self.engine.reclaim_complete(self.now, client).unwrap();
+    fn complete(&self, client: usize, known: &Arc<Client>) {
+        self.engine.reclaim_complete(self.now, known, caller(client)).unwrap();
     }
 
     fn open(&mut self, client: usize, file: usize, access: u32, deny: u32) {
         let known = self.ready(client);
         loop {
             let share = Share { access, deny };
-            let args = open_args(&known, file, share, Claim::New);
+            let args = open_args((client, &known), file, share, Claim::New);
             match self.engine.open(self.now, &args) {
                 Ok(opened) => {
                     assert!(self.model.open(client, file, access, deny), "opened, but should not");
@@ -198,8 +202,11 @@ impl Both {
         let Some(stateid) = self.believed[client][file].delegation.take() else { return };
         let known = self.clients[client].clone().unwrap();
         if self.engine.client_by_id(known.id()).is_some() {
-            let sender = Sender { now: self.now, client: Some(&known) };
-            assert_eq!(self.engine.delegreturn(sender, &stateid), Ok(()));
+            let key = key(file);
+            let refused = self.engine.delegreturn((self.other(client, &known), &key), &stateid);
+            assert_eq!(refused, Err(Error::WrongCred));
+            let shown = (self.sender(client, &known), &key);
+            assert_eq!(self.engine.delegreturn(shown, &stateid), Ok(()));
         }
     }
 
@@ -207,8 +214,10 @@ impl Both {
         let known = self.ready(client);
         let Some(stateid) = self.believed[client][file].open.take() else { return };
         self.believed[client][file].lock = None;
-        let sender = Sender { now: self.now, client: Some(&known) };
-        assert!(self.engine.close(sender, &stateid).is_ok());
+        let refused = self.engine.close((self.other(client, &known), &key(file)), &stateid);
+        assert_eq!(refused, Err(Error::WrongCred));
+        let shown = (self.sender(client, &known), &key(file));
+        assert!(self.engine.close(shown, &stateid).is_ok());
         self.model.close(client, file);
     }
 
@@ -223,9 +232,11 @@ impl Both {
         let kind = if write { LockType::Write } else { LockType::Read };
         let range = ByteRange { first, last };
         let args = Lock { file: key(file), range, kind, reclaim: false, wait: false, locker };
+        let refused = self.engine.lock(self.other(client, &known), &args);
+        assert_eq!(refused, Err(LockRefusal::Error(Error::WrongCred)));
         let needed = if write { Share::WRITE } else { Share::READ };
         let mode = self.model.of[client][file].open.unwrap().0 & needed != 0;
-        match self.engine.lock(Sender { now: self.now, client: Some(&known) }, &args) {
+        match self.engine.lock(self.sender(client, &known), &args) {
             Ok(stateid) => {
                 assert!(mode && self.model.lock(client, file, (first, last), write));
                 self.believed[client][file].lock = Some(stateid);
@@ -241,8 +252,11 @@ impl Both {
     fn unlock(&mut self, client: usize, file: usize, (first, last): (u64, u64)) {
         let known = self.ready(client);
         let Some(lock) = self.believed[client][file].lock else { return };
-        let sender = Sender { now: self.now, client: Some(&known) };
+        let sender = self.sender(client, &known);
         let range = ByteRange { first, last };
+        let other = self.other(client, &known);
+        let refused = self.engine.unlock(other, &lock, (&key(file), range));
+        assert_eq!(refused, Err(Error::WrongCred));
         let left = self.engine.unlock(sender, &lock, (&key(file), range)).unwrap();
         self.believed[client][file].lock = Some(left);
         self.model.unlock(client, file, (first, last));
@@ -266,7 +280,7 @@ impl Both {
         self.model.forget(client);
         self.arrive(client);
         let known = self.clients[client].clone().unwrap();
-        self.complete(&known);
+        self.complete(client, &known);
     }
 
     /// The server is killed. All come back, reclaim what they had and say that they did; nobody
@@ -288,8 +302,8 @@ impl Both {
                 self.reclaim(&known, client, file, *believed, may);
             }
         }
-        for known in self.clients.clone().into_iter().flatten() {
-            self.complete(&known);
+        for (client, known) in self.clients.clone().into_iter().flatten().enumerate() {
+            self.complete(client, &known);
         }
         assert!(!self.engine.is_in_grace(), "all are back");
     }
@@ -310,7 +324,7 @@ impl Both {
             return;
         }
         let (access, deny) = self.model.of[client][file].open.unwrap_or((1, 0));
-        let args = open_args(known, file, Share { access, deny }, Claim::Previous(None));
+        let args = open_args((client, known), file, Share { access, deny }, Claim::Previous(None));
         let opened = self.engine.open(self.now, &args);
         assert_eq!(opened.is_ok(), may, "{opened:?}");
         let Ok(opened) = opened else { return };
@@ -325,16 +339,26 @@ impl Both {
                 None => Locker::New { open: opened.stateid, owner: b"locker", seqid: 0 },
             };
             let args = Lock { file: key(file), range, kind, reclaim: true, wait: false, locker };
-            let sender = Sender { now: self.now, client: Some(known) };
+            let sender = self.sender(client, known);
             let lock = self.engine.lock(sender, &args).unwrap();
             self.believed[client][file].lock = Some(lock);
         }
     }
 
+    fn sender<'c>(&self, client: usize, known: &'c Arc<Client>) -> Sender<'c> {
+        Sender { now: self.now, client: Some(known), caller: caller(client) }
+    }
+
+    /// Another user of the client's machine, who shows what the client was given.
+    fn other<'c>(&self, client: usize, known: &'c Arc<Client>) -> Sender<'c> {
+        let caller = Caller { principal: Principal(1), ..caller(client) };
+        Sender { caller, ..self.sender(client, known) }
+    }
+
     /// The client, with all its reclaims behind it.
     fn ready(&mut self, client: usize) -> Arc<Client> {
         let known = self.client(client);
-        let _ = self.engine.reclaim_complete(self.now, &known);
+        let _ = self.engine.reclaim_complete(self.now, &known, caller(client));
         known
     }
 }
@@ -354,17 +378,24 @@ fn settings(boot: u32) -> Settings {
     settings
 }
 
-fn principal() -> Principal {
-    Principal(Box::default())
+/// Each client is on a machine of its own.
+fn caller(client: usize) -> Caller {
+    Caller { principal: Principal(0), origin: Origin::from_bytes([client as u8; 16]) }
 }
 
 fn key(file: usize) -> FileKey {
     FileKey { volume: 1, export: 1, handle: Handle::new(&[file as u8]).unwrap() }
 }
 
-fn open_args(client: &Arc<Client>, file: usize, share: Share, claim: Claim) -> Open<'_> {
+fn open_args(
+    (client, known): (usize, &Arc<Client>),
+    file: usize,
+    share: Share,
+    claim: Claim,
+) -> Open<'_> {
     Open {
-        client,
+        client: known,
+        caller: caller(client),
         owner: b"opener",
         file: key(file),
         share,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Claim, Delegation, DelegationKind, DelegationWish, Io, Lock, LockRefusal, LockType,
-    Locker, Open, Sender, Share, Stateid,
+    At, ByteRange, Claim, Delegation, DelegationKind, DelegationWish, Io, Lock, LockRefusal,
+    LockType, Locker, Open, Share, Stateid,
 };
 
 use crate::world::{Told, World, file, file_name, said, text};
@@ -42,7 +42,7 @@ impl World {
             }
             ("unlock", [client, lock, name, range]) => {
                 let range = bytes(range);
-                self.with(client, lock, |world, sender, stateid| {
+                self.with(client, lock, |world, (sender, _), stateid| {
                     world.engine.unlock(sender, stateid, (&file(name), range))
                 })
             }
@@ -86,11 +86,11 @@ impl World {
     fn states(&mut self, verb: &str, args: &[&str]) -> Told {
         let [client, name, rest @ ..] = args else { panic!("{verb} {args:?}") };
         match verb {
-            "confirm-open" => self.with(client, name, |w, s, id| w.engine.open_confirm(s, id)),
-            "close" => self.with(client, name, |w, s, id| w.engine.close(s, id)),
+            "confirm-open" => self.with(client, name, |w, at, id| w.engine.open_confirm(at, id)),
+            "close" => self.with(client, name, |w, at, id| w.engine.close(at, id)),
             "downgrade" => {
                 let share = share(rest[0], rest.get(1).copied());
-                self.with(client, name, |w, s, id| w.engine.open_downgrade(s, id, share))
+                self.with(client, name, |w, at, id| w.engine.open_downgrade(at, id, share))
             }
             "test" | "free" | "return" => {
                 let known = self.client(client);
@@ -98,12 +98,13 @@ impl World {
                 said(match verb {
                     "test" => self.engine.test_stateid(sender, &stateid),
                     "free" => self.engine.free_stateid(sender, &stateid),
-                    _ => self.engine.delegreturn(sender, &stateid),
+                    _ => self.engine.delegreturn(self.at(known.as_ref(), name), &stateid),
                 })
             }
             "release" => {
                 let client = self.client(client).unwrap();
-                said(self.engine.release_lockowner(self.now, &client, name.as_bytes()))
+                let asked = (self.now, self.caller);
+                said(self.engine.release_lockowner(asked, &client, name.as_bytes()))
             }
             _ => panic!("{verb} {args:?}"),
         }
@@ -114,11 +115,11 @@ impl World {
         &mut self,
         client: &str,
         name: &str,
-        act: impl FnOnce(&Self, Sender<'_>, &Stateid) -> comity_state::Result<Stateid>,
+        act: impl FnOnce(&Self, At<'_>, &Stateid) -> comity_state::Result<Stateid>,
     ) -> Told {
         let client = if client == "-" { None } else { self.client(client) };
         let stateid = self.stateids[name];
-        match act(self, self.sender(client.as_ref()), &stateid) {
+        match act(self, self.at(client.as_ref(), name), &stateid) {
             Ok(Stateid::INVALID) => vec!["ok".into()],
             Ok(stateid) => {
                 self.stateids.insert(name.into(), stateid);
@@ -151,6 +152,7 @@ impl World {
         let owner = owner.as_bytes();
         let open = Open {
             client: &client,
+            caller: self.caller,
             owner,
             file: file(on.0),
             share,
@@ -162,11 +164,11 @@ impl World {
         match self.engine.open(self.now, &open) {
             Ok(opened) => {
                 let name = after("=").unwrap_or("opened");
-                self.stateids.insert(name.into(), opened.stateid);
+                self.keep(name, opened.stateid, file(on.0));
                 let confirm = if opened.confirm { ", to be confirmed" } else { "" };
                 let mut told = vec![format!("{name}.{}{confirm}", opened.stateid.seqid)];
                 if let Delegation::Granted { stateid, kind, .. } = opened.delegation {
-                    self.stateids.insert(format!("{name}-d"), stateid);
+                    self.keep(&format!("{name}-d"), stateid, file(on.0));
                     told.push(format!("{name}-d: delegated to {kind:?}"));
                 }
                 told
@@ -209,7 +211,7 @@ impl World {
             Ok(stateid) => {
                 let at = rest.iter().position(|word| *word == "=");
                 let name = at.map_or(by, |at| rest[at + 1]);
-                self.stateids.insert(name.into(), stateid);
+                self.keep(name, stateid, key);
                 vec![format!("{name}.{}", stateid.seqid)]
             }
             Err(refused) => vec![refusal(refused)],

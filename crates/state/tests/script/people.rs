@@ -1,26 +1,26 @@
 //! Clients come, are confirmed, and go.
 
-use comity_state::{CallbackAddress, ClientOwner, ExchangeId, Principal, Setclientid, Verifier};
+use comity_state::{CallbackAddress, ClientOwner, ExchangeId, Setclientid, Verifier};
 
 use crate::world::{Told, World, said};
 
 impl World {
     pub(super) fn people(&mut self, verb: &str, args: &[&str]) -> Told {
         match (verb, args) {
-            ("setclientid", [name, life, rest @ ..]) => self.setclientid(name, life, rest),
-            ("confirm", [name, rest @ ..]) => self.confirm(name, rest),
+            ("setclientid", [name, life]) => self.setclientid(name, life),
+            ("confirm", [name]) => self.confirm(name),
             ("renew", [name]) => {
                 let (id, _) = self.clients[*name];
-                said(self.engine.renew(self.now, id))
+                said(self.engine.renew(self.now, id, self.caller))
             }
             ("exchange", [name, life, rest @ ..]) => self.exchange(name, life, rest),
             ("complete", [name]) => match self.client(name) {
-                Some(client) => said(self.engine.reclaim_complete(self.now, &client)),
+                Some(client) => said(self.engine.reclaim_complete(self.now, &client, self.caller)),
                 None => vec!["gone".into()],
             },
             ("destroy-client", [name]) => {
                 let (id, _) = self.clients[*name];
-                said(self.engine.destroy_clientid(self.now, id))
+                said(self.engine.destroy_clientid(self.now, id, self.caller))
             }
             ("callbacks", [name, how]) => {
                 let client = self.client(name).unwrap();
@@ -39,10 +39,10 @@ impl World {
         }
     }
 
-    fn setclientid(&mut self, name: &str, life: &str, rest: &[&str]) -> Told {
+    fn setclientid(&mut self, name: &str, life: &str) -> Told {
         let callback = CallbackAddress { program: 1, ..CallbackAddress::default() };
-        let (owner, principal) = (owner(name, life), principal(rest));
-        match self.engine.setclientid(self.now, Setclientid { owner, principal, callback }) {
+        let (owner, caller) = (owner(name, life), self.caller);
+        match self.engine.setclientid(self.now, Setclientid { owner, caller, callback }) {
             Ok(known) => {
                 let old = self.clients.insert(name.into(), (known.clientid, known.confirm));
                 let same = old.is_some_and(|(id, _)| id == known.clientid);
@@ -52,15 +52,15 @@ impl World {
         }
     }
 
-    fn confirm(&mut self, name: &str, rest: &[&str]) -> Told {
+    fn confirm(&mut self, name: &str) -> Told {
         let announced = self.clients[name];
-        said(self.engine.setclientid_confirm(self.now, announced, &principal(rest)))
+        said(self.engine.setclientid_confirm(self.now, announced, self.caller))
     }
 
     fn exchange(&mut self, name: &str, life: &str, rest: &[&str]) -> Told {
         let update = rest.contains(&"update");
-        let (owner, principal) = (owner(name, life), principal(rest));
-        match self.engine.exchange_id(self.now, ExchangeId { owner, principal, update }) {
+        let (owner, caller) = (owner(name, life), self.caller);
+        match self.engine.exchange_id(self.now, ExchangeId { owner, caller, update }) {
             Ok(known) => {
                 let entry = (known.clientid, Verifier::default());
                 let old = self.clients.insert(name.into(), entry);
@@ -78,11 +78,4 @@ fn owner(name: &str, life: &str) -> ClientOwner {
     let mut verifier = [0; 8];
     verifier[..life.len()].copy_from_slice(life.as_bytes());
     ClientOwner { verifier: Verifier(verifier), id: name.as_bytes().into() }
-}
-
-/// `as NAME`; else all are one.
-pub(super) fn principal(rest: &[&str]) -> Principal {
-    let at = rest.iter().position(|word| *word == "as");
-    let name = at.map_or("root", |at| rest[at + 1]);
-    Principal(name.as_bytes().into())
 }

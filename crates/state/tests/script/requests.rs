@@ -7,7 +7,6 @@ use comity_state::{
     SessionId, StatusFlags, Turn,
 };
 
-use crate::people::principal;
 use crate::world::{Told, World, said, text};
 
 const ATTRS: ChannelAttrs = ChannelAttrs {
@@ -26,8 +25,9 @@ impl World {
             }
             ("destroy-session", [name, rest @ ..]) => {
                 let connection = rest.first().map_or(1, |connection| connection.parse().unwrap());
-                let session = &self.sessions[*name];
-                said(self.engine.destroy_session(session, ConnectionId(connection)))
+                let (session, by) =
+                    (&self.sessions[*name], (ConnectionId(connection), self.caller));
+                said(self.engine.destroy_session(session, by))
             }
             ("sequence", [session, slot, seqid, request, rest @ ..]) => {
                 let (slot, seqid) = (slot.parse().unwrap(), seqid.parse().unwrap());
@@ -43,7 +43,8 @@ impl World {
             }
             ("bind", [session, connection]) => {
                 let wanted = (ConnectionId(connection.parse().unwrap()), Direction::Both);
-                let bound = self.engine.bind_connection(self.now, &self.sessions[*session], wanted);
+                let (session, caller) = (&self.sessions[*session], self.caller);
+                let bound = self.engine.bind_connection(self.now, session, wanted, caller);
                 vec![format!("{bound:?}")]
             }
             // The client has answered CB_RECALL_SLOT.
@@ -59,8 +60,8 @@ impl World {
             }
             ("turn", [client, owner, seqid]) => self.turn(client, owner, seqid.parse().unwrap()),
             ("turn-of", [stateid, seqid]) => {
-                let (sender, stateid) = (self.sender(None), self.stateids[*stateid]);
-                let turn = self.engine.stateid_turn(sender, &stateid, seqid.parse().unwrap());
+                let (shown, stateid) = (self.at(None, stateid), self.stateids[*stateid]);
+                let turn = self.engine.stateid_turn(shown, &stateid, seqid.parse().unwrap());
                 self.begun(turn)
             }
             ("do", []) => {
@@ -95,7 +96,7 @@ impl World {
         let args = CreateSession {
             clientid: self.clients[client].0,
             sequenceid,
-            principal: principal(rest),
+            caller: self.caller,
             connection: ConnectionId(1),
             back_wanted: rest.contains(&"back"),
             fore,
@@ -139,6 +140,7 @@ impl World {
             request_bytes: 200,
             digest: hasher.finish(),
             connection: ConnectionId(1),
+            origin: self.caller.origin,
         };
         let told = match self.engine.sequence(self.now, &args) {
             Ok(Sequenced::New(ticket)) => {
@@ -161,7 +163,7 @@ impl World {
 
     fn turn(&mut self, client: &str, owner: &str, seqid: u32) -> Told {
         let Some(client) = self.client(client) else { return vec!["gone".into()] };
-        let turn = self.engine.open_turn(self.now, &client, owner.as_bytes(), seqid);
+        let turn = self.engine.open_turn((self.now, self.caller), &client, owner.as_bytes(), seqid);
         self.begun(turn)
     }
 

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Client, ClientId, Effect, Engine, Error, FileKey, OwnerAnswer, OwnerTurn, Record, Recovered,
-    Sender, SessionId, Settings, Stateid, Ticket, Verifier,
+    At, Caller, Client, ClientId, Effect, Engine, Error, FileKey, Origin, OwnerAnswer, OwnerTurn,
+    Principal, Record, Recovered, Sender, SessionId, Settings, Stateid, Ticket, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -12,11 +12,15 @@ use comity_vfs::Handle;
 pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) now: Duration,
+    /// Who says the line, and from where.
+    pub(super) caller: Caller,
     boot: u32,
     store: Recovered,
     pub(super) clients: HashMap<String, (ClientId, Verifier)>,
     pub(super) sessions: HashMap<String, SessionId>,
     pub(super) stateids: HashMap<String, Stateid>,
+    /// The file of each stateid.
+    pub(super) files: HashMap<String, FileKey>,
     pub(super) tickets: HashMap<String, Ticket>,
     pub(super) turns: HashMap<String, OwnerTurn>,
     pub(super) owed: Option<OwnerAnswer>,
@@ -40,20 +44,26 @@ impl World {
         Self {
             engine: Engine::new(now, settings(1), Recovered::new()),
             now,
+            caller: Caller::default(),
             boot: 1,
             store: Recovered::new(),
             clients: HashMap::new(),
             sessions: HashMap::new(),
             stateids: HashMap::new(),
+            files: HashMap::new(),
             tickets: HashMap::new(),
             turns: HashMap::new(),
             owed: None,
         }
     }
 
-    /// Says a line; tells what came of it, and what went out.
+    /// Says a line; tells what came of it, and what went out. `as NAME` and `from PLACE` anywhere
+    /// in the line say who the caller is and where it comes from; else all are one.
     pub(super) fn say(&mut self, line: &str) -> Told {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        let principal = principal(take_option(&mut words, "as").unwrap_or("root"));
+        let origin = place(take_option(&mut words, "from").unwrap_or("home"));
+        self.caller = Caller { principal, origin };
         let [verb, args @ ..] = words.as_slice() else { return Vec::new() };
         let mut told = self.perform(verb, args);
         told.extend(self.records());
@@ -134,7 +144,7 @@ impl World {
         assert!(self.engine.unstored().is_none());
         assert_eq!(waits, !records.is_empty());
         let told = records.iter().map(|record| match record {
-            Record::Client(client) => format!("stored: {}", text(&client.id)),
+            Record::Client(client, _) => format!("stored: {}", text(&client.id)),
             Record::Forget(client) => format!("stored: {} forgotten", text(&client.id)),
             Record::Revoked(client, file) => {
                 format!("stored: {} revoked {}", text(&client.id), file_name(file))
@@ -188,8 +198,37 @@ impl World {
     }
 
     pub(super) fn sender<'c>(&self, client: Option<&'c Arc<Client>>) -> Sender<'c> {
-        Sender { now: self.now, client }
+        Sender { now: self.now, client, caller: self.caller }
     }
+
+    /// Who shows a stateid, with the handle of its file.
+    pub(super) fn at<'c>(&'c self, client: Option<&'c Arc<Client>>, stateid: &str) -> At<'c> {
+        (self.sender(client), &self.files[stateid])
+    }
+
+    /// Somebody was given a stateid of a file.
+    pub(super) fn keep(&mut self, name: &str, stateid: Stateid, file: FileKey) {
+        self.stateids.insert(name.into(), stateid);
+        self.files.insert(name.into(), file);
+    }
+}
+
+/// Takes a word and the one after it out of a line; gives the latter.
+fn take_option<'l>(words: &mut Vec<&'l str>, word: &str) -> Option<&'l str> {
+    let at = words.iter().position(|other| *other == word)?;
+    words.drain(at..at + 2).nth(1)
+}
+
+/// A principal by a name of up to eight letters.
+fn principal(name: &str) -> Principal {
+    Principal(name.bytes().fold(0, |number, byte| number << 8 | u64::from(byte)))
+}
+
+/// A place by a name of up to sixteen letters.
+fn place(name: &str) -> Origin {
+    let mut bytes = [0; 16];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    Origin::from_bytes(bytes)
 }
 
 pub(super) fn text(bytes: &[u8]) -> String {

@@ -1,0 +1,205 @@
+//! After a restart of the server a name belongs to the client that had it before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    Caller, Claim, Client, Desk, Engine, Error, Identity, Record, RecordedClient, Recovered,
+    Result, Settings,
+};
+
+use crate::people::{
+    ELSEWHERE, NAME, NEIGHBOUR, NOW, PLAIN, SECOND, STRANGER, VICTIM, Wish, announce, arrive,
+    confirm, exchange, owner, try_open,
+};
+
+const DESKS: [Desk; 2] = [Desk::Setclientid, Desk::ExchangeId];
+
+fn restarted(store: Recovered) -> Engine {
+    let settings = Settings { durable: true, ..Settings::new(2, [7; 16]) };
+    Engine::new(NOW, settings, store)
+}
+
+/// What is stored of the victim, a client of either minor version, and of another one, which does
+/// not come back.
+fn store(desk: Desk) -> Recovered {
+    let Caller { principal, origin } = VICTIM;
+    let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
+    let mut store = Recovered::new();
+    for id in [NAME, "other"] {
+        let client = RecordedClient { desk, id: id.as_bytes().into() };
+        store.apply(Record::Client(client, Some(identity)));
+    }
+    store
+}
+
+/// A server that has started anew.
+fn with_victim(desk: Desk) -> Engine {
+    restarted(store(desk))
+}
+
+/// A client of this name introduces and confirms itself.
+fn come(
+    engine: &Engine,
+    (now, desk): (Duration, Desk),
+    caller: Caller,
+    name: (&str, u8),
+) -> Result<Arc<Client>> {
+    if desk == Desk::ExchangeId {
+        let session = arrive(engine, now, caller, name)?;
+        return Ok(Arc::clone(engine.session(&session).unwrap().client()));
+    }
+    let said = announce(engine, now, caller, name)?;
+    confirm(engine, now, caller, said)?;
+    engine.client_of(now, said.clientid, caller)
+}
+
+/// OPEN with CLAIM_PREVIOUS.
+fn reclaim(engine: &Engine, client: &Arc<Client>, caller: Caller) -> Result<()> {
+    let claim = Claim::Previous(None);
+    try_open(engine, NOW, client, Wish { caller, claim, ..PLAIN }).map(drop)
+}
+
+#[test]
+fn nobody_else_takes_the_name_of_a_client_that_may_reclaim() {
+    for desk in DESKS {
+        let engine = with_victim(desk);
+        for (caller, instance, refusal) in [
+            (NEIGHBOUR, 1, Error::ClidInuse),
+            (NEIGHBOUR, 2, Error::ClidInuse),
+            (STRANGER, 1, Error::ClidInuse),
+            (STRANGER, 2, Error::ClidInuse),
+            (ELSEWHERE, 2, Error::Delay),
+        ] {
+            let came = come(&engine, (NOW, desk), caller, (NAME, instance)).map(drop);
+            assert_eq!(came, Err(refusal), "{caller:?} {instance}");
+        }
+        let victim = come(&engine, (NOW, desk), VICTIM, (NAME, 1)).unwrap();
+        assert_eq!(reclaim(&engine, &victim, VICTIM), Ok(()));
+    }
+}
+
+#[test]
+fn a_client_that_has_moved_reclaims() {
+    for desk in DESKS {
+        let engine = with_victim(desk);
+        let client = come(&engine, (NOW, desk), ELSEWHERE, (NAME, 1)).unwrap();
+        assert_eq!(reclaim(&engine, &client, ELSEWHERE), Ok(()));
+    }
+}
+
+#[test]
+fn a_client_that_has_restarted_at_its_origin_reclaims() {
+    for desk in DESKS {
+        let engine = with_victim(desk);
+        let client = come(&engine, (NOW, desk), VICTIM, (NAME, 2)).unwrap();
+        assert_eq!(reclaim(&engine, &client, VICTIM), Ok(()));
+    }
+}
+
+/// Its name stays its own when it has come back, though it has no state yet.
+#[test]
+fn nobody_else_takes_the_name_of_a_client_that_has_come_back() {
+    for desk in DESKS {
+        let engine = with_victim(desk);
+        let victim = come(&engine, (NOW, desk), VICTIM, (NAME, 1)).unwrap();
+        for (caller, refusal) in [(STRANGER, Error::ClidInuse), (ELSEWHERE, Error::Delay)] {
+            let came = come(&engine, (NOW, desk), caller, (NAME, 2)).map(drop);
+            assert_eq!(came, Err(refusal), "{caller:?}");
+        }
+        assert_eq!(reclaim(&engine, &victim, VICTIM), Ok(()));
+    }
+}
+
+#[test]
+fn a_stranger_of_another_name_reclaims_nothing() {
+    for desk in DESKS {
+        let engine = with_victim(desk);
+        let stranger = come(&engine, (NOW, desk), STRANGER, ("stranger", 1)).unwrap();
+        assert_eq!(reclaim(&engine, &stranger, STRANGER), Err(Error::ReclaimBad));
+        let _ = engine.reclaim_complete(NOW, &stranger, STRANGER);
+        assert!(engine.is_in_grace(), "others are still waited for");
+        let victim = come(&engine, (NOW, desk), VICTIM, (NAME, 1)).unwrap();
+        assert_eq!(reclaim(&engine, &victim, VICTIM), Ok(()));
+    }
+}
+
+#[test]
+fn the_name_of_a_client_that_did_not_come_back_is_free_after_grace() {
+    for desk in DESKS {
+        let engine = with_victim(desk);
+        let after = NOW + engine.settings().grace;
+        engine.tick(after);
+        assert!(!engine.is_in_grace());
+        come(&engine, (after, desk), STRANGER, (NAME, 2)).unwrap();
+    }
+}
+
+/// The one of the same name at the other desk is another client.
+#[test]
+fn a_name_of_the_other_minor_version_is_another_name() {
+    let engine = with_victim(Desk::ExchangeId);
+    let stranger = come(&engine, (NOW, Desk::Setclientid), STRANGER, (NAME, 1)).unwrap();
+    assert_eq!(reclaim(&engine, &stranger, STRANGER), Err(Error::ReclaimBad));
+}
+
+/// An earlier version of the program did not record who a client was.
+#[test]
+fn a_client_that_was_recorded_without_its_identity_reclaims() {
+    for desk in DESKS {
+        let mut store = Recovered::new();
+        store.apply(Record::Client(RecordedClient { desk, id: NAME.as_bytes().into() }, None));
+        let engine = restarted(store);
+        assert!(engine.is_in_grace());
+        let client = come(&engine, (NOW, desk), ELSEWHERE, (NAME, 2)).unwrap();
+        assert_eq!(reclaim(&engine, &client, ELSEWHERE), Ok(()));
+    }
+}
+
+fn stored(engine: &Engine, mut store: Recovered) -> Recovered {
+    let mut records = Vec::new();
+    let mark = engine.poll_records(&mut records);
+    records.into_iter().for_each(|record| store.apply(record));
+    engine.stored(mark);
+    store
+}
+
+/// By what a client is known after the next restart is who it was when it came this time.
+#[test]
+fn a_client_is_recorded_as_who_it_is_now() {
+    for desk in DESKS {
+        let engine = with_victim(desk);
+        let client = come(&engine, (NOW, desk), ELSEWHERE, (NAME, 1)).unwrap();
+        if desk == Desk::ExchangeId {
+            engine.reclaim_complete(NOW, &client, ELSEWHERE).unwrap();
+        }
+        let engine = restarted(stored(&engine, store(desk)));
+        let gone = come(&engine, (NOW, desk), VICTIM, (NAME, 2)).map(drop);
+        assert_eq!(gone, Err(Error::Delay), "it is not there any more");
+        let client = come(&engine, (NOW, desk), ELSEWHERE, (NAME, 2)).unwrap();
+        assert_eq!(reclaim(&engine, &client, ELSEWHERE), Ok(()));
+    }
+}
+
+/// It has moved, came back, and then started anew itself: it has nothing to reclaim any more, and
+/// what it has after that it may reclaim after the next restart of the server.
+#[test]
+fn a_client_that_starts_anew_in_grace_where_it_has_moved_to_stays_recorded() {
+    let engine = with_victim(Desk::ExchangeId);
+    let come_again =
+        |instance| come(&engine, (NOW, Desk::ExchangeId), ELSEWHERE, (NAME, instance)).unwrap();
+    come_again(1);
+    let client = come_again(2);
+    assert_eq!(reclaim(&engine, &client, ELSEWHERE), Err(Error::ReclaimBad));
+    engine.reclaim_complete(NOW, &client, ELSEWHERE).unwrap();
+    let after = NOW + engine.settings().grace;
+    exchange(&engine, after - SECOND, ELSEWHERE, (NAME, 2)).unwrap();
+    engine.tick(after);
+    assert!(!engine.is_in_grace());
+    let store = stored(&engine, store(Desk::ExchangeId));
+    let is_known = store.records().any(|record| match record {
+        Record::Client(known, _) => *known.id == *NAME.as_bytes(),
+        _ => false,
+    });
+    assert!(is_known, "it is forgotten");
+}

@@ -1,0 +1,145 @@
+//! READ and WRITE under a stateid that another user shows.
+
+use std::sync::Arc;
+
+use comity_state::{Caller, Delegation, DelegationWish, Effect, Engine, Error, Io, Share, Stateid};
+
+use crate::people::{
+    NEIGHBOUR, NOW, PLAIN, Person, SECOND, STRANGER, USER, Wish, caller, client_41, engine, error,
+    file, open,
+};
+
+/// Whether a caller may have this access of file 1 by a stateid; the error if not, and who is said
+/// to show it.
+fn access(
+    engine: &Engine,
+    person: &Person,
+    caller: Caller,
+    (stateid, access): (&Stateid, u32),
+) -> Result<bool, Error> {
+    let io = Io { file: &file(1), access, user: None };
+    let shown = engine.check_io(person.sender(NOW, caller), stateid, &io)?;
+    Ok(shown.is_some())
+}
+
+/// Another client, of another machine.
+fn other(engine: &Engine) -> Person {
+    let (client, _) = client_41(engine, caller(0, 7), "other");
+    Person { client, has_sessions: true }
+}
+
+const READING: Wish<'static> = Wish { share: Share::access(Share::READ), ..PLAIN };
+
+#[test]
+fn an_open_shown_by_another_user_is_as_good_as_no_stateid() {
+    for (engine, person) in Person::both(engine) {
+        let opened = open(&engine, &person, READING).stateid;
+        let io = |caller, wanted| access(&engine, &person, caller, (&opened, wanted));
+        assert_eq!(io(USER, Share::READ), Ok(true));
+        assert_eq!(io(USER, Share::WRITE), Err(Error::Openmode));
+        // There is nobody whom it could disturb.
+        assert_eq!(io(NEIGHBOUR, Share::READ), Ok(false));
+        assert_eq!(io(NEIGHBOUR, Share::WRITE), Ok(false));
+    }
+}
+
+#[test]
+fn a_write_under_the_open_of_another_user_recalls_what_is_delegated_to_others() {
+    for (engine, person) in Person::both(engine) {
+        let opened = open(&engine, &person, READING).stateid;
+        let other = other(&engine);
+        let there = caller(0, 7);
+        let wish = Wish { caller: there, delegation: DelegationWish::Read, ..READING };
+        let given = open(&engine, &other, wish).delegation;
+        let Delegation::Granted { stateid, .. } = given else { panic!("{given:?}") };
+        while engine.poll_effect().is_some() {}
+        let write = access(&engine, &person, NEIGHBOUR, (&opened, Share::WRITE));
+        assert_eq!(write, Err(Error::Delay));
+        let Some(Effect::Recall { client, .. }) = engine.poll_effect() else { panic!() };
+        assert!(Arc::ptr_eq(&client, &other.client));
+        engine.delegreturn((other.sender(NOW, there), &file(1)), &stateid).unwrap();
+        let write = access(&engine, &person, NEIGHBOUR, (&opened, Share::WRITE));
+        assert_eq!(write, Ok(false));
+    }
+}
+
+#[test]
+fn a_write_under_the_open_of_another_user_heeds_deny_modes() {
+    for (engine, person) in Person::both(engine) {
+        let opened = open(&engine, &person, READING).stateid;
+        let denying = Share { access: Share::READ, deny: Share::WRITE };
+        open(&engine, &other(&engine), Wish { share: denying, ..PLAIN });
+        let io = |caller, wanted| access(&engine, &person, caller, (&opened, wanted));
+        assert_eq!(io(NEIGHBOUR, Share::WRITE), Err(Error::ShareDenied));
+        assert_eq!(io(NEIGHBOUR, Share::READ), Ok(false));
+    }
+}
+
+/// The deny mode of the open that is shown, too: it stands against all but its owner.
+#[test]
+fn an_open_denies_other_users_what_it_denies_everybody() {
+    for (engine, person) in Person::both(engine) {
+        let share = Share { access: Share::BOTH, deny: Share::BOTH };
+        let opened = open(&engine, &person, Wish { share, ..PLAIN }).stateid;
+        let io = |caller, wanted| access(&engine, &person, caller, (&opened, wanted));
+        assert_eq!(io(USER, Share::BOTH), Ok(true));
+        assert_eq!(io(NEIGHBOUR, Share::WRITE), Err(Error::ShareDenied));
+        assert_eq!(io(NEIGHBOUR, Share::READ), Err(Error::ShareDenied));
+    }
+}
+
+/// A delegation is the client's, for all its users.
+#[test]
+fn a_delegation_serves_all_users_of_its_client() {
+    for (engine, person) in Person::both(engine) {
+        let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
+        let given = open(&engine, &person, wish).delegation;
+        let Delegation::Granted { stateid, .. } = given else { panic!("{given:?}") };
+        for caller in [USER, NEIGHBOUR] {
+            let io = access(&engine, &person, caller, (&stateid, Share::BOTH));
+            assert_eq!(io, Ok(true), "{caller:?}");
+        }
+    }
+}
+
+/// Nor does it serve users of other machines, or another file.
+#[test]
+fn a_stateid_shown_from_elsewhere_lets_nobody_in() {
+    let [(engine, person), _] = Person::both(engine);
+    let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
+    let opened = open(&engine, &person, wish);
+    let Delegation::Granted { stateid, .. } = opened.delegation else { panic!() };
+    for shown in [opened.stateid, stateid] {
+        let io = access(&engine, &person, STRANGER, (&shown, Share::READ));
+        assert_eq!(io, Err(Error::Delay));
+        let io = Io { file: &file(2), access: Share::READ, user: None };
+        let of_another = engine.check_io(person.sender(NOW + SECOND, USER), &shown, &io);
+        assert_eq!(error(of_another), Some(Error::BadStateid));
+    }
+    assert_eq!(person.client.renewed(), NOW);
+}
+
+/// Whoever shows an open of another user uses no lease of it.
+#[test]
+fn another_user_renews_no_lease_by_reading() {
+    let [(engine, person), _] = Person::both(engine);
+    let opened = open(&engine, &person, READING).stateid;
+    let io = Io { file: &file(1), access: Share::READ, user: None };
+    engine.check_io(person.sender(NOW + SECOND, NEIGHBOUR), &opened, &io).unwrap();
+    assert_eq!(person.client.renewed(), NOW);
+    engine.check_io(person.sender(NOW + SECOND, USER), &opened, &io).unwrap();
+    assert_eq!(person.client.renewed(), NOW + SECOND);
+}
+
+/// What a user does with the open of another one is its client's doing all the same.
+#[test]
+fn a_read_under_the_open_of_another_user_recalls_nothing_of_its_own_client() {
+    for (engine, person) in Person::both(engine) {
+        let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
+        let opened = open(&engine, &person, wish);
+        assert!(matches!(opened.delegation, Delegation::Granted { .. }));
+        while engine.poll_effect().is_some() {}
+        let read = access(&engine, &person, NEIGHBOUR, (&opened.stateid, Share::READ));
+        assert_eq!((read, engine.has_effects()), (Ok(false), false));
+    }
+}

@@ -1,0 +1,202 @@
+//! Who may go by the name of a client that has state.
+
+use std::time::Duration;
+
+use comity_state::{Caller, DelegationWish, Engine, Error, Io, Result};
+
+use crate::people::{
+    ELSEWHERE, NAME, NEIGHBOUR, NOW, PLAIN, Person, SECOND, STRANGER, USER, VICTIM, Wish, announce,
+    arrive, caller, client_41, confirm, create_session, engine, error, exchange, file, open,
+};
+
+/// The victim has a file open; whether it still has.
+fn with_open() -> [(Engine, Person, impl Fn(&Engine, &Person) -> bool); 2] {
+    Person::both(engine).map(|(engine, person)| {
+        let stateid = open(&engine, &person, PLAIN).stateid;
+        let has_open = move |engine: &Engine, person: &Person| {
+            engine.test_stateid(person.sender(NOW, VICTIM), &stateid).is_ok()
+        };
+        (engine, person, has_open)
+    })
+}
+
+/// Introduces and confirms another instance of the victim.
+fn take_name(
+    engine: &Engine,
+    person: &Person,
+    now: Duration,
+    (caller, instance): (Caller, u8),
+) -> Result<()> {
+    if person.has_sessions {
+        return arrive(engine, now, caller, (NAME, instance)).map(drop);
+    }
+    confirm(engine, now, caller, announce(engine, now, caller, (NAME, instance))?)
+}
+
+#[test]
+fn the_same_principal_elsewhere_gets_the_name_when_the_lease_is_over() {
+    for (engine, person, has_open) in with_open() {
+        let lease = engine.settings().lease;
+        for now in [NOW, NOW + lease - SECOND] {
+            let taken = take_name(&engine, &person, now, (ELSEWHERE, 2));
+            assert_eq!(taken, Err(Error::Delay), "{now:?}");
+        }
+        assert!(has_open(&engine, &person));
+        // Whoever asked for the name did not renew the lease of the one that has it.
+        take_name(&engine, &person, NOW + lease, (ELSEWHERE, 2)).unwrap();
+        assert!(!has_open(&engine, &person));
+        assert!(engine.client_by_id(person.client.id()).is_none());
+        assert_eq!(engine.census().states, 0);
+    }
+}
+
+#[test]
+fn another_principal_is_told_that_the_name_is_in_use() {
+    for (engine, person, has_open) in with_open() {
+        for caller in [NEIGHBOUR, STRANGER] {
+            for instance in [1, 2] {
+                let taken = take_name(&engine, &person, NOW, (caller, instance));
+                assert_eq!(taken, Err(Error::ClidInuse), "{caller:?} {instance}");
+            }
+        }
+        assert!(has_open(&engine, &person));
+        assert_eq!(person.client.renewed(), NOW);
+        take_name(&engine, &person, NOW + engine.settings().lease, (STRANGER, 2)).unwrap();
+        assert!(!has_open(&engine, &person));
+    }
+}
+
+/// EXCHANGE_ID itself refuses: its answer would tell the clientid.
+#[test]
+fn another_principal_is_not_told_the_clientid_of_a_name() {
+    let [_, (engine, person, _)] = with_open();
+    for caller in [NEIGHBOUR, STRANGER] {
+        let said = exchange(&engine, NOW + SECOND, caller, (NAME, 1));
+        assert_eq!(said, Err(Error::ClidInuse));
+    }
+    assert_eq!(person.client.renewed(), NOW);
+    let said = exchange(&engine, NOW, VICTIM, (NAME, 1)).unwrap();
+    assert_eq!(said.clientid, person.client.id());
+}
+
+#[test]
+fn a_client_that_restarts_at_its_origin_replaces_its_earlier_instance() {
+    for (engine, person, has_open) in with_open() {
+        take_name(&engine, &person, NOW, (VICTIM, 2)).unwrap();
+        assert!(!has_open(&engine, &person));
+        let census = engine.census();
+        assert_eq!((census.clients, census.states), (1, 0));
+    }
+}
+
+/// It introduces itself, and its earlier instance goes on until it confirms that.
+#[test]
+fn a_client_that_restarts_ends_its_earlier_instance_only_when_it_confirms() {
+    for (engine, person, has_open) in with_open() {
+        if person.has_sessions {
+            exchange(&engine, NOW, VICTIM, (NAME, 2)).unwrap();
+        } else {
+            announce(&engine, NOW, VICTIM, (NAME, 2)).unwrap();
+        }
+        assert!(has_open(&engine, &person));
+    }
+}
+
+#[test]
+fn a_client_that_only_moves_keeps_its_clientid_and_its_state() {
+    let later = NOW + SECOND;
+    for (engine, person, has_open) in with_open() {
+        let id = if person.has_sessions {
+            let known = exchange(&engine, later, ELSEWHERE, (NAME, 1)).unwrap();
+            assert!(known.confirmed);
+            known.clientid
+        } else {
+            let said = announce(&engine, later, ELSEWHERE, (NAME, 1)).unwrap();
+            confirm(&engine, later, ELSEWHERE, said).unwrap();
+            said.clientid
+        };
+        assert_eq!(id, person.client.id());
+        assert!(has_open(&engine, &person));
+        assert_eq!(person.client.renewed(), later);
+    }
+}
+
+/// It is at its new place from then on: what it says there renews its lease.
+#[test]
+fn a_client_that_moved_renews_its_lease_from_its_new_place() {
+    let later = NOW + SECOND;
+    let [(old, old_person, _), (new, new_person, _)] = with_open();
+    old.renew(later, old_person.client.id(), ELSEWHERE).unwrap();
+    assert_eq!(old_person.client.renewed(), later);
+    exchange(&new, NOW, ELSEWHERE, (NAME, 1)).unwrap();
+    exchange(&new, later, ELSEWHERE, (NAME, 1)).unwrap();
+    assert_eq!(new_person.client.renewed(), later);
+}
+
+#[test]
+fn a_client_that_moved_starts_anew_at_its_new_place() {
+    for (engine, person, has_open) in with_open() {
+        take_name(&engine, &person, NOW, (ELSEWHERE, 1)).unwrap();
+        assert_eq!(engine.census().opens, 1);
+        let earlier = take_name(&engine, &person, NOW, (VICTIM, 2));
+        assert_eq!(earlier, Err(Error::Delay), "it is not there any more");
+        take_name(&engine, &person, NOW, (ELSEWHERE, 2)).unwrap();
+        assert!(!has_open(&engine, &person));
+    }
+}
+
+/// Users of the client of minor version 0 are believed where the client's own principal was last.
+#[test]
+fn users_are_believed_where_the_principal_of_their_client_is() {
+    let [(engine, person, _), _] = with_open();
+    let user_there = caller(1000, 2);
+    let wish = DelegationWish::None;
+    let stateid = open(&engine, &person, Wish { delegation: wish, ..PLAIN }).stateid;
+    let reads = |caller| {
+        let io = Io { file: &file(1), access: 1, user: None };
+        error(engine.check_io(person.sender(NOW, caller), &stateid, &io))
+    };
+    assert_eq!((reads(USER), reads(user_there)), (None, Some(Error::Delay)));
+    engine.renew(NOW, person.client.id(), ELSEWHERE).unwrap();
+    assert_eq!((reads(USER), reads(user_there)), (Some(Error::Delay), None));
+}
+
+#[test]
+fn an_introduction_by_a_stranger_leaves_the_one_that_the_victim_is_about_to_confirm() {
+    for caller in [STRANGER, NEIGHBOUR, ELSEWHERE] {
+        let engine = engine();
+        let said = announce(&engine, NOW, VICTIM, (NAME, 1)).unwrap();
+        let other = announce(&engine, NOW, caller, (NAME, 2)).unwrap();
+        assert_ne!(said.clientid, other.clientid);
+        assert_eq!(confirm(&engine, NOW, VICTIM, said), Ok(()));
+        let known = exchange(&engine, NOW, VICTIM, (NAME, 1)).unwrap();
+        let other = exchange(&engine, NOW, caller, (NAME, 2)).unwrap();
+        assert_ne!(known.clientid, other.clientid);
+        let made = create_session(&engine, NOW, VICTIM, (known.clientid, known.sequenceid));
+        assert!(made.is_ok(), "{made:?}");
+    }
+}
+
+/// The name was free when they introduced themselves, and is not when they come to take it.
+#[test]
+fn an_introduction_is_worth_nothing_when_the_name_has_come_into_use() {
+    for (caller, refusal) in [(STRANGER, Error::ClidInuse), (ELSEWHERE, Error::Delay)] {
+        let engine = engine();
+        let early = exchange(&engine, NOW, caller, (NAME, 2)).unwrap();
+        let (_, session) = client_41(&engine, VICTIM, NAME);
+        let made = create_session(&engine, NOW, caller, (early.clientid, early.sequenceid));
+        assert_eq!(made, Err(refusal), "{caller:?}");
+        assert!(engine.session(&session).is_some());
+    }
+}
+
+/// However often a caller introduces itself under a name, it takes one place.
+#[test]
+fn a_caller_has_one_unconfirmed_client_of_a_name() {
+    let engine = engine();
+    for instance in 0..9 {
+        exchange(&engine, NOW, STRANGER, (NAME, instance)).unwrap();
+        announce(&engine, NOW, STRANGER, (NAME, instance)).unwrap();
+    }
+    assert_eq!(engine.census().clients, 2, "one of each minor version");
+}

@@ -1,0 +1,223 @@
+//! An engine, callers, and what they say to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientId, ClientOwner, ConnectionId,
+    CreateSession, DelegationWish, Engine, Error, ExchangeId, Exchanged, FileKey, Introduced, Open,
+    Opened, Origin, Principal, Recovered, Result, Sender, SessionId, Setclientid, Settings, Share,
+    Verifier,
+};
+use comity_vfs::Handle;
+
+pub(super) const NOW: Duration = Duration::from_secs(1000);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const NAME: &str = "victim";
+
+/// The machine user of the victim's machine: the principal of its client.
+pub(super) const VICTIM: Caller = caller(0, 1);
+/// The same principal at another address.
+pub(super) const ELSEWHERE: Caller = caller(0, 2);
+/// A user of the victim's machine, who opens files there.
+pub(super) const USER: Caller = caller(1000, 1);
+/// Another user of the victim's machine.
+pub(super) const NEIGHBOUR: Caller = caller(1001, 1);
+/// Another user at another address.
+pub(super) const STRANGER: Caller = caller(1001, 2);
+
+pub(super) const fn caller(principal: u64, place: u8) -> Caller {
+    Caller { principal: Principal(principal), origin: Origin::from_bytes([place; 16]) }
+}
+
+pub(super) const ATTRS: ChannelAttrs = ChannelAttrs {
+    request_bytes_max: 1 << 20,
+    response_bytes_max: 1 << 20,
+    response_cached_bytes_max: 4096,
+    operations_max: 16,
+    requests_max: 4,
+};
+
+pub(super) fn engine() -> Engine {
+    engine_with(|_| {})
+}
+
+pub(super) fn engine_with(change: impl FnOnce(&mut Settings)) -> Engine {
+    let mut settings = Settings::new(1, [7; 16]);
+    change(&mut settings);
+    Engine::new(NOW, settings, Recovered::new())
+}
+
+pub(super) fn file(number: u8) -> FileKey {
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[number]).unwrap() }
+}
+
+/// A name, and the instance of the client that goes by it.
+pub(super) fn owner(name: &str, instance: u8) -> ClientOwner {
+    ClientOwner { verifier: Verifier([instance; 8]), id: name.as_bytes().into() }
+}
+
+pub(super) fn exchange(
+    engine: &Engine,
+    now: Duration,
+    caller: Caller,
+    (name, instance): (&str, u8),
+) -> Result<Exchanged> {
+    let owner = owner(name, instance);
+    engine.exchange_id(now, ExchangeId { owner, caller, update: false })
+}
+
+/// CREATE_SESSION on the connection that has the number of the caller's place.
+pub(super) fn create_session(
+    engine: &Engine,
+    now: Duration,
+    caller: Caller,
+    (clientid, sequenceid): (ClientId, u32),
+) -> Result<SessionId> {
+    let args = CreateSession {
+        clientid,
+        sequenceid,
+        caller,
+        connection: connection(caller),
+        back_wanted: true,
+        fore: ATTRS,
+        back: ATTRS,
+        minor: 1,
+        program: 1,
+        security: Box::default(),
+    };
+    engine.create_session(now, &args).map(|made| made.session)
+}
+
+pub(super) fn connection(caller: Caller) -> ConnectionId {
+    ConnectionId(caller.origin.bytes()[0].into())
+}
+
+/// EXCHANGE_ID and CREATE_SESSION.
+pub(super) fn arrive(
+    engine: &Engine,
+    now: Duration,
+    caller: Caller,
+    name: (&str, u8),
+) -> Result<SessionId> {
+    let known = exchange(engine, now, caller, name)?;
+    create_session(engine, now, caller, (known.clientid, known.sequenceid))
+}
+
+/// A client of minor version 1 that can be called back and has reclaimed all it wanted.
+pub(super) fn client_41(engine: &Engine, caller: Caller, name: &str) -> (Arc<Client>, SessionId) {
+    let session = arrive(engine, NOW, caller, (name, 1)).unwrap();
+    let client = Arc::clone(engine.session(&session).unwrap().client());
+    engine.callbacks_work(&client);
+    engine.reclaim_complete(NOW, &client, caller).unwrap();
+    (client, session)
+}
+
+pub(super) fn announce(
+    engine: &Engine,
+    now: Duration,
+    caller: Caller,
+    (name, instance): (&str, u8),
+) -> Result<Introduced> {
+    let (owner, callback) = (owner(name, instance), CallbackAddress::default());
+    engine.setclientid(now, Setclientid { owner, caller, callback })
+}
+
+pub(super) fn confirm(
+    engine: &Engine,
+    now: Duration,
+    caller: Caller,
+    said: Introduced,
+) -> Result<()> {
+    engine.setclientid_confirm(now, (said.clientid, said.confirm), caller)
+}
+
+/// A client of minor version 0 that can be called back.
+pub(super) fn client_40(engine: &Engine, caller: Caller, name: &str) -> Arc<Client> {
+    let said = announce(engine, NOW, caller, (name, 1)).unwrap();
+    confirm(engine, NOW, caller, said).unwrap();
+    let client = engine.client_of(NOW, said.clientid, caller).unwrap();
+    engine.callbacks_work(&client);
+    client
+}
+
+/// A client, and who sends its operations: in a session of minor version 1, or in none.
+#[derive(Clone)]
+pub(super) struct Person {
+    pub(super) client: Arc<Client>,
+    pub(super) has_sessions: bool,
+}
+
+impl Person {
+    /// The victim's machine, as a client of either minor version.
+    pub(super) fn both(engine: impl Fn() -> Engine) -> [(Engine, Self); 2] {
+        let (old, new) = (engine(), engine());
+        let client = client_40(&old, VICTIM, NAME);
+        let old = (old, Self { client, has_sessions: false });
+        let (client, _) = client_41(&new, VICTIM, NAME);
+        [old, (new, Self { client, has_sessions: true })]
+    }
+
+    /// An operation on its state by some caller.
+    pub(super) fn sender(&self, now: Duration, caller: Caller) -> Sender<'_> {
+        Sender { now, client: self.has_sessions.then_some(&self.client), caller }
+    }
+}
+
+/// What is opened, by whom and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish<'a> {
+    pub(super) caller: Caller,
+    pub(super) owner: &'a [u8],
+    pub(super) file: u8,
+    pub(super) share: Share,
+    pub(super) delegation: DelegationWish,
+    pub(super) claim: Claim,
+}
+
+/// Reading and writing by the user, no delegation.
+pub(super) const PLAIN: Wish<'static> = Wish {
+    caller: USER,
+    owner: b"o",
+    file: 1,
+    share: Share::access(Share::BOTH),
+    delegation: DelegationWish::None,
+    claim: Claim::New,
+};
+
+/// OPEN by an owner that need not confirm it any more.
+pub(super) fn try_open(
+    engine: &Engine,
+    now: Duration,
+    client: &Arc<Client>,
+    wish: Wish<'_>,
+) -> Result<Opened> {
+    let open = Open {
+        client,
+        caller: wish.caller,
+        owner: wish.owner,
+        file: file(wish.file),
+        share: wish.share,
+        claim: wish.claim,
+        wish: wish.delegation,
+        user: None,
+        empties: false,
+    };
+    engine.open(now, &open)
+}
+
+/// OPEN, and OPEN_CONFIRM where that is wanted.
+pub(super) fn open(engine: &Engine, person: &Person, wish: Wish<'_>) -> Opened {
+    let opened = try_open(engine, NOW, &person.client, wish).unwrap();
+    if !opened.confirm {
+        return opened;
+    }
+    let shown = (person.sender(NOW, wish.caller), &file(wish.file));
+    let stateid = engine.open_confirm(shown, &opened.stateid).unwrap();
+    Opened { stateid, ..opened }
+}
+
+/// What is refused, whatever it would have been.
+pub(super) fn error<T>(result: Result<T>) -> Option<Error> {
+    result.err()
+}

@@ -1,0 +1,230 @@
+//! No origin uses up what others need, however many clients it makes up.
+
+use std::sync::Arc;
+
+use comity_state::{
+    Caller, ChannelAttrs, Client, ClientId, CreateSession, DelegationWish, Engine, Error, Result,
+    SessionId,
+};
+
+use crate::people::{
+    ATTRS, NOW, PLAIN, Person, Wish, announce, arrive, caller, client_40, client_41, confirm,
+    connection, engine_with, exchange, try_open,
+};
+
+/// Origins that take all they get, one after the other. Each leaves half of what it finds: in the
+/// end there is too little for anybody.
+const GREEDY: u8 = 8;
+
+/// A newcomer gets what it needs: a confirmed client of either minor version, a session, an open.
+fn serves(engine: &Engine, place: u8) {
+    let newcomer = caller(0, place);
+    let (client, _) = client_41(engine, newcomer, "newcomer");
+    let wish = Wish { caller: newcomer, delegation: DelegationWish::None, ..PLAIN };
+    try_open(engine, NOW, &client, Wish { file: 200, ..wish }).unwrap();
+    client_40(engine, newcomer, "newcomer");
+}
+
+/// Confirms clients, each of another name, until it is refused.
+fn takes_clients(engine: &Engine, place: u8) -> usize {
+    let (caller, before) = (caller(0, place), engine.census().clients);
+    let mut taken = 0;
+    loop {
+        let name = format!("{place} {before} {taken}");
+        let said = match announce(engine, NOW, caller, (&name, 1)) {
+            Ok(said) => said,
+            Err(error) => break assert_eq!(error, Error::Delay),
+        };
+        confirm(engine, NOW, caller, said).unwrap();
+        taken += 1;
+    }
+    taken
+}
+
+#[test]
+fn an_origin_leaves_clients_for_others() {
+    let engine = engine_with(|settings| settings.limits.clients = 1024);
+    let taken = takes_clients(&engine, 1);
+    assert_eq!(taken, 113, "an eighth of the 911 that are left with it, rounded down");
+    serves(&engine, 2);
+    assert_eq!(takes_clients(&engine, 1), 0);
+}
+
+#[test]
+fn several_origins_leave_clients_for_others() {
+    let engine = engine_with(|_| {});
+    for place in 1..=GREEDY {
+        println!("origin {place} takes {} clients", takes_clients(&engine, place));
+    }
+    serves(&engine, 100);
+}
+
+/// Clients that never confirm themselves take the places of others of their own origin.
+#[test]
+fn an_origin_that_floods_with_introductions_displaces_its_own() {
+    let engine = engine_with(|settings| settings.limits.clients = 1024);
+    let modest = exchange(&engine, NOW, caller(0, 2), ("modest", 1)).unwrap();
+    for number in 0..5000 {
+        exchange(&engine, NOW, caller(0, 1), (&format!("{number}"), 1)).unwrap();
+    }
+    assert!(engine.client_by_id(modest.clientid).is_some());
+    assert!(engine.census().clients <= 514, "{}", engine.census().clients);
+}
+
+/// Those that have gone do not count any more.
+#[test]
+fn an_origin_gets_clients_again_when_others_of_its_have_gone() {
+    let engine = engine_with(|settings| settings.limits.clients = 232);
+    let come = |number: usize| arrive(&engine, NOW, caller(0, 1), (&format!("{number}"), 1));
+    let sessions: Vec<_> = (0..100).map_while(|number| come(number).ok()).collect();
+    assert_eq!(sessions.len(), 25, "an eighth of the 207 that are left with it, rounded down");
+    for session in &sessions {
+        let client = Arc::clone(engine.session(session).unwrap().client());
+        engine.destroy_session(session, (connection(caller(0, 1)), caller(0, 1))).unwrap();
+        engine.destroy_clientid(NOW, client.id(), caller(0, 1)).unwrap();
+    }
+    let again = (100..200).take_while(|number| come(*number).is_ok()).count();
+    assert_eq!(again, sessions.len());
+}
+
+/// A few machines behind one address are served where little is left.
+#[test]
+fn an_origin_gets_a_few_clients_where_it_leaves_fewer() {
+    let engine = engine_with(|settings| settings.limits.clients = 20);
+    for number in 0..16 {
+        arrive(&engine, NOW, caller(0, 1), (&format!("{number}"), 1)).unwrap();
+    }
+    let refused = exchange(&engine, NOW, caller(0, 1), ("one more", 1)).map(drop);
+    assert_eq!(refused, Err(Error::Delay));
+    serves(&engine, 2);
+}
+
+/// Sessions with as many slots as it gets, of as many clients as it needs, until it gets none.
+fn takes_replies(engine: &Engine, place: u8) {
+    let fore = ChannelAttrs { response_cached_bytes_max: 8192, requests_max: 64, ..ATTRS };
+    for number in 0..64 {
+        let known = exchange(engine, NOW, caller(0, place), (&format!("{place} {number}"), 1));
+        let Ok(known) = known else { return };
+        let made = (1..=64).take_while(|sequence| {
+            session(engine, caller(0, place), (known.clientid, *sequence), fore).is_ok()
+        });
+        if made.count() == 0 {
+            return;
+        }
+    }
+    panic!("there is no end of it");
+}
+
+fn session(
+    engine: &Engine,
+    caller: Caller,
+    (clientid, sequenceid): (ClientId, u32),
+    fore: ChannelAttrs,
+) -> Result<SessionId> {
+    let args = CreateSession {
+        clientid,
+        sequenceid,
+        caller,
+        connection: connection(caller),
+        back_wanted: false,
+        fore,
+        back: ATTRS,
+        minor: 1,
+        program: 1,
+        security: Box::default(),
+    };
+    engine.create_session(NOW, &args).map(|made| made.session)
+}
+
+#[test]
+fn an_origin_leaves_memory_for_the_replies_of_others() {
+    let engine = engine_with(|_| {});
+    takes_replies(&engine, 1);
+    let limit = engine.settings().limits.reply_cache_bytes;
+    let taken = engine.census().reply_cache_bytes;
+    assert!(taken > limit / 3 && taken <= limit / 2 + (1 << 20), "{taken} of {limit}");
+    serves(&engine, 2);
+}
+
+#[test]
+fn several_origins_leave_memory_for_the_replies_of_others() {
+    let engine = engine_with(|_| {});
+    (1..=GREEDY).for_each(|place| {
+        takes_replies(&engine, place);
+        println!("origin {place}: {} bytes are given out", engine.census().reply_cache_bytes);
+    });
+    serves(&engine, 100);
+}
+
+/// Opens of as many clients as it needs, until it gets none.
+fn takes_state(engine: &Engine, place: u8) {
+    let greedy = caller(0, place);
+    for number in 0..64 {
+        let (client, _) = client_41(engine, greedy, &format!("{place} {number}"));
+        let opens = (0..200).map(|owner| format!("{owner}").repeat(300)).take_while(|owner| {
+            let wish = Wish { caller: greedy, owner: owner.as_bytes(), ..PLAIN };
+            try_open(engine, NOW, &client, wish).is_ok()
+        });
+        if opens.count() < 200 {
+            return;
+        }
+    }
+    panic!("there is no end of it");
+}
+
+#[test]
+fn an_origin_leaves_memory_for_what_others_hold() {
+    let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 20);
+    takes_state(&engine, 1);
+    let taken = engine.census().held_bytes;
+    assert!((450_000..=524_288).contains(&taken), "{taken}");
+    serves(&engine, 2);
+}
+
+/// In proportion to what a server has: a thousandth of its memory.
+#[test]
+fn several_origins_leave_memory_for_what_others_hold() {
+    let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 20);
+    (1..=GREEDY).for_each(|place| takes_state(&engine, place));
+    serves(&engine, 100);
+}
+
+#[test]
+fn a_client_that_goes_gives_back_its_own_memory_and_no_more() {
+    let engine = engine_with(|_| {});
+    let [one, two] = ["one", "two"].map(|name| {
+        let (client, _) = client_41(&engine, caller(0, 1), name);
+        let before = engine.census().held_bytes;
+        try_open(&engine, NOW, &client, Wish { owner: name.as_bytes(), ..PLAIN }).unwrap();
+        (client, engine.census().held_bytes - before)
+    });
+    assert!(one.1 > 0 && two.1 > 0);
+    engine.evict(NOW, &one.0);
+    assert_eq!(engine.census().held_bytes, two.1);
+    engine.evict(NOW, &two.0);
+    assert_eq!(engine.census().held_bytes, 0);
+}
+
+/// What one client of an origin gives back another may have.
+#[test]
+fn what_a_client_gives_back_the_others_of_its_origin_may_have() {
+    let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 16);
+    let (one, _) = client_41(&engine, caller(0, 1), "one");
+    let (two, _) = client_41(&engine, caller(0, 1), "two");
+    let fill = |client: &Arc<Client>| {
+        let open = |owner: &u32| {
+            let owner = format!("{owner}");
+            let wish = Wish { caller: caller(0, 1), owner: owner.as_bytes(), ..PLAIN };
+            try_open(&engine, NOW, client, wish).is_ok()
+        };
+        (0..1000).take_while(open).count()
+    };
+    let most = fill(&one);
+    assert!(most > 20, "{most}");
+    assert_eq!(fill(&two), 0, "they share what the origin may have");
+    let one = Person { client: one, has_sessions: true };
+    engine.evict(NOW, &one.client);
+    assert_eq!(fill(&two), most);
+    engine.evict(NOW, &two);
+    assert_eq!(engine.census().held_bytes, 0);
+}

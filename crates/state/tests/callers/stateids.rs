@@ -1,0 +1,299 @@
+//! A stateid is worth nothing in other hands: its user, its client's place and its file are
+//! compared before anything is changed.
+
+use std::sync::Arc;
+
+use comity_state::{
+    At, ByteRange, Caller, Delegation, DelegationWish, Engine, Error, Lock, LockRefusal, LockType,
+    Locker, Result, Share, Stateid, Turn,
+};
+
+use crate::people::{
+    ELSEWHERE, NAME, NEIGHBOUR, NOW, PLAIN, Person, SECOND, STRANGER, USER, VICTIM, Wish, caller,
+    client_40, engine, error, file, open, try_open,
+};
+
+/// What the user has of file 1, with the number of its open-owner's and lock-owner's last operation
+/// in minor version 0.
+struct Held {
+    open: Stateid,
+    lock: Stateid,
+    delegation: Stateid,
+}
+
+const OPEN_SEQID: u32 = 0;
+const LOCK_SEQID: u32 = 1;
+const RANGE: ByteRange = ByteRange { first: 0, last: 9 };
+
+fn hold(engine: &Engine, person: &Person) -> Held {
+    let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
+    let opened = open(engine, person, wish);
+    let Delegation::Granted { stateid: delegation, .. } = opened.delegation else { panic!() };
+    let open = opened.stateid;
+    let shown = (person.sender(NOW, USER), &file(1));
+    let lock = lock(engine, shown, new_locker(open)).unwrap();
+    Held { open, lock, delegation }
+}
+
+fn new_locker(open: Stateid) -> Locker<'static> {
+    Locker::New { open, owner: b"l", seqid: LOCK_SEQID }
+}
+
+fn lock(engine: &Engine, (sender, file): At<'_>, locker: Locker<'_>) -> Result<Stateid> {
+    let kind = LockType::Write;
+    let args = Lock { file: *file, range: RANGE, kind, reclaim: false, wait: false, locker };
+    engine.lock(sender, &args).map_err(|refused| match refused {
+        LockRefusal::Error(error) => error,
+        denied => panic!("{denied:?}"),
+    })
+}
+
+/// Whatever can be done with stateids that changes something; the error of each.
+fn attempts(engine: &Engine, at: At<'_>, held: &Held) -> Vec<(&'static str, Option<Error>)> {
+    let (sender, file) = at;
+    let Held { open, lock: locked, delegation } = held;
+    let read = Share::access(Share::READ);
+    vec![
+        ("OPEN_CONFIRM", error(engine.open_confirm(at, open))),
+        ("OPEN_DOWNGRADE", error(engine.open_downgrade(at, open, read))),
+        ("CLOSE", error(engine.close(at, open))),
+        ("CLOSE of a lock", error(engine.close(at, locked))),
+        ("LOCKU", error(engine.unlock(sender, locked, (file, RANGE)))),
+        ("LOCK", error(lock(engine, at, Locker::Known { lock: *locked }))),
+        ("LOCK by a new owner", error(lock(engine, at, new_locker(*open)))),
+        ("DELEGRETURN", error(engine.delegreturn(at, delegation))),
+    ]
+}
+
+fn all_are(attempts: &[(&str, Option<Error>)], expected: Error) {
+    for (name, refusal) in attempts {
+        assert_eq!(*refusal, Some(expected), "{name}");
+    }
+}
+
+/// Tries everything as somebody; nothing changes by it, and no lease is renewed.
+fn in_vain(caller: Caller, number: u8, expected: [Error; 2]) {
+    let both = Person::both(engine).into_iter();
+    for ((engine, person), expected) in both.zip(expected) {
+        let held = hold(&engine, &person);
+        let census = engine.census();
+        let at = (person.sender(NOW + SECOND, caller), &file(number));
+        all_are(&attempts(&engine, at, &held), expected);
+        assert_eq!((engine.census(), person.client.renewed()), (census, NOW));
+        still_usable(&engine, &person, &held);
+    }
+}
+
+/// The user does with its stateids what it could do before.
+fn still_usable(engine: &Engine, person: &Person, held: &Held) {
+    let at = (person.sender(NOW, USER), &file(1));
+    engine.delegreturn(at, &held.delegation).unwrap();
+    engine.unlock(at.0, &held.lock, (&file(1), RANGE)).unwrap();
+    engine.close(at, &held.open).unwrap();
+}
+
+#[test]
+fn another_user_of_the_same_machine_changes_no_state() {
+    in_vain(NEIGHBOUR, 1, [Error::WrongCred; 2]);
+}
+
+/// In minor version 0 the user may be one of a client that has moved: its principal is going to say
+/// so. In a session it is known by that where the client is.
+#[test]
+fn another_user_elsewhere_changes_no_state() {
+    in_vain(STRANGER, 1, [Error::Delay, Error::WrongCred]);
+}
+
+#[test]
+fn the_user_itself_changes_no_state_by_a_handle_of_another_file() {
+    in_vain(USER, 2, [Error::BadStateid; 2]);
+}
+
+#[test]
+fn another_user_learns_from_a_handle_of_another_file_no_more_than_that() {
+    in_vain(NEIGHBOUR, 2, [Error::BadStateid; 2]);
+}
+
+/// A kernel may close files in its own name whose user is gone.
+#[test]
+fn the_principal_of_the_client_may_use_what_its_users_have() {
+    for (engine, person) in Person::both(engine) {
+        let held = hold(&engine, &person);
+        let at = (person.sender(NOW, VICTIM), &file(1));
+        engine.delegreturn(at, &held.delegation).unwrap();
+        engine.unlock(at.0, &held.lock, (&file(1), RANGE)).unwrap();
+        engine.close(at, &held.open).unwrap();
+    }
+}
+
+/// The delegation of the user is the only one that another user of the machine may not return.
+#[test]
+fn a_delegation_is_returned_by_the_principal_that_it_was_given_to() {
+    for (engine, person) in Person::both(engine) {
+        let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
+        let other = Wish { caller: NEIGHBOUR, owner: b"p", file: 2, ..wish };
+        let given = [wish, other].map(|wish| match open(&engine, &person, wish).delegation {
+            Delegation::Granted { stateid, .. } => stateid,
+            refused => panic!("{refused:?}"),
+        });
+        let back = |caller, number: usize| {
+            let at = (person.sender(NOW, caller), &file(number as u8 + 1));
+            engine.delegreturn(at, &given[number])
+        };
+        assert_eq!(
+            (back(USER, 1), back(NEIGHBOUR, 0)),
+            (Err(Error::WrongCred), Err(Error::WrongCred))
+        );
+        assert_eq!((back(USER, 0), back(NEIGHBOUR, 1)), (Ok(()), Ok(())));
+    }
+}
+
+#[test]
+fn another_user_frees_no_lock_stateid() {
+    for ((engine, person), elsewhere) in
+        Person::both(engine).into_iter().zip([Error::Delay, Error::WrongCred])
+    {
+        let held = hold(&engine, &person);
+        let sender = |caller| person.sender(NOW, caller);
+        let freed = engine.unlock(sender(USER), &held.lock, (&file(1), RANGE)).unwrap();
+        assert_eq!(engine.free_stateid(sender(NEIGHBOUR), &freed), Err(Error::WrongCred));
+        assert_eq!(engine.free_stateid(sender(STRANGER), &freed), Err(elsewhere));
+        assert_eq!(engine.free_stateid(sender(USER), &freed), Ok(()));
+    }
+}
+
+fn taken(turn: Result<Turn>) -> Result<&'static str> {
+    turn.map(|turn| match turn {
+        Turn::New(_) => "new",
+        Turn::Again(_) => "again",
+    })
+}
+
+/// The number of the next operation is the same afterwards, and the last answer is told to nobody
+/// else.
+#[test]
+fn a_guessed_stateid_moves_no_seqid() {
+    let [(engine, person), _] = Person::both(engine);
+    let held = hold(&engine, &person);
+    let turn = |caller, number, (stateid, seqid)| {
+        engine.stateid_turn((person.sender(NOW + SECOND, caller), &file(number)), stateid, seqid)
+    };
+    for (stateid, last) in [(&held.open, OPEN_SEQID), (&held.lock, LOCK_SEQID)] {
+        let Turn::New(own) = turn(USER, 1, (stateid, last + 1)).unwrap() else { panic!() };
+        own.answered(b"told", None);
+        for (caller, number, refusal) in [
+            (NEIGHBOUR, 1, Error::WrongCred),
+            (STRANGER, 1, Error::Delay),
+            (USER, 2, Error::BadStateid),
+        ] {
+            for seqid in last..last + 4 {
+                let refused = taken(turn(caller, number, (stateid, seqid)));
+                assert_eq!(refused, Err(refusal), "{caller:?} {seqid}");
+            }
+        }
+        assert_eq!(taken(turn(USER, 1, (stateid, last + 1))), Ok("again"));
+        assert_eq!(taken(turn(USER, 1, (stateid, last + 2))), Ok("new"));
+    }
+    assert_eq!(person.client.renewed(), NOW);
+}
+
+/// An open that waits for OPEN_CONFIRM; so do all of a client of minor version 0 at first.
+#[test]
+fn another_user_confirms_no_open() {
+    let engine = engine();
+    let client = client_40(&engine, VICTIM, NAME);
+    let person = Person { client: Arc::clone(&client), has_sessions: false };
+    let Turn::New(turn) = engine.open_turn((NOW, USER), &client, b"o", 5).unwrap() else {
+        panic!()
+    };
+    let opened = try_open(&engine, NOW, &client, PLAIN).unwrap();
+    turn.answered(b"opened", None);
+    assert!(opened.confirm);
+    let confirmed = |caller, number| {
+        let at = (person.sender(NOW + SECOND, caller), &file(number));
+        engine.open_confirm(at, &opened.stateid).map(|stateid| stateid.seqid)
+    };
+    assert_eq!(confirmed(NEIGHBOUR, 1), Err(Error::WrongCred));
+    assert_eq!(confirmed(STRANGER, 1), Err(Error::Delay));
+    assert_eq!(confirmed(USER, 2), Err(Error::BadStateid));
+    assert_eq!(client.renewed(), NOW);
+    assert_eq!(confirmed(USER, 1), Ok(2));
+}
+
+/// Clients may have one open-owner for all their users (FreeBSD, `oneopenown`): what is opened
+/// under it by several is the client's, and all of them may close it.
+#[test]
+fn an_open_that_several_users_share_is_closed_by_any_of_them() {
+    for (engine, person) in Person::both(engine) {
+        for closer in [USER, NEIGHBOUR, caller(1002, 1)] {
+            open(&engine, &person, PLAIN);
+            let shared = open(&engine, &person, Wish { caller: NEIGHBOUR, ..PLAIN });
+            let key = file(1);
+            let at = |caller| (person.sender(NOW, caller), &key);
+            if !person.has_sessions {
+                let refused = engine.close(at(STRANGER), &shared.stateid);
+                assert_eq!(error(refused), Some(Error::Delay));
+            }
+            engine.close(at(closer), &shared.stateid).unwrap();
+        }
+    }
+}
+
+/// What the owner has opened by itself is its own, whoever else uses its name for other files.
+#[test]
+fn a_user_of_the_name_of_an_owner_changes_nothing_that_the_owner_has_alone() {
+    for closer in [USER, NEIGHBOUR] {
+        for (engine, person) in Person::both(engine) {
+            let held = hold(&engine, &person);
+            let wish = Wish { caller: NEIGHBOUR, file: 2, ..PLAIN };
+            let borrowed = open(&engine, &person, wish);
+            let at = (person.sender(NOW + SECOND, NEIGHBOUR), &file(1));
+            all_are(&attempts(&engine, at, &held), Error::WrongCred);
+            still_usable(&engine, &person, &held);
+            let at = (person.sender(NOW, closer), &file(2));
+            engine.close(at, &borrowed.stateid).unwrap();
+        }
+    }
+}
+
+#[test]
+fn another_user_does_not_release_a_lock_owner() {
+    for (engine, person) in Person::both(engine) {
+        let held = hold(&engine, &person);
+        let sender = person.sender(NOW, USER);
+        let freed = engine.unlock(sender, &held.lock, (&file(1), RANGE)).unwrap();
+        let release = |caller| engine.release_lockowner((NOW, caller), &person.client, b"l");
+        assert_eq!(release(NEIGHBOUR), Err(Error::WrongCred));
+        assert_eq!(engine.test_stateid(sender, &freed), Ok(()));
+        assert_eq!(release(USER), Ok(()));
+    }
+}
+
+#[test]
+fn only_a_principal_that_has_something_of_a_client_renews_its_lease() {
+    let [(engine, person), _] = Person::both(engine);
+    let later = NOW + SECOND;
+    let renew = |caller| engine.renew(later, person.client.id(), caller);
+    assert_eq!(renew(USER), Err(Error::WrongCred));
+    open(&engine, &person, PLAIN);
+    for (caller, refusal) in [(NEIGHBOUR, Error::WrongCred), (STRANGER, Error::Delay)] {
+        assert_eq!(renew(caller), Err(refusal), "{caller:?}");
+    }
+    assert_eq!(person.client.renewed(), NOW);
+    assert_eq!(renew(USER), Ok(()));
+    assert_eq!(person.client.renewed(), later);
+    assert_eq!(engine.renew(later + SECOND, person.client.id(), VICTIM), Ok(()));
+    assert_eq!(engine.renew(later + SECOND * 2, person.client.id(), ELSEWHERE), Ok(()));
+    assert_eq!(person.client.renewed(), later + SECOND * 2);
+}
+
+/// A client of minor version 0 is found by its clientid for an OPEN, which renews its lease: not by
+/// a user who comes from elsewhere.
+#[test]
+fn a_user_elsewhere_does_not_find_a_client_by_its_clientid() {
+    let [(engine, person), _] = Person::both(engine);
+    let found = |caller| engine.client_of(NOW + SECOND, person.client.id(), caller).map(drop);
+    assert_eq!(found(STRANGER), Err(Error::Delay));
+    assert_eq!(person.client.renewed(), NOW);
+    assert_eq!(found(NEIGHBOUR), Ok(()));
+}

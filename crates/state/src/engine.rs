@@ -81,7 +81,7 @@ impl Settings {
 pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) clients: Clients,
-    pub(crate) sessions: Table<SessionId, Session, Numbers>,
+    pub(crate) sessions: Table<Session, Numbers>,
     pub(crate) reply_cache: Pool,
     /// The memory for what clients hold.
     pub(crate) held: Arc<Pool>,

@@ -32,6 +32,25 @@ pub struct Shown<'a> {
     pub opened: bool,
 }
 
+/// How a stateid of somebody's state is judged.
+enum Judged<'a> {
+    /// The client may do it under its state.
+    Shown(Shown<'a>),
+    /// It is shown by another user than the one whose open that is, as by a program that has
+    /// inherited an open file: that is no better than to show none, but that the deny modes of this
+    /// open say nothing. A delegation is the client's, for all its users.
+    Foreign(Holder),
+}
+
+/// The deny modes that stand against what is done without an open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Denials {
+    All,
+    /// Those of other opens than this one.
+    ButOf(Holder),
+    None,
+}
+
 impl Io<'_> {
     /// Whether it is done by just this user.
     fn is_of(&self, user: &Option<Arc<Cred<Disk>>>) -> bool {
@@ -56,30 +75,29 @@ impl Engine {
         let by = || (sender.now, sender.client.map(|client| client.id));
         match stateid.special() {
             None => match self.check_state(sender, stateid, io)? {
-                Some(shown) => Ok(Some(shown)),
-                None => {
-                    let (mine, _) = stateid.place()?;
-                    self.check_anonymous((sender.now, Some(mine)), io, true).map(|()| None)
+                Judged::Shown(shown) => Ok(Some(shown)),
+                Judged::Foreign(open) => {
+                    let by = (sender.now, Some(open.client));
+                    self.check_anonymous(by, io, Denials::ButOf(open)).map(|()| None)
                 }
             },
-            Some(Special::Anonymous) => self.check_anonymous(by(), io, true).map(|()| None),
+            Some(Special::Anonymous) => self.check_anonymous(by(), io, Denials::All).map(|()| None),
             Some(Special::ReadBypass) => {
-                let heeds_deny = io.access & Share::WRITE != 0;
-                self.check_anonymous(by(), io, heeds_deny).map(|()| None)
+                let writes = io.access & Share::WRITE != 0;
+                let heeded = if writes { Denials::All } else { Denials::None };
+                self.check_anonymous(by(), io, heeded).map(|()| None)
             }
             Some(Special::Current | Special::Invalid) => Err(Error::BadStateid),
         }
     }
 
-    /// The same under a stateid of somebody's state. Nothing where an open or its locks are shown
-    /// by another user than the one whose they are, as by a program that has inherited an open
-    /// file: that is no better than to show none. A delegation is the client's, for all its users.
+    /// The same under a stateid of somebody's state.
     fn check_state<'a>(
         &self,
         sender: Sender<'a>,
         stateid: &Stateid,
         io: &Io<'_>,
-    ) -> Result<Option<Shown<'a>>> {
+    ) -> Result<Judged<'a>> {
         let found = self.find(sender, stateid)?;
         let state = found.client.live()?;
         let it = state.at(found.number)?;
@@ -95,7 +113,7 @@ impl Engine {
                 let allowed = delegating.kind.allows(io.access);
                 drop(state);
                 let shown = Shown { bearer: found.client, opened };
-                return if allowed { Ok(Some(shown)) } else { Err(Error::Openmode) };
+                return if allowed { Ok(Judged::Shown(shown)) } else { Err(Error::Openmode) };
             }
             What::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
             What::Open(opening) => (found.number, opening),
@@ -108,16 +126,16 @@ impl Engine {
         }
         let granted = opening.share.access & io.access == io.access;
         let opened = granted && io.is_of(&opening.user);
+        let holder = Holder { client: found.client.id, state: open };
         if !opened && found.may_change(&state, (sender, None)).is_err() {
-            return Ok(None);
+            return Ok(Judged::Foreign(holder));
         }
         found.renew(sender);
         if !granted {
-            let holder = Holder { client: found.client.id, state: open };
             may_read_too(&it.file, holder, io.access)?;
         }
         drop(state);
-        Ok(Some(Shown { bearer: found.client, opened }))
+        Ok(Judged::Shown(Shown { bearer: found.client, opened }))
     }
 
     /// The same without an open, for a client if it is known which.
@@ -125,16 +143,21 @@ impl Engine {
         &self,
         (now, mine): (Duration, Option<ClientId>),
         io: &Io<'_>,
-        heeds_deny: bool,
+        heeded: Denials,
     ) -> Result<()> {
-        if heeds_deny && self.is_in_grace() {
+        if heeded != Denials::None && self.is_in_grace() {
             return Err(Error::Grace);
         }
         let Some(file) = self.files.get(io.file) else { return Ok(()) };
         let share = Share::access(io.access);
         let mine = file.covered(io.file, mine);
         self.unless_expired(now, || {
-            let denied = file.state().shares.conflict(None, share).filter(|_| heeds_deny);
+            let shares = |but| file.state().shares.conflict(but, share);
+            let denied = match heeded {
+                Denials::None => None,
+                Denials::ButOf(open) => shares(Some(open)),
+                Denials::All => shares(None),
+            };
             match denied {
                 Some(holder) => Err(Obstacle::Share(holder)),
                 None => self.try_break(now, &file, (mine, share)),

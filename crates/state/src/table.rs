@@ -1,9 +1,8 @@
-use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use crate::limits::SHARDS;
 use crate::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -14,100 +13,124 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A map from keys to shared values in parts, each behind a lock of its own that is held for a
-/// moment only and under which no other is taken. Keys are hashed with a secret that each table
-/// draws for itself: who makes files cannot make many that meet.
-pub(crate) struct Table<K, V, S = RandomState> {
-    parts: Vec<Part<K, V, S>>,
+/// What is found by a key of its own.
+pub(crate) trait Keyed {
+    /// The key. It never changes.
+    type Key: Hash + Eq;
+
+    fn key(&self) -> &Self::Key;
+}
+
+/// Shared values that are found by their keys, in parts, each behind a lock of its own that is held
+/// for a moment only and under which no other is taken. Keys are hashed with a secret that each
+/// table draws for itself: who makes files cannot make many that meet. A key stands in its value
+/// alone: those of files are long.
+pub(crate) struct Table<V, S = RandomState> {
+    parts: Vec<Part<V>>,
     hasher: S,
 }
 
-type Part<K, V, S> = RwLock<HashMap<K, Arc<V>, S>>;
+type Part<V> = RwLock<HashTable<Arc<V>>>;
 
-impl<K: Hash + Eq + Clone, V, S: BuildHasher + Default> Table<K, V, S> {
+impl<V: Keyed, S: BuildHasher + Default> Table<V, S> {
     pub(crate) fn new() -> Self {
-        let parts = (0..SHARDS).map(|_| RwLock::default()).collect();
+        let parts = (0..SHARDS).map(|_| RwLock::new(HashTable::new())).collect();
         Self { parts, hasher: S::default() }
     }
 
-    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
-    where
-        K: Borrow<Q>,
-    {
-        let part = self.part(key)?.read().unwrap_or_else(PoisonError::into_inner);
-        part.get(key).map(Arc::clone)
+    pub(crate) fn get(&self, key: &V::Key) -> Option<Arc<V>> {
+        let (hash, part) = self.part(key)?;
+        let part = part.read().unwrap_or_else(PoisonError::into_inner);
+        part.find(hash, is(key)).map(Arc::clone)
     }
 
-    pub(crate) fn get_or_insert(&self, key: &K, make: impl FnOnce() -> V) -> Option<Arc<V>> {
+    /// The value of a key; if there is none, the one that is made.
+    pub(crate) fn get_or_insert(&self, key: &V::Key, make: impl FnOnce() -> V) -> Option<Arc<V>> {
         if let Some(found) = self.get(key) {
             return Some(found);
         }
-        let mut part = self.part(key)?.write().unwrap_or_else(PoisonError::into_inner);
-        Some(Arc::clone(part.entry(key.clone()).or_insert_with(|| Arc::new(make()))))
+        let (hash, part) = self.part(key)?;
+        let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
+        let entry = part.entry(hash, is(key), self.hash());
+        Some(Arc::clone(entry.or_insert_with(|| Arc::new(make())).get()))
     }
 
-    pub(crate) fn insert(&self, key: K, value: Arc<V>) {
-        if let Some(part) = self.part(&key) {
-            part.write().unwrap_or_else(PoisonError::into_inner).insert(key, value);
+    /// Puts a value in the place of the one that has its key.
+    pub(crate) fn insert(&self, value: Arc<V>) {
+        let Some((hash, part)) = self.part(value.key()) else { return };
+        let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
+        match part.find_mut(hash, is(value.key())) {
+            Some(known) => *known = value,
+            None => drop(part.insert_unique(hash, value, self.hash())),
         }
     }
 
     /// Takes a value out that the caller holds, if it is still there and `idle`; false if it is and
     /// somebody else holds it, so that it must stay for now.
-    pub(crate) fn remove_idle(
-        &self,
-        (key, held): (&K, &Arc<V>),
-        idle: impl FnOnce(&V) -> bool,
-    ) -> bool {
-        let Some(part) = self.part(key) else { return true };
+    pub(crate) fn remove_idle(&self, held: &Arc<V>, idle: impl FnOnce(&V) -> bool) -> bool {
+        let Some((hash, part)) = self.part(held.key()) else { return true };
         let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
-        let it = part.get(key).filter(|value| Arc::ptr_eq(value, held) && idle(value));
-        let Some(value) = it else { return true };
+        let Ok(known) = part.find_entry(hash, |value| Arc::ptr_eq(value, held)) else {
+            return true;
+        };
+        if !idle(known.get()) {
+            return true;
+        }
         // Two: this table, and the caller.
-        let removable = Arc::strong_count(value) <= 2;
+        let removable = Arc::strong_count(known.get()) <= 2;
         if removable {
-            part.remove(key);
+            known.remove();
         }
         removable
     }
 
-    pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
-    where
-        K: Borrow<Q>,
-    {
-        self.part(key)?.write().unwrap_or_else(PoisonError::into_inner).remove(key)
+    pub(crate) fn remove(&self, key: &V::Key) -> Option<Arc<V>> {
+        let (hash, part) = self.part(key)?;
+        let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
+        part.find_entry(hash, is(key)).ok().map(|known| known.remove().0)
     }
 
     /// All that are there at some moment of the call.
     pub(crate) fn all(&self) -> Vec<Arc<V>> {
-        let values = |part: &Part<K, V, S>| {
+        let values = |part: &Part<V>| {
             let part = part.read().unwrap_or_else(PoisonError::into_inner);
-            part.values().map(Arc::clone).collect::<Vec<_>>()
+            part.iter().map(Arc::clone).collect::<Vec<_>>()
         };
         self.parts.iter().flat_map(values).collect()
     }
 
     /// Shows one to `look`, its part locked meanwhile.
-    pub(crate) fn look<R>(&self, key: &K, look: impl FnOnce(&V) -> R) -> Option<R> {
-        let part = self.part(key)?.read().unwrap_or_else(PoisonError::into_inner);
-        part.get(key).map(|value| look(value))
+    pub(crate) fn look<R>(&self, key: &V::Key, look: impl FnOnce(&V) -> R) -> Option<R> {
+        let (hash, part) = self.part(key)?;
+        let part = part.read().unwrap_or_else(PoisonError::into_inner);
+        part.find(hash, is(key)).map(|value| look(value))
     }
 
     /// Shows all to `each`, part by part, each part locked meanwhile.
     pub(crate) fn each(&self, mut each: impl FnMut(&V)) {
         for part in &self.parts {
             let part = part.read().unwrap_or_else(PoisonError::into_inner);
-            part.values().for_each(|value| each(value));
+            part.iter().for_each(|value| each(value));
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        let len = |part: &Part<K, V, S>| part.read().unwrap_or_else(PoisonError::into_inner).len();
+        let len = |part: &Part<V>| part.read().unwrap_or_else(PoisonError::into_inner).len();
         self.parts.iter().map(len).sum()
     }
 
-    fn part<Q: Hash + ?Sized>(&self, key: &Q) -> Option<&Part<K, V, S>> {
+    /// The hash of a key, and the part that it belongs to.
+    fn part(&self, key: &V::Key) -> Option<(u64, &Part<V>)> {
+        let hash = self.hasher.hash_one(key);
         // The map of a part looks at the lowest and the highest bits.
-        self.parts.get((self.hasher.hash_one(key) >> 32) as usize % SHARDS)
+        Some((hash, self.parts.get((hash >> 32) as usize % SHARDS)?))
     }
+
+    fn hash(&self) -> impl Fn(&Arc<V>) -> u64 + '_ {
+        |value| self.hasher.hash_one(value.key())
+    }
+}
+
+fn is<V: Keyed>(key: &V::Key) -> impl FnMut(&Arc<V>) -> bool + '_ {
+    move |value| value.key() == key
 }

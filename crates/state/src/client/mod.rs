@@ -23,7 +23,7 @@ use crate::pool::{Pool, PoolShare};
 use crate::session::Creation;
 use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
-use crate::table::lock;
+use crate::table::{Keyed, lock};
 use crate::{
     Caller, ClientId, ClientOwner, Desk, Error, Origin, Record, Result, SessionId, Verifier,
 };
@@ -120,6 +120,14 @@ pub(crate) struct Birth {
     pub(crate) owner: crate::ClientOwner,
     pub(crate) caller: Caller,
     pub(crate) announced: Option<Announced>,
+}
+
+impl Keyed for Client {
+    type Key = ClientId;
+
+    fn key(&self) -> &ClientId {
+        &self.id
+    }
 }
 
 impl Client {

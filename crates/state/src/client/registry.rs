@@ -12,12 +12,12 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};
 use crate::{Caller, ClientId, Desk, Origin, Secret};
 
-/// All clients: by number, and by the name they go by. The lock of the names is the outermost of
+/// All clients: by clientid, and by the name they go by. The lock of the names is the outermost of
 /// all and is taken only when clients come and go.
 pub(crate) struct Clients {
     boot: u32,
     secret: Secret,
-    by_number: Table<u32, Client, Numbers>,
+    by_id: Table<Client, Numbers>,
     by_name: Mutex<Names>,
     next: AtomicU32,
 }
@@ -97,8 +97,8 @@ impl Names {
 
 impl Clients {
     pub(crate) fn new(secret: Secret, boot: u32) -> Self {
-        let (by_number, by_name) = (Table::new(), Mutex::default());
-        Self { boot, secret, by_number, by_name, next: AtomicU32::new(1) }
+        let (by_id, by_name) = (Table::new(), Mutex::default());
+        Self { boot, secret, by_id, by_name, next: AtomicU32::new(1) }
     }
 
     pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
@@ -106,19 +106,19 @@ impl Clients {
     }
 
     pub(crate) fn get(&self, id: ClientId) -> Option<Arc<Client>> {
-        self.by_number.get(&id.number()).filter(|client| client.id == id)
+        self.by_id.get(&id)
     }
 
     /// All of them, in the order in which they came: what is done to them in turn is done in the
     /// same order each time.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
-        let mut all = self.by_number.all();
+        let mut all = self.by_id.all();
         all.sort_unstable_by_key(|client| client.serial);
         all
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.by_number.len()
+        self.by_id.len()
     }
 
     /// The clientid of the client that has this number, if there is one.
@@ -142,7 +142,7 @@ impl Clients {
         let peer: Peer = names.peers.enter(birth.caller.origin);
         let (serial, number) = self.next_number();
         let client = Arc::new(Client::new(now, (serial, self.id(number)), birth, (held, peer)));
-        self.by_number.insert(number, Arc::clone(&client));
+        self.by_id.insert(Arc::clone(&client));
         names.add(&client);
         client
     }
@@ -153,14 +153,14 @@ impl Clients {
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);
             let number = self.secret.permuted(serial);
-            if number != 0 && self.by_number.get(&number).is_none() {
+            if number != 0 && self.by_id.get(&self.id(number)).is_none() {
                 return (serial, number);
             }
         }
     }
 
     pub(crate) fn remove(&self, names: &mut Names, client: &Arc<Client>) {
-        self.by_number.remove(&client.id.number());
+        self.by_id.remove(&client.id);
         names.remove(client);
     }
 }

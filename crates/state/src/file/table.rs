@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use super::File;
 use crate::sync::atomic::AtomicUsize;
-use crate::table::Table;
+use crate::table::{Keyed, Table};
 use crate::{Engine, FileKey, Result};
 
 /// All files of which somebody has something, and those among them that time changes.
 pub(crate) struct Files {
-    all: Table<FileKey, File>,
-    watched: Table<FileKey, File>,
+    all: Table<File>,
+    watched: Table<File>,
     /// Delegations of all files.
     pub(crate) delegations: AtomicUsize,
     /// Opens of all files that deny others something.
@@ -46,6 +46,14 @@ impl Files {
     }
 }
 
+impl Keyed for File {
+    type Key = FileKey;
+
+    fn key(&self) -> &FileKey {
+        &self.key
+    }
+}
+
 impl Engine {
     /// A file, known or not.
     pub(crate) fn file(&self, key: &FileKey) -> Result<Arc<File>> {
@@ -57,7 +65,7 @@ impl Engine {
     /// looking at it, with time.
     pub(crate) fn let_go(&self, now: Duration, file: &Arc<File>) {
         let is_idle = |file: &File| file.state().is_idle(now);
-        if !self.files.all.remove_idle((&file.key, file), is_idle) {
+        if !self.files.all.remove_idle(file, is_idle) {
             self.watch(file);
         }
     }
@@ -65,7 +73,7 @@ impl Engine {
     /// Sees to it that time is told to a file.
     pub(crate) fn watch(&self, file: &Arc<File>) {
         if self.files.watched.get(&file.key).is_none() {
-            self.files.watched.insert(file.key, Arc::clone(file));
+            self.files.watched.insert(Arc::clone(file));
         }
     }
 

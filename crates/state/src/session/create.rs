@@ -141,7 +141,7 @@ impl Engine {
         let channels = Mutex::new(Channels { slots, back });
         let session = Session { id, client: Arc::clone(client), made, fore, channels };
         state.sessions.push(id);
-        self.sessions.insert(id, Arc::new(session));
+        self.sessions.insert(Arc::new(session));
         if args.back_wanted {
             self.outbox.push(Effect::Probe { client: Arc::clone(client) });
         }

@@ -20,7 +20,7 @@ pub use sequence::{Sequence, SequenceAnswer, Sequenced, StatusFlags, Ticket};
 use slots::Slots;
 
 use crate::sync::{Mutex, MutexGuard};
-use crate::table::lock;
+use crate::table::{Keyed, lock};
 use crate::{Client, ConnectionId, SessionId};
 
 /// A session. Its channels are behind a lock of their own, under which none other is taken: each
@@ -47,6 +47,14 @@ struct Back {
     fault: bool,
     /// Somebody has answered there.
     worked: bool,
+}
+
+impl Keyed for Session {
+    type Key = SessionId;
+
+    fn key(&self) -> &SessionId {
+        &self.id
+    }
 }
 
 impl Session {

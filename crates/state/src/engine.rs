@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
 use crate::tally::Tally;
-use crate::{ByteRange, ClientId, Effect, FileKey, Mark, Record, Secret, SessionId, Verifier};
+use crate::{ByteRange, ClientId, Effect, FileKey, Mark, Record, Secret, Verifier};
 
 /// What is decided when the server starts.
 #[derive(Debug, Clone, Copy)]

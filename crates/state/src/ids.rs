@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
+use comity_credential::network_of;
 use siphasher::sip::SipHasher24;
 
 /// A clientid: the server's life in which it was given out, and a number (RFC 8881, 2.4). The
@@ -125,9 +126,9 @@ impl Origin {
     /// The origin that an address belongs to.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
-        Self(match address.to_canonical() {
+        Self(match network_of(address) {
             IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-            IpAddr::V6(address) => (address.to_bits() & !u128::from(u64::MAX)).to_be_bytes(),
+            IpAddr::V6(network) => network.octets(),
         })
     }
 

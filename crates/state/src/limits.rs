@@ -50,7 +50,7 @@ impl Limits {
 }
 
 /// Bytes that an open, a lock state or a delegation takes, and what is known of its file.
-pub(crate) const STATE_BYTES: usize = 480;
+pub(crate) const STATE_BYTES: usize = 448;
 
 /// Bytes that an owner takes, and the answer that is kept for it; its name comes twice to that.
 pub(crate) const OWNER_BYTES: usize = 512;

@@ -111,8 +111,8 @@ impl Desk {
         }
     }
 
-    /// A failure in the words of the minor version. 4.1 has none for a bound of the server (RFC 8881,
-    /// 15.1): the client is to come again. 4.0 has none for the state of another principal.
+    /// A failure in the words of the minor version. 4.1 has none for a bound of the server (RFC
+    /// 8881, 15.1): the client is to come again. 4.0 has none for the state of another principal.
     pub(crate) const fn spoken(&self, status: Nfsstat4) -> Nfsstat4 {
         match (self, status) {
             (Self::Sequenced(_), Nfsstat4::Resource) => Nfsstat4::Delay,

@@ -14,7 +14,8 @@ use crate::table::Stop;
 type Work<'w, 'a> = &'w mut dyn FnMut(&mut Compound<'a>, &mut Encoder) -> Result<(), Stop>;
 
 impl<'a> Compound<'a> {
-    /// Does an operation on the current file whose owner is found by a stateid, when it is its turn.
+    /// Does an operation on the current file, whose owner is found by a stateid, when it is its
+    /// turn.
     pub(crate) fn in_turn_of(
         &mut self,
         file: &FileKey,

@@ -48,6 +48,7 @@ mod io;
 pub mod limits;
 mod locals;
 mod lock;
+mod lock_place;
 mod locking;
 mod lookup;
 mod nlm;

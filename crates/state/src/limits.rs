@@ -94,8 +94,8 @@ pub(crate) const CONNECTIONS_MAX: usize = 64;
 /// Owners of a client among which those are looked for that have nothing: so many may be left.
 pub(crate) const REAPED_MIN: usize = 64;
 
-/// The part of the free places that the clients of one origin may take at most, so that many origins
-/// that take all they get leave some.
+/// The part of the free places that the clients of one origin may take at most, so that many
+/// origins that take all they get leave some.
 pub(crate) const FAIR_PART: usize = 8;
 
 /// Clients of one origin that are let in even beyond its part: behind one address there may be the

@@ -7,6 +7,7 @@ use crate::client::ClientState;
 use crate::effect::Effect;
 use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Locking, What, client_of_lock_owner, lock_owner};
+use crate::lock_place::{Place, other_lock, place};
 use crate::lookup::Found;
 use crate::nlm::share_of;
 use crate::open::EVICTIONS_MAX;
@@ -527,57 +528,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// Where a lock belongs.
-#[derive(Clone, Copy)]
-struct Place {
-    /// The state that was named: it has the file.
-    named: u32,
-    open: u32,
-    owner: Option<u32>,
-    lock: Option<u32>,
-}
-
-/// Where a lock belongs: checks the stateid that was named.
-fn place(
-    sender: Sender<'_>,
-    found: &Found<'_>,
-    state: &mut ClientState,
-    args: &Lock<'_>,
-) -> Result<Place> {
-    let (named, shown) = (found.number, (sender, &args.file));
-    match args.locker {
-        Locker::Known { lock } => {
-            let it = found.current(state, shown, &lock)?;
-            let What::Lock(Locking { owner, open, .. }) = it.what else {
-                return Err(Error::BadStateid);
-            };
-            Ok(Place { named, open, owner: Some(owner), lock: Some(named) })
-        }
-        Locker::New { open, owner, seqid } => {
-            crate::close::confirmed(found, state, shown, &open)?;
-            let owner = state.holdings.find_owner(OwnerKind::Lock, owner);
-            if sender.is_unsequenced() {
-                let known = owner.and_then(|owner| state.holdings.owner(owner));
-                if known.is_some_and(|known| known.states > 0 && !known.is_next(seqid)) {
-                    return Err(Error::BadSeqid);
-                }
-            }
-            let lock = owner.and_then(|owner| state.holdings.find_lock(owner, named));
-            Ok(Place { named, open: named, owner, lock })
-        }
-    }
-}
-
-/// Another lock state of an owner in a file, under another open of the client.
-fn other_lock(
-    state: &ClientState,
-    client: &Client,
-    (file, owner): (&Arc<File>, u32),
-) -> Option<u32> {
-    let on_file = file.state();
-    on_file.shares.opens_of(client.id).find_map(|open| state.holdings.find_lock(owner, open))
 }
 
 /// Forgets a lock-owner that was made for a lock it did not get and does not wait for.

@@ -29,8 +29,8 @@ pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
     Some(RecordedClient { desk, id: id.into() })
 }
 
-/// Its principal (8 bytes, big endian), its origin (16) and its verifier (8). Nothing stands for the
-/// identity of a client that an earlier version recorded without one.
+/// Its principal (8 bytes, big endian), its origin (16) and its verifier (8). Nothing stands for
+/// the identity of a client that an earlier version recorded without one.
 pub(crate) fn of_identity(identity: Option<Identity>) -> Vec<u8> {
     let Some(Identity { principal, origin, verifier }) = identity else { return Vec::new() };
     [&principal.0.to_be_bytes(), &origin.bytes()[..], &verifier.0].concat()

@@ -240,7 +240,7 @@ mod tests {
                 start.wait();
                 assert_eq!(Fs::hold_range(&fs, &file, bytes, exclusive), Ok(true));
             });
-            let is_known = fs.holds.files().contains_key(&file);
+            let is_known = fs.holds().files().contains_key(&fs.hold_key(&file));
             let is_locked = range_lock::is_free(program.as_fd(), Kind::Exclusive, (2, 4));
             assert_eq!(is_locked, Ok(!is_known), "turn {turn}");
             assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());

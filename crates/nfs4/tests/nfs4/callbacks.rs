@@ -268,7 +268,8 @@ fn an_answer_that_comes_too_late_is_forgotten_and_the_connection_stays() {
     assert!(!world.hear(accepted(&[0, 0, 99, 0]).bytes()), "nobody ever asked that");
 }
 
-/// Has the client of this name hold read delegations of so many files of an export, all of them recalled.
+/// Has the client of this name hold read delegations of so many files of an export, all of them
+/// recalled.
 fn recalled(world: &World, name: &[u8], (export, count): (u32, u8)) {
     let now = world.now();
     let clients = world.engine.clients_after(now, ClientId(0), 9);

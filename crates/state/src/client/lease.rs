@@ -67,9 +67,9 @@ impl Engine {
         now >= client.renewed().saturating_add(self.silence_max(client))
     }
 
-    /// Whether a client's name must not be taken from it: its lease is not over, and it has sessions
-    /// or, in minor version 0, is confirmed. A client of minor version 0 that has nothing open keeps
-    /// its lease, too, as long as it renews it.
+    /// Whether a client's name must not be taken from it: its lease is not over, and it has
+    /// sessions or, in minor version 0, is confirmed. A client of minor version 0 that has nothing
+    /// open keeps its name, too, as long as it renews its lease.
     pub(crate) fn is_in_use(&self, now: Duration, client: &Client) -> bool {
         let state = client.state();
         let is_there = match client.desk {

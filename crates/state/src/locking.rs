@@ -8,7 +8,6 @@ use crate::effect::Effect;
 use crate::file::{File, FileState, Holder, Share};
 use crate::holdings::{Locking, What, client_of_lock_owner, lock_owner};
 use crate::lock_place::{Place, other_lock, place};
-use crate::lookup::Found;
 use crate::nlm::share_of;
 use crate::open::EVICTIONS_MAX;
 use crate::owner::{Owner, OwnerKind};

@@ -8,6 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use comity_proto::nfs4::{NfsLockType4, Nfsstat4, share};
 use common::four::Four;
+use common::raw::stream_from;
 use common::{NOBODY, PATIENCE, Place, Running, Said, comity, metrics, run, wait_until};
 use serde_json::Value;
 
@@ -170,8 +171,12 @@ fn no_more_memory_is_set_aside_for_replies_than_is_allowed() {
     // Four slots of four kilobytes, a session here, take a little more than a quarter of it.
     command.args(["--reply-cache-bytes-max", "65536", "--metrics", "127.0.0.1:0"]);
     let server = Running::start(&mut command);
-    let connect = |name: &str| Four::connect(server.port, NOBODY, name);
-    let mut sessions = ["one", "two", "three", "four", "five"].map(connect);
+    // The clients of one address have one share of it.
+    let connect = |last| {
+        let stream = stream_from([127, 0, 0, last], server.port);
+        Four::try_on(stream, NOBODY, &last.to_string()).unwrap()
+    };
+    let mut sessions = [1, 2, 3, 4, 5].map(connect);
     assert_eq!(sessions[0].introduce("six"), Err(Nfsstat4::Delay), "the last two have a slot each");
     let page = metrics(&server);
     let reserved = page.lines().find_map(|line| line.strip_prefix("comity_reply_cache_bytes "));

@@ -61,6 +61,16 @@ impl Secret {
         u32::from(left) << 16 | u32::from(right)
     }
 
+    /// The number that is [`Secret::permuted`] to this one.
+    pub(crate) fn restored(&self, number: u32) -> u32 {
+        let (mut left, mut right) = ((number >> 16) as u16, number as u16);
+        for round in (0..FEISTEL_ROUNDS).rev() {
+            let word = self.word(b"number", round << 16 | u64::from(left));
+            (left, right) = (right ^ word as u16, left);
+        }
+        u32::from(left) << 16 | u32::from(right)
+    }
+
     /// A word that nobody can guess: another one for each purpose and each number.
     pub(crate) fn word(&self, purpose: &[u8], number: u64) -> u64 {
         SipHasher24::new_with_key(&self.0).hash(&[purpose, &number.to_be_bytes()].concat())
@@ -192,6 +202,15 @@ mod tests {
             assert_ne!(half(it), half(other));
         }
         assert!(!format!("{:?}", Secret([77; 16])).contains("77"));
+    }
+
+    #[test]
+    fn a_permuted_number_is_restored() {
+        let secret = Secret([7; 16]);
+        for number in [0, 1, 2, 0x1234_5678, u32::MAX] {
+            assert_eq!(secret.restored(secret.permuted(number)), number);
+        }
+        assert_ne!(secret.permuted(1).wrapping_add(1), secret.permuted(2));
     }
 
     #[test]

@@ -103,7 +103,8 @@ pub enum Awaited {
 }
 
 impl Engine {
-    /// Up to `count` clients whose ids are above `after`, in order, hosts of NLM among them.
+    /// Up to `count` clients that came after the client `after`, in that order, hosts of NLM among
+    /// them.
     #[must_use]
     pub fn clients_after(
         &self,
@@ -111,10 +112,7 @@ impl Engine {
         after: ClientId,
         count: usize,
     ) -> Vec<ClientSummary> {
-        let mut clients = self.clients.all();
-        clients.retain(|client| client.id > after);
-        clients.sort_unstable_by_key(|client| client.id);
-        self.summaries(now, clients.into_iter().take(count))
+        self.summaries(now, self.clients.after(after).into_iter().take(count))
     }
 
     /// One client.

@@ -75,6 +75,11 @@ impl Four {
     /// The same where the server may refuse it.
     pub fn try_connect(port: u16, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        Self::try_on(stream, uid, name)
+    }
+
+    /// The same on a connection that is there.
+    pub fn try_on(stream: TcpStream, uid: u32, name: &str) -> Result<Self, Nfsstat4> {
         let (recalled, probed, session) = (Vec::new(), false, Sessionid4::default());
         let mut client =
             Self { stream, uid, xid: 1, clientid: 0, session, seqid: 0, recalled, probed };

@@ -19,6 +19,14 @@ pub struct Raw {
     uid: u32,
 }
 
+/// A connection to a server on this machine, from one of its addresses.
+pub fn stream_from(source: [u8; 4], port: u16) -> TcpStream {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddr::from((source, 0))).unwrap();
+    connect(&socket, &SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+    TcpStream::from(socket)
+}
+
 impl Raw {
     pub fn connect(port: u16, uid: u32) -> Self {
         Self::connect_from([127, 0, 0, 1], port, uid)
@@ -26,10 +34,7 @@ impl Raw {
 
     /// A client at another address of the loopback network.
     pub fn connect_from(source: [u8; 4], port: u16, uid: u32) -> Self {
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        bind(&socket, &SocketAddr::from((source, 0))).unwrap();
-        connect(&socket, &SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
-        let stream = TcpStream::from(socket);
+        let stream = stream_from(source, port);
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { stream, xid: 7, uid }
     }

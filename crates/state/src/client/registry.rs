@@ -121,6 +121,18 @@ impl Clients {
         self.by_id.len()
     }
 
+    /// All of them that came after the one with this clientid, in that order, whether that one is
+    /// still there or not; zero stands before all.
+    pub(crate) fn after(&self, id: ClientId) -> Vec<Arc<Client>> {
+        let serial = match id.number() {
+            0 => 0,
+            number => self.secret.restored(number),
+        };
+        let mut clients = self.all();
+        clients.retain(|client| client.serial > serial);
+        clients
+    }
+
     /// The clientid of the client that has this number, if there is one.
     pub(crate) fn id(&self, number: u32) -> ClientId {
         ClientId::new(&self.secret, self.boot, number)

@@ -40,12 +40,16 @@ pub(crate) struct Options {
     /// Measure what locks, delegations and opens cost instead, and how that grows.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity"])]
     state: bool,
+    /// Measure what a listed client loses to hosts that no export is offered to instead, as root;
+    /// exits with 1 if it loses more than it may.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
+    strangers: bool,
     /// Take the runs of `comity bench` in docs/bench anew instead, all of them or those named, e.g.
     /// `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine
     /// that does nothing else.
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
-          conflicts_with_all = ["syscalls", "instructions", "identity", "state"])]
+          conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
@@ -100,19 +104,21 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.syscalls, "syscalls");
     add(options.identity, "identity");
     add(options.state, "state");
+    add(options.strangers, "strangers");
     add(options.update, "--update");
-    let other = options.instructions || options.syscalls || options.identity || options.state;
-    let table = !other;
+    let growing = options.identity || options.state || options.strangers;
+    let table = !(growing || options.instructions || options.syscalls);
     add(table, "table");
-    add(options.quick && (table || options.identity || options.state), "--quick");
+    add(options.quick && (table || growing), "--quick");
     let rows = options.rows.as_deref();
-    add(options.state && rows.is_some(), &format!("--rows={}", rows.unwrap_or_default()));
+    let has_rows = options.state || options.strangers;
+    add(has_rows && rows.is_some(), &format!("--rows={}", rows.unwrap_or_default()));
     if table {
         add(true, &format!("--against={}", options.against));
         add(options.rows.is_some(), &format!("--rows={}", options.rows.as_deref().unwrap_or("")));
         let json = options.json.as_ref().map(|path| path.display().to_string());
         add(json.is_some(), &format!("--json={}", json.unwrap_or_default()));
     }
-    add(options.check, "--check");
+    add(options.check || options.strangers, "--check");
     words
 }

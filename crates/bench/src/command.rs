@@ -14,7 +14,7 @@ use crate::nfs::{Caller, Prober};
 use crate::operation::Operation;
 use crate::process::{self, CpuTime};
 use crate::raw::{self, Pages};
-use crate::{identity, instructions, state, syscalls, table};
+use crate::{identity, instructions, state, strangers, syscalls, table};
 
 #[derive(Parser)]
 #[command(name = "comity-bench")]
@@ -35,6 +35,8 @@ enum Tool {
     Identity(identity::Options),
     /// Measure what locks, delegations and opens cost, and how that grows.
     State(state::Options),
+    /// Measure what a listed client loses to hosts that no export is offered to.
+    Strangers(strangers::Options),
     /// Make the tree of files that is measured.
     Layout {
         /// An empty directory.
@@ -101,6 +103,9 @@ fn run(tool: Tool) -> Result<ExitCode> {
             return Ok(judge(options.check, instructions::run(&options)?));
         }
         Tool::State(options) => return Ok(judge(options.check, state::run(&options)?)),
+        Tool::Strangers(options) => {
+            return Ok(judge(options.check, strangers::run(&options)?));
+        }
         Tool::Identity(options) => return Ok(judge(options.check, identity::run(&options)?)),
         Tool::Layout { directory } => Layout::build(&directory).map(|_| ())?,
         Tool::RawServer { directory, port } => {

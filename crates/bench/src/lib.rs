@@ -29,6 +29,7 @@ pub mod script;
 pub mod selfscale;
 pub mod state;
 pub mod statistics;
+pub mod strangers;
 pub mod suite;
 pub mod syscalls;
 pub mod table;

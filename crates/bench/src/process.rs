@@ -142,6 +142,15 @@ pub fn resident_kib(process: u32) -> Result<u64> {
     number.and_then(|number| number.parse().ok()).context("no VmRSS")
 }
 
+/// Descriptors that a process has open.
+///
+/// # Errors
+/// There is no such process.
+pub fn descriptors(process: u32) -> Result<usize> {
+    let folder = format!("/proc/{process}/fd");
+    Ok(fs::read_dir(&folder).with_context(|| folder.clone())?.count())
+}
+
 fn tasks(process: u32) -> Result<Vec<std::path::PathBuf>> {
     let folder = format!("/proc/{process}/task");
     let tasks = fs::read_dir(&folder).with_context(|| folder.clone())?;

@@ -1,0 +1,358 @@
+//! All that attackers ask with what they know of the victim.
+
+use comity_proto::nfs4::{
+    BackchannelCtl4args, BindConnToSession4, ClientOwner4, Close4args, ExchangeId4args,
+    ExistLockOwner4, Locker4, Lockt4args, NfsLockType4, Open4args, OpenClaim4, OpenConfirm4args,
+    OpenDelegationType4, OpenDowngrade4args, OpenToLockOwner4, Openflag4, Range4args, Read4args,
+    Setclientid4args, SetclientidConfirm4, StateOwner4, StateProtect4a, Stateid4, exchgid,
+    operation as op, share,
+};
+use comity_proto::nlm::{
+    Nlm4Cancargs, Nlm4Lockargs, Nlm4Notify, Nlm4Res, Nlm4Share, Nlm4Shareargs, Nlm4Stats,
+    Nlm4Testargs, Nlm4Unlockargs, procedure as lock,
+};
+use comity_proto::nsm::StatChge;
+use comity_proto::{mount, nfs3, nlm, nsm, portmap};
+use comity_xdr::{Counted, Encoder, Opaque};
+
+use crate::victim::{
+    Known, OWNER, OWNERS, VERIFIER, locking, nlm_range, nobody, sequence, session_of, unlocking,
+    writing,
+};
+use crate::wire::{Call, Operation, bytes, compound, operation, putfh};
+
+/// What a listed caller leaves alone on a file that is delegated for writing. Anybody may ask for
+/// the attributes of a file by its handle, and the server asks the holder (CB_GETATTR). What
+/// changes a file or reads it recalls the delegation before the caller's rights are judged.
+const CONFLICTS: [u32; 15] = [
+    op::OPEN,
+    op::GETATTR,
+    op::NVERIFY,
+    op::VERIFY,
+    op::READ,
+    op::READ_PLUS,
+    op::SEEK,
+    op::SETATTR,
+    op::WRITE,
+    op::ALLOCATE,
+    op::DEALLOCATE,
+    op::COPY,
+    op::CLONE,
+    op::SETXATTR,
+    op::REMOVEXATTR,
+];
+
+/// How an attacker asks for operations of 4.1 and 4.2.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Session {
+    /// Behind a SEQUENCE of the victim's session.
+    OfVictim,
+    /// Behind one of a session of its own, whose number is filled in when it is sent.
+    Own,
+}
+
+/// What an attacker sends next.
+pub(crate) enum Attack {
+    Call(Call),
+    /// Operations of this minor version in a session of the attacker's own.
+    InOwnSession(u32, Vec<Operation>),
+}
+
+/// All calls of all programs.
+pub(crate) fn all(known: &Known, session: Session) -> Vec<Attack> {
+    let mut attacks = Vec::new();
+    let calls = [
+        of_nfs3(known, session),
+        of_mount(),
+        of_locks(known),
+        of_others(),
+        of_clients(known, session),
+    ];
+    attacks.extend(calls.into_iter().flatten().map(Attack::Call));
+    for operations in of_files(known, session) {
+        attacks.push(Attack::Call(compound(0, &operations)));
+        for minor in [1, 2] {
+            attacks.push(match session {
+                Session::Own => Attack::InOwnSession(minor, operations.clone()),
+                Session::OfVictim => behind(known, minor, 1, &operations),
+            });
+        }
+    }
+    attacks
+}
+
+/// Behind a SEQUENCE of the victim's session, `ahead` requests after its last one.
+fn behind(known: &Known, minor: u32, ahead: u32, operations: &[Operation]) -> Attack {
+    let session = known.session.unwrap_or([7; 16]);
+    let first = sequence(session, known.sequenceid.wrapping_add(ahead));
+    Attack::Call(compound(minor, &[&[first], operations].concat()))
+}
+
+/// The newest stateids, and what can be guessed from them.
+fn stateids(known: &Known) -> Vec<Stateid4> {
+    let newest = known.stateids.iter().rev().take(3);
+    let guesses = newest.flat_map(|real| {
+        let mut guess = *real;
+        guess.other[11] ^= 1;
+        [*real, Stateid4 { seqid: 0, ..*real }, guess]
+    });
+    guesses.chain([Stateid4::ANONYMOUS, Stateid4::CURRENT]).collect()
+}
+
+/// Operations on the victim's files, each behind PUTFH.
+fn of_files(known: &Known, session: Session) -> Vec<Vec<Operation>> {
+    let mut compounds = Vec::new();
+    let clientid = known.clientids.last().copied().unwrap_or(1);
+    let newest = known.files.iter().rev().take(2);
+    for file in newest.chain(&known.directories) {
+        let is_left = |number: u32| is_left(known, session, file) && CONFLICTS.contains(&number);
+        let every = (op::ACCESS..=op::REMOVEXATTR).chain([op::ILLEGAL]);
+        let asked = every.map(|number| any(known, number));
+        let by_stateid =
+            stateids(known).into_iter().flat_map(|stateid| by_stateid(stateid, clientid));
+        let asked = asked.chain(by_stateid).filter(|(number, _)| !is_left(*number));
+        compounds.extend(asked.map(|asked| vec![putfh(file), asked]));
+    }
+    compounds
+}
+
+/// Whether a listed attacker spares a file, see [`CONFLICTS`].
+fn is_left(known: &Known, session: Session, file: &[u8]) -> bool {
+    matches!(session, Session::Own) && known.delegated.as_deref() == Some(file)
+}
+
+/// An operation with a stateid of the victim in front of zeros, which many take for arguments.
+fn any(known: &Known, number: u32) -> Operation {
+    let stateid = known.stateids.last().copied().unwrap_or_default();
+    (number, [bytes(&stateid), vec![0; 48]].concat())
+}
+
+fn by_stateid(stateid: Stateid4, clientid: u64) -> Vec<Operation> {
+    let (open_stateid, lock_stateid, seqid) = (stateid, stateid, 3);
+    let owner = StateOwner4 { clientid, owner: Opaque(OWNER) };
+    let new = OpenToLockOwner4 { open_seqid: 3, open_stateid, lock_seqid: 1, lock_owner: owner };
+    let old = ExistLockOwner4 { lock_stateid, lock_seqid: 2 };
+    let (share_access, share_deny) = (share::READ, 0);
+    let downgrade = OpenDowngrade4args { open_stateid, seqid, share_access, share_deny };
+    let (offset, length) = (0, 100);
+    let range = Range4args { stateid, offset, length };
+    let open = |claim| {
+        let openhow = Openflag4::NoCreate;
+        Open4args { seqid, share_access, share_deny, owner, openhow, claim }
+    };
+    let file = Opaque(&b"two"[..]);
+    let claims = [
+        OpenClaim4::Null(file),
+        OpenClaim4::Previous(OpenDelegationType4::Write),
+        OpenClaim4::DelegateCur { delegate_stateid: stateid, file },
+        OpenClaim4::DelegatePrev(file),
+        OpenClaim4::Fh,
+        OpenClaim4::DelegCurFh(stateid),
+    ];
+    let mut operations = vec![
+        operation(op::CLOSE, &Close4args { seqid, open_stateid }),
+        operation(op::DELEGRETURN, &stateid),
+        operation(op::LOCK, &locking(50, Locker4::New(new))),
+        operation(op::LOCK, &locking(50, Locker4::Exist(old))),
+        operation(op::LOCKU, &unlocking(2, stateid)),
+        operation(op::OPEN_CONFIRM, &OpenConfirm4args { open_stateid, seqid }),
+        operation(op::OPEN_DOWNGRADE, &downgrade),
+        operation(op::READ, &Read4args { stateid, offset, count: 100 }),
+        operation(op::READ_PLUS, &Read4args { stateid, offset, count: 100 }),
+        writing(stateid),
+        (op::SETATTR, truncation(stateid)),
+        operation(op::ALLOCATE, &range),
+        operation(op::DEALLOCATE, &range),
+        operation(op::FREE_STATEID, &stateid),
+        operation(op::TEST_STATEID, &Counted::<_, 64>(vec![stateid])),
+        operation(op::OFFLOAD_CANCEL, &stateid),
+        operation(op::LOCKT, &lockt(owner)),
+    ];
+    operations.extend(claims.map(|claim| operation(op::OPEN, &open(claim))));
+    operations
+}
+
+const fn lockt(owner: StateOwner4<'_>) -> Lockt4args<'_> {
+    Lockt4args { locktype: NfsLockType4::Write, offset: 0, length: u64::MAX, owner }
+}
+
+/// SETATTR of the size, to nothing.
+fn truncation(stateid: Stateid4) -> Vec<u8> {
+    let words = [1_u32, 1 << comity_proto::nfs4::attribute::SIZE, 8, 0, 0];
+    let mut arguments = bytes(&stateid);
+    words.iter().for_each(|word| arguments.extend(bytes(word)));
+    arguments
+}
+
+/// COMPOUNDs about the victim's clients and its session, without a SEQUENCE of one's own. A listed
+/// attacker leaves the name of a client alone that holds nothing, which is free for all.
+fn of_clients(known: &Known, mode: Session) -> Vec<Call> {
+    let clientids = known.clientids.iter().flat_map(|id| [*id, id ^ 1, id + 1]);
+    let mut calls: Vec<Call> = clientids.flat_map(|id| of_client(known, id)).collect();
+    let session = known.session.unwrap_or([7; 16]);
+    let bind = BindConnToSession4 { sessid: session, dir: 7, use_conn_in_rdma_mode: false };
+    let sec_parms = Counted(Vec::new());
+    let control = BackchannelCtl4args { cb_program: 1, sec_parms };
+    for minor in [1, 2] {
+        calls.push(compound(minor, &[operation(op::DESTROY_SESSION, &session)]));
+        calls.push(compound(minor, &[operation(op::BIND_CONN_TO_SESSION, &bind)]));
+        // The request that the victim has made last, and those that it may make next.
+        for ahead in 0..3 {
+            for asked in [
+                operation(op::BACKCHANNEL_CTL, &control),
+                operation(op::DESTROY_SESSION, &session),
+                operation(op::RECLAIM_COMPLETE, &false),
+                (op::PUTROOTFH, Vec::new()),
+            ] {
+                if let Attack::Call(call) = behind(known, minor, ahead, &[asked]) {
+                    calls.push(call);
+                }
+            }
+        }
+    }
+    let is_settled = |number: &usize| known.holds[*number] || known.clientids.len() <= *number;
+    let is_asked = |number: &usize| matches!(mode, Session::OfVictim) || is_settled(number);
+    let asked = (0..OWNERS.len()).filter(is_asked);
+    calls.extend(asked.flat_map(|number| introductions(OWNERS[number])));
+    calls
+}
+
+fn of_client(known: &Known, clientid: u64) -> Vec<Call> {
+    let owner = StateOwner4 { clientid, owner: Opaque(OWNER) };
+    let confirms = known.confirms.iter().copied().chain([[0; 8]]);
+    let mut calls: Vec<Call> = confirms
+        .map(|confirm| SetclientidConfirm4 { clientid, confirm })
+        .map(|args| compound(0, &[operation(op::SETCLIENTID_CONFIRM, &args)]))
+        .collect();
+    calls.push(compound(0, &[operation(op::RENEW, &clientid)]));
+    calls.push(compound(0, &[operation(op::DELEGPURGE, &clientid)]));
+    calls.push(compound(0, &[operation(op::RELEASE_LOCKOWNER, &owner)]));
+    for minor in [1, 2] {
+        for sequence in 0..3 {
+            let args = session_of(clientid, sequence);
+            calls.push(compound(minor, &[operation(op::CREATE_SESSION, &args)]));
+        }
+        calls.push(compound(minor, &[operation(op::DESTROY_CLIENTID, &clientid)]));
+    }
+    calls
+}
+
+/// The victim's owner string, as another instance and as the same one.
+fn introductions(owner: &[u8]) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for verifier in [VERIFIER, *b"another!"] {
+        let client = ClientOwner4 { verifier, id: Opaque(owner) };
+        let callback = nobody();
+        let args = Setclientid4args { client, callback, callback_ident: 9 };
+        calls.push(compound(0, &[operation(op::SETCLIENTID, &args)]));
+        for flags in [0, exchgid::UPD_CONFIRMED_REC_A] {
+            let (clientowner, state_protect) = (client, StateProtect4a::None);
+            let args = ExchangeId4args { clientowner, flags, state_protect, client_impl_id: None };
+            calls.push(compound(1, &[operation(op::EXCHANGE_ID, &args)]));
+        }
+    }
+    calls
+}
+
+/// All procedures of NFSv3 on the victim's files and in its directories.
+fn of_nfs3(known: &Known, session: Session) -> Vec<Call> {
+    use nfs3::procedure::*;
+    let mut calls = vec![((nfs3::PROGRAM, 3, NULL), Vec::new())];
+    let mut ask = |procedure: u32, parts: &[&[u8]]| {
+        calls.push(((nfs3::PROGRAM, 3, procedure), parts.concat()));
+    };
+    let newest = known.files.iter().rev().take(2);
+    for object in newest.chain(&known.directories) {
+        let (handle, name) = (bytes(&Opaque::<128>(object)), bytes(&Opaque::<64>(b"three")));
+        let (handle, name) = (handle.as_slice(), name.as_slice());
+        // Mode 0666, size 0.
+        let attributes = words(&[1, 0o666, 0, 0, 1, 0, 0, 0, 0]);
+        let nothing = words(&[0; 6]);
+        ask(LOOKUP, &[handle, name]);
+        ask(ACCESS, &[handle, &words(&[0x3f])]);
+        ask(READLINK, &[handle]);
+        if !is_left(known, session, object) {
+            ask(GETATTR, &[handle]);
+            ask(SETATTR, &[handle, &attributes, &words(&[0])]);
+            ask(READ, &[handle, &words(&[0, 0, 100])]);
+            ask(WRITE, &[handle, &words(&[0, 0, 4, 2]), &bytes(&Opaque::<64>(b"evil"))]);
+            ask(LINK, &[handle, handle, name]);
+        }
+        ask(CREATE, &[handle, name, &words(&[0]), &nothing]);
+        ask(MKDIR, &[handle, name, &nothing]);
+        ask(SYMLINK, &[handle, name, &nothing, name]);
+        ask(MKNOD, &[handle, name, &words(&[7]), &nothing]);
+        ask(REMOVE, &[handle, name]);
+        ask(RMDIR, &[handle, name]);
+        ask(RENAME, &[handle, name, handle, name]);
+        ask(READDIR, &[handle, &words(&[0, 0, 0, 0, 4096])]);
+        ask(READDIRPLUS, &[handle, &words(&[0, 0, 0, 0, 4096, 4096])]);
+        [FSSTAT, FSINFO, PATHCONF].iter().for_each(|procedure| ask(*procedure, &[handle]));
+        ask(COMMIT, &[handle, &words(&[0, 0, 0])]);
+    }
+    calls
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+fn of_mount() -> Vec<Call> {
+    let mut path = Encoder::new();
+    path.opaque(b"/");
+    let all = mount::procedure::NULL..=mount::procedure::EXPORT;
+    all.map(|procedure| ((mount::PROGRAM, 3, procedure), path.bytes().to_vec())).collect()
+}
+
+/// All procedures of NLM on the victim's file, in the names that the victim goes by.
+fn of_locks(known: &Known) -> Vec<Call> {
+    let Some(file) = known.files.first() else { return Vec::new() };
+    let mut calls = Vec::new();
+    let mut ask = |procedures: &[u32], arguments: Vec<u8>| {
+        calls.extend(procedures.iter().map(|each| ((nlm::PROGRAM, 4, *each), arguments.clone())));
+    };
+    let (cookie, exclusive, block) = (Opaque(&b"9"[..]), true, true);
+    let alock = nlm_range(file);
+    let (caller_name, fh, oh) = (alock.caller_name, alock.fh, alock.oh);
+    let share = Nlm4Share { caller_name, fh, oh, mode: 3, access: 3 };
+    let test = Nlm4Testargs { cookie, exclusive, alock };
+    let taken = Nlm4Lockargs { cookie, block, exclusive, alock, reclaim: false, state: 9 };
+    let reclaim = true;
+    let reclaimed = Nlm4Lockargs { cookie, block, exclusive, alock, reclaim, state: 9 };
+    let shared = Nlm4Shareargs { cookie, share, reclaim: false };
+    let answer = Nlm4Res { cookie, stat: Nlm4Stats::Granted };
+    ask(&[lock::NULL], Vec::new());
+    ask(&[lock::TEST, lock::TEST_MSG, lock::GRANTED, lock::GRANTED_MSG], bytes(&test));
+    ask(&[lock::LOCK, lock::LOCK_MSG, lock::NM_LOCK], bytes(&taken));
+    ask(&[lock::LOCK], bytes(&reclaimed));
+    ask(
+        &[lock::CANCEL, lock::CANCEL_MSG],
+        bytes(&Nlm4Cancargs { cookie, block, exclusive, alock }),
+    );
+    ask(&[lock::UNLOCK, lock::UNLOCK_MSG], bytes(&Nlm4Unlockargs { cookie, alock }));
+    ask(&(lock::TEST_RES..=lock::GRANTED_RES).collect::<Vec<_>>(), bytes(&answer));
+    ask(&[lock::SHARE, lock::UNSHARE], bytes(&shared));
+    for name in HOST_NAMES {
+        ask(&[lock::FREE_ALL], bytes(&Nlm4Notify { name: Opaque(name), state: 11 }));
+    }
+    calls
+}
+
+/// What the victim's host may be called.
+const HOST_NAMES: [&[u8]; 2] = [b"victim", b"127.0.0.1"];
+
+/// The status monitor, and the portmapper's program at the server's port.
+fn of_others() -> Vec<Call> {
+    let monitor =
+        |procedure, arguments: Vec<u8>| ((nsm::PROGRAM, nsm::VERSION, procedure), arguments);
+    let mut calls = vec![monitor(nsm::procedure::NULL, Vec::new())];
+    for name in HOST_NAMES {
+        let mon_name = Opaque(name);
+        calls.push(monitor(nsm::procedure::STAT, bytes(&mon_name)));
+        let notice = StatChge { mon_name, state: 11 };
+        calls.push(monitor(nsm::procedure::NOTIFY, bytes(&notice)));
+    }
+    let all = portmap::procedure::NULL..=portmap::procedure::DUMP;
+    calls.extend(all.map(|each| ((portmap::PROGRAM, 2, each), vec![0; 16])));
+    calls
+}

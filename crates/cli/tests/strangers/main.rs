@@ -1,0 +1,171 @@
+//! The hunt of strangers: a victim works by all protocols, and between its steps attackers ask
+//! everything of every program with the victim's handles, ids, stateids and owner strings, as they
+//! are and altered. The victim's replies and all counts must be those of an undisturbed run.
+//!
+//! The attackers are a host that no export is offered to, a user of the victim's own host (the
+//! export takes low ports only there), and another user of another listed host. Left out is what
+//! that last one may do in its own right:
+//!
+//! - It does not read, change or ask the attributes of a file while that is delegated for writing:
+//!   each of these makes the server call the victim back.
+//! - It does not take the name of a client that holds nothing, nor a name before its owner comes:
+//!   the RFCs leave such a name to whoever asks for it.
+//!
+//! Two kinds of callers are not attackers here, because AUTH_SYS cannot tell them from the victim:
+//! the victim's uid at another listed host, which may be the victim that has moved, and other users
+//! behind the victim's own client.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on ends"
+)]
+
+mod attacker;
+mod attacks;
+#[path = "../common/mod.rs"]
+mod common;
+mod victim;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::time::Duration;
+
+use attacker::Attacker;
+use common::{Place, Running, comity, is_root, metrics, run};
+use serde_json::Value;
+use victim::{STEPS, USER, Victim};
+
+/// What is counted of all clients. Attackers may have clients and sessions of their own, and
+/// nothing else.
+const COUNTS: [&str; 8] = [
+    "opens",
+    "locks",
+    "lock_waiters",
+    "delegations",
+    "recalls_sent_total",
+    "recalls_any_total",
+    "delegations_revoked_total",
+    "lock_waits_total",
+];
+
+/// What is told of each of the victim's clients, by its number among them.
+const TOLD: [&str; 9] = [
+    "spoken",
+    "address",
+    "confirmed",
+    "expired",
+    "sessions",
+    "opens",
+    "locks",
+    "delegations",
+    "waits",
+];
+
+/// What is known after a step: the counts, and what is told of the victim's clients.
+type Counts = (BTreeMap<&'static str, u64>, Vec<Vec<Value>>);
+
+/// A run of the victim.
+struct Run {
+    heard: Vec<Vec<u8>>,
+    counts: Vec<Counts>,
+    callbacks: usize,
+}
+
+#[test]
+fn a_victim_among_strangers_is_answered_as_if_it_were_alone() {
+    if !is_root() {
+        return;
+    }
+    // All folders are kept to the end, so that no two runs have the same fileids.
+    let mut alone = vec![go(false)];
+    // The upper half of a change attribute, which counts nanoseconds, changes every 4.3 seconds.
+    std::thread::sleep(Duration::from_millis(4500));
+    // More than two, because a byte made by chance is the same in two of them now and then.
+    alone.extend((0..3).map(|_| go(false)));
+    let (_, among) = go(true);
+    let alone: Vec<&Run> = alone.iter().map(|(_, run)| run).collect();
+    for run in &alone {
+        assert_eq!((run.callbacks, &run.counts), (0, &alone[0].counts), "undisturbed runs");
+    }
+    for (number, (name, _)) in STEPS.iter().enumerate() {
+        assert_eq!(among.counts[number], alone[0].counts[number], "the counts after {name}");
+    }
+    assert_eq!(among.callbacks, 0, "callbacks to the victim");
+    for (number, heard) in among.heard.iter().enumerate() {
+        let alone: Vec<_> = alone.iter().map(|run| run.heard[number].as_slice()).collect();
+        assert_alike(number, heard, &alone);
+    }
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    let private = place.data().join("private");
+    fs::create_dir(&private).unwrap();
+    fs::set_permissions(place.data(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&private, Permissions::from_mode(0o700)).unwrap();
+    chown(&private, Some(USER), Some(USER)).unwrap();
+    // All runs have one key, from which the server makes its name.
+    fs::create_dir(place.state()).unwrap();
+    fs::set_permissions(place.state(), Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(place.write("state/handle.key", "sixteen bytes..."), private_file())
+        .unwrap();
+    place
+}
+
+fn private_file() -> Permissions {
+    Permissions::from_mode(0o600)
+}
+
+/// The victim's work from beginning to end, in a new folder.
+fn go(is_disturbed: bool) -> (Place, Run) {
+    let place = place();
+    let data = place.data();
+    let line = format!("{} 127.0.0.1(rw,secure) 127.0.0.3(rw,insecure)\n", data.display());
+    let exports = place.write("exports", &line);
+    let mut command = place.serve(&["--exports", exports.to_str().unwrap()]);
+    let server = Running::start(command.args(["--metrics", "127.0.0.1:0"]));
+    let mut attackers = if is_disturbed { Attacker::all(server.port) } else { Vec::new() };
+    let mut victim = Victim::connect(server.port, &data);
+    let mut counts = Vec::new();
+    for (name, step) in STEPS {
+        attackers.iter_mut().for_each(|attacker| attacker.attack(&victim.known));
+        println!("{name}");
+        step(&mut victim);
+        counts.push(count(&place, &server, &victim));
+    }
+    let callbacks = victim.callbacks();
+    (place, Run { heard: victim.heard, counts, callbacks })
+}
+
+fn count(place: &Place, server: &Running, victim: &Victim) -> Counts {
+    let page = metrics(server);
+    let number = |name: &str| {
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("comity_{name} ")));
+        line.unwrap_or_else(|| panic!("no {name} in\n{page}")).parse().unwrap()
+    };
+    let all = COUNTS.into_iter().map(|name| (name, number(name))).collect();
+    let said = run(comity().args(["clients", "--json", "--state-dir"]).arg(place.state()));
+    let clients: Vec<Value> = serde_json::from_str(&said.out).unwrap();
+    let of_client = |id: &u64| {
+        let id = Value::from(format!("{id:016x}"));
+        let client = clients.iter().find(|client| client["client"] == id);
+        client.map(|client| TOLD.map(|name| client[name].clone()).to_vec()).unwrap_or_default()
+    };
+    (all, victim.known.clientids.iter().map(of_client).collect())
+}
+
+/// Compares a reply with those of undisturbed runs, but for the words in which these differ: times,
+/// fileids, and what is made by chance.
+fn assert_alike(number: usize, heard: &[u8], alone: &[&[u8]]) {
+    let lengths = alone.iter().map(|reply| reply.len());
+    assert!(lengths.clone().all(|length| length == heard.len()), "reply {number}: {heard:02x?}");
+    for at in (0..heard.len()).step_by(4) {
+        let word = |reply: &[u8]| reply[at..at + 4].to_vec();
+        let is_fixed = alone.iter().all(|reply| word(reply) == word(alone[0]));
+        let wanted = if is_fixed { word(alone[0]) } else { word(heard) };
+        assert_eq!(word(heard), wanted, "reply {number}, byte {at}");
+    }
+}

@@ -11,6 +11,10 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod origin;
+
+pub use origin::Origin;
+
 pub use comity_rpc::{Admission, AuthStat, Flavor, Gate, Line, OpaqueAuth, network_of};
 
 use comity_rpc::AuthSys;

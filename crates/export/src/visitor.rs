@@ -2,7 +2,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_credential::{AuthStat, Flavor, Line, OpaqueAuth};
+use comity_credential::{AuthStat, Flavor, Line, OpaqueAuth, Origin};
 
 use crate::ExportId;
 use crate::limits::PASSES_MAX;
@@ -12,6 +12,7 @@ use crate::pass::Pass;
 /// is decided once and kept until the plan changes.
 pub struct Visitor {
     peer: SocketAddr,
+    origin: Origin,
     local: Option<IpAddr>,
     line: Option<Arc<Line>>,
     clientid: AtomicU64,
@@ -42,6 +43,7 @@ impl Visitor {
     pub fn new(peer: SocketAddr) -> Self {
         Self {
             peer,
+            origin: Origin::of(peer.ip()),
             local: None,
             line: None,
             clientid: AtomicU64::new(0),
@@ -84,6 +86,12 @@ impl Visitor {
     #[must_use]
     pub fn introduced(&self) -> Option<u64> {
         Some(self.clientid.load(Ordering::Relaxed)).filter(|clientid| *clientid != 0)
+    }
+
+    /// Where it came from, as far as it matters to whom a client's state belongs.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// Where it came from.

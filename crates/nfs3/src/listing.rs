@@ -67,7 +67,7 @@ fn list(
     let position = Position::from_wire(wanted.cookie);
     reply.value(&Nfsstat3::Ok);
     let start = reply.mark();
-    let head = reply.reserve(HEAD_BYTES);
+    let head = reply.reserve::<{ HEAD_BYTES }>();
     let bytes_max = wanted.bytes_max.min(LISTING_BYTES_MAX) as usize;
     let most = (bytes_max, wanted.names_max as usize);
     let mut page = Page::new(nfs, (reply, start), most, wanted.listed);

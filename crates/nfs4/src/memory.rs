@@ -10,8 +10,8 @@ use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
 use comity_rpc::limits::MACHINE_NAME_BYTES_MAX;
 use comity_state::{
     At, ByteRange, Caller, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine,
-    Error, FileKey, Io, Locals, Lock, LockRefusal, LockType, Mark, Origin, Principal, Sender,
-    Share, Shown, Special, Stateid, Taken, Verifier,
+    Error, FileKey, Io, Locals, Lock, LockRefusal, LockType, Mark, Principal, Sender, Share, Shown,
+    Special, Stateid, Taken, Verifier,
 };
 use comity_xdr::{Decoder, Malformed};
 
@@ -287,7 +287,7 @@ pub(crate) fn caller_of(visitor: &Visitor, credential: &OpaqueAuth<'_>) -> Calle
         _ => NO_USER,
     };
     let principal = Principal::new(credential.flavor.0, user);
-    Caller { principal, origin: Origin::of(visitor.peer().ip()) }
+    Caller { principal, origin: visitor.origin() }
 }
 
 /// The number that no user has (-1).

@@ -67,6 +67,7 @@ mod writer;
 
 pub use census::Census;
 pub use client::{CallbackAddress, Client, ExchangeId, Exchanged, Introduced, Setclientid};
+pub use comity_credential::Origin;
 pub use comity_vfs::FileKey;
 pub use delegation::{Delegation, DelegationWish, NoDelegation};
 pub use effect::{Effect, Identity, Mark, Record, RecordedClient};
@@ -76,8 +77,7 @@ pub use file::{DelegationKind, Share};
 pub use grace::Recovered;
 pub use holdings::Counts;
 pub use ids::{
-    Caller, ClientId, ClientOwner, ConnectionId, Desk, Origin, Principal, Secret, SessionId,
-    Verifier,
+    Caller, ClientId, ClientOwner, ConnectionId, Desk, Principal, Secret, SessionId, Verifier,
 };
 pub use inventory::{Awaited, ClientSummary, Held, HeldState, Waiting};
 pub use io::{Io, Shown};

@@ -93,9 +93,16 @@ impl Found<'_> {
         (sender, file): At<'_>,
         stateid: &Stateid,
     ) -> Result<&'s mut State> {
-        self.may_change(state, (sender, Some(file)))?;
-        self.look(state, sender, stateid)?;
-        state.holdings.get_mut(self.number).ok_or(Error::BadStateid)
+        if !self.client.is_principal(sender.caller) {
+            self.may_change(state, (sender, Some(file)))?;
+        }
+        let it = state.holdings.get_mut(self.number).ok_or(Error::BadStateid)?;
+        if it.file.key != *file {
+            return Err(Error::BadStateid);
+        }
+        it.check(sender, stateid)?;
+        self.renew(sender);
+        Ok(it)
     }
 
     /// Whether the caller may change the state, and it is of this file, if one is named.

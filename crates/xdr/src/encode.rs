@@ -170,12 +170,12 @@ impl Encoder {
         place.into_iter().for_each(|place| *place = value.to_be_bytes());
     }
 
-    /// Leaves `length` zero bytes to be filled later.
+    /// Leaves `LENGTH` zero bytes to be filled later.
     #[inline]
-    pub fn reserve(&mut self, length: usize) -> Reserved {
+    pub fn reserve<const LENGTH: usize>(&mut self) -> Reserved {
         let at = self.bytes.len();
-        self.bytes.resize(at + length, 0);
-        Reserved { at, length }
+        self.bytes.extend_from_slice(&[0; LENGTH]);
+        Reserved { at, length: LENGTH }
     }
 
     /// Writes what was left open; `write` must produce exactly the reserved number of bytes.

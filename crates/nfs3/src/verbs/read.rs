@@ -41,7 +41,7 @@ fn read_into(
     args: &Read3args<'_>,
     reply: &mut Encoder,
 ) -> Result<()> {
-    let head = reply.reserve(HEAD_BYTES);
+    let head = reply.reserve::<{ HEAD_BYTES }>();
     let count = args.count.min(TRANSFER_BYTES_MAX);
     let by_reference_from = BY_REFERENCE_FROM_BYTES;
     let mut into = ReadInto { by_reference_from, ..ReadInto::new(reply.bytes_mut()) };

@@ -28,7 +28,7 @@ pub(crate) struct Acls {
 
 /// Says the entries of `acls`, with their count in front, as `owners` call those who are named.
 pub(super) fn say(reply: &mut Encoder, owners: &impl Owners, acls: &Acls, is_dir: bool) {
-    let count = reply.reserve(4);
+    let count = reply.reserve::<4>();
     let mut saying = Saying { reply, owners, is_dir, entries: 0, flags: 0 };
     saying.acl(&acls.access);
     if let Some(default) = &acls.default {

@@ -26,7 +26,7 @@ pub(super) fn read_plus(
     compound.must_be_file(attr.file_type)?;
     let pieces = if attr.used >= attr.size { 1 } else { CONTENTS_MAX };
     let most = most(compound, reply).saturating_sub(HEAD_BYTES as u32 * pieces);
-    let head = reply.reserve(8);
+    let head = reply.reserve::<8>();
     let end = offset.saturating_add(count.min(most).into()).min(attr.size);
     let mut reading = Reading { view, node, reply, opened, attr, at: offset, end, pieces: 0 };
     let read = reading.all();
@@ -98,7 +98,7 @@ impl Reading<'_, '_> {
         let count = u32::try_from(to.saturating_sub(self.at)).unwrap_or(u32::MAX);
         self.reply.value(&DataContent4::Data);
         self.reply.value(&self.at);
-        let length = self.reply.reserve(4);
+        let length = self.reply.reserve::<4>();
         let opened = self.opened;
         let mut into = ReadInto { opened, ..ReadInto::new(self.reply.bytes_mut()) };
         let read = self.view.read(self.node, self.at, count, &mut into)?;

@@ -3,6 +3,7 @@
 mod locksmith;
 mod results;
 mod session;
+mod strangers;
 mod town;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,6 +25,7 @@ use comity_vfs::Fs;
 use comity_xdr::{Counted, Encoder, Opaque};
 
 pub use locksmith::Locksmith;
+pub use strangers::Strangers;
 pub use town::Town;
 
 /// Where calls come from: a privileged port.
@@ -201,7 +203,13 @@ fn filled(arguments: &[u8], handles: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// A whole call, as root by AUTH_SYS.
-fn call_record(
+fn call_record(xid: u32, program: (u32, u32), procedure: u32, arguments: &[u8]) -> Vec<u8> {
+    call_record_as(0, xid, program, procedure, arguments)
+}
+
+/// The same as a user.
+fn call_record_as(
+    uid: u32,
     xid: u32,
     (program, version): (u32, u32),
     procedure: u32,
@@ -211,8 +219,8 @@ fn call_record(
     body.value(&AuthSys {
         stamp: 0,
         machine_name: Opaque(b"fuzz"),
-        uid: 0,
-        gid: 0,
+        uid,
+        gid: uid,
         gids: Counted(vec![4, 24]),
     });
     let credential = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(body.bytes()) };

@@ -6,6 +6,8 @@ mod compounds;
 mod lives;
 #[path = "seeds/locks.rs"]
 mod locks;
+#[path = "seeds/strangers.rs"]
+mod strangers;
 
 use std::fs;
 use std::path::Path;
@@ -41,6 +43,7 @@ fn main() -> std::io::Result<()> {
     compounds::all()?;
     lives::all()?;
     locks::all()?;
+    strangers::all()?;
     records()
 }
 

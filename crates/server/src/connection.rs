@@ -23,6 +23,8 @@ pub(crate) struct Connection<V> {
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whole records may stand in the inbox: it is looked at before more is received.
     pub(crate) stopped: bool,
+    /// The second in which a call was answered last, of a peer that nothing is offered to.
+    pub(crate) answered_second: Option<u32>,
     /// The first record in the inbox waits until the gate knows the peer; it is tried again each
     /// second.
     pub(crate) undecided: bool,
@@ -79,6 +81,7 @@ impl<V> Connection<V> {
             inbox: Inbox::Empty,
             backlog: None,
             stopped: false,
+            answered_second: None,
             undecided: false,
             hung_up: false,
             away: 0,

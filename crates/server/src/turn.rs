@@ -137,6 +137,10 @@ impl<S: Service> Turn<'_, '_, S> {
         {
             self.connection.place.list();
         }
+        if self.rests() {
+            self.send()?;
+            return Ok(After::Starved);
+        }
         for _ in 0..PASSES_MAX {
             let (socket, fed) = match std::mem::take(&mut self.connection.inbox) {
                 Inbox::Large(large) => self.receive_large(large)?,
@@ -149,7 +153,7 @@ impl<S: Service> Turn<'_, '_, S> {
             if self.connection.backlog.is_some() {
                 return Ok(After::Wait);
             }
-            if !fed || self.connection.undecided {
+            if !fed || self.connection.undecided || self.rests() {
                 return Ok(After::Starved);
             }
             if self.lates.len() >= LATES_MAX {
@@ -308,12 +312,22 @@ impl<S: Service> Turn<'_, '_, S> {
                         return Ok(Cut { used, needed: end, stopped: true });
                     }
                     used += end;
+                    if self.rests() {
+                        return Ok(Cut { used, needed: 0, stopped: true });
+                    }
                 }
             }
             if self.replies_bytes() >= SEND_BYTES {
                 self.send()?;
             }
         }
+    }
+
+    /// Whether a peer that nothing is offered to has had its call of this second: it may say NULL,
+    /// and must not keep others waiting by it.
+    fn rests(&self) -> bool {
+        let Connection { place, answered_second, .. } = &*self.connection;
+        !place.is_listed() && *answered_second == Some(self.floor.seconds())
     }
 
     /// Answers a record, unless its peer is undecided; behind it stands `rest` in the buffer.
@@ -332,6 +346,9 @@ impl<S: Service> Turn<'_, '_, S> {
         });
         if lent.is_none() {
             self.connection.undecided = matches!(answered, Some(Ok(Ok(Answered::Undecided))));
+            if !self.connection.place.is_listed() && !self.connection.undecided {
+                self.connection.answered_second = Some(self.floor.seconds());
+            }
         }
         match answered {
             Some(Ok(Ok(Answered::Now | Answered::Never | Answered::Undecided))) | None => {}

@@ -64,6 +64,25 @@ fn a_refused_peer_is_told_and_its_connection_goes_on() {
     }
 }
 
+/// It may say NULL and is told that it is refused, and keeps nobody waiting by that.
+#[test]
+fn a_peer_that_nothing_is_offered_to_is_answered_one_call_a_second() {
+    let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
+    let mut stranger = Client::from(&server, "127.0.0.7");
+    let calls = (0..4).map(|xid| record(xid, toy::NULL, &[]));
+    let begun = Instant::now();
+    stranger.send(&calls.collect::<Vec<_>>().concat());
+    for xid in 0..4 {
+        assert_eq!(stranger.reply().xid, xid);
+    }
+    // The second in which they arrive may be nearly over.
+    assert!(begun.elapsed() > Duration::from_secs(2), "{:?}", begun.elapsed());
+    let mut listed = Client::new(&server);
+    let begun = Instant::now();
+    (0..100).for_each(|xid| drop(listed.call(xid, toy::NULL, &[])));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
 #[test]
 fn unlisted_connections_leave_places_and_are_closed_soon() {
     let shared = saying(Admission::Refused(AuthStat::BadCred));

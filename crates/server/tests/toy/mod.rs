@@ -126,7 +126,7 @@ impl Program<SocketAddr> for Toy {
                 Some(file) => reply.file(Arc::clone(file), 0, number),
                 None => return Outcome::SystemErr,
             },
-            ZEROS => drop(reply.reserve(number as usize)),
+            ZEROS => reply.raw(&vec![0; number as usize]),
             EXPORT => return Outcome::Done(Done { status: 5, export: Some(number) }),
             OF_EXPORT => return Outcome::Done(Done { status: 0, export: Some(number) }),
             DEFER_PANIC => return Outcome::Deferred(Box::new(Broken)),

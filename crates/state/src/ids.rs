@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-use comity_credential::network_of;
+use comity_credential::{Flavor, network_of};
 use siphasher::sip::SipHasher24;
 
 /// A clientid: the server's life in which it was given out, and a number (RFC 8881, 2.4). The
@@ -120,6 +120,9 @@ pub struct ClientOwner {
 pub struct Principal(pub u64);
 
 impl Principal {
+    /// The system of a machine, as AUTH_SYS names it.
+    pub const SYSTEM: Self = Self::new(Flavor::SYS.0, 0);
+
     /// A user as a credential of this flavor names it.
     #[must_use]
     pub const fn new(flavor: u32, user: u32) -> Self {
@@ -127,19 +130,25 @@ impl Principal {
     }
 }
 
-/// Where a call comes from, as far as it matters to whom a client's state belongs: an address of
-/// IPv4, or a network of 64 bits of IPv6, in which a host chooses its addresses itself.
+/// Where a call comes from, as far as it matters to whom a client's state belongs: an address.
+/// Machines of one network are told apart, in IPv6 as in IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Origin([u8; 16]);
 
 impl Origin {
-    /// The origin that an address belongs to.
+    /// The origin that is this address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
-        Self(match network_of(address) {
+        Self(match address.to_canonical() {
             IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-            IpAddr::V6(network) => network.octets(),
+            IpAddr::V6(address) => address.octets(),
         })
+    }
+
+    /// The origins that have one share of what is bounded: a network of 64 bits of IPv6, in which a
+    /// host chooses its addresses itself, or an address of IPv4.
+    pub(crate) fn network(self) -> Self {
+        Self::of(network_of(Ipv6Addr::from_octets(self.0).into()))
     }
 
     /// The origin that was stored as these bytes.
@@ -224,10 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_ipv6_is_one_origin() {
+    fn a_network_of_ipv6_has_one_share_and_each_address_is_an_origin() {
         let of = |address: &str| Origin::of(address.parse().unwrap());
-        assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8::2:3"));
+        assert_eq!(of("2001:db8::1").network(), of("2001:db8::2:3").network());
+        assert_ne!(of("2001:db8::1").network(), of("2001:db8:0:1::1").network());
+        assert_eq!(of("10.0.0.1").network(), of("10.0.0.1"));
         assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
         assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
         assert_eq!(Origin::from_bytes(*of("10.0.0.1").bytes()), of("10.0.0.1"));

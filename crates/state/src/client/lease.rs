@@ -98,7 +98,8 @@ impl Engine {
             return Err(Error::Delay);
         }
         let mut all = self.clients.all();
-        all.retain(|client| !has_most || client.birth_caller().origin == origin);
+        let is_near = |client: &Client| client.birth_caller().origin.network() == origin.network();
+        all.retain(|client| !has_most || is_near(client));
         let expired = all.iter().filter(|client| self.has_expired(now, client));
         if let Some(oldest) = expired.min_by_key(|client| client.renewed()) {
             self.discard(now, names, oldest);

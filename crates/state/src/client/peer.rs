@@ -15,28 +15,28 @@ pub(crate) struct Peer {
     pub(crate) held: Arc<PoolShare>,
 }
 
-/// The origins that clients came from.
+/// The networks that clients came from.
 #[derive(Default)]
 pub(crate) struct Peers(HashMap<Origin, (usize, Peer)>);
 
 impl Peers {
     /// Counts one client more.
     pub(crate) fn enter(&mut self, origin: Origin) -> Peer {
-        let (clients, peer) = self.0.entry(origin).or_default();
+        let (clients, peer) = self.0.entry(origin.network()).or_default();
         *clients += 1;
         peer.clone()
     }
 
     /// Counts one client less.
     pub(crate) fn leave(&mut self, origin: Origin) {
-        let Some((clients, _)) = self.0.get_mut(&origin) else { return };
+        let Some((clients, _)) = self.0.get_mut(&origin.network()) else { return };
         *clients -= 1;
         if *clients == 0 {
-            self.0.remove(&origin);
+            self.0.remove(&origin.network());
         }
     }
 
     pub(crate) fn clients_from(&self, origin: Origin) -> usize {
-        self.0.get(&origin).map_or(0, |(clients, _)| *clients)
+        self.0.get(&origin.network()).map_or(0, |(clients, _)| *clients)
     }
 }

@@ -80,13 +80,13 @@ impl Names {
 
     /// Whether room was looked for in vain for an origin a moment ago.
     pub(crate) fn was_refused(&self, origin: Origin, now: Duration) -> bool {
-        self.refused.is_some_and(|(other, until)| other == origin && now < until)
+        self.refused.is_some_and(|(other, until)| other == origin.network() && now < until)
     }
 
     /// Room was looked for in vain for an origin. The last one is remembered: that is the one that
     /// floods.
     pub(crate) fn refuse(&mut self, origin: Origin, now: Duration) {
-        self.refused = Some((origin, now.saturating_add(REFUSAL)));
+        self.refused = Some((origin.network(), now.saturating_add(REFUSAL)));
     }
 
     /// How many clients came from an origin.

@@ -1,10 +1,12 @@
 //! Which peers may call anything but NULL: those that some export is offered to.
 
 use std::net::IpAddr;
+use std::time::Instant;
 
 use comity_credential::{Admission, AuthStat, Gate};
 use comity_vfs::{Result, Status};
 
+use crate::limits::REFUSAL;
 use crate::plan::Entry;
 use crate::{Exports, Plan, Visitor};
 
@@ -41,10 +43,11 @@ impl Exports {
         match admission {
             Admission::Admitted => visitor.admit(plan.generation()),
             // A name may be known later that was not known now.
-            Admission::Refused(why) if !plan.asks_for_names() => {
-                visitor.refuse(plan.generation(), why);
+            Admission::Refused(why) => {
+                let until = plan.asks_for_names().then(|| Instant::now() + REFUSAL);
+                visitor.refuse(plan.generation(), (why, until));
             }
-            Admission::Refused(_) | Admission::Undecided => {}
+            Admission::Undecided => {}
         }
         self.counted(admission)
     }
@@ -61,8 +64,17 @@ impl Plan {
     /// Whether a peer meets the rules of some export; without a port only its address or name is
     /// asked for.
     pub(crate) fn admission(&self, peer: IpAddr, port: Option<u16>) -> Admission {
-        let verdicts = self.exports().iter().map(|export| verdict(&export.decide(peer), port));
-        verdicts.max_by_key(openness).unwrap_or(Admission::Refused(AuthStat::BadCred))
+        let mut most_open = Admission::Refused(AuthStat::BadCred);
+        for export in self.exports() {
+            let verdict = verdict(&export.decide(peer), port);
+            if openness(&verdict) > openness(&most_open) {
+                most_open = verdict;
+            }
+            if most_open == Admission::Admitted {
+                break;
+            }
+        }
+        most_open
     }
 }
 

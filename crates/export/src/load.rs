@@ -57,7 +57,8 @@ pub fn load(
     if merged.len() > EXPORTS_MAX {
         return Err(findings.sorted());
     }
-    let names = Arc::new(Names::new(Arc::clone(&sources.resolver)));
+    let known = old.and_then(Plan::names);
+    let names = Arc::new(Names::new(Arc::clone(&sources.resolver), known));
     let (mut exports, mut tops) = (Vec::with_capacity(merged.len()), Tops::default());
     for (export, id) in merged.into_iter().zip(ids) {
         if let Some(fs) = backend(&export, open, old, &mut findings) {

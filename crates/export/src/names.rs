@@ -57,8 +57,12 @@ impl Known {
 }
 
 impl Names {
-    pub(crate) fn new(resolver: Arc<dyn Resolver>) -> Self {
-        Self(Arc::new(Book { resolver, table: Mutex::default() }))
+    /// Names of a plan that follows another: what was known is still good for a while, so that
+    /// peers that were let in do not wait, and is looked up again when they come.
+    pub(crate) fn new(resolver: Arc<dyn Resolver>, old: Option<&Self>) -> Self {
+        let known = old.map(|old| old.0.table().still_known()).unwrap_or_default();
+        let table = Mutex::new(Table { known, ..Table::default() });
+        Self(Arc::new(Book { resolver, table }))
     }
 
     /// What a peer is called, as its name's owner confirms: its full name, and the short one if
@@ -146,6 +150,13 @@ impl Book {
 }
 
 impl Table {
+    /// The names that are known, all due.
+    fn still_known(&self) -> HashMap<IpAddr, Known> {
+        let due = |known: &Known| Known { names: known.names.clone(), again: None };
+        let named = self.known.iter().filter(|(_, known)| known.names.is_some());
+        named.map(|(peer, known)| (*peer, due(known))).collect()
+    }
+
     /// Lets an address wait for a thread, unless it does already or there is no room; tells whether
     /// another thread is to be started. A thread that is there is busy: idle ones end.
     fn enqueue(&mut self, peer: IpAddr) -> bool {
@@ -258,7 +269,7 @@ mod tests {
 
     fn names() -> (Names, Arc<Phonebook>) {
         let book = Arc::<Phonebook>::default();
-        (Names::new(Arc::clone(&book) as Arc<dyn Resolver>), book)
+        (Names::new(Arc::clone(&book) as Arc<dyn Resolver>, None), book)
     }
 
     /// The names of an address once its look-up has ended.
@@ -305,6 +316,19 @@ mod tests {
             let _ = of(&names, 1);
         }
         assert_eq!(book.asked.load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn names_stay_known_when_another_plan_comes_into_force() {
+        let (old, book) = names();
+        let known = of(&old, 1).unwrap();
+        let stranger = stuck(1);
+        assert_eq!(old.of(stranger), Err(Status::Delay));
+        let new = Names::new(Arc::clone(&book) as Arc<dyn Resolver>, Some(&old));
+        let names: Vec<_> = new.of(peer(1)).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(names, known, "at once");
+        assert!(old.0.table().still_known().values().all(|known| known.again.is_none()), "due");
+        assert_eq!(new.of(stranger), Err(Status::Delay));
     }
 
     #[test]

@@ -402,6 +402,11 @@ impl Plan {
         })
     }
 
+    /// The names of peers, if there are exports: all of them ask the same.
+    pub(crate) fn names(&self) -> Option<&Names> {
+        self.exports.iter().find_map(|export| export.names())
+    }
+
     /// Whether some entry of a client list matches by the name of the peer.
     pub(crate) fn asks_for_names(&self) -> bool {
         let clients = self.exports.iter().flat_map(|export| &export.clients);

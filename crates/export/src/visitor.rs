@@ -1,12 +1,17 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use comity_credential::{AuthStat, Flavor, Line, OpaqueAuth, Origin};
 
 use crate::ExportId;
 use crate::limits::PASSES_MAX;
 use crate::pass::Pass;
+
+/// Why the gate refused a peer, and until when it need not judge again; without end if only another
+/// plan can change it.
+pub(crate) type Refused = (AuthStat, Option<Instant>);
 
 /// One connection's peer, and the passes it was given: under which rules and ids it meets an export
 /// is decided once and kept until the plan changes.
@@ -18,7 +23,7 @@ pub struct Visitor {
     clientid: AtomicU64,
     /// The generation of the plan under which the gate admitted it; 0 if none did.
     admitted: AtomicU64,
-    refused: Mutex<Option<(u64, AuthStat)>>,
+    refused: Mutex<Option<(u64, Refused)>>,
     passes: Mutex<Passes>,
 }
 
@@ -111,15 +116,16 @@ impl Visitor {
         self.admitted.store(generation, Ordering::Relaxed);
     }
 
-    /// Why the gate refused it under the plan of this generation, if it did.
+    /// Why the gate refused it under the plan of this generation, if it did and that still holds.
     pub(crate) fn refusal(&self, generation: u64) -> Option<AuthStat> {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.filter(|(under, _)| *under == generation).map(|(_, why)| why)
+        let refused = *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, (why, until)) = refused.filter(|(under, _)| *under == generation)?;
+        until.is_none_or(|until| Instant::now() < until).then_some(why)
     }
 
     /// Keeps why the gate refused it.
-    pub(crate) fn refuse(&self, generation: u64, why: AuthStat) {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, why));
+    pub(crate) fn refuse(&self, generation: u64, refused: Refused) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, refused));
     }
 
     /// The pass this visitor has for an export with a credential, if it has one of this generation.

@@ -160,3 +160,23 @@ fn a_peer_without_a_name_is_refused_until_it_has_one() {
     }
     assert_eq!(exports.admits(&nameless), UNLISTED);
 }
+
+/// To judge a peer costs a look at all exports.
+#[test]
+fn a_stranger_that_calls_on_is_not_judged_each_time() {
+    let lines: String =
+        (0..2000).map(|n| format!("/srv/{n} 10.0.0.1(rw,fsid={})\n", n + 1)).collect();
+    let exports = named(&format!("{lines}/srv *.example.org(rw)\n"));
+    let stranger = visitor("192.0.2.77:700");
+    let begun = Instant::now();
+    while exports.admits(&stranger) == Admission::Undecided {
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let judged = Instant::now();
+    (0..20).for_each(|_| assert_eq!(exports.admits(&visitor("192.0.2.77:700")), UNLISTED));
+    let (judged, again) = (judged.elapsed(), Instant::now());
+    (0..20).for_each(|_| assert_eq!(exports.admits(&stranger), UNLISTED));
+    let again = again.elapsed();
+    assert!(again * 4 < judged, "{again:?} {judged:?}");
+}

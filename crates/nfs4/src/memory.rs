@@ -110,7 +110,7 @@ impl Compound<'_> {
             Some(client) => Ok(Arc::clone(client)),
             None => {
                 let id = comity_state::ClientId(clientid);
-                let client = self.engine().client_of(self.now(), id, self.caller);
+                let client = self.engine().client_of(id, self.caller);
                 let client = client.map_err(refused)?;
                 self.visitor.introduce(clientid);
                 Ok(client)

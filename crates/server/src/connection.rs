@@ -28,6 +28,8 @@ pub(crate) struct Connection<V> {
     /// The first record in the inbox waits until the gate knows the peer; it is tried again each
     /// second.
     pub(crate) undecided: bool,
+    /// When it was asked last whether something is offered to the peer.
+    pub(crate) judged: Option<u32>,
     /// The peer will send no more than it has sent.
     pub(crate) hung_up: bool,
     /// Threads that do a call of it, while another may serve it.
@@ -83,6 +85,7 @@ impl<V> Connection<V> {
             stopped: false,
             answered_second: None,
             undecided: false,
+            judged: None,
             hung_up: false,
             away: 0,
             watched: false,

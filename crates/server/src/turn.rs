@@ -122,6 +122,19 @@ impl<S: Service> Turn<'_, '_, S> {
         }
     }
 
+    /// Looks again, once a second, whether something is offered to a peer of which that was not
+    /// known: it costs a look at all exports.
+    fn list(&mut self) {
+        let now = Some(self.floor.seconds());
+        if self.connection.place.is_listed() || self.connection.judged == now {
+            return;
+        }
+        self.connection.judged = now;
+        if self.floor.service.lists(self.connection.peer.ip()) {
+            self.connection.place.list();
+        }
+    }
+
     fn passes(&mut self) -> Result<After, Stop> {
         if !self.send_backlog()? {
             return Ok(After::Wait);
@@ -133,10 +146,7 @@ impl<S: Service> Turn<'_, '_, S> {
             self.send()?;
             return Ok(After::Wait);
         }
-        if !self.connection.place.is_listed() && self.floor.service.lists(self.connection.peer.ip())
-        {
-            self.connection.place.list();
-        }
+        self.list();
         if self.rests() {
             self.send()?;
             return Ok(After::Starved);

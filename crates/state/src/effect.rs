@@ -148,8 +148,11 @@ impl Identity {
     /// Whether another may be the same client, which has moved or has started anew, but not both.
     #[must_use]
     pub fn is_again(&self, other: &Self) -> bool {
-        let is_there = self.origin == other.origin || self.verifier == other.verifier;
-        self.principal == other.principal && is_there
+        let here = self.origin == other.origin;
+        if self.principal == other.principal {
+            return here || self.verifier == other.verifier;
+        }
+        here && other.principal == Principal::SYSTEM
     }
 }
 

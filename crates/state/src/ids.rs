@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use comity_credential::Origin;
+use comity_credential::{Flavor, Origin};
 use siphasher::sip::SipHasher24;
 
 /// A clientid: the server's life in which it was given out, and a number (RFC 8881, 2.4). The
@@ -119,6 +119,9 @@ pub struct ClientOwner {
 pub struct Principal(pub u64);
 
 impl Principal {
+    /// The system of a machine, as AUTH_SYS names it.
+    pub const SYSTEM: Self = Self::new(Flavor::SYS.0, 0);
+
     /// A user as a credential of this flavor names it.
     #[must_use]
     pub const fn new(flavor: u32, user: u32) -> Self {

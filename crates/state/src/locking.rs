@@ -302,6 +302,7 @@ impl Engine {
         if self.is_in_grace() {
             return Err(Error::Grace.into());
         }
+        client.renew_unsequenced(now);
         let Some(file) = self.files.get(key) else { return Ok(()) };
         self.unless_courteous(now, || {
             let owner = client.live()?.holdings.find_owner(OwnerKind::Lock, owner);

@@ -80,9 +80,7 @@ impl Found<'_> {
 
     /// Renews the lease of a client of minor version 0.
     pub(crate) fn renew(&self, sender: Sender<'_>) {
-        if sender.client.is_none() {
-            self.client.renew(sender.now);
-        }
+        self.client.renew_unsequenced(sender.now);
     }
 
     /// The state, if it is of this file, the stateid is the one it has now, and the caller may

@@ -118,8 +118,9 @@ impl Engine {
         self.check_claim(now, open)?;
         let file = self.file(&open.file)?;
         let opened = self.unless_expired(now, || self.try_open(now, open, &file));
-        if opened.is_err() {
-            forget_opener(open.client, open.owner);
+        match &opened {
+            Ok(_) => open.client.renew_unsequenced(now),
+            Err(_) => forget_opener(open.client, open.owner),
         }
         self.let_go(now, &file);
         match (opened, open.claim) {

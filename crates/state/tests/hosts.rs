@@ -398,7 +398,7 @@ fn client(engine: &Engine, verifier: u8) -> Arc<Client> {
     let args = Setclientid { owner, caller, callback };
     let known = engine.setclientid(NOW, args).unwrap();
     engine.setclientid_confirm(NOW, (known.clientid, known.confirm), caller).unwrap();
-    let client = engine.client_of(NOW, known.clientid, caller).unwrap();
+    let client = engine.client_of(known.clientid, caller).unwrap();
     engine.callbacks_work(&client);
     client
 }

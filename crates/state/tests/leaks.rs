@@ -34,10 +34,10 @@ fn owner(name: &str) -> ClientOwner {
     ClientOwner { verifier: Verifier([1; 8]), id: name.as_bytes().into() }
 }
 
-/// Each client is on a machine of its own.
+/// Each client is on a machine of its own, and in a network of its own: the first eight bytes.
 fn caller(name: &str) -> Caller {
     let mut place = [0; 16];
-    name.bytes().zip(&mut place).for_each(|(letter, place)| *place = letter);
+    name.bytes().rev().zip(&mut place).for_each(|(letter, place)| *place = letter);
     Caller { principal: Principal(0), origin: Origin::from_bytes(place) }
 }
 
@@ -287,7 +287,7 @@ fn what_is_revoked_of_a_client_without_sessions_leaves_nothing() {
     };
     let known = engine.setclientid(NOW, args).unwrap();
     engine.setclientid_confirm(NOW, (known.clientid, known.confirm), caller("a")).unwrap();
-    let old = engine.client_of(NOW, known.clientid, caller("a")).unwrap();
+    let old = engine.client_of(known.clientid, caller("a")).unwrap();
     assert_eq!(old.desk(), Desk::Setclientid);
     engine.callbacks_work(&old);
     let by_itself = Sender { now: NOW, client: None, caller: caller("a") };

@@ -104,7 +104,7 @@ fn client(engine: &Engine, number: usize) -> Arc<Client> {
 
 /// Each client has an address of its own.
 fn caller(number: usize) -> Caller {
-    let origin = Origin::from_bytes((number as u128).to_be_bytes());
+    let origin = Origin::from_bytes(((number as u128) << 64).to_be_bytes());
     Caller { principal: Principal::default(), origin }
 }
 

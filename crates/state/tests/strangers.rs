@@ -81,7 +81,7 @@ fn open(engine: &Engine, client: &Arc<Client>) -> Opened {
 }
 
 fn opens(engine: &Engine, client: ClientId) -> Opened {
-    open(engine, &engine.client_of(NOW, client, caller("root")).unwrap())
+    open(engine, &engine.client_of(client, caller("root")).unwrap())
 }
 
 /// The name was free to be taken when he announced himself, and is not when he comes to take it

@@ -60,11 +60,12 @@ impl Engine {
         args: &ExchangeId,
     ) -> Result<Exchanged> {
         let old = confirmed.ok_or(Error::Noent)?;
-        if old.verifier != args.owner.verifier {
-            return Err(Error::NotSame);
-        }
+        // First of all: whether a verifier is right, only the principal is told.
         if !old.is_principal(args.caller) {
             return Err(Error::Perm);
+        }
+        if old.verifier != args.owner.verifier {
+            return Err(Error::NotSame);
         }
         Ok(known(now, &old, args.caller))
     }

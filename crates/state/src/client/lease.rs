@@ -27,19 +27,13 @@ impl Engine {
         if holds && client.lost_callbacks() { Err(Error::CbPathDown) } else { Ok(()) }
     }
 
-    /// A confirmed client of minor version 0 by its clientid, its lease renewed by the way.
+    /// A confirmed client of minor version 0 by its clientid. Its lease is renewed by what is done
+    /// for it then, not by asking.
     ///
     /// # Errors
     /// [`Error::StaleClientid`], [`Error::Expired`]; [`Error::Delay`]: see [`Caller`].
-    pub fn client_of(
-        &self,
-        now: Duration,
-        clientid: ClientId,
-        caller: Caller,
-    ) -> Result<Arc<Client>> {
-        let client = self.client(clientid, caller)?;
-        client.renew(now);
-        Ok(client)
+    pub fn client_of(&self, clientid: ClientId, caller: Caller) -> Result<Arc<Client>> {
+        self.client(clientid, caller)
     }
 
     /// A client by its number, of whichever desk and however it stands; for those who look after
@@ -98,7 +92,8 @@ impl Engine {
             return Err(Error::Delay);
         }
         let mut all = self.clients.all();
-        all.retain(|client| !has_most || client.birth_caller().origin == origin);
+        let is_near = |client: &Client| client.birth_caller().origin.network() == origin.network();
+        all.retain(|client| !has_most || is_near(client));
         let expired = all.iter().filter(|client| self.has_expired(now, client));
         if let Some(oldest) = expired.min_by_key(|client| client.renewed()) {
             self.discard(now, names, oldest);

@@ -25,7 +25,8 @@ use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Keyed, lock};
 use crate::{
-    Caller, ClientId, ClientOwner, Desk, Error, Origin, Record, Result, SessionId, Verifier,
+    Caller, ClientId, ClientOwner, Desk, Error, Origin, Principal, Record, Result, SessionId,
+    Verifier,
 };
 
 /// Where a client of minor version 0 takes callbacks (RFC 7530, 3.1.1.1 and 16.33).
@@ -212,9 +213,12 @@ impl Client {
         self.born_of
     }
 
-    /// Whether a caller is the principal that introduced it.
+    /// Whether a caller is the principal that introduced it, or the system of the machine where
+    /// that is, which can be all its users: FreeBSD introduces itself in minor version 0 as the
+    /// user who opens a file first, and renews and recovers as root.
     pub(crate) fn is_principal(&self, caller: Caller) -> bool {
-        caller.principal == self.born_of.principal
+        let is_system = || caller.principal == Principal::SYSTEM && caller.origin == self.origin();
+        caller.principal == self.born_of.principal || is_system()
     }
 
     /// A host of NLM uses this address of the server, and knows it by that.
@@ -290,6 +294,13 @@ impl Client {
         // no lease is short enough to miss.
         if now > self.renewed_nanoseconds.load(Ordering::Acquire) {
             self.renewed_nanoseconds.store(now, Ordering::Release);
+        }
+    }
+
+    /// Renews the lease of a client of minor version 0, which has no SEQUENCE to do that.
+    pub(crate) fn renew_unsequenced(&self, now: Duration) {
+        if self.desk == Desk::Setclientid {
+            self.renew(now);
         }
     }
 

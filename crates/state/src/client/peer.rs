@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::Origin;
 use crate::pool::PoolShare;
@@ -15,28 +16,48 @@ pub(crate) struct Peer {
     pub(crate) held: Arc<PoolShare>,
 }
 
-/// The origins that clients came from.
+/// The networks that clients came from.
 #[derive(Default)]
-pub(crate) struct Peers(HashMap<Origin, (usize, Peer)>);
+pub(crate) struct Peers(HashMap<Origin, Network>);
+
+/// What is known of one of them.
+#[derive(Default)]
+struct Network {
+    clients: usize,
+    peer: Peer,
+    refused_until: Duration,
+}
 
 impl Peers {
     /// Counts one client more.
     pub(crate) fn enter(&mut self, origin: Origin) -> Peer {
-        let (clients, peer) = self.0.entry(origin).or_default();
-        *clients += 1;
-        peer.clone()
+        let network = self.0.entry(origin.network()).or_default();
+        network.clients += 1;
+        network.peer.clone()
     }
 
     /// Counts one client less.
     pub(crate) fn leave(&mut self, origin: Origin) {
-        let Some((clients, _)) = self.0.get_mut(&origin) else { return };
-        *clients -= 1;
-        if *clients == 0 {
-            self.0.remove(&origin);
+        let Some(network) = self.0.get_mut(&origin.network()) else { return };
+        network.clients -= 1;
+        if network.clients == 0 {
+            self.0.remove(&origin.network());
         }
     }
 
     pub(crate) fn clients_from(&self, origin: Origin) -> usize {
-        self.0.get(&origin).map_or(0, |(clients, _)| *clients)
+        self.0.get(&origin.network()).map_or(0, |network| network.clients)
+    }
+
+    /// Room for another client was looked for in vain. One without clients is not remembered.
+    pub(crate) fn refuse(&mut self, origin: Origin, until: Duration) {
+        if let Some(network) = self.0.get_mut(&origin.network()) {
+            network.refused_until = until;
+        }
+    }
+
+    /// Until when it is refused at once.
+    pub(crate) fn refused_until(&self, origin: Origin) -> Duration {
+        self.0.get(&origin.network()).map_or(Duration::ZERO, |network| network.refused_until)
     }
 }

@@ -27,7 +27,6 @@ pub(crate) struct Clients {
 pub(crate) struct Names {
     named: HashMap<(Desk, Box<[u8]>), Named>,
     peers: Peers,
-    refused: Option<(Origin, Duration)>,
 }
 
 /// The clients of one name: at most one that is confirmed, and those that want to take its place,
@@ -80,13 +79,12 @@ impl Names {
 
     /// Whether room was looked for in vain for an origin a moment ago.
     pub(crate) fn was_refused(&self, origin: Origin, now: Duration) -> bool {
-        self.refused.is_some_and(|(other, until)| other == origin && now < until)
+        now < self.peers.refused_until(origin)
     }
 
-    /// Room was looked for in vain for an origin. The last one is remembered: that is the one that
-    /// floods.
+    /// Room was looked for in vain for an origin.
     pub(crate) fn refuse(&mut self, origin: Origin, now: Duration) {
-        self.refused = Some((origin, now.saturating_add(REFUSAL)));
+        self.peers.refuse(origin, now.saturating_add(REFUSAL));
     }
 
     /// How many clients came from an origin.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Caller, Claim, Client, Desk, Engine, Error, Identity, Record, RecordedClient, Recovered,
-    Result, Settings,
+    Caller, Claim, Client, Desk, Engine, Error, Identity, Principal, Record, RecordedClient,
+    Recovered, Result, Settings,
 };
 
 use crate::people::{
@@ -51,7 +51,7 @@ fn come(
     }
     let said = announce(engine, now, caller, name)?;
     confirm(engine, now, caller, said)?;
-    engine.client_of(now, said.clientid, caller)
+    engine.client_of(said.clientid, caller)
 }
 
 /// OPEN with CLAIM_PREVIOUS.
@@ -202,4 +202,21 @@ fn a_client_that_starts_anew_in_grace_where_it_has_moved_to_stays_recorded() {
         _ => false,
     });
     assert!(is_known, "it is forgotten");
+}
+
+/// As FreeBSD does in minor version 0.
+#[test]
+fn the_system_of_a_machine_reclaims_what_a_client_had_that_a_user_introduced() {
+    let as_user = |principal| Caller { principal, ..VICTIM };
+    let Caller { principal, origin } = as_user(Principal::new(1, 1000));
+    let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
+    let client = RecordedClient { desk: Desk::Setclientid, id: NAME.as_bytes().into() };
+    let mut store = Recovered::new();
+    store.apply(Record::Client(client, Some(identity)));
+    let engine = restarted(store);
+    let system = as_user(Principal::SYSTEM);
+    let elsewhere = Caller { origin: ELSEWHERE.origin, ..system };
+    let come = |caller| come(&engine, (NOW, Desk::Setclientid), caller, (NAME, 2));
+    assert_eq!(come(elsewhere).err(), Some(Error::ClidInuse));
+    reclaim(&engine, &come(system).unwrap(), system).unwrap();
 }

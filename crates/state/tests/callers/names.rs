@@ -1,12 +1,14 @@
 //! Who may go by the name of a client that has state.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use comity_state::{Caller, DelegationWish, Engine, Error, Io, Result};
+use comity_state::{Caller, DelegationWish, Engine, Error, Io, Origin, Principal, Result};
 
 use crate::people::{
     ELSEWHERE, NAME, NEIGHBOUR, NOW, PLAIN, Person, SECOND, STRANGER, USER, VICTIM, Wish, announce,
-    arrive, caller, client_41, confirm, create_session, engine, error, exchange, file, open,
+    arrive, caller, client_40, client_41, confirm, create_session, engine, error, exchange, file,
+    open,
 };
 
 /// The victim has a file open; whether it still has.
@@ -199,4 +201,37 @@ fn a_caller_has_one_unconfirmed_client_of_a_name() {
         announce(&engine, NOW, STRANGER, (NAME, instance)).unwrap();
     }
     assert_eq!(engine.census().clients, 2, "one of each minor version");
+}
+
+/// Machines of one network of IPv6 are as different as those of one network of IPv4.
+#[test]
+fn a_neighbour_in_the_network_of_ipv6_does_not_end_a_client() {
+    let at =
+        |address: &str| Caller { origin: Origin::of(address.parse::<IpAddr>().unwrap()), ..VICTIM };
+    let (victim, neighbour) = (at("2001:db8::1"), at("2001:db8::2"));
+    let engine = engine();
+    let (client, _) = client_41(&engine, victim, NAME);
+    assert_eq!(exchange(&engine, NOW, neighbour, (NAME, 2)).err(), Some(Error::Delay));
+    assert!(exchange(&engine, NOW, victim, (NAME, 1)).unwrap().confirmed);
+    let old = client_40(&engine, victim, NAME);
+    assert_eq!(announce(&engine, NOW, neighbour, (NAME, 2)).err(), Some(Error::Delay));
+    assert_eq!(engine.renew(NOW, old.id(), victim), Ok(()));
+    assert!(engine.client_by_id(client.id()).is_some());
+}
+
+/// FreeBSD says SETCLIENTID as the user who opens a file first, and RENEW and all of its recovery
+/// as root; each time with another verifier.
+#[test]
+fn the_system_of_a_machine_speaks_for_a_client_that_a_user_introduced() {
+    let user = Caller { principal: Principal::new(1, 1000), ..VICTIM };
+    let system = Caller { principal: Principal::SYSTEM, ..VICTIM };
+    let elsewhere = Caller { principal: Principal::SYSTEM, ..ELSEWHERE };
+    let (engine, later) = (engine(), NOW + SECOND);
+    let client = client_40(&engine, user, NAME);
+    assert_eq!(engine.renew(later, client.id(), elsewhere), Err(Error::Delay));
+    assert_eq!(engine.renew(later, client.id(), system), Ok(()));
+    assert_eq!(client.renewed(), later);
+    assert_eq!(announce(&engine, later, elsewhere, (NAME, 2)).err(), Some(Error::ClidInuse));
+    let said = announce(&engine, later, system, (NAME, 2)).unwrap();
+    confirm(&engine, later, system, said).unwrap();
 }

@@ -136,7 +136,7 @@ pub(super) fn confirm(
 pub(super) fn client_40(engine: &Engine, caller: Caller, name: &str) -> Arc<Client> {
     let said = announce(engine, NOW, caller, (name, 1)).unwrap();
     confirm(engine, NOW, caller, said).unwrap();
-    let client = engine.client_of(NOW, said.clientid, caller).unwrap();
+    let client = engine.client_of(said.clientid, caller).unwrap();
     engine.callbacks_work(&client);
     client
 }

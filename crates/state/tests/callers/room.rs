@@ -1,10 +1,11 @@
 //! No origin uses up what others need, however many clients it makes up.
 
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use comity_state::{
-    Caller, ChannelAttrs, Client, ClientId, CreateSession, DelegationWish, Engine, Error, Result,
-    SessionId,
+    Caller, ChannelAttrs, Client, ClientId, CreateSession, DelegationWish, Engine, Error, Origin,
+    Result, SessionId,
 };
 
 use crate::people::{
@@ -69,6 +70,19 @@ fn an_origin_that_floods_with_introductions_displaces_its_own() {
     }
     assert!(engine.client_by_id(modest.clientid).is_some());
     assert!(engine.census().clients <= 514, "{}", engine.census().clients);
+}
+
+/// Whoever has one address of a network of IPv6 may have all of them.
+#[test]
+fn the_addresses_of_a_network_of_ipv6_have_one_share() {
+    let engine = engine_with(|settings| settings.limits.clients = 1024);
+    let at = |host: u16| {
+        let address = IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host));
+        Caller { origin: Origin::of(address), ..caller(0, 1) }
+    };
+    let come = |host: &u16| arrive(&engine, NOW, at(*host), (&format!("{host}"), 1)).is_ok();
+    assert_eq!((0..1024).take_while(come).count(), 113, "as many as one address gets");
+    serves(&engine, 2);
 }
 
 /// Those that have gone do not count any more.

@@ -84,6 +84,6 @@ pub const LOOKUPS_FAILED_MAX: usize = 3;
 /// Threads that may be asked for: more than machines have processors.
 pub const THREADS_MAX: usize = 1024;
 
-/// How long a peer stays refused by whose name an entry may let it in: to judge a peer is to look at
-/// all exports, and a stranger's calls come as fast as it likes.
+/// How long a peer stays refused by whose name an entry may let it in: to judge a peer is to look
+/// at all exports, and a stranger's calls come as fast as it likes.
 pub(crate) const REFUSAL: std::time::Duration = std::time::Duration::from_secs(1);

@@ -45,7 +45,8 @@ impl Engine {
         if let Some(old) = confirmed.as_ref().filter(|old| old.is_again(&args)) {
             return Ok(known(now, old, args.caller));
         }
-        self.may_take_name(now, &names, (Desk::ExchangeId, &args.owner), args.caller)?;
+        let holder = confirmed.as_ref().filter(|old| self.is_in_use(now, old));
+        self.may_take_name(holder, (Desk::ExchangeId, &args.owner), args.caller)?;
         if let Some(old) = confirmed.filter(|old| !old.is_principal(args.caller)) {
             self.discard(now, &mut names, &old);
         }
@@ -79,24 +80,20 @@ impl Engine {
         Ok(Exchanged { clientid: client.id, sequenceid, confirmed: false })
     }
 
-    /// Whether a caller may confirm itself under a name. The name of a client that has sessions or
-    /// state and whose lease is not over is free for the client itself, and for the same principal
-    /// at the same origin, which has started anew. The same principal elsewhere waits for the end
-    /// of the lease, which is short if the client has moved there, and for ever if it lives.
+    /// Whether a caller may go by a name that `holder` has, if anybody. It is free for the client
+    /// itself, and for the same principal at the same origin, which has started anew. The same
+    /// principal elsewhere waits for the end of the lease, which is short if the client has moved
+    /// there, and for ever if it lives.
     ///
     /// # Errors
     /// [`Error::ClidInuse`]: another principal has it; [`Error::Delay`].
     pub(crate) fn may_take_name(
         &self,
-        now: Duration,
-        names: &Names,
+        holder: Option<&Arc<Client>>,
         (desk, owner): (Desk, &ClientOwner),
         caller: Caller,
     ) -> Result<()> {
-        let Some(old) = names.confirmed(desk, &owner.id).filter(|old| self.is_in_use(now, old))
-        else {
-            return self.grace.may_take_name((desk, owner), caller);
-        };
+        let Some(old) = holder else { return self.grace.may_take_name((desk, owner), caller) };
         if !old.is_principal(caller) {
             return Err(Error::ClidInuse);
         }

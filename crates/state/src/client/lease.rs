@@ -61,16 +61,18 @@ impl Engine {
         now >= client.renewed().saturating_add(self.silence_max(client))
     }
 
-    /// Whether a client's name must not be taken from it: its lease is not over, and it has
-    /// sessions or, in minor version 0, is confirmed. A client of minor version 0 that has nothing
-    /// open keeps its name, too, as long as it renews its lease.
+    /// Whether a client's name is in use: its lease is not over, and it has sessions or state.
     pub(crate) fn is_in_use(&self, now: Duration, client: &Client) -> bool {
         let state = client.state();
-        let is_there = match client.desk {
-            Desk::Setclientid => state.standing == Standing::Confirmed,
-            Desk::ExchangeId | Desk::Nlm => state.has_state() || !state.sessions.is_empty(),
-        };
-        is_there && !self.has_expired(now, client)
+        !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
+    }
+
+    /// Whether a client's name must not be taken from it. A client of minor version 0 that has
+    /// nothing open keeps it as long as it renews its lease: others may introduce themselves by it
+    /// meanwhile (RFC 7530, 16.33.5), and are refused when they confirm that.
+    pub(crate) fn keeps_name(&self, now: Duration, client: &Client) -> bool {
+        let is_idle = client.desk == Desk::Setclientid && !self.has_expired(now, client);
+        is_idle || self.is_in_use(now, client)
     }
 
     /// Sees to it that one more client of `origin` can be let in: one whose lease is over goes, or

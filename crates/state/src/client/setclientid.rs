@@ -39,8 +39,9 @@ impl Engine {
         let announced = Announced { confirm, callback: args.callback };
         let Setclientid { owner, caller, .. } = args;
         let mut names = self.clients.names();
-        self.may_take_name(now, &names, (Desk::Setclientid, &owner), caller)?;
         let confirmed = names.confirmed(Desk::Setclientid, &owner.id);
+        let holder = confirmed.filter(|old| self.is_in_use(now, old));
+        self.may_take_name(holder, (Desk::Setclientid, &owner), caller)?;
         let again = |old: &&Arc<Client>| old.verifier == owner.verifier && old.is_principal(caller);
         if let Some(old) = confirmed.filter(again) {
             old.state().announced = Some(announced);
@@ -72,7 +73,9 @@ impl Engine {
             return Err(Error::ClidInuse);
         }
         // When it was introduced the name may have been free to be taken.
-        self.may_take_name(now, &names, (client.desk, &client.name()), caller)?;
+        let holder = names.confirmed(client.desk, &client.owner);
+        let holder = holder.filter(|old| self.keeps_name(now, old));
+        self.may_take_name(holder, (client.desk, &client.name()), caller)?;
         self.take_announcement(&client, confirm)?;
         client.move_to(caller.origin);
         client.renew(now);

@@ -98,8 +98,9 @@ impl Engine {
         }
         if state.standing == Standing::Unconfirmed {
             // When it was introduced the name may have been free to be taken.
-            let name = (client.desk, &client.name());
-            self.may_take_name(now, &names, name, args.caller)?;
+            let holder = names.confirmed(client.desk, &client.owner);
+            let holder = holder.filter(|old| self.is_in_use(now, old));
+            self.may_take_name(holder, (client.desk, &client.name()), args.caller)?;
         }
         // What is refused changes nothing, the sequence neither.
         let made = self.build((now, &client), &mut state, args)?;

@@ -68,6 +68,18 @@ fn another_principal_is_told_that_the_name_is_in_use() {
     }
 }
 
+/// RFC 7530, 16.33.5, lets others introduce themselves by the name of a client without state.
+#[test]
+fn a_client_of_4_0_that_has_nothing_open_keeps_its_name_as_long_as_its_lease() {
+    let engine = engine();
+    let idle = client_40(&engine, VICTIM, NAME);
+    let said = announce(&engine, NOW, STRANGER, (NAME, 2)).unwrap();
+    assert_eq!(confirm(&engine, NOW, STRANGER, said), Err(Error::ClidInuse));
+    assert_eq!(engine.renew(NOW, idle.id(), VICTIM), Ok(()));
+    let later = NOW + engine.settings().lease;
+    assert_eq!(confirm(&engine, later, STRANGER, said), Ok(()));
+}
+
 /// EXCHANGE_ID itself refuses: its answer would tell the clientid.
 #[test]
 fn another_principal_is_not_told_the_clientid_of_a_name() {

@@ -21,13 +21,15 @@ pub(crate) struct Attacker {
     own: Option<([u8; 16], u32)>,
 }
 
+/// A host that no export is offered to.
+const UNLISTED: [u8; 4] = [127, 0, 0, 2];
+
 impl Attacker {
     /// One of each kind.
     pub(crate) fn all(port: u16) -> Vec<Self> {
-        let unlisted = [127, 0, 0, 2];
         let sources = [
-            Source { address: unlisted, low_port: true, uid: USER },
-            Source { address: unlisted, low_port: false, uid: 0 },
+            Source { address: UNLISTED, low_port: true, uid: USER },
+            Source { address: UNLISTED, low_port: false, uid: 0 },
             Source { address: HOST, low_port: false, uid: USER },
             Source { address: [127, 0, 0, 3], low_port: true, uid: 1000 },
         ];
@@ -64,8 +66,12 @@ impl Attacker {
         }
     }
 
-    /// Makes a call; connects anew if the server has hung up.
+    /// Makes a call; connects anew if the server has hung up, and for each call from the unlisted
+    /// host, which is answered one call a second on a connection.
     fn ask(&mut self, call: &Call) -> Option<Vec<u8>> {
+        if self.source.address == UNLISTED {
+            self.wire = Wire::connect(self.port, self.source);
+        }
         let reply = self.wire.ask(call);
         if reply.is_none() {
             self.wire = Wire::connect(self.port, self.source);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use comity_proto::nfs4::{self, CompoundHead};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
+use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use crate::common::PATIENCE;
@@ -65,11 +66,11 @@ pub(crate) fn compound(minorversion: u32, operations: &[Operation]) -> Call {
 impl Wire {
     pub(crate) fn connect(port: u16, source: Source) -> Self {
         let server = SocketAddr::from(([127, 0, 0, 1], port));
-        let ports = if source.low_port { 600..=1023 } else { 0..=0 };
-        let stream = ports
-            .filter_map(|own| from(SocketAddr::from((source.address, own)), server))
-            .next()
-            .expect("a free port");
+        // A port that was just left may be refused once more: another one is tried.
+        let ports = if source.low_port { 600..=1023 } else { 1..=9 };
+        let own = |port| SocketAddr::from((source.address, if source.low_port { port } else { 0 }));
+        let mut streams = ports.filter_map(|port| from(own(port), server));
+        let stream = streams.next().expect("a free port");
         stream.set_nodelay(true).unwrap();
         let (uid, callbacks) = (source.uid, Vec::new());
         Self { stream, uid, xid: 0, is_probed: false, callbacks }
@@ -158,6 +159,8 @@ impl Wire {
 
 fn from(own: SocketAddr, server: SocketAddr) -> Option<TcpStream> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    // The port is free again as soon as the connection is closed.
+    set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
     bind(&socket, &own).ok()?;
     connect(&socket, &server).ok()?;
     Some(TcpStream::from(socket))

@@ -64,6 +64,11 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         self.replay.tick(seconds);
     }
 
+    /// Whether the gate lets a peer call more than NULL.
+    pub fn admission(&self, visitor: &V) -> Admission {
+        self.gate.admits(visitor)
+    }
+
     /// Answers one record from `peer`: a whole record is appended to `replies`, or nothing.
     ///
     /// # Errors

@@ -5,13 +5,17 @@ use std::net::{SocketAddr, UdpSocket};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
-use comity_rpc::{Answered, Dispatcher, Gate};
+use comity_rpc::{Admission, Answered, Dispatcher, Gate};
 use comity_xdr::Encoder;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
 
-use crate::limits::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, DATAGRAMS_STOP_MS};
+use crate::limits::{
+    DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, DATAGRAMS_A_TURN, DATAGRAMS_STOP_MS, STRANGERS_REST_MS,
+};
 use crate::quiet::Quiet;
 use crate::turn::tell_refused;
 
@@ -54,11 +58,12 @@ fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
     if address.is_ipv6() {
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
-    socket.set_read_timeout(Some(Duration::from_millis(DATAGRAMS_STOP_MS)))?;
+    socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
 
+/// The thread's loop: it waits for a datagram and answers those that are there.
 fn answer<V, G: Gate<V>>(
     socket: &UdpSocket,
     dispatcher: &Dispatcher<V, G>,
@@ -66,45 +71,72 @@ fn answer<V, G: Gate<V>>(
     stop: &AtomicBool,
 ) {
     let mut buffer = [0; DATAGRAM_BYTES_MAX];
+    let wait = Timespec { tv_sec: 0, tv_nsec: DATAGRAMS_STOP_MS as i64 * 1_000_000 };
     while !stop.load(Ordering::Relaxed) {
-        // A panic must not end the thread: no other answers here. The call is lost, as a datagram
-        // may be; its sender comes again.
-        let received = AssertUnwindSafe(|| receive(socket, dispatcher, visitor, &mut buffer));
-        if catch_unwind(received).is_err() {
-            static LOG: Quiet = Quiet::new();
-            LOG.say(|suppressed| tracing::error!(suppressed, "a call by datagram panicked"));
+        let mut polled = [PollFd::new(socket, PollFlags::IN)];
+        if poll(&mut polled, Some(&wait)) == Ok(0) {
+            continue;
+        }
+        let mut receive = || caught(|| receive(socket, dispatcher, visitor, &mut buffer));
+        let turn = (0..DATAGRAMS_A_TURN).map_while(|_| receive());
+        if turn.fold(Sender::Listed, Sender::max) == Sender::Stranger {
+            sleep(Duration::from_millis(STRANGERS_REST_MS));
         }
     }
 }
 
-/// Receives a datagram and answers it.
+/// From whom a datagram came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sender {
+    /// From a host that some export is offered to.
+    Listed,
+    /// From a host that none is offered to, or that is not known yet.
+    Stranger,
+}
+
+/// A panic must not end the thread, because no other answers here. The call is lost, as a datagram
+/// may be, and its sender comes again.
+fn caught(receive: impl FnOnce() -> Option<Sender>) -> Option<Sender> {
+    catch_unwind(AssertUnwindSafe(receive)).unwrap_or_else(|_| {
+        static LOG: Quiet = Quiet::new();
+        LOG.say(|suppressed| tracing::error!(suppressed, "a call by datagram panicked"));
+        Some(Sender::Stranger)
+    })
+}
+
+/// Receives a datagram, if one is there, and answers it.
 fn receive<V, G: Gate<V>>(
     socket: &UdpSocket,
     dispatcher: &Dispatcher<V, G>,
     visitor: &impl Fn(SocketAddr) -> V,
     buffer: &mut [u8],
-) {
-    let Ok((length, peer)) = socket.recv_from(buffer) else { return };
-    let Some(call) = buffer.get(..length).filter(|call| call.len() >= DATAGRAM_BYTES_MIN) else {
-        return;
+) -> Option<Sender> {
+    let (length, peer) = socket.recv_from(buffer).ok()?;
+    let visitor = visitor(peer);
+    let sender = match dispatcher.admission(&visitor) {
+        Admission::Admitted => Sender::Listed,
+        Admission::Refused(_) | Admission::Undecided => Sender::Stranger,
     };
+    let call = buffer.get(..length).filter(|call| call.len() >= DATAGRAM_BYTES_MIN);
     let mut reply = Encoder::new();
-    match dispatcher.answer(call, peer.ip(), &visitor(peer), &mut reply) {
-        Ok(Answered::Now) => {}
-        Ok(Answered::Refused(why)) => tell_refused(peer, why),
-        _ => return,
+    match call.map(|call| dispatcher.answer(call, peer.ip(), &visitor, &mut reply)) {
+        Some(Ok(Answered::Now)) => {}
+        Some(Ok(Answered::Refused(why))) => tell_refused(peer, why),
+        _ => return Some(sender),
     }
     // A datagram has no record mark.
     if let Some(datagram) = reply.bytes().get(4..) {
         let _ = socket.send_to(datagram, peer);
     }
+    Some(sender)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use comity_rpc::{Call, CallHeader, Done, OpaqueAuth, OpenGate, Outcome, Program, Repeat};
+    use comity_rpc::{AuthStat, Call, CallHeader, Done, OpaqueAuth, OpenGate, Outcome, Program, Repeat};
     use std::ops::RangeInclusive;
+    use std::time::Instant;
 
     /// Panics when procedure 1 is called.
     struct Fragile;
@@ -154,6 +186,31 @@ mod tests {
             client.recv(&mut reply).unwrap();
             assert_eq!(reply[..4], (100 + xid).to_be_bytes());
         }
+        datagrams.shutdown();
+    }
+
+    /// Lets nobody in.
+    struct ShutGate;
+
+    impl Gate<()> for ShutGate {
+        fn admits(&self, (): &()) -> Admission {
+            Admission::Refused(AuthStat::BadCred)
+        }
+    }
+
+    #[test]
+    fn a_flood_of_strangers_wakes_the_thread_a_hundred_times_a_second_at_most() {
+        let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let dispatcher = Dispatcher::new(vec![Arc::new(Fragile) as _], ShutGate);
+        let datagrams = Datagrams::start(free, dispatcher, |_| ()).unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let started = Instant::now();
+        for xid in 0..20 {
+            client.send_to(&call(xid, 2), free).unwrap();
+            client.recv(&mut [0; 64]).unwrap();
+        }
+        assert!(started.elapsed() >= Duration::from_millis(19 * STRANGERS_REST_MS));
         datagrams.shutdown();
     }
 }

@@ -94,6 +94,13 @@ pub const DATAGRAM_BYTES_MAX: usize = 4096;
 /// so that an answer to a peer that no export is offered to is never longer than what it sent.
 pub const DATAGRAM_BYTES_MIN: usize = 40;
 
+/// Datagrams answered in one turn of their thread.
+pub const DATAGRAMS_A_TURN: usize = 64;
+
+/// Milliseconds that the thread of datagrams rests after a turn in which a host called that no
+/// export is offered to: 100 turns a second disturb listed clients less often than their p99.
+pub const STRANGERS_REST_MS: u64 = 10;
+
 /// Connections at most to the embedded portmapper; a question takes a millisecond.
 pub const PORTMAP_CONNECTIONS_MAX: usize = 256;
 

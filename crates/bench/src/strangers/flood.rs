@@ -1,9 +1,9 @@
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use comity_proto::portmap;
 
 use super::calls::Call;
@@ -21,8 +21,6 @@ pub(super) struct Flood {
 const STRANGERS: usize = 8;
 /// Calls that one sends at once when it sends as fast as it can.
 const BATCH: usize = 16;
-/// A stranger waits at most so long for an answer; one that stays out is none.
-const ANSWER_SECONDS_MAX: u64 = 5;
 
 impl Flood {
     /// Floods until it is over; tells how many calls a second were sent.
@@ -36,22 +34,21 @@ impl Flood {
         }
     }
 
+    /// What the server does not take is not sent, and replies are not waited for.
     fn pour_records(self, stage: &Stage) -> Result<f64> {
-        let streams: Result<Vec<_>> = (0..STRANGERS).map(|number| connect(stage, number)).collect();
-        let (streams, record) = (streams?, self.call.record());
+        let connect = |number| Stranger::connect(stage, number, self.call.record());
+        let mut strangers = (0..STRANGERS).map(connect).collect::<Result<Vec<_>>>()?;
         stage.begin();
         let mut pace = Pace::new(self.rate);
         while !stage.is_over() {
             let batch = pace.next_batch(STRANGERS * BATCH);
-            let share = |number: usize| (batch + number) / STRANGERS;
-            for (number, mut stream) in streams.iter().enumerate() {
-                stream.write_all(&record.repeat(share(number)))?;
-            }
-            for (number, stream) in streams.iter().enumerate() {
-                (0..share(number)).try_for_each(|_| take_reply(stream))?;
+            for (number, stranger) in strangers.iter_mut().enumerate() {
+                stranger.send((batch + number) / STRANGERS)?;
+                stranger.take_replies()?;
             }
         }
-        Ok(pace.rate())
+        let sent: usize = strangers.iter().map(|stranger| stranger.sent).sum();
+        Ok(pace.rate_of(sent))
     }
 
     /// Datagrams that are not answered, or late, are not waited for.
@@ -70,14 +67,55 @@ impl Flood {
                 while socket.recv(&mut [0; 4096]).is_ok() {}
             }
         }
-        Ok(pace.rate())
+        Ok(pace.rate_of(pace.due))
     }
 }
 
-fn connect(stage: &Stage, number: usize) -> Result<TcpStream> {
-    let stream = stage.connect(number)?;
-    stream.set_read_timeout(Some(Duration::from_secs(ANSWER_SECONDS_MAX)))?;
-    Ok(stream)
+/// A connection that sends one record over and over.
+struct Stranger {
+    stream: TcpStream,
+    record: Vec<u8>,
+    /// Bytes of the record that were sent since the last whole one.
+    begun_bytes: usize,
+    /// Whole records sent.
+    sent: usize,
+}
+
+impl Stranger {
+    fn connect(stage: &Stage, number: usize, record: Vec<u8>) -> Result<Self> {
+        let stream = stage.connect(number)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, record, begun_bytes: 0, sent: 0 })
+    }
+
+    /// Sends so many records, as far as the socket takes them.
+    fn send(&mut self, records: usize) -> Result<()> {
+        let bytes = self.record.repeat(records + 1);
+        let due = self.begun_bytes..records * self.record.len();
+        let Some(due) = bytes.get(due).filter(|due| !due.is_empty()) else { return Ok(()) };
+        let taken = unless_blocked(self.stream.write(due)).context("a stranger cannot send")?;
+        let through = self.begun_bytes + taken.unwrap_or(0);
+        self.sent += through / self.record.len();
+        self.begun_bytes = through % self.record.len();
+        Ok(())
+    }
+
+    /// Takes the replies that are there, whatever they say.
+    fn take_replies(&mut self) -> Result<()> {
+        let mut replies = [0; 1 << 16];
+        while let Some(bytes) = unless_blocked(self.stream.read(&mut replies))? {
+            ensure!(bytes > 0, "the server has closed a stranger's connection");
+        }
+        Ok(())
+    }
+}
+
+/// The bytes that a socket took or gave, or none if it would have blocked.
+fn unless_blocked(done: io::Result<usize>) -> io::Result<Option<usize>> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        done => done.map(Some),
+    }
 }
 
 fn datagrams(server: SocketAddr, number: usize) -> Result<UdpSocket> {
@@ -87,25 +125,16 @@ fn datagrams(server: SocketAddr, number: usize) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Reads one reply, whatever it says.
-fn take_reply(mut stream: &TcpStream) -> Result<()> {
-    let mut mark = [0; 4];
-    stream.read_exact(&mut mark).context("a stranger got no answer")?;
-    let length = u64::from(u32::from_be_bytes(mark) & !(1 << 31));
-    std::io::copy(&mut stream.take(length), &mut std::io::sink())?;
-    Ok(())
-}
-
 /// Holds a rate.
 struct Pace {
     rate: Option<u32>,
     started: Instant,
-    sent: usize,
+    due: usize,
 }
 
 impl Pace {
     fn new(rate: Option<u32>) -> Self {
-        Self { rate, started: Instant::now(), sent: 0 }
+        Self { rate, started: Instant::now(), due: 0 }
     }
 
     /// Waits until calls are due; tells how many, `most` of them at most.
@@ -114,17 +143,18 @@ impl Pace {
             None => most,
             Some(rate) => self.wait(f64::from(rate)).min(most),
         };
-        self.sent += batch;
+        self.due += batch;
         batch
     }
 
     fn wait(&self, rate: f64) -> usize {
         sleep(Duration::from_millis(1));
         let due = (self.started.elapsed().as_secs_f64() * rate) as usize;
-        due.saturating_sub(self.sent)
+        due.saturating_sub(self.due)
     }
 
-    fn rate(&self) -> f64 {
-        self.sent as f64 / self.started.elapsed().as_secs_f64()
+    /// How many a second so many sent calls were.
+    fn rate_of(&self, sent: usize) -> f64 {
+        sent as f64 / self.started.elapsed().as_secs_f64()
     }
 }

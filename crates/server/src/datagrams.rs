@@ -134,7 +134,9 @@ fn receive<V, G: Gate<V>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use comity_rpc::{AuthStat, Call, CallHeader, Done, OpaqueAuth, OpenGate, Outcome, Program, Repeat};
+    use comity_rpc::{
+        AuthStat, Call, CallHeader, Done, OpaqueAuth, OpenGate, Outcome, Program, Repeat,
+    };
     use std::ops::RangeInclusive;
     use std::time::Instant;
 

@@ -26,7 +26,7 @@ pub(crate) struct Desk<V> {
     events: Vec<Reported>,
     /// Connections with more to do, served after those that are reported.
     again: VecDeque<usize>,
-    /// Connections that wait for memory.
+    /// Connections that wait for memory or rest, and may be muted.
     starved: Vec<usize>,
     turn: usize,
     ending: Ending,
@@ -154,6 +154,11 @@ impl<V> Desk<V> {
             Farewell::Drained.tell(connection.peer, &self.post.counters);
             return self.gone(token);
         }
+        if after == After::Starved {
+            // Without it each call of a stranger that rests would wake the thread. What fails is
+            // reported more often, and nothing is lost.
+            let _ = self.post.mute(connection.socket(), token);
+        }
         *slot = Slot::Here(connection);
         self.here += 1;
         match after {
@@ -247,7 +252,23 @@ impl<V> Desk<V> {
     fn tick(&mut self, now: u32) {
         let patience = self.patience;
         self.end_if(|connection| connection.overdue(now, &patience));
-        self.again.extend(self.starved.drain(..));
+        let starved = std::mem::take(&mut self.starved);
+        self.starved = starved.into_iter().filter(|token| !self.retry(*token)).collect();
+    }
+
+    /// Has what arrives at a connection reported again and serves it; `false` if it is away.
+    fn retry(&mut self, token: usize) -> bool {
+        match self.slots.get(token) {
+            Some(Slot::Away(_)) => return false,
+            Some(Slot::Here(connection)) => {
+                let writable = connection.backlog.is_some();
+                // A socket that the set does not take is served now, and ends when it is overdue.
+                let _ = self.post.watch(connection.socket(), token, writable);
+                self.again.push_back(token);
+            }
+            None => {}
+        }
+        true
     }
 
     /// Serves what has arrived by now for the last time.

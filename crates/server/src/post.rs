@@ -2,7 +2,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::event::epoll::{self, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::connection::Connection;
 use crate::counters::DeskCounters;
@@ -61,7 +62,7 @@ pub(crate) enum After {
     Wait,
     /// There is more to do at once.
     Again,
-    /// There is more to do when there is memory for it.
+    /// There is more to do when there is memory for it, or when a stranger may call again.
     Starved,
 }
 
@@ -73,7 +74,7 @@ impl<V> Post<V> {
             &epoll,
             &bell,
             epoll::EventData::new_u64(BELL),
-            epoll::EventFlags::IN | epoll::EventFlags::ET,
+            EventFlags::IN | EventFlags::ET,
         )?;
         Ok(Self {
             epoll,
@@ -131,6 +132,12 @@ impl<V> Post<V> {
         epoll::modify(&self.epoll, socket, data, interest(writable))
     }
 
+    /// Leaves what arrives unreported, until [`Post::watch`].
+    pub(crate) fn mute(&self, socket: BorrowedFd<'_>, token: usize) -> rustix::io::Result<()> {
+        let data = epoll::EventData::new_u64(token as u64);
+        epoll::modify(&self.epoll, socket, data, EventFlags::RDHUP | EventFlags::ET)
+    }
+
     /// Connections it has.
     pub(crate) fn load(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
@@ -150,9 +157,9 @@ impl<V> Post<V> {
 }
 
 /// Edges, not levels: the desk of a sleeping thread would otherwise report its connection for ever.
-fn interest(writable: bool) -> epoll::EventFlags {
-    let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-    if writable { flags | epoll::EventFlags::OUT } else { flags }
+fn interest(writable: bool) -> EventFlags {
+    let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+    if writable { flags | EventFlags::OUT } else { flags }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

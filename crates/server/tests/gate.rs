@@ -101,6 +101,20 @@ fn unlisted_connections_leave_places_and_are_closed_soon() {
 }
 
 #[test]
+fn calls_of_a_peer_that_rests_wake_no_thread() {
+    let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
+    let mut stranger = Client::from(&server, "127.0.0.7");
+    stranger.call(0, toy::NULL, &[]);
+    let before = server.numbers();
+    for xid in 1..=500 {
+        stranger.send(&record(xid, toy::NULL, &[]));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let woken = server.numbers().waits - before.waits;
+    assert!(woken < 100, "woken {woken} times by 500 calls");
+}
+
+#[test]
 fn a_connection_whose_peer_is_listed_later_is_kept() {
     let shared = saying(Admission::Undecided);
     let patience = Patience { unlisted_seconds: 2, ..settings().patience };

@@ -12,8 +12,8 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
-mod answer;
 mod attributes;
+mod delegated_attr;
 pub mod limits;
 mod listing;
 mod mount;
@@ -21,13 +21,13 @@ mod nlm;
 mod nsm;
 mod program;
 mod recall;
+mod reply;
 mod request;
 mod settings;
 mod status;
 mod table;
 mod time;
 mod verbs;
-mod written;
 
 pub use mount::Mount;
 pub use nlm::{Grant, Grants, Message, Nlm, Settle};

@@ -12,10 +12,10 @@ use comity_vfs::{Attr, Listed, Result, Status, Wire};
 use comity_xdr::Encoder;
 
 use self::page::Page;
-use crate::answer::{Answer, fail};
 use crate::attributes::{attributes_now, fattr3};
 use crate::limits::LISTING_BYTES_MAX;
 use crate::program::Nfs3;
+use crate::reply::{Answer, fail};
 
 /// Which state of a directory cookies are good for: any, since they outlive its changes. Zero, so
 /// that a client which never looked at the verifier is right, too.

@@ -2,7 +2,7 @@ use comity_rpc::{Outcome, Repeat};
 use comity_vfs::Status;
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, absent};
+use crate::reply::{Answer, absent};
 use crate::request::{Request, Stop};
 
 /// A verb of the program `P`: from a request to its results, appended to the reply.

@@ -6,12 +6,12 @@ use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_state::Caller;
 use comity_xdr::{Encoder, Mark};
 
-use crate::desk::Desk;
-use crate::object::Object;
+use crate::deferred_reply::{Owed, Pledge};
+use crate::filehandle::Object;
+use crate::owner_seqid::Kept;
 use crate::program::Nfs4;
-use crate::promise::{Owed, Pledge};
+use crate::sequencing::Desk;
 use crate::table::Stop;
-use crate::turn::Kept;
 
 /// One COMPOUND while it is streamed through its operations.
 pub(crate) struct Compound<'a> {

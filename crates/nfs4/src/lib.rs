@@ -3,7 +3,7 @@
 //! **Answers:** which results a COMPOUND gets, and behind which barriers its reply has to wait
 //! before it may be said. [`Nfs4`] streams a COMPOUND through a table of operations (`ops`), one
 //! file each, which 4.0, 4.1 and 4.2 share; what comes first in a COMPOUND is the business of the
-//! front desks (`desk`), one for 4.0 and one for the others.
+//! front desks (`sequencing`), one for 4.0 and one for the others.
 //!
 //! **May not know:** sockets and threads, which backend a file system is, how ids look on disk, how
 //! an export's rules came about.
@@ -13,35 +13,35 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod async_copy;
 mod attributes;
 mod callback;
 mod clock;
 mod compound;
-mod copying;
-mod desk;
+mod copy_common;
+mod deferred_reply;
+mod execute;
+mod filehandle;
 pub mod limits;
 mod listing;
-mod memory;
+mod lookup;
 mod name;
-mod object;
 mod ops;
+mod owner_seqid;
 mod program;
-mod promise;
 mod repeated;
+mod sequencing;
+mod state_context;
 mod stateid;
 mod status;
-mod stream;
 mod table;
 mod tally;
-mod transfer;
-mod turn;
 mod undo;
-mod walk;
 
+pub use async_copy::{Copier, Copying, Progress};
 pub use callback::{Callbacks, Dial, Dialed, Others};
 pub use clock::Clock;
-pub use copying::{Copier, Copying, Progress};
-pub use memory::{Memory, Pause, Settle};
 pub use program::{Nfs4, Versions};
+pub use state_context::{Memory, Pause, Settle};
 pub use status::nfsstat4;
 pub use tally::{Counted, Tally};

@@ -10,8 +10,8 @@ use comity_xdr::{Encoder, Mark, Opaque, padding};
 
 use crate::attributes::{Subject, What, fattr4};
 use crate::compound::Compound;
+use crate::filehandle::Object;
 use crate::limits::LISTING_BYTES_MAX;
-use crate::object::Object;
 use crate::table::Stop;
 
 /// Which state of a directory cookies are good for: any, since they outlive its changes.

@@ -2,7 +2,7 @@ use comity_proto::nfs4::Nfsstat4;
 use comity_vfs::limits::NAME_BYTES_MAX;
 
 use crate::compound::Compound;
-use crate::object::Object;
+use crate::filehandle::Object;
 
 impl Compound<'_> {
     /// A name of an entry of the current directory: bytes, or UTF-8 where the export asks for that

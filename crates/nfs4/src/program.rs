@@ -7,9 +7,9 @@ use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_xdr::{Decoder, Encoder};
 use foldhash::fast::RandomState;
 
-use crate::memory::Memory;
+use crate::execute;
 use crate::repeated::may_change;
-use crate::stream;
+use crate::state_context::Memory;
 use crate::tally::Tally;
 
 /// Which minor versions are spoken.
@@ -117,7 +117,7 @@ impl Program<Visitor> for Nfs4 {
     fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
         match call.header.procedure {
             procedure::NULL => Outcome::Done(Done::default()),
-            procedure::COMPOUND => stream::answer(self, call, visitor, reply),
+            procedure::COMPOUND => execute::answer(self, call, visitor, reply),
             _ => Outcome::ProcUnavail,
         }
     }

@@ -2,7 +2,7 @@ use comity_proto::nfs4::Stateid4;
 use comity_state::{Share, Shown};
 
 use crate::compound::Compound;
-use crate::object::Object;
+use crate::filehandle::Object;
 use crate::table::Stop;
 
 /// Whether the current file may be read by who shows this stateid; tells whether the caller opened

@@ -5,7 +5,7 @@ use comity_rpc::Done;
 use comity_xdr::Encoder;
 
 use super::Mount;
-use crate::answer::Answer;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn dump(

@@ -9,7 +9,7 @@ use comity_xdr::{Counted, Encoder, Opaque};
 
 use super::Mount;
 use super::path::plain;
-use crate::answer::Answer;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn mnt(

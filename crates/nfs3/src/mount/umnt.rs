@@ -6,7 +6,7 @@ use comity_xdr::Encoder;
 
 use super::Mount;
 use super::path::plain;
-use crate::answer::Answer;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn umnt(mount: &Mount, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {

@@ -7,7 +7,7 @@ use comity_rpc::Done;
 use comity_xdr::Encoder;
 
 use super::{Nlm, is_system, name_of};
-use crate::answer::Answer;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn free_all(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {

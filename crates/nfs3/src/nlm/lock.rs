@@ -5,10 +5,10 @@ use comity_proto::nlm::{Nlm4Lockargs, Nlm4Stats};
 use comity_state::{Claiming, LockRefusal, Taken};
 use comity_xdr::Encoder;
 
-use super::locked::Locked;
-use super::stats::{answer, denied, stopped};
+use super::arguments::Locked;
+use super::status::{answer, denied, stopped};
 use super::{Nlm, take};
-use crate::answer::Answer;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn lock(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {

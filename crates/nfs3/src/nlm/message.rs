@@ -7,7 +7,7 @@ use comity_proto::nlm::procedure;
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use crate::answer::Answer;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 use crate::table::Verb;
 

@@ -4,16 +4,16 @@
 //! Calls are answered at once; one that waits is told by a call of ours ([`Grant`]), and so is who
 //! wants to be answered by calls ([`Message`]).
 
+mod arguments;
 mod cancel;
 mod free_all;
 mod grant;
 mod lock;
-mod locked;
 mod message;
 mod null;
 mod owner;
 mod share;
-mod stats;
+mod status;
 mod test;
 mod unlock;
 mod unshare;

@@ -7,9 +7,9 @@ use comity_state::{Claiming, FileKey, Share};
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::{host, may_open};
-use super::stats::{failed, stopped};
-use crate::answer::Answer;
+use super::arguments::{host, may_open};
+use super::status::{failed, stopped};
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn share(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {

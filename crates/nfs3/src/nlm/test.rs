@@ -5,10 +5,10 @@ use comity_state::{ByteRange, ClientId, Locals, LockRefusal, LockType};
 use comity_xdr::{Encoder, Opaque};
 
 use super::Nlm;
-use super::locked::Locked;
+use super::arguments::Locked;
 use super::owner::HostOwner;
-use super::stats::{answer, denied, stopped};
-use crate::answer::Answer;
+use super::status::{answer, denied, stopped};
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn test(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {

@@ -5,9 +5,9 @@ use comity_proto::nlm::Nlm4Unlockargs;
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::let_go;
-use super::stats::answer;
-use crate::answer::Answer;
+use super::arguments::let_go;
+use super::status::answer;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn unlock(

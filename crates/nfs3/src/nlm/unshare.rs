@@ -4,10 +4,10 @@ use comity_proto::nlm::Nlm4Shareargs;
 use comity_xdr::Encoder;
 
 use super::Nlm;
-use super::locked::{freed, held_key, known_host};
+use super::arguments::{freed, held_key, known_host};
 use super::share::answer;
-use super::stats::stopped;
-use crate::answer::Answer;
+use super::status::stopped;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn unshare(

@@ -5,8 +5,8 @@ use comity_proto::nfs3::{Access3args, Access3resok};
 use comity_vfs::Access;
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::program::Nfs3;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
 pub(super) fn access(

@@ -6,8 +6,8 @@ use comity_export::Door;
 use comity_proto::nfs3::{Commit3args, Commit3resok, WccData};
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::program::Nfs3;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
 pub(super) fn commit(

@@ -6,10 +6,10 @@ use comity_proto::nfs3::{Create3args, Createhow3};
 use comity_vfs::{Create, Result, Wire};
 use comity_xdr::Encoder;
 
-use super::made;
-use crate::answer::Answer;
+use super::create_reply;
 use crate::program::Nfs3;
 use crate::recall::Act;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 
@@ -28,7 +28,7 @@ pub(super) fn create(
         }
         view.create(&dir, place.name.0, &how)
     });
-    Ok(made::answer(reply, &view, &dir, made))
+    Ok(create_reply::answer(reply, &view, &dir, made))
 }
 
 fn wanted(how: &Createhow3) -> Result<Create<Wire>> {

@@ -5,9 +5,9 @@ use comity_proto::nfs3::{Fsinfo3resok, NfsFh3, PostOpAttr, fsf3};
 use comity_vfs::Properties;
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::limits::{LISTING_BYTES_PREFERRED, TRANSFER_BYTES_MAX, TRANSFER_MULTIPLE_BYTES};
 use crate::program::Nfs3;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 use crate::time::nfstime3;
 

@@ -5,12 +5,12 @@ use comity_proto::nfs3::NfsFh3;
 use comity_vfs::{Attr, Status, Wire};
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::attributes::fattr3;
+use crate::delegated_attr::newest;
 use crate::program::Nfs3;
 use crate::recall::Delegated;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
-use crate::written::newest;
 
 pub(super) fn getattr(
     nfs: &Nfs3,

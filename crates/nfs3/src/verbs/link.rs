@@ -5,10 +5,10 @@ use comity_export::Door;
 use comity_proto::nfs3::{Link3args, Link3wcc};
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::attributes::{fattr3, wcc_data, wcc_now};
 use crate::program::Nfs3;
 use crate::recall::Act;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
 pub(super) fn link(nfs: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {

@@ -4,9 +4,9 @@ use comity_export::Door;
 use comity_proto::nfs3::{Diropargs3, Lookup3resok};
 use comity_xdr::{Encoder, Opaque};
 
-use crate::answer::{Answer, fail, ok};
 use crate::attributes::{attributes_now, fattr3};
 use crate::program::Nfs3;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
 pub(super) fn lookup(

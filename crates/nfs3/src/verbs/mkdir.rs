@@ -4,9 +4,9 @@ use comity_export::Door;
 use comity_proto::nfs3::Mkdir3args;
 use comity_xdr::Encoder;
 
-use super::made;
-use crate::answer::Answer;
+use super::create_reply;
 use crate::program::Nfs3;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 
@@ -14,5 +14,5 @@ pub(super) fn mkdir(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Res
     let Mkdir3args { place, attributes } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
     let made = set_attr(&attributes).and_then(|set| view.mkdir(&dir, place.name.0, &set));
-    Ok(made::answer(reply, &view, &dir, made))
+    Ok(create_reply::answer(reply, &view, &dir, made))
 }

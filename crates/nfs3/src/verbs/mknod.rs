@@ -6,9 +6,9 @@ use comity_proto::nfs3::{Mknod3args, Mknoddata3, Sattr3, Specdata3};
 use comity_vfs::{Device, Result, SetAttr, Special, Status, Wire};
 use comity_xdr::Encoder;
 
-use super::made;
-use crate::answer::Answer;
+use super::create_reply;
 use crate::program::Nfs3;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 
@@ -21,7 +21,7 @@ pub(super) fn mknod(
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
     let made =
         wanted(&what).and_then(|(special, set)| view.mknod(&dir, place.name.0, special, &set));
-    Ok(made::answer(reply, &view, &dir, made))
+    Ok(create_reply::answer(reply, &view, &dir, made))
 }
 
 fn wanted(what: &Mknoddata3) -> Result<(Special, SetAttr<Wire>)> {

@@ -3,8 +3,8 @@
 use comity_rpc::Done;
 use comity_xdr::Encoder;
 
-use crate::answer::Answer;
 use crate::program::Nfs3;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn null(_: &Nfs3, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {

@@ -4,8 +4,8 @@ use comity_export::Door;
 use comity_proto::nfs3::{NfsFh3, Pathconf3resok};
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::program::Nfs3;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
 pub(super) fn pathconf(

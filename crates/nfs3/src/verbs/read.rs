@@ -7,11 +7,11 @@ use comity_rpc::Done;
 use comity_vfs::{Data, Read, ReadInto, Result, Wire};
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail};
 use crate::attributes::fattr3;
 use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
 use crate::program::Nfs3;
 use crate::recall::Act;
+use crate::reply::{Answer, fail};
 use crate::request::{Request, Stop};
 
 /// What stands before the data: status, attributes, count, eof, and the data's length.

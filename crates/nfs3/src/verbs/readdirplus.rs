@@ -6,9 +6,9 @@ use comity_proto::nfs3::Readdirplus3args;
 use comity_vfs::{Listed, Status};
 use comity_xdr::Encoder;
 
-use crate::answer::Answer;
 use crate::listing::{self, Wanted};
 use crate::program::Nfs3;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn readdirplus(

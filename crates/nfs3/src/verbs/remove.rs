@@ -4,10 +4,10 @@ use comity_export::Door;
 use comity_proto::nfs3::Diropargs3;
 use comity_xdr::Encoder;
 
-use super::removed;
-use crate::answer::Answer;
+use super::remove_reply;
 use crate::program::Nfs3;
 use crate::recall::Act;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn remove(
@@ -19,5 +19,5 @@ pub(super) fn remove(
     let (view, dir) = request.enter(Door::Handle(dir.0))?;
     let free = nfs.check_named(request, &view, (&dir, name.0, Act::Change));
     let change = free.and_then(|()| view.remove(&dir, name.0));
-    Ok(removed::answer(reply, &view, &dir, change))
+    Ok(remove_reply::answer(reply, &view, &dir, change))
 }

@@ -4,14 +4,14 @@ use comity_export::Door;
 use comity_proto::nfs3::Diropargs3;
 use comity_xdr::Encoder;
 
-use super::removed;
-use crate::answer::Answer;
+use super::remove_reply;
 use crate::program::Nfs3;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn rmdir(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
     let Diropargs3 { dir, name } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(dir.0))?;
     let change = view.rmdir(&dir, name.0);
-    Ok(removed::answer(reply, &view, &dir, change))
+    Ok(remove_reply::answer(reply, &view, &dir, change))
 }

@@ -5,10 +5,10 @@ use comity_export::Door;
 use comity_proto::nfs3::Setattr3args;
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::attributes::wcc_data;
 use crate::program::Nfs3;
 use crate::recall::Act;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 use crate::time::time;

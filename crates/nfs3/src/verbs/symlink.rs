@@ -7,9 +7,9 @@ use comity_vfs::limits::LINK_TARGET_BYTES_MAX;
 use comity_vfs::{Result, Status};
 use comity_xdr::Encoder;
 
-use super::made;
-use crate::answer::Answer;
+use super::create_reply;
 use crate::program::Nfs3;
+use crate::reply::Answer;
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
 
@@ -24,7 +24,7 @@ pub(super) fn symlink(
         check(target.0)?;
         view.symlink(&dir, place.name.0, target.0, &set)
     });
-    Ok(made::answer(reply, &view, &dir, made))
+    Ok(create_reply::answer(reply, &view, &dir, made))
 }
 
 fn check(target: &[u8]) -> Result<()> {

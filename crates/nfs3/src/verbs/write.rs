@@ -6,10 +6,10 @@ use comity_proto::nfs3::{StableHow, Write3args, Write3resok};
 use comity_vfs::{Status, Wire, Written};
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::attributes::wcc_data;
 use crate::program::Nfs3;
 use crate::recall::Act;
+use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
 pub(super) fn write(

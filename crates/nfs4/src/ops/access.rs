@@ -6,7 +6,7 @@ use comity_vfs::{Access, FileType};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::object::Object;
+use crate::filehandle::Object;
 use crate::table::Stop;
 
 const XATTR: u32 = ACCESS4_XAREAD | ACCESS4_XAWRITE | ACCESS4_XALIST;

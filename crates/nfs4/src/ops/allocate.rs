@@ -6,9 +6,9 @@ use comity_vfs::{Change, Result as FsResult, Wire};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
+use crate::copy_common::must_have_blocks;
 use crate::stateid::may_write;
 use crate::table::Stop;
-use crate::transfer::must_have_blocks;
 
 type Verb<'a> = fn(&View<'a>, &Node, u64, u64) -> FsResult<Change<Wire>>;
 

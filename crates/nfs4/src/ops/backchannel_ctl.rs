@@ -5,8 +5,8 @@ use comity_xdr::{Decoder, Encoder};
 
 use super::create_session::security;
 use crate::compound::Compound;
-use crate::desk::Desk;
-use crate::memory::refused;
+use crate::sequencing::Desk;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn backchannel_ctl(

@@ -5,8 +5,8 @@ use comity_proto::nfs4::Clone4args;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
+use crate::copy_common::Transfer;
 use crate::table::Stop;
-use crate::transfer::Transfer;
 
 pub(super) fn clone(
     compound: &mut Compound<'_>,

@@ -4,7 +4,7 @@ use comity_proto::nfs4::Close4args;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::memory::refused;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn close(

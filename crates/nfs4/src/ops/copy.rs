@@ -8,12 +8,12 @@ use comity_proto::nfs4::{
 use comity_state::{BeginOffload, Stateid};
 use comity_xdr::{Decoder, Encoder};
 
+use crate::async_copy::{Copying, End};
 use crate::compound::Compound;
-use crate::copying::{Copying, End};
+use crate::copy_common::Transfer;
 use crate::limits::{COPY_BYTES_MAX, COPY_LONG_BYTES};
-use crate::memory::on_wire;
+use crate::state_context::on_wire;
 use crate::table::Stop;
-use crate::transfer::Transfer;
 
 pub(super) fn copy(
     compound: &mut Compound<'_>,

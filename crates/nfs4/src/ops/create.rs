@@ -7,7 +7,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::{Settings, change_info};
 use crate::compound::Compound;
-use crate::object::Object;
+use crate::filehandle::Object;
 use crate::table::Stop;
 use crate::undo::New;
 

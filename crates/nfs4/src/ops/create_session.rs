@@ -8,7 +8,7 @@ use comity_state::{CallbackSecurity, ChannelAttrs, ClientId, CreateSession};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::memory::refused;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn create_session(

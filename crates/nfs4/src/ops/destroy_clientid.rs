@@ -5,7 +5,7 @@ use comity_state::ClientId;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::memory::refused;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn destroy_clientid(

@@ -5,8 +5,8 @@ use comity_state::SessionId;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::desk::Desk;
-use crate::memory::refused;
+use crate::sequencing::Desk;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn destroy_session(

@@ -8,7 +8,7 @@ use comity_state::ExchangeId;
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::compound::Compound;
-use crate::memory::{owner_of, refused};
+use crate::state_context::{owner_of, refused};
 use crate::table::Stop;
 
 /// Flags that a client may send.

@@ -8,7 +8,7 @@ use comity_state::{ByteRange, ClientId, Lock, LockRefusal, LockType, Locker, Sta
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::compound::Compound;
-use crate::memory::refused;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn lock(

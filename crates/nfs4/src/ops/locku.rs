@@ -5,7 +5,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use super::lock::range;
 use crate::compound::Compound;
-use crate::memory::refused;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn locku(

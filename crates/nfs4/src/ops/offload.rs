@@ -6,7 +6,7 @@ use comity_state::{Client, FileKey, Stateid};
 use comity_xdr::{Decoder, Encoder, Malformed};
 
 use crate::compound::Compound;
-use crate::memory::refused;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn status(

@@ -15,7 +15,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use self::file::{File, find};
 use crate::compound::Compound;
-use crate::memory::refused;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn open<'a>(

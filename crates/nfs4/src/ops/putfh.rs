@@ -6,7 +6,7 @@ use comity_state::ByteRange;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::object::Object;
+use crate::filehandle::Object;
 use crate::table::Stop;
 
 pub(super) fn putfh<'a>(

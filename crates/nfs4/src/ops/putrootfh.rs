@@ -4,7 +4,7 @@
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::object::Finding;
+use crate::filehandle::Finding;
 use crate::table::Stop;
 
 pub(super) fn putrootfh<'a>(

@@ -6,7 +6,7 @@ use comity_rpc::Flavor;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::object::{Finding, Object};
+use crate::filehandle::{Finding, Object};
 use crate::table::Stop;
 
 /// Above the exports: a caller's numbers, which say nothing there.

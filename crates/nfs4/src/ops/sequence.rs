@@ -5,9 +5,9 @@ use comity_state::{Sequence, SequenceAnswer, Sequenced, SessionId};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::desk::Desk;
 use crate::limits::CALL_HEADER_BYTES_MIN;
-use crate::memory::refused;
+use crate::sequencing::Desk;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 pub(super) fn sequence(

@@ -6,7 +6,7 @@ use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::callback::believed;
 use crate::compound::Compound;
-use crate::memory::{owner_of, refused};
+use crate::state_context::{owner_of, refused};
 use crate::table::Stop;
 
 pub(super) fn setclientid(

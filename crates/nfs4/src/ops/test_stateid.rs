@@ -5,7 +5,7 @@ use comity_state::Stateid;
 use comity_xdr::{Counted, Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::memory::verdict;
+use crate::state_context::verdict;
 use crate::table::Stop;
 
 pub(super) fn test_stateid(

@@ -11,7 +11,7 @@ use comity_xdr::{Encoder, Opaque};
 
 use super::file::File;
 use crate::compound::Compound;
-use crate::memory::on_wire;
+use crate::state_context::on_wire;
 
 /// Nobody but the opener is let in by the client itself: others are asked for at the server.
 const NOBODY_ELSE: Nfsace4<'static> =

@@ -11,10 +11,10 @@ use comity_vfs::{Access, Attr, Change, Create, Cred, Disk, FileType, SetAttr, St
 
 use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
-use crate::object::Object;
+use crate::filehandle::Object;
+use crate::lookup::not_dir;
 use crate::table::Stop;
 use crate::undo::New;
-use crate::walk::not_dir;
 
 /// What an exclusive create keeps its verifier in: a client that is told sets these to what it
 /// wants (RFC 8881, 18.16.3). Linux does so in either mode, and a file that it makes by O_EXCL

@@ -5,7 +5,7 @@ use comity_proto::nfs4::Nfsstat4;
 use comity_vfs::{FileType, Status};
 
 use crate::compound::Compound;
-use crate::object::{Finding, Object};
+use crate::filehandle::{Finding, Object};
 use crate::table::Stop;
 
 /// Ways from one object to another, and which kinds of them an operation takes.

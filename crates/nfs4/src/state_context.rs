@@ -15,13 +15,13 @@ use comity_state::{
 };
 use comity_xdr::{Decoder, Malformed};
 
+use crate::async_copy::Copier;
 use crate::callback::Callbacks;
 use crate::clock::Clock;
 use crate::compound::Compound;
-use crate::copying::Copier;
-use crate::desk::Desk;
+use crate::deferred_reply::Wait;
 use crate::limits::DIGEST_BYTES;
-use crate::promise::Wait;
+use crate::sequencing::Desk;
 use crate::table::Stop;
 
 /// What the program remembers of its clients, and who it is to them.

@@ -8,12 +8,12 @@ use comity_vfs::{Acl, AclKind, Attr, Change, FileType, Properties, Space, Status
 use comity_xdr::Encoder;
 
 use super::acl::{self, Acls};
+use super::delegated_attr::Newest;
 use super::owner;
 use super::supported::{EXCLUSIVE, supported};
-use super::written::Newest;
 use crate::compound::Compound;
+use crate::filehandle::Object;
 use crate::limits::TRANSFER_BYTES_MAX;
-use crate::object::Object;
 use crate::table::Stop;
 
 /// There are names that are no UTF-8 (`fs_charset_cap`).

@@ -7,7 +7,7 @@ use comity_state::{Error, FileKey, OwnerAnswer, OwnerTurn, Stateid, Turn};
 use comity_xdr::{Encoder, Mark};
 
 use crate::compound::Compound;
-use crate::memory::refused;
+use crate::state_context::refused;
 use crate::table::Stop;
 
 /// What remains to be done when it is an operation's turn.

@@ -8,7 +8,7 @@ use comity_state::{ByteRange, Client, Error, FileKey, HostLock, LockType, Origin
 use comity_vfs::{Access, ReadInto, Status};
 
 use super::owner::HostOwner;
-use super::stats::{failed, stopped};
+use super::status::{failed, stopped};
 use super::{Nlm, name_of};
 use crate::request::{Request, Stop};
 

@@ -6,7 +6,7 @@ use comity_state::{Error, LockRefusal};
 use comity_vfs::Status;
 use comity_xdr::Encoder;
 
-use crate::answer::Answer;
+use crate::reply::Answer;
 use crate::request::Stop;
 
 /// Answers a call: its cookie, and what came of it.

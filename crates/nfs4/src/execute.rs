@@ -7,14 +7,14 @@ use comity_rpc::{Call, Done, Outcome};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::desk::Desk;
+use crate::deferred_reply::{Owed, Place, Pledge, Promise, Wait};
+use crate::filehandle::Object;
 use crate::limits::{CHANGING_REPLY_BYTES, OPERATIONS_MAX};
-use crate::memory::caller_of;
 use crate::name::is_text;
-use crate::object::Object;
 use crate::ops::row;
 use crate::program::Nfs4;
-use crate::promise::{Owed, Place, Pledge, Promise, Wait};
+use crate::sequencing::Desk;
+use crate::state_context::caller_of;
 use crate::table::{Row, Stop, Traits};
 
 /// Answers a COMPOUND.

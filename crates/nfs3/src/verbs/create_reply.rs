@@ -3,8 +3,8 @@ use comity_proto::nfs3::Create3resok;
 use comity_vfs::Result;
 use comity_xdr::{Encoder, Opaque};
 
-use crate::answer::{Answer, fail, ok};
 use crate::attributes::{fattr3, wcc_data, wcc_now};
+use crate::reply::{Answer, fail, ok};
 
 /// What CREATE, MKDIR, SYMLINK and MKNOD say alike: the new object, and what making it did to its
 /// directory; both are stable before it is said.

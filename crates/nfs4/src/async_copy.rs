@@ -15,9 +15,9 @@ use comity_xdr::Opaque;
 
 use crate::clock::Clock;
 use crate::compound::{Compound, enter};
+use crate::filehandle::Object;
 use crate::limits::COPY_PIECE_BYTES_MAX;
-use crate::memory::may_access;
-use crate::object::Object;
+use crate::state_context::may_access;
 use crate::table::Stop;
 
 /// A copy that goes on after COPY was answered. Dropped before its end it counts as failed.

@@ -2,8 +2,8 @@ use comity_export::{Node, View};
 use comity_vfs::{Change, Result, Wire};
 use comity_xdr::Encoder;
 
-use crate::answer::{Answer, fail, ok};
 use crate::attributes::{wcc_data, wcc_now};
+use crate::reply::{Answer, fail, ok};
 
 /// What REMOVE and RMDIR say alike: what the removal did to the directory; it is stable before it
 /// is said.

@@ -7,9 +7,9 @@ use comity_state::{Mark, Ticket};
 use comity_vfs::Status;
 use comity_xdr::Encoder;
 
-use crate::memory::Settle;
+use crate::owner_seqid::Kept;
+use crate::state_context::Settle;
 use crate::status::nfsstat4;
-use crate::turn::Kept;
 
 /// What must be waited for before a result may be said.
 pub(crate) enum Wait {

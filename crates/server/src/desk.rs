@@ -154,9 +154,10 @@ impl<V> Desk<V> {
             Farewell::Drained.tell(connection.peer, &self.post.counters);
             return self.gone(token);
         }
-        if after == After::Starved {
+        if after == After::Starved && !connection.hung_up {
             // Without it each call of a stranger that rests would wake the thread. What fails is
-            // reported more often, and nothing is lost.
+            // reported more often, and nothing is lost. An end would be reported again by it, at
+            // once and for ever.
             let _ = self.post.mute(connection.socket(), token);
         }
         *slot = Slot::Here(connection);

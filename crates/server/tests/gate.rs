@@ -115,6 +115,19 @@ fn calls_of_a_peer_that_rests_wake_no_thread() {
 }
 
 #[test]
+fn a_peer_that_ends_while_it_rests_wakes_no_thread() {
+    let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
+    let mut stranger = Client::from(&server, "127.0.0.7");
+    stranger.call(0, toy::NULL, &[]);
+    (1..=100).for_each(|xid| stranger.send(&record(xid, toy::NULL, &[])));
+    let before = server.numbers();
+    drop(stranger);
+    std::thread::sleep(Duration::from_secs(1));
+    let woken = server.numbers().waits - before.waits;
+    assert!(woken < 100, "woken {woken} times by an end");
+}
+
+#[test]
 fn a_connection_whose_peer_is_listed_later_is_kept() {
     let shared = saying(Admission::Undecided);
     let patience = Patience { unlisted_seconds: 2, ..settings().patience };

@@ -1,8 +1,8 @@
 //! What becomes of opens: OPEN_CONFIRM, OPEN_DOWNGRADE, CLOSE.
 
 use crate::client::ClientState;
+use crate::client_state::{Opening, What};
 use crate::file::{Holder, Share};
-use crate::holdings::{Opening, What};
 use crate::lookup::{At, Found};
 use crate::{Client, Engine, Error, Result, Stateid};
 

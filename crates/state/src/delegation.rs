@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::ClientState;
+use crate::client_state::{Delegating, What, client_of_lock_owner};
 use crate::effect::Effect;
 use crate::file::{Delegated, DelegationKind, File, FileState, Holder, Recall, Share};
-use crate::holdings::{Delegating, What, client_of_lock_owner};
 use crate::lookup::At;
 use crate::open::Obstacle;
 use crate::sync::atomic::Ordering;
@@ -232,7 +232,7 @@ impl Engine {
         let state = client.state();
         let delegated =
             state.holdings.states().filter(|(_, state)| matches!(state.what, What::Delegation(_)));
-        let recalled = |(number, state): (u32, &crate::holdings::State)| {
+        let recalled = |(number, state): (u32, &crate::client_state::State)| {
             let holder = Holder { client: client.id, state: number };
             let stateid = state
                 .file

@@ -2,17 +2,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Clients;
+use crate::counters::Tally;
 use crate::effect::{Journal, Outbox};
 use crate::file::Files;
 use crate::grace::{Grace, Recovered};
+use crate::id_hasher::Numbers;
 use crate::limits::Limits;
-use crate::locals::Freed;
-use crate::numbers::Numbers;
-use crate::pool::Pool;
+use crate::local_locks::Freed;
+use crate::memory_pool::Pool;
 use crate::session::Session;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
-use crate::tally::Tally;
 use crate::{ByteRange, ClientId, Effect, FileKey, Mark, Record, Secret, Verifier};
 
 /// What is decided when the server starts.

@@ -29,9 +29,11 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
-mod census;
+mod cb_getattr;
 mod client;
+mod client_state;
 mod close;
+mod counters;
 mod delegation;
 mod deny;
 mod effect;
@@ -39,61 +41,59 @@ mod engine;
 mod error;
 mod file;
 mod grace;
-mod granted;
-mod holdings;
 mod hosts;
+mod id_hasher;
 mod ids;
-mod inventory;
-mod io;
 pub mod limits;
-mod locals;
+mod local_locks;
 mod lock;
+mod lock_ops;
 mod lock_place;
-mod locking;
 mod lookup;
+mod memory_pool;
 mod nlm;
-mod numbers;
 mod offload;
 mod open;
 mod owner;
-mod pool;
 mod recall_any;
+mod report;
 mod session;
 mod stateid;
+mod stateid_check;
+mod stats;
 mod sync;
 mod table;
-mod tally;
-mod writer;
+mod unacknowledged_grants;
 
-pub use census::Census;
+pub use cb_getattr::WriterSays;
 pub use client::{CallbackAddress, Client, ExchangeId, Exchanged, Introduced, Setclientid};
+pub use client_state::Counts;
 pub use comity_credential::Origin;
 pub use comity_vfs::FileKey;
+pub use counters::Totals;
 pub use delegation::{Delegation, DelegationWish, NoDelegation};
 pub use effect::{Effect, Identity, Mark, Record, RecordedClient};
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use file::{DelegationKind, Share};
 pub use grace::Recovered;
-pub use holdings::Counts;
 pub use ids::{
     Caller, ClientId, ClientOwner, ConnectionId, Desk, Principal, Secret, SessionId, Verifier,
 };
-pub use inventory::{Awaited, ClientSummary, Held, HeldState, Waiting};
-pub use io::{Io, Shown};
 pub use limits::Limits;
-pub use locals::{Locals, Parts, Taken};
+pub use local_locks::{Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
-pub use locking::{Lock, LockRefusal, Locker};
+pub use lock_ops::{Lock, LockRefusal, Locker};
 pub use lookup::{At, Bearer, Sender};
 pub use nlm::{Claiming, HostLock};
 pub use offload::{BeginOffload, CopyUnderWay, OffloadEnd, OffloadStatus};
 pub use open::{Before, Claim, Open, Opened};
 pub use owner::{OwnerAnswer, OwnerReply, OwnerTurn, Turn};
+pub use report::{Awaited, ClientSummary, Held, HeldState, Waiting};
 pub use session::{
     BackChannel, CallbackSecurity, ChannelAttrs, CreateSession, CreatedSession, Direction,
     Sequence, SequenceAnswer, Sequenced, Session, StatusFlags, Ticket,
 };
 pub use stateid::{Special, Stateid};
-pub use tally::Totals;
-pub use writer::WriterSays;
+pub use stateid_check::{Io, Shown};
+pub use stats::Census;

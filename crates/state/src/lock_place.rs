@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::client::ClientState;
+use crate::client_state::{Locking, What};
 use crate::file::File;
-use crate::holdings::{Locking, What};
 use crate::lookup::Found;
 use crate::owner::OwnerKind;
 use crate::{Client, Error, Lock, Locker, Result, Sender};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::ClientState;
+use crate::client_state::{State, What};
 use crate::file::Holder;
-use crate::holdings::{State, What};
 use crate::{Caller, Client, Desk, Engine, Error, FileKey, Principal, Result, Stateid};
 
 /// Who sends an operation, and when it came.

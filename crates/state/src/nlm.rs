@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::{Birth, ClientState, Names};
+use crate::client_state::{Locking, Opening, What, lock_owner};
 use crate::file::{File, FileState, Holder, Share};
-use crate::holdings::{Locking, Opening, What, lock_owner};
-use crate::locking::Blocked;
+use crate::lock_ops::Blocked;
 use crate::open::{Obstacle, forget_opener};
 use crate::owner::{Owner, OwnerKind};
 use crate::{

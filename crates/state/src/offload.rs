@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::effect::Effect;
-use crate::numbers::Numbers;
+use crate::id_hasher::Numbers;
 use crate::{Client, Engine, Error, FileKey, Principal, Result, SequenceAnswer, Stateid, Verifier};
 
 /// How a copy ended.

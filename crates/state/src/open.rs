@@ -6,8 +6,8 @@ use std::time::Duration;
 use comity_vfs::{Cred, Disk};
 
 use crate::client::ClientState;
+use crate::client_state::{Opening, What};
 use crate::file::{File, FileState, Holder, Share};
-use crate::holdings::{Opening, What};
 use crate::owner::{Owner, OwnerKind};
 use crate::sync::MutexGuard;
 use crate::{

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::ClientState;
+use crate::client_state::What;
 use crate::file::Holder;
-use crate::holdings::What;
 use crate::limits::OWNER_BYTES;
 use crate::lookup::At;
 use crate::{Caller, Client, Desk, Engine, Error, Principal, Result, Sender, Stateid};

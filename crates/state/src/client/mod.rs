@@ -19,7 +19,7 @@ pub use setclientid::{Introduced, Setclientid};
 use peer::Peer;
 
 use crate::effect::{Identity, RecordedClient};
-use crate::pool::{Pool, PoolShare};
+use crate::memory_pool::{Pool, PoolShare};
 use crate::session::Creation;
 use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
@@ -91,10 +91,10 @@ pub(crate) struct ClientState {
     /// Which address of the server a host of NLM used last.
     pub(crate) server_address: Option<IpAddr>,
     /// What a host of NLM may not know that it has.
-    pub(crate) granted: Vec<crate::granted::Granted>,
+    pub(crate) granted: Vec<crate::unacknowledged_grants::Granted>,
     /// When it was last asked to keep fewer delegations.
     pub(crate) asked_any: Option<Duration>,
-    pub(crate) holdings: crate::holdings::Holdings,
+    pub(crate) holdings: crate::client_state::Holdings,
 }
 
 /// An announcement by SETCLIENTID that waits for its confirmation.
@@ -168,7 +168,7 @@ impl Client {
                 server_address: None,
                 granted: Vec::new(),
                 asked_any: None,
-                holdings: crate::holdings::Holdings::new(held, peer.held),
+                holdings: crate::client_state::Holdings::new(held, peer.held),
             }),
         }
     }

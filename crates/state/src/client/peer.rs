@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Origin;
-use crate::pool::PoolShare;
+use crate::memory_pool::PoolShare;
 
 /// What all clients of an origin have together of the memory that is shared with others.
 #[derive(Clone, Default)]

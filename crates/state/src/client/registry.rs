@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::peer::{Peer, Peers};
 use super::{Birth, Client};
+use crate::id_hasher::Numbers;
 use crate::limits::REFUSAL;
-use crate::numbers::Numbers;
-use crate::pool::Pool;
+use crate::memory_pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};

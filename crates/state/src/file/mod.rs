@@ -1,6 +1,6 @@
 //! What is known of files that somebody has open, locked or delegated.
 
-mod delegated;
+mod delegations;
 mod holders;
 mod locks;
 mod share;
@@ -9,8 +9,8 @@ mod table;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use delegated::DelegationKind;
-pub(crate) use delegated::{Delegated, Delegations, Recall, Said};
+pub use delegations::DelegationKind;
+pub(crate) use delegations::{Delegated, Delegations, Recall, Said};
 use holders::Holders;
 use locks::Locks;
 pub use share::Share;

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::ByteRange;
-use super::held::Held;
 use super::queue::{Line, Wish};
+use super::store::Held;
 
 /// Shared or alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use super::slots::Slots;
 use super::{Back, BackChannel, CallbackSecurity, ChannelAttrs, Direction, Session};
 use crate::client::{ClientState, Standing};
 use crate::effect::Effect;
-use crate::pool::Portion;
+use crate::memory_pool::Portion;
 use crate::sync::Mutex;
 use crate::{Caller, Client, ClientId, ConnectionId, Desk, Engine, Error, Result, SessionId};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::sequence::Sequence;
 use super::{ChannelAttrs, SequenceAnswer};
 use crate::limits::{Limits, SLOT_RECALL_REST, SLOTS_MIN};
-use crate::pool::Portion;
+use crate::memory_pool::Portion;
 use crate::{Error, Result};
 
 /// One session's slots.
@@ -211,7 +211,7 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::{Pool, PoolShare};
+    use crate::memory_pool::{Pool, PoolShare};
 
     #[test]
     fn replies_take_no_more_memory_than_was_reserved() {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use comity_vfs::{Cred, Disk};
 
 use crate::file::{File, Holder, Share};
+use crate::id_hasher::Numbers;
 use crate::limits::{Limits, RANGE_BYTES, REAPED_MIN, STATE_BYTES};
-use crate::locking::Wakes;
-use crate::numbers::Numbers;
+use crate::lock_ops::Wakes;
+use crate::memory_pool::{Allotment, Pool, PoolShare};
 use crate::offload::Offloads;
 use crate::owner::{Owner, OwnerKind};
-use crate::pool::{Allotment, Pool, PoolShare};
 use crate::{Client, DelegationKind, Engine, Error, Principal, Result, Stateid};
 
 /// What one client holds.

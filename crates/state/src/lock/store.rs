@@ -1,9 +1,9 @@
 //! The locks that are held.
 
 use super::ByteRange;
-use super::few::Few;
-use super::many::Many;
 use super::table::{Conflict, LockType};
+use super::tree_index::Many;
+use super::vec::Few;
 
 /// Locks of any owners. One owner's never overlap, and touch only where their types differ.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
+use crate::client_state::What;
 use crate::file::{File, Holder, Share};
-use crate::holdings::What;
 use crate::open::Obstacle;
 use crate::stateid::Special;
 use crate::{Bearer, ClientId, Engine, Error, FileKey, Result, Sender, Stateid};
@@ -202,7 +202,7 @@ impl Engine {
         let lock = state.holdings.get(number).ok_or(Error::BadStateid)?;
         let What::Lock(locking) = &lock.what else { return Err(Error::LocksHeld) };
         let owner = locking.owner;
-        let held = crate::holdings::lock_owner(client, owner);
+        let held = crate::client_state::lock_owner(client, owner);
         if lock.file.state().locks.held_by(held).next().is_some() {
             return Err(Error::LocksHeld);
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Standing;
+use crate::client_state::{Counts, State, What, client_of_lock_owner, lock_owner};
 use crate::file::{DelegationKind, File, Holder, Share};
-use crate::holdings::{Counts, State, What, client_of_lock_owner, lock_owner};
 use crate::limits::{BLOCKERS_SHOWN_MAX, RANGES_SHOWN_MAX};
 use crate::{ByteRange, Client, ClientId, Engine, FileKey, LockType};
 
@@ -243,7 +243,7 @@ impl Engine {
 
 fn held(
     client: &Client,
-    holdings: &crate::holdings::Holdings,
+    holdings: &crate::client_state::Holdings,
     (number, state): (u32, &State),
     now: Duration,
 ) -> Option<Held> {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::ByteRange;
-use super::few::Few;
 use super::table::LockType;
 use super::tree::{Key, Tree};
+use super::vec::Few;
 
-/// Locks of any owners, as [`super::held::Held`] has them.
+/// Locks of any owners, as [`super::store::Held`] has them.
 #[derive(Debug, Clone)]
 pub(super) struct Many {
     owners: BTreeMap<u64, BTreeMap<u64, Piece>>,

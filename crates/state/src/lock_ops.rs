@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::ClientState;
+use crate::client_state::{Locking, What, client_of_lock_owner, lock_owner};
 use crate::effect::Effect;
 use crate::file::{File, FileState, Holder, Share};
-use crate::holdings::{Locking, What, client_of_lock_owner, lock_owner};
 use crate::lock_place::{Place, other_lock, place};
 use crate::nlm::share_of;
 use crate::open::EVICTIONS_MAX;

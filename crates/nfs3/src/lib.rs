@@ -13,7 +13,9 @@
 )]
 
 mod attributes;
+mod conflicts;
 mod delegated_attr;
+mod dispatch;
 pub mod limits;
 mod listing;
 mod mount;

@@ -6,7 +6,6 @@ use comity_state::{Engine, Error, Share, WriterSays};
 use comity_vfs::{FileType, Result, Status};
 
 use crate::nlm::{Settle, name_of};
-use crate::program::Nfs3;
 use crate::request::Request;
 
 /// What a call is about to do with an object.
@@ -84,7 +83,7 @@ impl Delegated {
     }
 
     /// Whether there is anything at all. Costs a look at a number.
-    fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         !self.engine.has_delegations()
     }
 
@@ -102,7 +101,7 @@ impl Delegated {
 
     /// Whether an act may meet anything that clients hold. Costs a look at two numbers, or three.
     #[inline]
-    fn concerns(&self, act: Act) -> bool {
+    pub(crate) fn concerns(&self, act: Act) -> bool {
         self.engine.has_delegations()
             || self.engine.has_denies()
             || act != Act::Read && self.engine.is_in_grace()
@@ -110,7 +109,7 @@ impl Delegated {
 
     /// Apart, so that what nearly every call does need not copy for the sake of few.
     #[inline(never)]
-    fn check(
+    pub(crate) fn check(
         &self,
         request: &Request<'_>,
         view: &View<'_>,
@@ -163,54 +162,5 @@ impl Delegated {
         // if it were told of an error.
         let settled = self.engine.is_settled(self.settle.as_deref());
         if settled { Ok(()) } else { Err(Status::Delay) }
-    }
-}
-
-impl Nfs3 {
-    /// What is delegated, if there is anything at all.
-    #[inline]
-    pub(crate) fn anything_delegated(&self) -> Option<&Delegated> {
-        self.delegated().filter(|delegated| !delegated.is_nothing())
-    }
-
-    /// Sees to it that a call breaks nothing that clients of NFSv4 or NLM were promised: recalls
-    /// delegations, heeds deny modes, and waits for reclaims in grace.
-    ///
-    /// # Errors
-    /// [`Status::Delay`]: a delegation is being recalled, or may still be reclaimed.
-    /// [`Status::Locked`] for a WRITE, [`Status::Acces`]: a deny mode forbids it.
-    #[inline]
-    pub(crate) fn check_conflicts(
-        &self,
-        request: &Request<'_>,
-        view: &View<'_>,
-        (node, act): (&Node, Act),
-    ) -> Result<()> {
-        match self.concerned(act) {
-            Some(delegated) => delegated.check(request, view, (node, act)),
-            None => Ok(()),
-        }
-    }
-
-    /// The same for the object of a name that is about to be changed. If there is none, or none
-    /// that the caller may know of, the call itself finds that out.
-    ///
-    /// # Errors
-    /// As [`Nfs3::check_conflicts`].
-    pub(crate) fn check_named(
-        &self,
-        request: &Request<'_>,
-        view: &View<'_>,
-        (dir, name, act): (&Node, &[u8], Act),
-    ) -> Result<()> {
-        match self.concerned(act).map(|delegated| (delegated, view.lookup(dir, name))) {
-            Some((delegated, Ok((seen, _)))) => delegated.check(request, view, (&seen.node, act)),
-            _ => Ok(()),
-        }
-    }
-
-    #[inline]
-    fn concerned(&self, act: Act) -> Option<&Delegated> {
-        self.delegated().filter(|delegated| delegated.concerns(act))
     }
 }

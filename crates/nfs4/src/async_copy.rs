@@ -14,30 +14,34 @@ use comity_state::{Caller, Client, Engine, Io, OffloadEnd, Sender, Share, Statei
 use comity_xdr::Opaque;
 
 use crate::clock::Clock;
-use crate::compound::{Compound, enter};
-use crate::filehandle::Object;
+use crate::filehandle::{Object, enter};
 use crate::limits::COPY_PIECE_BYTES_MAX;
-use crate::state_context::may_access;
-use crate::table::Stop;
+use crate::stop::{Stop, may_access};
 
 /// A copy that goes on after COPY was answered. Dropped before its end it counts as failed.
 pub struct Copying {
-    engine: Arc<Engine>,
-    clock: Clock,
-    exports: Arc<Exports>,
-    visitor: Visitor,
-    flavor: Flavor,
-    credential: Box<[u8]>,
-    client: Arc<Client>,
-    caller: Caller,
-    /// By what the client knows the copy.
-    stateid: Stateid,
-    source: End,
-    target: End,
-    length: u64,
-    verifier: Verifier4,
+    order: CopyOrder,
     copied: u64,
     over: bool,
+}
+
+/// A copy that a COMPOUND asks for.
+pub(crate) struct CopyOrder {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) clock: Clock,
+    pub(crate) exports: Arc<Exports>,
+    pub(crate) visitor: Visitor,
+    pub(crate) flavor: Flavor,
+    pub(crate) credential: Box<[u8]>,
+    pub(crate) client: Arc<Client>,
+    pub(crate) caller: Caller,
+    /// The stateid by which the client knows the copy.
+    pub(crate) stateid: Stateid,
+    pub(crate) source: End,
+    pub(crate) target: End,
+    /// Bytes to copy.
+    pub(crate) length: u64,
+    pub(crate) verifier: Verifier4,
 }
 
 /// Where a copy comes from or goes to.
@@ -65,36 +69,18 @@ pub enum Progress {
 }
 
 impl Copying {
-    /// A copy that a COMPOUND asks for; the client knows it by `stateid`.
-    pub(crate) fn new(
-        compound: &Compound<'_>,
-        (client, stateid): (&Arc<Client>, Stateid),
-        (source, target): (End, End),
-        length: u64,
-    ) -> Self {
-        let (nfs, credential) = (compound.nfs, compound.credential);
-        Self {
-            engine: Arc::clone(&nfs.memory().engine),
-            clock: nfs.memory().clock,
-            exports: Arc::clone(nfs.exports()),
-            visitor: Visitor::new(compound.visitor.peer()),
-            flavor: credential.flavor,
-            credential: credential.body.0.into(),
-            client: Arc::clone(client),
-            caller: compound.caller,
-            stateid,
-            source,
-            target,
-            length,
-            verifier: nfs.verifier(),
-            copied: 0,
-            over: false,
-        }
+    /// Returns a copy of which nothing has been done.
+    pub(crate) const fn new(order: CopyOrder) -> Self {
+        Self { order, copied: 0, over: false }
     }
 
     /// Copies a piece.
     pub fn go_on(&mut self) -> Progress {
-        if !self.engine.begin_piece(self.clock.now(), &self.client, &self.stateid) {
+        if !self.order.engine.begin_piece(
+            self.order.clock.now(),
+            &self.order.client,
+            &self.order.stateid,
+        ) {
             self.over = true;
             return Progress::Over;
         }
@@ -102,7 +88,7 @@ impl Copying {
             Ok(copied) => {
                 self.copied += copied;
                 // A source that was cut meanwhile ends earlier.
-                let is_last = copied == 0 || self.copied >= self.length;
+                let is_last = copied == 0 || self.copied >= self.order.length;
                 self.said(is_last.then_some(Nfsstat4::Ok), Progress::More)
             }
             Err(Stop::Status(Nfsstat4::Delay)) => self.said(None, Progress::Later),
@@ -116,38 +102,41 @@ impl Copying {
     /// Nobody has room for it: it was never begun.
     pub(crate) fn withdraw(mut self) {
         self.over = true;
-        self.engine.forget_offload(&self.client, &self.stateid);
+        self.order.engine.forget_offload(&self.order.client, &self.order.stateid);
     }
 
     /// Notes how far it is, and with a status how it ended.
     fn said(&mut self, status: Option<Nfsstat4>, otherwise: Progress) -> Progress {
-        let verifier = Verifier(self.verifier);
+        let verifier = Verifier(self.order.verifier);
         let end = status.map(|status| OffloadEnd { status: status as u32, verifier });
-        let now = self.clock.now();
-        self.engine.end_piece(now, &self.client, &self.stateid, self.copied, end);
+        let now = self.order.clock.now();
+        self.order.engine.end_piece(now, &self.order.client, &self.order.stateid, self.copied, end);
         self.over = end.is_some();
         if self.over { Progress::Over } else { otherwise }
     }
 
     fn piece(&self) -> Result<u64, Stop> {
-        let plan = self.exports.current();
-        let (flavor, body) = (self.flavor, Opaque(&self.credential[..]));
+        let plan = self.order.exports.current();
+        let (flavor, body) = (self.order.flavor, Opaque(&self.order.credential[..]));
         let credential = OpaqueAuth { flavor, body };
-        let door = Door::Handle(self.target.handle.bytes());
-        let Object::In(view, target) = enter(&plan, &self.visitor, &credential, door)? else {
+        let door = Door::Handle(self.order.target.handle.bytes());
+        let Object::In(view, target) = enter(&plan, &self.order.visitor, &credential, door)? else {
             return Err(Nfsstat4::Stale.into());
         };
-        let source = view.admit(self.source.handle.bytes())?;
-        let ends = [(&self.source, &source, Share::READ), (&self.target, &target, Share::WRITE)];
+        let source = view.admit(self.order.source.handle.bytes())?;
+        let ends = [
+            (&self.order.source, &source, Share::READ),
+            (&self.order.target, &target, Share::WRITE),
+        ];
         for (end, node, access) in ends {
-            let (now, client) = (self.clock.now(), Some(&self.client));
-            let sender = Sender { now, client, caller: self.caller };
+            let (now, client) = (self.order.clock.now(), Some(&self.order.client));
+            let sender = Sender { now, client, caller: self.order.caller };
             let io = Io { file: &view.key(node), access, user: None };
-            may_access(&self.engine, sender, &end.stateid, &io)?;
+            may_access(&self.order.engine, sender, &end.stateid, &io)?;
         }
-        let rest = self.length.saturating_sub(self.copied).min(COPY_PIECE_BYTES_MAX);
+        let rest = self.order.length.saturating_sub(self.copied).min(COPY_PIECE_BYTES_MAX);
         let at = |end: &End| end.offset.saturating_add(self.copied);
-        let (from, to) = ((&source, at(&self.source)), (&target, at(&self.target)));
+        let (from, to) = ((&source, at(&self.order.source)), (&target, at(&self.order.target)));
         Ok(view.copy(from, to, rest)?.value)
     }
 }

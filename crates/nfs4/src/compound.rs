@@ -1,17 +1,18 @@
+mod state;
+
 use std::time::Duration;
 
-use comity_credential::{AuthStat, OpaqueAuth};
-use comity_export::{Barrier, Door, Node, Plan, Pseudo, Refusal, SealedHandle, View, Visitor};
+use comity_credential::OpaqueAuth;
+use comity_export::{Barrier, Door, Node, Plan, Pseudo, SealedHandle, View, Visitor};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_state::Caller;
 use comity_xdr::{Encoder, Mark};
 
-use crate::deferred_reply::{Owed, Pledge};
-use crate::filehandle::Object;
-use crate::owner_seqid::Kept;
+use crate::deferred_reply::{Kept, Owed, Pledge};
+use crate::filehandle::{Object, enter};
 use crate::program::Nfs4;
 use crate::sequencing::Desk;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// One COMPOUND while it is streamed through its operations.
 pub(crate) struct Compound<'a> {
@@ -114,19 +115,4 @@ impl<'a> Compound<'a> {
     pub(crate) fn room(&self, reply: &Encoder) -> usize {
         self.desk.reply_bytes_max().saturating_sub(reply.length_since(self.start))
     }
-}
-
-/// Lets a caller in: the one door of this crate.
-pub(crate) fn enter<'a>(
-    plan: &'a Plan,
-    visitor: &Visitor,
-    credential: &OpaqueAuth<'_>,
-    door: Door<'_>,
-) -> Result<Object<'a>, Stop> {
-    let entered = View::enter(plan, visitor, credential, door);
-    entered.map(|(view, node)| Object::In(view, node)).map_err(|refusal| match refusal {
-        Refusal::Status(status) => status.into(),
-        Refusal::Denied(AuthStat::TooWeak) => Nfsstat4::WrongSec.into(),
-        Refusal::Denied(_) => Nfsstat4::Access.into(),
-    })
 }

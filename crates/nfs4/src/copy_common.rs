@@ -6,7 +6,7 @@ use comity_vfs::FileType;
 
 use crate::compound::Compound;
 use crate::stateid::{may_read_saved, may_write};
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// Two files of one export, the first of which may be read and the second written.
 pub(crate) struct Transfer<'c, 'a> {

@@ -1,15 +1,16 @@
 use std::sync::Arc;
 
-use comity_export::Barrier;
+use comity_export::{Barrier, SealedHandle};
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::{Deferred, Done};
-use comity_state::{Mark, Ticket};
+use comity_state::{Mark, OwnerAnswer, Ticket};
 use comity_vfs::Status;
 use comity_xdr::Encoder;
 
-use crate::owner_seqid::Kept;
-use crate::state_context::Settle;
 use crate::status::nfsstat4;
+
+/// Waits until what the engine has recorded is on stable storage; `false` if that failed.
+pub type Settle = dyn Fn(Mark) -> bool + Send + Sync;
 
 /// What must be waited for before a result may be said.
 pub(crate) enum Wait {
@@ -43,6 +44,29 @@ pub(crate) struct Place {
     pub(crate) status_at: usize,
     /// Words of zero that follow the status of a failure.
     pub(crate) failure_words: usize,
+}
+
+/// The answer to an owner's operation, kept for a client that asks again.
+pub(crate) struct Kept {
+    pub(crate) answer: OwnerAnswer,
+    /// The operation, its status and its body.
+    pub(crate) result: Vec<u8>,
+    pub(crate) handle: Option<SealedHandle>,
+}
+
+impl Kept {
+    /// It is true.
+    pub(crate) fn told(self) {
+        let handle = self.handle.as_ref().map(SealedHandle::bytes);
+        self.answer.told(&self.result, handle);
+    }
+
+    /// It is not true; this is said instead.
+    pub(crate) fn broken(self, status: Nfsstat4) {
+        let operation = self.result.get(..4).unwrap_or_default();
+        let result = [operation, &(status as u32).to_be_bytes()].concat();
+        self.answer.told(&result, None);
+    }
 }
 
 /// An answer to an owner that is kept once it is true.

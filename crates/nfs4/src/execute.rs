@@ -15,7 +15,9 @@ use crate::ops::row;
 use crate::program::Nfs4;
 use crate::sequencing::Desk;
 use crate::state_context::caller_of;
-use crate::table::{Row, Stop, Traits};
+use crate::stop::Stop;
+use crate::table::Row;
+use crate::traits::Traits;
 
 /// Answers a COMPOUND.
 pub(crate) fn answer(
@@ -200,7 +202,7 @@ impl<'a> Compound<'a> {
         args: &mut Decoder<'a>,
         reply: &mut Encoder,
     ) -> Result<(), Stop> {
-        self.desk.admit(head, at, row)?;
+        self.desk.admit(head, at, (row.number, row.traits))?;
         if self.minor > row.until {
             return Err(Nfsstat4::NotSupp.into());
         }

@@ -1,7 +1,8 @@
-use comity_export::{Export, Node, PseudoNode, View};
+use comity_credential::{AuthStat, OpaqueAuth};
+use comity_export::{Door, Export, Node, Plan, PseudoNode, Refusal, View, Visitor};
+use comity_proto::nfs4::Nfsstat4;
 
-use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// An object that a COMPOUND works on: what the current or the saved file handle stands for.
 #[derive(Clone)]
@@ -20,12 +21,17 @@ pub(crate) enum Finding<'a> {
     Export(&'a Export),
 }
 
-impl<'a> Finding<'a> {
-    /// The object, the caller let in.
-    pub(crate) fn entered(self, compound: &Compound<'a>) -> Result<Object<'a>, Stop> {
-        match self {
-            Self::Object(object) => Ok(object),
-            Self::Export(export) => compound.enter_export(export),
-        }
-    }
+/// Lets a caller in: the one door of this crate.
+pub(crate) fn enter<'a>(
+    plan: &'a Plan,
+    visitor: &Visitor,
+    credential: &OpaqueAuth<'_>,
+    door: Door<'_>,
+) -> Result<Object<'a>, Stop> {
+    let entered = View::enter(plan, visitor, credential, door);
+    entered.map(|(view, node)| Object::In(view, node)).map_err(|refusal| match refusal {
+        Refusal::Status(status) => status.into(),
+        Refusal::Denied(AuthStat::TooWeak) => Nfsstat4::WrongSec.into(),
+        Refusal::Denied(_) => Nfsstat4::Access.into(),
+    })
 }

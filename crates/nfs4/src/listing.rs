@@ -12,7 +12,7 @@ use crate::attributes::{Subject, What, fattr4};
 use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::limits::LISTING_BYTES_MAX;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// Which state of a directory cookies are good for: any, since they outlive its changes.
 const COOKIEVERF: Verifier4 = [0; 8];

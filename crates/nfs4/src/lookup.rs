@@ -6,7 +6,7 @@ use comity_vfs::{FileType, Status};
 
 use crate::compound::Compound;
 use crate::filehandle::{Finding, Object};
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// Ways from one object to another, and which kinds of them an operation takes.
 impl<'a> Compound<'a> {
@@ -94,6 +94,16 @@ impl<'a> Compound<'a> {
         match pseudo.around(export)? {
             Some(_) => self.enter(Door::Path(path.as_os_str().as_bytes())),
             None => Ok(Object::Pseudo(pseudo.above(export)?)),
+        }
+    }
+}
+
+impl<'a> Finding<'a> {
+    /// The object, the caller let in.
+    pub(crate) fn entered(self, compound: &Compound<'a>) -> Result<Object<'a>, Stop> {
+        match self {
+            Self::Object(object) => Ok(object),
+            Self::Export(export) => compound.enter_export(export),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! In 4.0 every open-owner and lock-owner counts its operations, and what was answered to the last
 //! one is said again if it comes again (RFC 7530, 9.1.7). Later versions have sessions for that.
 
-use comity_export::{Door, SealedHandle};
+use comity_export::Door;
 use comity_proto::nfs4::Nfsstat4;
-use comity_state::{Error, FileKey, OwnerAnswer, OwnerTurn, Stateid, Turn};
+use comity_state::{Error, FileKey, OwnerTurn, Stateid, Turn};
 use comity_xdr::{Encoder, Mark};
 
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::deferred_reply::Kept;
+use crate::stop::{Stop, refused};
 
 /// What remains to be done when it is an operation's turn.
 type Work<'w, 'a> = &'w mut dyn FnMut(&mut Compound<'a>, &mut Encoder) -> Result<(), Stop>;
@@ -73,28 +73,6 @@ impl<'a> Compound<'a> {
         result.extend_from_slice(body.unwrap_or_default());
         let handle = self.current.as_ref().map(|object| self.seal(object));
         self.kept = Some(Kept { answer: turn.done(), result, handle });
-    }
-}
-
-/// The answer to an owner's operation, kept for a client that asks again.
-pub(crate) struct Kept {
-    answer: OwnerAnswer,
-    result: Vec<u8>,
-    handle: Option<SealedHandle>,
-}
-
-impl Kept {
-    /// It is true.
-    pub(crate) fn told(self) {
-        let handle = self.handle.as_ref().map(SealedHandle::bytes);
-        self.answer.told(&self.result, handle);
-    }
-
-    /// It is not true; this is said instead.
-    pub(crate) fn broken(self, status: Nfsstat4) {
-        let operation = self.result.get(..4).unwrap_or_default();
-        let result = [operation, &(status as u32).to_be_bytes()].concat();
-        self.answer.told(&result, None);
     }
 }
 

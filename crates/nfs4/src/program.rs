@@ -1,14 +1,9 @@
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use comity_export::{Exports, Visitor};
-use comity_proto::nfs4::{CompoundHead, PROGRAM, VERSION, Verifier4, procedure};
-use comity_rpc::{Call, Done, Outcome, Program, Repeat};
-use comity_xdr::{Decoder, Encoder};
+use comity_export::Exports;
+use comity_proto::nfs4::Verifier4;
 use foldhash::fast::RandomState;
 
-use crate::execute;
-use crate::repeated::may_change;
 use crate::state_context::Memory;
 use crate::tally::Tally;
 
@@ -80,45 +75,5 @@ impl Nfs4 {
     /// Which minor versions are spoken.
     pub(crate) const fn versions(&self) -> Versions {
         self.versions
-    }
-}
-
-impl Program<Visitor> for Nfs4 {
-    fn number(&self) -> u32 {
-        PROGRAM
-    }
-
-    fn versions(&self) -> RangeInclusive<u32> {
-        VERSION..=VERSION
-    }
-
-    fn procedure_name(&self, _version: u32, procedure: u32) -> &'static str {
-        match procedure {
-            procedure::NULL => "NULL",
-            procedure::COMPOUND => "COMPOUND",
-            _ => "unknown",
-        }
-    }
-
-    fn repeat(&self, _version: u32, _procedure: u32) -> Repeat {
-        Repeat::Harmless
-    }
-
-    /// Sessions know what was asked before; in 4.0 owners of opens and locks do. What else changes
-    /// something is remembered.
-    fn repeat_of(&self, call: &Call<'_>) -> Repeat {
-        let mut args = Decoder::new(call.arguments);
-        match args.value::<CompoundHead<'_>>() {
-            Ok(head) if head.minorversion == 0 && may_change(&mut args) => Repeat::Remember,
-            _ => Repeat::Harmless,
-        }
-    }
-
-    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
-        match call.header.procedure {
-            procedure::NULL => Outcome::Done(Done::default()),
-            procedure::COMPOUND => execute::answer(self, call, visitor, reply),
-            _ => Outcome::ProcUnavail,
-        }
     }
 }

@@ -8,7 +8,7 @@ use comity_proto::nfs4::{CompoundHead, Nfsstat4};
 use comity_state::{SequenceAnswer, Ticket};
 
 use crate::limits::{REPLY_BYTES_MAX, REPLY_HEADER_BYTES};
-use crate::table::Row;
+use crate::traits::Traits;
 
 /// What came first in a COMPOUND.
 pub(crate) enum Desk {
@@ -61,12 +61,12 @@ impl Desk {
         &self,
         head: &CompoundHead<'_>,
         at: u32,
-        row: &Row,
+        operation: (u32, Traits),
     ) -> Result<(), Nfsstat4> {
         match self {
             Self::Unsequenced => Ok(()),
             Self::Sequenced(desk) if desk.forgotten && at > 0 => Err(Nfsstat4::RetryUncachedRep),
-            Self::Sequenced(_) => sequenced::admit(head, at, row),
+            Self::Sequenced(_) => sequenced::admit(head, at, operation),
         }
     }
 

@@ -1,28 +1,19 @@
 //! The way to what is remembered: from words of the wire to the engine's, and back.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_credential::{Flavor, OpaqueAuth};
-use comity_export::{Node, View, Visitor};
-use comity_proto::nfs4::{ClientOwner4, Nfsstat4, Stateid4};
+use comity_export::Visitor;
+use comity_proto::nfs4::{ClientOwner4, Stateid4};
 use comity_rpc::limits::MACHINE_NAME_BYTES_MAX;
-use comity_state::{
-    At, ByteRange, Caller, Client, ClientId, ClientOwner, ConnectionId, DelegationKind, Engine,
-    Error, FileKey, Io, Locals, Lock, LockRefusal, LockType, Mark, Principal, Sender, Share, Shown,
-    Special, Stateid, Taken, Verifier,
-};
+use comity_state::{Caller, ClientOwner, Engine, Locals, Principal, Stateid, Verifier};
 use comity_xdr::{Decoder, Malformed};
 
 use crate::async_copy::Copier;
 use crate::callback::Callbacks;
 use crate::clock::Clock;
-use crate::compound::Compound;
-use crate::deferred_reply::Wait;
-use crate::limits::DIGEST_BYTES;
-use crate::sequencing::Desk;
-use crate::table::Stop;
+use crate::deferred_reply::{Settle, Wait};
 
 /// What the program remembers of its clients, and who it is to them.
 #[derive(Clone)]
@@ -49,9 +40,6 @@ pub struct Memory {
 /// Sleeps for a moment.
 pub type Pause = dyn Fn(Duration) + Send + Sync;
 
-/// Waits until what the engine has recorded is on stable storage; `false` if that failed.
-pub type Settle = dyn Fn(Mark) -> bool + Send + Sync;
-
 impl Memory {
     /// What must be stored before anything is said that depends on it. Nearly always nothing.
     pub(crate) fn unstored(&self) -> Option<Wait> {
@@ -73,211 +61,6 @@ impl Memory {
         pause(moment);
         true
     }
-}
-
-impl Compound<'_> {
-    /// All that is remembered.
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.nfs.memory().engine
-    }
-
-    /// When the COMPOUND was begun.
-    pub(crate) const fn now(&self) -> Duration {
-        self.now
-    }
-
-    /// Who sends the operation in hand, and in which client's session, if in one.
-    pub(crate) fn sender(&self) -> Sender<'_> {
-        Sender { now: self.now(), client: self.client(), caller: self.caller }
-    }
-
-    /// The same, and the file that the current handle stands for.
-    pub(crate) fn at<'k>(&'k self, file: &'k FileKey) -> At<'k> {
-        (self.sender(), file)
-    }
-
-    /// Whose session it is.
-    pub(crate) fn client(&self) -> Option<&Arc<Client>> {
-        match &self.desk {
-            Desk::Unsequenced => None,
-            Desk::Sequenced(desk) => desk.ticket.as_ref().map(|ticket| ticket.client()),
-        }
-    }
-
-    /// The client that an owner belongs to: in 4.0 the owner says it, later the session does.
-    pub(crate) fn client_of(&self, clientid: u64) -> Result<Arc<Client>, Stop> {
-        match self.client() {
-            Some(client) => Ok(Arc::clone(client)),
-            None => {
-                let id = comity_state::ClientId(clientid);
-                let client = self.engine().client_of(id, self.caller);
-                let client = client.map_err(refused)?;
-                self.visitor.introduce(clientid);
-                Ok(client)
-            }
-        }
-    }
-
-    /// Who probably calls, where a wrong guess costs little: in 4.0 whoever the connection is known
-    /// by, though several clients may share it.
-    pub(crate) fn known(&self) -> Option<Arc<Client>> {
-        match &self.desk {
-            Desk::Sequenced(_) => self.client().map(Arc::clone),
-            Desk::Unsequenced => {
-                let id = comity_state::ClientId(self.visitor.introduced()?);
-                self.engine().client_by_id(id)
-            }
-        }
-    }
-
-    /// The connection the COMPOUND came on.
-    pub(crate) fn connection(&self) -> ConnectionId {
-        ConnectionId(self.visitor.line().map_or(0, |line| line.id()))
-    }
-
-    /// Keeps for administrators from which address a client introduced itself.
-    pub(crate) fn note_address(&self, client: ClientId) {
-        if let Some(client) = self.engine().client_by_id(client) {
-            client.note_address(|| self.visitor.peer().ip().to_canonical().to_string().into());
-        }
-    }
-
-    /// The client may be called back over the connection the COMPOUND came on.
-    pub(crate) fn offer_line(&self) {
-        if let (Some(callbacks), Some(line)) = (&self.nfs.memory().callbacks, self.visitor.line()) {
-            callbacks.add_line(line);
-        }
-    }
-
-    /// What the request is known by if it comes again: who asks, in the high half, and a hash of
-    /// how long it is and how it begins. All of a large WRITE would cost as much as the WRITE. Who
-    /// makes two requests of one hash gets the reply of the first, and that is all.
-    pub(crate) fn digest(&self) -> u64 {
-        let beginning = self.request.get(..DIGEST_BYTES).unwrap_or(self.request);
-        let hash = self.nfs.digests().hash_one((self.request.len(), beginning));
-        self.caller.principal.0 << 32 | hash & u64::from(u32::MAX)
-    }
-
-    /// A stateid as an operation takes it: the current one is filled in (RFC 8881, 16.2.3.1.2).
-    pub(crate) fn stateid_of(&self, stateid: &Stateid4) -> Result<Stateid, Stop> {
-        let known = Stateid { seqid: stateid.seqid, other: stateid.other };
-        if self.minor == 0 || known.special() != Some(Special::Current) {
-            return Ok(known);
-        }
-        if self.stateid == Stateid4::INVALID {
-            return Err(Nfsstat4::BadStateid.into());
-        }
-        Ok(Stateid { seqid: self.stateid.seqid, other: self.stateid.other })
-    }
-
-    /// Makes a stateid the current one, and gives it as it travels.
-    pub(crate) fn leave(&mut self, stateid: Stateid) -> Stateid4 {
-        let stateid = on_wire(stateid);
-        self.stateid = stateid;
-        stateid
-    }
-
-    /// Locks bytes of a file, against programs on the server, too.
-    ///
-    /// # Errors
-    /// What programs have.
-    pub(crate) fn lock(&self, lock: &Lock<'_>) -> Result<Result<Stateid, LockRefusal>, Taken> {
-        let (engine, sender) = (self.engine(), self.sender());
-        match &self.nfs.memory().locals {
-            Some(locals) => engine.lock_beside(&**locals, sender, lock),
-            None => Ok(engine.lock(sender, lock)),
-        }
-    }
-
-    /// Frees bytes of a file, for programs on the server, too.
-    pub(crate) fn unlock(
-        &self,
-        stateid: &Stateid,
-        bytes: (&FileKey, ByteRange),
-    ) -> comity_state::Result<Stateid> {
-        let (engine, sender) = (self.engine(), self.sender());
-        match &self.nfs.memory().locals {
-            Some(locals) => engine.unlock_beside(&**locals, (sender, stateid), bytes),
-            None => engine.unlock(sender, stateid, bytes),
-        }
-    }
-
-    /// Whether a file that was delegated is kept from programs on the server.
-    pub(crate) fn keeps(&self, file: &FileKey, kind: DelegationKind) -> bool {
-        self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.delegate(file, kind))
-    }
-
-    /// Whether no program on the server holds bytes of a file.
-    pub(crate) fn is_free(&self, file: &FileKey, lock: (ByteRange, LockType)) -> bool {
-        self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.is_free(file, lock))
-    }
-
-    /// The file that the current handle stands for.
-    pub(crate) fn key(&self) -> Result<FileKey, Stop> {
-        let (view, node) = self.real(Nfsstat4::Inval)?;
-        Ok(view.key(node))
-    }
-
-    /// Whether a file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a stateid,
-    /// and whose that is, if anybody's.
-    ///
-    /// # Errors
-    /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
-    pub(crate) fn may_access(
-        &self,
-        (view, node): (&View<'_>, &Node),
-        stateid: &Stateid4,
-        access: u32,
-    ) -> Result<Option<Shown<'_>>, Stop> {
-        let stateid = self.stateid_of(stateid)?;
-        let io = Io { file: &view.key(node), access, user: Some(view.user()) };
-        may_access(self.engine(), self.sender(), &stateid, &io)
-    }
-
-    /// Recalls what was delegated of an object and a change of its attributes or names stands
-    /// against, unless it was delegated to the caller: whose session it is, or else the `bearer` of
-    /// the stateid that the operation shows. In 4.0 most operations show none. Then nobody is
-    /// exempt (RFC 7530, 10.4.4): to guess by the connection would let one client change what
-    /// another that shares it holds. Linux gives back what it holds itself before it asks.
-    ///
-    /// # Errors
-    /// DELAY: it is being recalled.
-    pub(crate) fn recall(
-        &self,
-        (view, node): (&View<'_>, &Node),
-        bearer: Option<&Client>,
-    ) -> Result<(), Stop> {
-        if !self.engine().has_delegations() {
-            return Ok(());
-        }
-        let (key, share) = (view.key(node), Share::access(Share::BOTH));
-        let mine = self.client().map(Arc::as_ref).or(bearer);
-        self.engine().break_delegations(self.now(), mine, &key, share).map_err(refused)
-    }
-
-    /// Names may not change while those who had files open may not have come back.
-    ///
-    /// # Errors
-    /// GRACE.
-    pub(crate) fn outside_grace(&self) -> Result<(), Stop> {
-        if self.engine().is_in_grace() { Err(Nfsstat4::Grace.into()) } else { Ok(()) }
-    }
-}
-
-/// Whether `sender` may read or write a file under a stateid, and whose that is, if anybody's.
-///
-/// # Errors
-/// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
-pub(crate) fn may_access<'a>(
-    engine: &Engine,
-    sender: Sender<'a>,
-    stateid: &Stateid,
-    io: &Io<'_>,
-) -> Result<Option<Shown<'a>>, Stop> {
-    engine.check_io(sender, stateid, io).map_err(|error| match error {
-        Error::ShareDenied => Nfsstat4::Locked.into(),
-        error => refused(error),
-    })
 }
 
 /// Who calls, and from where, as far as it matters to whom state belongs.
@@ -309,55 +92,4 @@ pub(crate) const fn on_wire(stateid: Stateid) -> Stateid4 {
 /// A client's name.
 pub(crate) fn owner_of(owner: &ClientOwner4<'_>) -> ClientOwner {
     ClientOwner { verifier: Verifier(owner.verifier), id: owner.id.0.into() }
-}
-
-/// How the engine's refusal is told.
-pub(crate) fn refused(error: Error) -> Stop {
-    Stop::Status(status_of(error))
-}
-
-const fn status_of(error: Error) -> Nfsstat4 {
-    match error {
-        Error::AdminRevoked => Nfsstat4::AdminRevoked,
-        Error::BadHighSlot => Nfsstat4::BadHighSlot,
-        Error::BadSeqid => Nfsstat4::BadSeqid,
-        Error::BadSession => Nfsstat4::BadSession,
-        Error::BadSlot => Nfsstat4::BadSlot,
-        Error::BadStateid => Nfsstat4::BadStateid,
-        Error::ClientidBusy => Nfsstat4::ClientidBusy,
-        Error::ClidInuse => Nfsstat4::ClidInUse,
-        Error::CompleteAlready => Nfsstat4::CompleteAlready,
-        Error::CbPathDown => Nfsstat4::CbPathDown,
-        Error::ConnNotBound => Nfsstat4::ConnNotBoundToSession,
-        Error::Delay => Nfsstat4::Delay,
-        Error::DelegRevoked => Nfsstat4::DelegRevoked,
-        Error::Expired => Nfsstat4::Expired,
-        Error::Grace => Nfsstat4::Grace,
-        Error::Inval => Nfsstat4::Inval,
-        Error::LocksHeld => Nfsstat4::LocksHeld,
-        Error::Noent => Nfsstat4::NoEnt,
-        Error::NoGrace => Nfsstat4::NoGrace,
-        Error::NotSame => Nfsstat4::NotSame,
-        Error::OldStateid => Nfsstat4::OldStateid,
-        Error::Openmode => Nfsstat4::OpenMode,
-        Error::Perm => Nfsstat4::Perm,
-        Error::ReclaimBad => Nfsstat4::ReclaimBad,
-        Error::ReclaimConflict => Nfsstat4::ReclaimConflict,
-        Error::ReqTooBig => Nfsstat4::ReqTooBig,
-        Error::Resource => Nfsstat4::Resource,
-        Error::SeqFalseRetry => Nfsstat4::SeqFalseRetry,
-        Error::SeqMisordered => Nfsstat4::SeqMisordered,
-        Error::ShareDenied => Nfsstat4::ShareDenied,
-        Error::Nospc => Nfsstat4::NoSpc,
-        Error::StaleClientid => Nfsstat4::StaleClientid,
-        Error::StaleStateid => Nfsstat4::StaleStateid,
-        Error::TooManyOps => Nfsstat4::TooManyOps,
-        Error::Toosmall => Nfsstat4::TooSmall,
-        Error::WrongCred => Nfsstat4::WrongCred,
-    }
-}
-
-/// A refusal of TEST_STATEID, which is a result.
-pub(crate) const fn verdict(error: Error) -> Nfsstat4 {
-    status_of(error)
 }

@@ -3,7 +3,7 @@ use comity_state::{Share, Shown};
 
 use crate::compound::Compound;
 use crate::filehandle::Object;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// Whether the current file may be read by who shows this stateid; tells whether the caller opened
 /// it for that, and was judged then.

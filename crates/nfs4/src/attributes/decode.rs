@@ -8,7 +8,7 @@ use comity_xdr::Decoder;
 use super::acl::{self, Acls};
 use super::owner::Owners;
 use super::supported::{SETTABLE, supported};
-use crate::table::Stop;
+use crate::stop::Stop;
 
 const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
 

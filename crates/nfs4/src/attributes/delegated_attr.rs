@@ -9,7 +9,7 @@ use comity_state::WriterSays;
 use comity_vfs::{Attr, FileType, Wire};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// Attributes as they are where the newest bytes are.
 pub(super) struct Newest {

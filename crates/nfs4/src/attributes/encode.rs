@@ -14,7 +14,7 @@ use super::supported::{EXCLUSIVE, supported};
 use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::limits::TRANSFER_BYTES_MAX;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// There are names that are no UTF-8 (`fs_charset_cap`).
 const CONTAINS_NON_UTF8: u32 = 1;

@@ -7,7 +7,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::filehandle::Object;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 const XATTR: u32 = ACCESS4_XAREAD | ACCESS4_XAWRITE | ACCESS4_XALIST;
 

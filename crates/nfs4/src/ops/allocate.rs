@@ -8,7 +8,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::compound::Compound;
 use crate::copy_common::must_have_blocks;
 use crate::stateid::may_write;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 type Verb<'a> = fn(&View<'a>, &Node, u64, u64) -> FsResult<Change<Wire>>;
 

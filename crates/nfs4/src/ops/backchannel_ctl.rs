@@ -6,8 +6,7 @@ use comity_xdr::{Decoder, Encoder};
 use super::create_session::security;
 use crate::compound::Compound;
 use crate::sequencing::Desk;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn backchannel_ctl(
     compound: &mut Compound<'_>,

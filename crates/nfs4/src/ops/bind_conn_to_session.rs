@@ -5,8 +5,7 @@ use comity_state::{Direction, SessionId};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn bind_conn_to_session(
     compound: &mut Compound<'_>,

@@ -6,7 +6,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::copy_common::Transfer;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn clone(
     compound: &mut Compound<'_>,

@@ -5,7 +5,7 @@ use comity_proto::nfs4::{Commit4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn commit(
     compound: &mut Compound<'_>,

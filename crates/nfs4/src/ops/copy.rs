@@ -2,18 +2,21 @@
 //! the client lets it be and can be called back; else it is done in part, and the client goes on
 //! behind what was done.
 
+use std::sync::Arc;
+
+use comity_export::Visitor;
 use comity_proto::nfs4::{
     Copy4args, Copy4resok, CopyRequirements4, Nfsstat4, StableHow4, Stateid4, WriteResponse4,
 };
-use comity_state::{BeginOffload, Stateid};
+use comity_state::{BeginOffload, Client, Stateid};
 use comity_xdr::{Decoder, Encoder};
 
-use crate::async_copy::{Copying, End};
+use crate::async_copy::{CopyOrder, Copying, End};
 use crate::compound::Compound;
 use crate::copy_common::Transfer;
 use crate::limits::{COPY_BYTES_MAX, COPY_LONG_BYTES};
 use crate::state_context::on_wire;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn copy(
     compound: &mut Compound<'_>,
@@ -79,13 +82,37 @@ fn begin(
     let wanted = BeginOffload { file, principal, asked_by: *asked_by };
     let begun = memory.engine.begin_offload(compound.now(), client, wanted);
     let Ok(stateid) = begun else { return Ok(None) };
-    let copying = Copying::new(compound, (client, stateid), ends, length);
+    let copying = Copying::new(order(compound, (client, stateid), ends, length));
     match copier(Box::new(copying)) {
         Ok(()) => Ok(Some(on_wire(stateid))),
         Err(copying) => {
             copying.withdraw();
             Ok(None)
         }
+    }
+}
+
+fn order(
+    compound: &Compound<'_>,
+    (client, stateid): (&Arc<Client>, Stateid),
+    (source, target): (End, End),
+    length: u64,
+) -> CopyOrder {
+    let (nfs, credential) = (compound.nfs, compound.credential);
+    CopyOrder {
+        engine: Arc::clone(&nfs.memory().engine),
+        clock: nfs.memory().clock,
+        exports: Arc::clone(nfs.exports()),
+        visitor: Visitor::new(compound.visitor.peer()),
+        flavor: credential.flavor,
+        credential: credential.body.0.into(),
+        client: Arc::clone(client),
+        caller: compound.caller,
+        stateid,
+        source,
+        target,
+        length,
+        verifier: nfs.verifier(),
     }
 }
 

@@ -8,7 +8,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::attributes::{Settings, change_info};
 use crate::compound::Compound;
 use crate::filehandle::Object;
-use crate::table::Stop;
+use crate::stop::Stop;
 use crate::undo::New;
 
 pub(super) fn create(

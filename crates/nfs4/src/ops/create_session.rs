@@ -8,8 +8,7 @@ use comity_state::{CallbackSecurity, ChannelAttrs, ClientId, CreateSession};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn create_session(
     compound: &mut Compound<'_>,

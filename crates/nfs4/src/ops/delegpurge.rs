@@ -5,7 +5,7 @@ use comity_proto::nfs4::{Clientid4, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn delegpurge(
     _: &mut Compound<'_>,

@@ -8,8 +8,8 @@ use comity_state::ExchangeId;
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::compound::Compound;
-use crate::state_context::{owner_of, refused};
-use crate::table::Stop;
+use crate::state_context::owner_of;
+use crate::stop::{Stop, refused};
 
 /// Flags that a client may send.
 const KNOWN: u32 = exchgid::SUPP_MOVED_REFER

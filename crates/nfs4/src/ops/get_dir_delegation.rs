@@ -5,7 +5,7 @@ use comity_proto::nfs4::{GetDirDelegation4args, GetDirDelegation4res};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn get(
     _: &mut Compound<'_>,

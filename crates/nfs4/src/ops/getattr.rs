@@ -5,7 +5,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::{READABLE_NOT, Subject, fattr4};
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn getattr(
     compound: &mut Compound<'_>,

@@ -3,7 +3,7 @@
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn getfh(
     compound: &mut Compound<'_>,

@@ -4,7 +4,7 @@ use comity_proto::nfs4::{Nfsstat4, Xattrkey4};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn getxattr(
     compound: &mut Compound<'_>,

@@ -6,7 +6,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::stateid::shows;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// What the server is going to do, whatever was advised: nothing in particular
 /// (`IO_ADVISE4_NORMAL`).

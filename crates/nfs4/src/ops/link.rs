@@ -6,7 +6,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::change_info;
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn link(
     compound: &mut Compound<'_>,

@@ -5,7 +5,7 @@ use comity_proto::nfs4::{Listxattrs4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder, padding};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// What stands around the names: cookie, count, eof.
 const FRAME_BYTES: usize = 8 + 4 + 4;

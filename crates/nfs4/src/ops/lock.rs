@@ -8,8 +8,7 @@ use comity_state::{ByteRange, ClientId, Lock, LockRefusal, LockType, Locker, Sta
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn lock(
     compound: &mut Compound<'_>,

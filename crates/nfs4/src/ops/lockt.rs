@@ -5,7 +5,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use super::lock::{denied, kind, program, range};
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn lockt(
     compound: &mut Compound<'_>,

@@ -5,8 +5,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use super::lock::range;
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn locku(
     compound: &mut Compound<'_>,

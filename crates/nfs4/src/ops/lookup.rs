@@ -4,7 +4,7 @@ use comity_proto::nfs4::Component4;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn lookup<'a>(
     compound: &mut Compound<'a>,

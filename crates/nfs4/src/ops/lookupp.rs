@@ -3,7 +3,7 @@
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn lookupp<'a>(
     compound: &mut Compound<'a>,

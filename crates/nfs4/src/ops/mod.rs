@@ -8,6 +8,7 @@ mod clone;
 mod close;
 mod commit;
 mod copy;
+mod counted;
 mod create;
 mod create_session;
 mod delegpurge;
@@ -60,7 +61,8 @@ mod write;
 
 use comity_proto::nfs4::operation;
 
-use crate::table::{Perform, Row, Traits};
+use crate::table::{Perform, Row};
+use crate::traits::Traits;
 
 const NONE: Traits = Traits::NONE;
 const HANDLE: Traits = Traits::NEEDS_HANDLE;
@@ -184,7 +186,7 @@ pub(crate) fn row(number: u32, minor: u32) -> Option<&'static Row> {
 }
 
 /// What the RFC calls an operation; of a number that is none of ours, that it is none.
-pub(crate) fn name(number: u32) -> &'static str {
+fn name(number: u32) -> &'static str {
     let at = PLACES.get(number as usize);
     at.and_then(|at| OPERATIONS.get(usize::from(*at))).map_or(ILLEGAL.name, |row| row.name)
 }

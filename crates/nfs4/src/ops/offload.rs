@@ -6,8 +6,7 @@ use comity_state::{Client, FileKey, Stateid};
 use comity_xdr::{Decoder, Encoder, Malformed};
 
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn status(
     compound: &mut Compound<'_>,

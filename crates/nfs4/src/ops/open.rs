@@ -15,8 +15,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use self::file::{File, find};
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn open<'a>(
     compound: &mut Compound<'a>,

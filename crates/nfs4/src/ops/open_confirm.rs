@@ -4,8 +4,7 @@ use comity_proto::nfs4::OpenConfirm4args;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn open_confirm(
     compound: &mut Compound<'_>,

@@ -7,7 +7,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::filehandle::Object;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn putfh<'a>(
     compound: &mut Compound<'a>,

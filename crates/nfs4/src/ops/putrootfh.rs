@@ -5,7 +5,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::filehandle::Finding;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn putrootfh<'a>(
     compound: &mut Compound<'a>,

@@ -9,7 +9,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::compound::Compound;
 use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
 use crate::stateid::may_read;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// What stands before the data: whether the file ends with it, and its length.
 const HEAD_BYTES: usize = 4 + 4;

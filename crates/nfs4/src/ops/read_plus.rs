@@ -9,7 +9,7 @@ use super::read::{most, not_read};
 use crate::compound::Compound;
 use crate::limits::CONTENTS_MAX;
 use crate::stateid::may_read;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// What stands before the data of a piece, and what a hole takes: kind, offset, length.
 const HEAD_BYTES: usize = 4 + 8 + 8;

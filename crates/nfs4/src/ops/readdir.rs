@@ -6,7 +6,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::attributes::READABLE_NOT;
 use crate::compound::Compound;
 use crate::listing::list;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn readdir(
     compound: &mut Compound<'_>,

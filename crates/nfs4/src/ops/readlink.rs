@@ -5,7 +5,7 @@ use comity_vfs::Status;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn readlink(
     compound: &mut Compound<'_>,

@@ -7,7 +7,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::filehandle::{Finding, Object};
-use crate::table::Stop;
+use crate::stop::Stop;
 
 /// Above the exports: a caller's numbers, which say nothing there.
 const ABOVE: &[Flavor] = &[Flavor::SYS];

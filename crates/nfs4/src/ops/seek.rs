@@ -6,7 +6,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::stateid::may_read;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 const DATA: u32 = DataContent4::Data as u32;
 const HOLE: u32 = DataContent4::Hole as u32;

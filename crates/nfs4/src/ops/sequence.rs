@@ -7,8 +7,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::compound::Compound;
 use crate::limits::CALL_HEADER_BYTES_MIN;
 use crate::sequencing::Desk;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn sequence(
     compound: &mut Compound<'_>,

@@ -8,7 +8,7 @@ use comity_xdr::{Decoder, Encoder};
 use crate::attributes::Settings;
 use crate::compound::Compound;
 use crate::stateid::shows;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn setattr(
     compound: &mut Compound<'_>,

@@ -6,8 +6,8 @@ use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::callback::believed;
 use crate::compound::Compound;
-use crate::state_context::{owner_of, refused};
-use crate::table::Stop;
+use crate::state_context::owner_of;
+use crate::stop::{Stop, refused};
 
 pub(super) fn setclientid(
     compound: &mut Compound<'_>,

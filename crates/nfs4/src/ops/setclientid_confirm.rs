@@ -5,8 +5,7 @@ use comity_state::{ClientId, Verifier};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::state_context::refused;
-use crate::table::Stop;
+use crate::stop::{Stop, refused};
 
 pub(super) fn setclientid_confirm(
     compound: &mut Compound<'_>,

@@ -5,8 +5,8 @@ use comity_state::Stateid;
 use comity_xdr::{Counted, Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::state_context::verdict;
-use crate::table::Stop;
+use crate::stop::Stop;
+use crate::stop::verdict;
 
 pub(super) fn test_stateid(
     compound: &mut Compound<'_>,

@@ -5,7 +5,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::attributes::{READABLE_NOT, Subject, fattr4, supported};
 use crate::compound::Compound;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 const COMPARABLE_NOT: Bitmap4 = READABLE_NOT.or(&Bitmap4::of(&[attribute::RDATTR_ERROR]));
 

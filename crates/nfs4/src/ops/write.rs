@@ -7,7 +7,7 @@ use comity_xdr::{Decoder, Encoder};
 use super::read::not_read;
 use crate::compound::Compound;
 use crate::stateid::may_write;
-use crate::table::Stop;
+use crate::stop::Stop;
 
 pub(super) fn write(
     compound: &mut Compound<'_>,

@@ -1,16 +1,20 @@
 use comity_proto::nfs4::{CompoundHead, Nfsstat4, operation};
 
-use crate::table::{Row, Traits};
+use crate::traits::Traits;
 
 /// SEQUENCE is the first operation and no other; a few may be the first without it, and are then
 /// the only one (RFC 8881, 2.10.2, 18.46.3).
-pub(super) fn admit(head: &CompoundHead<'_>, at: u32, row: &Row) -> Result<(), Nfsstat4> {
-    match (at, row.number) {
+pub(super) fn admit(
+    head: &CompoundHead<'_>,
+    at: u32,
+    (number, traits): (u32, Traits),
+) -> Result<(), Nfsstat4> {
+    match (at, number) {
         // It says so itself, wherever it stands.
         (_, operation::ILLEGAL) => Ok(()),
         (0, operation::SEQUENCE) => Ok(()),
         (_, operation::SEQUENCE) => Err(Nfsstat4::SequencePos),
-        (0, _) if !row.traits.has(Traits::SESSIONLESS) => Err(Nfsstat4::OpNotInSession),
+        (0, _) if !traits.has(Traits::SESSIONLESS) => Err(Nfsstat4::OpNotInSession),
         (0, _) if head.operations > 1 => Err(Nfsstat4::NotOnlyOp),
         _ => Ok(()),
     }

@@ -13,7 +13,7 @@ use crate::attributes::{EXCLUSIVE, Settings, change_info};
 use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::lookup::not_dir;
-use crate::table::Stop;
+use crate::stop::Stop;
 use crate::undo::New;
 
 /// What an exclusive create keeps its verifier in: a client that is told sets these to what it

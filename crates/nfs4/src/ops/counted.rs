@@ -1,0 +1,14 @@
+use super::name;
+use crate::tally::{Counted, OPERATIONS, Tally};
+
+impl Tally {
+    /// Returns the counts of all operations that were done at least once.
+    #[must_use]
+    pub fn counted(&self) -> Vec<Counted> {
+        let one = |number: usize| {
+            let (ok, failed) = self.sums(number);
+            Counted { operation: name(number as u32), ok, failed }
+        };
+        (0..OPERATIONS).map(one).filter(|counted| counted.ok + counted.failed > 0).collect()
+    }
+}

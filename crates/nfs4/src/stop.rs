@@ -1,0 +1,102 @@
+use comity_proto::nfs4::Nfsstat4;
+use comity_state::{Engine, Error, Io, Sender, Shown, Stateid};
+use comity_vfs::Status;
+use comity_xdr::Malformed;
+
+use crate::status::nfsstat4;
+
+/// Why an operation is not OK. The COMPOUND ends there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// What it appended is taken back; the status alone is said.
+    Status(Nfsstat4),
+    /// What it appended is the body that goes with this failure (LOCK, LOCKT, SETCLIENTID).
+    Told(Nfsstat4),
+    /// This COMPOUND was answered before: this is the answer, its status in front.
+    Replay(Box<[u8]>),
+}
+
+impl From<Nfsstat4> for Stop {
+    fn from(status: Nfsstat4) -> Self {
+        Self::Status(status)
+    }
+}
+
+impl From<Status> for Stop {
+    fn from(status: Status) -> Self {
+        Self::Status(nfsstat4(status))
+    }
+}
+
+impl From<Malformed> for Stop {
+    fn from(_: Malformed) -> Self {
+        Self::Status(Nfsstat4::BadXdr)
+    }
+}
+
+/// How the engine's refusal is told.
+pub(crate) fn refused(error: Error) -> Stop {
+    Stop::Status(status_of(error))
+}
+
+const fn status_of(error: Error) -> Nfsstat4 {
+    match error {
+        Error::AdminRevoked => Nfsstat4::AdminRevoked,
+        Error::BadHighSlot => Nfsstat4::BadHighSlot,
+        Error::BadSeqid => Nfsstat4::BadSeqid,
+        Error::BadSession => Nfsstat4::BadSession,
+        Error::BadSlot => Nfsstat4::BadSlot,
+        Error::BadStateid => Nfsstat4::BadStateid,
+        Error::ClientidBusy => Nfsstat4::ClientidBusy,
+        Error::ClidInuse => Nfsstat4::ClidInUse,
+        Error::CompleteAlready => Nfsstat4::CompleteAlready,
+        Error::CbPathDown => Nfsstat4::CbPathDown,
+        Error::ConnNotBound => Nfsstat4::ConnNotBoundToSession,
+        Error::Delay => Nfsstat4::Delay,
+        Error::DelegRevoked => Nfsstat4::DelegRevoked,
+        Error::Expired => Nfsstat4::Expired,
+        Error::Grace => Nfsstat4::Grace,
+        Error::Inval => Nfsstat4::Inval,
+        Error::LocksHeld => Nfsstat4::LocksHeld,
+        Error::Noent => Nfsstat4::NoEnt,
+        Error::NoGrace => Nfsstat4::NoGrace,
+        Error::NotSame => Nfsstat4::NotSame,
+        Error::OldStateid => Nfsstat4::OldStateid,
+        Error::Openmode => Nfsstat4::OpenMode,
+        Error::Perm => Nfsstat4::Perm,
+        Error::ReclaimBad => Nfsstat4::ReclaimBad,
+        Error::ReclaimConflict => Nfsstat4::ReclaimConflict,
+        Error::ReqTooBig => Nfsstat4::ReqTooBig,
+        Error::Resource => Nfsstat4::Resource,
+        Error::SeqFalseRetry => Nfsstat4::SeqFalseRetry,
+        Error::SeqMisordered => Nfsstat4::SeqMisordered,
+        Error::ShareDenied => Nfsstat4::ShareDenied,
+        Error::Nospc => Nfsstat4::NoSpc,
+        Error::StaleClientid => Nfsstat4::StaleClientid,
+        Error::StaleStateid => Nfsstat4::StaleStateid,
+        Error::TooManyOps => Nfsstat4::TooManyOps,
+        Error::Toosmall => Nfsstat4::TooSmall,
+        Error::WrongCred => Nfsstat4::WrongCred,
+    }
+}
+
+/// A refusal of TEST_STATEID, which is a result.
+pub(crate) const fn verdict(error: Error) -> Nfsstat4 {
+    status_of(error)
+}
+
+/// Whether `sender` may read or write a file under a stateid, and whose that is, if anybody's.
+///
+/// # Errors
+/// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
+pub(crate) fn may_access<'a>(
+    engine: &Engine,
+    sender: Sender<'a>,
+    stateid: &Stateid,
+    io: &Io<'_>,
+) -> Result<Option<Shown<'a>>, Stop> {
+    engine.check_io(sender, stateid, io).map_err(|error| match error {
+        Error::ShareDenied => Nfsstat4::Locked.into(),
+        error => refused(error),
+    })
+}

@@ -23,8 +23,9 @@ pub(crate) struct Connection<V> {
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whole records may stand in the inbox: it is looked at before more is received.
     pub(crate) stopped: bool,
-    /// The second in which a call was answered last, of a peer that nothing is offered to.
-    pub(crate) answered_second: Option<u32>,
+    /// The second in which something was received or answered last, of a peer that nothing is
+    /// offered to.
+    pub(crate) served_second: Option<u32>,
     /// The first record in the inbox waits until the gate knows the peer; it is tried again each
     /// second.
     pub(crate) undecided: bool,
@@ -83,7 +84,7 @@ impl<V> Connection<V> {
             inbox: Inbox::Empty,
             backlog: None,
             stopped: false,
-            answered_second: None,
+            served_second: None,
             undecided: false,
             judged: None,
             hung_up: false,
@@ -92,6 +93,13 @@ impl<V> Connection<V> {
             large: None,
             stamps: Stamps { heard: now, fresh: true, record: None, unread: None },
             place,
+        }
+    }
+
+    /// Something was received or answered in the second `now`.
+    pub(crate) fn note_service(&mut self, now: u32) {
+        if !self.place.is_listed() {
+            self.served_second = Some(now);
         }
     }
 

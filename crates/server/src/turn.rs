@@ -289,6 +289,7 @@ impl<S: Service> Turn<'_, '_, S> {
                     forget_time();
                     self.counters.received_bytes.add(received as u64);
                     self.connection.heard(self.floor.seconds());
+                    self.connection.note_service(self.floor.seconds());
                     // What fills less than its room was all there is, and the next byte will be
                     // reported; only an end that was reported already would not be again.
                     let all = received < wanted && !self.connection.hung_up;
@@ -333,11 +334,11 @@ impl<S: Service> Turn<'_, '_, S> {
         }
     }
 
-    /// Whether a peer that nothing is offered to has had its call of this second: it may say NULL,
-    /// and must not keep others waiting by it.
+    /// Whether a peer that nothing is offered to was served in this second. It may call NULL, and
+    /// must not keep others waiting by it, nor by bytes that are no call yet.
     fn rests(&self) -> bool {
-        let Connection { place, answered_second, .. } = &*self.connection;
-        !place.is_listed() && *answered_second == Some(self.floor.seconds())
+        let Connection { place, served_second, .. } = &*self.connection;
+        !place.is_listed() && *served_second == Some(self.floor.seconds())
     }
 
     /// Answers a record, unless its peer is undecided; behind it stands `rest` in the buffer.
@@ -356,9 +357,7 @@ impl<S: Service> Turn<'_, '_, S> {
         });
         if lent.is_none() {
             self.connection.undecided = matches!(answered, Some(Ok(Ok(Answered::Undecided))));
-            if !self.connection.place.is_listed() && !self.connection.undecided {
-                self.connection.answered_second = Some(self.floor.seconds());
-            }
+            self.connection.note_service(self.floor.seconds());
         }
         match answered {
             Some(Ok(Ok(Answered::Now | Answered::Never | Answered::Undecided))) | None => {}

@@ -115,6 +115,20 @@ fn calls_of_a_peer_that_rests_wake_no_thread() {
 }
 
 #[test]
+fn bytes_of_a_record_that_never_ends_wake_no_thread() {
+    let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
+    let mut stranger = Client::from(&server, "127.0.0.7");
+    stranger.send(&[0x80, 0, 0x10, 0]);
+    let before = server.numbers();
+    for _ in 0..500 {
+        stranger.send(&[0]);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let woken = server.numbers().waits - before.waits;
+    assert!(woken < 100, "woken {woken} times by 500 bytes");
+}
+
+#[test]
 fn a_peer_that_ends_while_it_rests_wakes_no_thread() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
     let mut stranger = Client::from(&server, "127.0.0.7");

@@ -1,4 +1,5 @@
-//! The house's own tools: `cargo xtask tidy | test | kernel | conformance | bench`.
+//! The house's own tools: `cargo xtask tidy | comments | test | kernel | conformance |
+//! bench`.
 //!
 //! They build on the workspace and are no part of what a user runs.
 
@@ -24,8 +25,10 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Tool {
-    /// Check the shape of the sources: floors, lengths, leftovers, dead files, doors.
-    Tidy,
+    /// Check the sources: floors, lengths, leftovers, dead files, doors, cycles, words.
+    Tidy(tidy::Options),
+    /// Print comments drawn by chance, for a reviewer to judge.
+    Comments(tidy::comments::Options),
     /// Run every check and test there is, and add them up.
     Test(test::Options),
     /// Measure the server beside others, and count what a call costs.
@@ -39,7 +42,8 @@ enum Tool {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().tool {
-        Tool::Tidy => tidy::command(&root()),
+        Tool::Tidy(options) => tidy::command(&root(), &options),
+        Tool::Comments(options) => tidy::comments::command(&root(), &options),
         Tool::Test(options) => test::command(&root(), &options),
         Tool::Bench(options) => bench::command(&root(), &options),
         Tool::Conformance(options) => conformance::command(&root(), &options),

@@ -2,30 +2,57 @@
 //!
 //! One rule a file: [`floors`] (who may use whom), [`shape`] (lengths and parameters), [`text`]
 //! (columns, leftovers, foreign paths), [`unsafety`], [`modules`] (files nobody includes, crate
-//! documentation), [`doors`] (who opens a view). It runs as an ordinary test too.
+//! documentation), [`doors`] (who opens a view), [`cycles`] (modules that use each other in a
+//! circle), [`words`]. The last two count against [`tables`]. It runs as an ordinary test too.
 
+pub(crate) mod comments;
+mod cycles;
 mod doors;
 mod floors;
 mod identity;
 mod modules;
 mod shape;
 mod sources;
+mod tables;
 mod text;
 mod unsafety;
+mod words;
 
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::Args;
 
 use sources::Tree;
+use tables::Tables;
 
-/// Runs every rule over the checkout at `root`.
+/// What to do besides checking.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Print xtask/tables.toml as it should be, with the numbers of these sources.
+    #[arg(long)]
+    tables: bool,
+    /// Print the arrows between the modules of this crate that use each other in a circle.
+    #[arg(long, value_name = "CRATE")]
+    cycles: Option<String>,
+}
+
+/// Runs every rule over the checkout at `root`, or prints what is asked for.
 ///
 /// # Errors
 /// A file that cannot be read, or a Rust source that cannot be parsed.
-pub(crate) fn command(root: &Path) -> Result<ExitCode> {
+pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
+    if options.tables || options.cycles.is_some() {
+        let mut tree = Tree::load(root)?;
+        modules::check(&mut tree, &mut Vec::new());
+        match &options.cycles {
+            Some(name) => print!("{}", cycles::story(&tree, name)),
+            None => print!("{}", measured(&tree).file()),
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     Ok(if is_tidy(root)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -41,6 +68,13 @@ pub(crate) fn is_tidy(root: &Path) -> Result<bool> {
         println!("tidy: {} to mend", report.findings.len());
     }
     Ok(report.findings.is_empty())
+}
+
+/// The numbers of the tables, as these sources have them.
+fn measured(tree: &Tree) -> Tables {
+    let mut tables = Tables { cycles: cycles::measure(tree), ..Tables::default() };
+    words::measure(tree, &mut tables);
+    tables
 }
 
 /// What the rules measured and found.
@@ -59,6 +93,9 @@ fn check(root: &Path) -> Result<Report> {
     identity::check(&tree, &mut findings);
     text::check(&tree, &mut findings);
     unsafety::check(&tree, &mut findings);
+    let tables = Tables::allowed(&tree, &mut findings);
+    cycles::check(&tree, &tables.cycles, &mut findings);
+    words::check(&tree, &tables, &mut findings);
     findings.sort();
     findings.dedup();
     Ok(Report { numbers, findings })

@@ -1,0 +1,164 @@
+//! Blocks of comments, and `cargo xtask comments`, which draws some of them by chance, so that a
+//! reviewer judges a sample nobody has chosen.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::sources::Tree;
+
+/// How many blocks to draw, and which.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The same seed draws the same blocks from the same sources.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of blocks to print.
+    #[arg(long, default_value_t = 100)]
+    count: usize,
+    /// Draw only from files below this folder, such as crates/state.
+    #[arg(long, default_value = "")]
+    under: String,
+    /// Draw only blocks that open with a clause that has no head.
+    #[arg(long)]
+    headless: bool,
+}
+
+/// Consecutive lines of comments of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    /// The line it begins at, counted from 1.
+    pub(super) line: usize,
+    /// Its lines, without slashes and what is fenced as code.
+    pub(super) lines: Vec<String>,
+}
+
+/// First words of a clause that is no sentence.
+const OPENINGS: &[&str] = &[
+    "What", "Whatever", "Who", "Whoever", "Whose", "Whom", "Whether", "Which", "Where", "How",
+    "That",
+];
+
+impl Block {
+    /// Returns whether the block opens with a relative clause, or one like it, instead of a
+    /// sentence or a noun. A question is a sentence.
+    pub(super) fn is_headless(&self) -> bool {
+        let text = self.lines.join(" ");
+        let first = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        let end = text.find(['?', '.']).map(|at| text.as_bytes()[at]);
+        OPENINGS.contains(&first) && end != Some(b'?')
+    }
+}
+
+/// The blocks of a Rust source.
+pub(super) fn blocks(text: &str) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    let mut before = None;
+    let mut fenced = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let comment = split(line.trim_start());
+        let kind = comment.map(|(kind, _)| kind);
+        if kind.is_some() && kind != before {
+            found.push(Block { line: number, lines: Vec::new() });
+            fenced = false;
+        }
+        if let (Some((_, text)), Some(block)) = (comment, found.last_mut()) {
+            let is_fence = text.starts_with("```");
+            fenced ^= is_fence;
+            if !fenced && !is_fence && !text.is_empty() {
+                block.lines.push(text.to_owned());
+            }
+        }
+        before = kind;
+    }
+    found.retain(|block| !block.lines.is_empty());
+    found
+}
+
+/// The slashes of a line of comment, and what follows.
+fn split(line: &str) -> Option<(&'static str, &str)> {
+    let kinds = ["//!", "///", "//"].into_iter();
+    kinds.filter_map(|kind| Some((kind, line.strip_prefix(kind)?.trim()))).next()
+}
+
+/// Prints blocks drawn by chance.
+///
+/// # Errors
+/// A file that cannot be read, or a Rust source that cannot be parsed.
+pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
+    let mut all: Vec<(String, Block)> = Vec::new();
+    let sources = Tree::load(root)?.sources.into_iter();
+    for source in sources.filter(|source| source.path.starts_with(&options.under)) {
+        let blocks = blocks(&source.text).into_iter();
+        all.extend(blocks.map(|block| (source.path.clone(), block)));
+    }
+    all.retain(|(_, block)| !options.headless || block.is_headless());
+    let total = all.len();
+    let mut drawn = draw(all, options.count, options.seed);
+    drawn.sort_by(|(path, block), (other, later)| (path, block.line).cmp(&(other, later.line)));
+    for (path, block) in &drawn {
+        println!("{path}:{}:\n    {}", block.line, block.lines.join("\n    "));
+    }
+    println!("comments: {} of {total} blocks", drawn.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes `count` values by chance: the first steps of a shuffle.
+fn draw<T>(mut all: Vec<T>, count: usize, mut seed: u64) -> Vec<T> {
+    let count = count.min(all.len());
+    for at in 0..count {
+        let other = at + (next(&mut seed) % (all.len() - at) as u64) as usize;
+        all.swap(at, other);
+    }
+    all.truncate(count);
+    all
+}
+
+/// The next number of splitmix64.
+fn next(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_one_kind_are_one_block_and_code_is_left_out() {
+        let text =
+            "//! A.\n//! B.\n\n/// C.\n/// ```\n/// Who();\n/// ```\n// D.\nfn f() {}\n// E.";
+        let lines = |block: &Block| (block.line, block.lines.join("|"));
+        let found: Vec<_> = blocks(text).iter().map(lines).collect();
+        let expected = [(1, "A.|B."), (4, "C."), (8, "D."), (10, "E.")];
+        assert_eq!(found, expected.map(|(line, text)| (line, text.to_owned())));
+    }
+
+    #[test]
+    fn clauses_without_a_head_are_told_from_sentences() {
+        let is_headless = |text: &str| blocks(text)[0].is_headless();
+        for bad in ["// Who renames.", "/// What is held\n/// by others. Why?", "// That it is so."]
+        {
+            assert!(is_headless(bad), "{bad}");
+        }
+        for good in ["// Whole files.", "/// What if it fails?", "// Returns whether it is so."] {
+            assert!(!is_headless(good), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_again_and_nothing_twice() {
+        let all: Vec<u32> = (0..50).collect();
+        let mut drawn = draw(all.clone(), 20, 7);
+        assert_eq!(drawn, draw(all.clone(), 20, 7));
+        assert_ne!(drawn, draw(all.clone(), 20, 8));
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn.len(), 20);
+        assert_eq!(draw(all, 60, 7).len(), 50);
+    }
+}

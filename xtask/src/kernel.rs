@@ -51,6 +51,9 @@ pub(crate) struct Run {
     /// Whose server.
     #[arg(long, value_enum, default_value = "comity")]
     server: Peer,
+    /// Without names, run only the tests that `cargo xtask test` runs.
+    #[arg(long)]
+    core: bool,
     /// How many tests at once; each takes about one processor.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -65,7 +68,13 @@ pub(crate) struct Run {
 impl Run {
     /// All tests against the server of this repository.
     pub(crate) fn all() -> Self {
-        Self { names: Vec::new(), server: Peer::Comity, jobs: 2, keep: false, program: None }
+        let names = Vec::new();
+        Self { names, server: Peer::Comity, core: false, jobs: 2, keep: false, program: None }
+    }
+
+    /// The tests among them that `cargo xtask test` runs.
+    pub(crate) fn core() -> Self {
+        Self { core: true, ..Self::all() }
     }
 }
 
@@ -77,7 +86,9 @@ pub(crate) struct Tally {
     /// Tests that failed.
     pub(crate) failed: usize,
     /// Tests that could not run, and why.
-    pub(crate) skipped: Option<(usize, String)>,
+    pub(crate) skipped: Vec<(&'static str, String)>,
+    /// Tests that are not of the core.
+    pub(crate) left: Vec<&'static str>,
 }
 
 /// Does what the command line says.
@@ -87,12 +98,15 @@ pub(crate) struct Tally {
 pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
     match command {
         Command::List => {
-            tests::ALL.iter().for_each(|test| println!("{:12} {}", test.name, test.about))
+            for test in tests::ALL {
+                let core = if test.is_core() { "core" } else { "" };
+                println!("{:14} {core:4}  {}", test.name, test.about);
+            }
         }
         Command::Run(options) => {
             let tally = run(root, options)?;
-            if let Some((count, why)) = tally.skipped {
-                bail!("{count} tests cannot run: {why}");
+            if let Some((_, why)) = tally.skipped.first() {
+                bail!("{} tests cannot run: {why}", tally.skipped.len());
             }
             println!("kernel: {} passed, {} failed", tally.passed, tally.failed);
             return Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -107,9 +121,14 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
 /// # Errors
 /// If a name is no test's, or the server cannot be built.
 pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
-    let chosen = choose(&options.names)?;
+    let mut chosen = choose(&options.names)?;
+    let mut left = Vec::new();
+    if options.core && options.names.is_empty() {
+        left.extend(chosen.extract_if(.., |test| !test.is_core()).map(|test| test.name));
+    }
     if let Some(why) = needs::missing() {
-        return Ok(Tally { skipped: Some((chosen.len(), why)), ..Tally::default() });
+        let skipped = chosen.iter().map(|test| (test.name, why.clone())).collect();
+        return Ok(Tally { skipped, left, ..Tally::default() });
     }
     if let Some(doubt) = ground::doubt(root)? {
         println!("kernel: note: {doubt}");
@@ -119,7 +138,7 @@ pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
     }
     let setting = setting(root, options.server, (options.keep, options.program.as_deref()))?;
     let queue = Mutex::new(chosen.into_iter());
-    let tally = Mutex::new(Tally::default());
+    let tally = Mutex::new(Tally { left, ..Tally::default() });
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| work_off(&setting, &queue, &tally));
@@ -153,11 +172,11 @@ fn work_off(
         match verdict {
             Ok(note) => {
                 tally.passed += 1;
-                println!("kernel: {:12} ok     {seconds:6.1} s  {note}", test.name);
+                println!("kernel: {:14} ok     {seconds:6.1} s  {note}", test.name);
             }
             Err(error) => {
                 tally.failed += 1;
-                println!("kernel: {:12} FAILED {seconds:6.1} s\n{error:#}", test.name);
+                println!("kernel: {:14} FAILED {seconds:6.1} s\n{error:#}", test.name);
             }
         }
     }

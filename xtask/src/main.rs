@@ -1,11 +1,12 @@
-//! The house's own tools: `cargo xtask tidy | comments | test | kernel | conformance |
-//! bench`.
+//! The house's own tools: `cargo xtask tidy | comments | test | soak | mutants | kernel |
+//! conformance | bench`.
 //!
 //! They build on the workspace and are no part of what a user runs.
 
 mod bench;
 mod conformance;
 mod kernel;
+mod mutants;
 mod test;
 mod tidy;
 mod tools;
@@ -29,8 +30,12 @@ enum Tool {
     Tidy(tidy::Options),
     /// Print comments drawn by chance, for a reviewer to judge.
     Comments(tidy::comments::Options),
-    /// Run every check and test there is, and add them up.
+    /// Run every check and test there is, and add them up; at most 25 minutes on two processors.
     Test(test::Options),
+    /// Run the long campaigns: all trials with kernel clients, ten minutes of each fuzz target.
+    Soak(test::SoakOptions),
+    /// Break the code in small ways, and see whether a test notices (cargo-mutants).
+    Mutants(mutants::Options),
     /// Measure the server beside others, and count what a call costs.
     Bench(bench::Options),
     /// NFSv4 as pynfs judges it, held against docs/conformance.toml.
@@ -45,6 +50,8 @@ fn main() -> ExitCode {
         Tool::Tidy(options) => tidy::command(&root(), &options),
         Tool::Comments(options) => tidy::comments::command(&root(), &options),
         Tool::Test(options) => test::command(&root(), &options),
+        Tool::Soak(options) => test::soak(&root(), &options),
+        Tool::Mutants(options) => mutants::command(&root(), &options),
         Tool::Bench(options) => bench::command(&root(), &options),
         Tool::Conformance(options) => conformance::command(&root(), &options),
         Tool::Kernel(command) => kernel::command(&root(), &command),

@@ -1,7 +1,10 @@
-//! `cargo xtask test`: everything that shows that the house stands, in one command.
+//! `cargo xtask test`: everything that shows that the project works, in one command that takes at
+//! most 25 minutes on two processors; and `cargo xtask soak`, the same campaigns at full length.
 //!
-//! Every step runs, whatever the ones before it have found. What a step prints goes to
-//! `target/xtask/STEP.log`; here it gets one line, and the end of its log if it failed.
+//! Every step runs, whatever the ones before it have found. Its output goes to
+//! `target/xtask/STEP.log`; here it gets one line, and the end of its log if it failed. Steps that
+//! no other load can disturb run beside the rest, at low priority. At the end stands what each step
+//! took, and by name what was not run.
 
 mod command;
 mod deny;
@@ -9,16 +12,18 @@ mod fuzz;
 mod licence;
 mod packages;
 mod steps;
+mod verdict;
 
-use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use steps::{STEPS, Step};
+use steps::{Lane, STEPS, Step};
+use verdict::Verdict;
 
 /// Which steps to run.
 #[derive(Args)]
@@ -34,41 +39,41 @@ pub(crate) struct Options {
     list: bool,
 }
 
-/// What came of a step, in tests.
-#[derive(Debug, Clone, Default)]
-struct Verdict {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-    /// What is worth saying: why something failed or was skipped.
-    notes: Vec<String>,
+/// How long the campaigns are.
+#[derive(Args)]
+pub(crate) struct SoakOptions {
+    /// Seconds of fuzzing for each target.
+    #[arg(long, default_value_t = 600)]
+    fuzz_seconds: u64,
+    /// Run only this campaign (kernel, fuzz); may be given more than once.
+    #[arg(long, value_name = "STEP")]
+    only: Vec<String>,
 }
 
-impl Verdict {
-    fn passed() -> Self {
-        Self { passed: 1, ..Self::default() }
-    }
-
-    fn failed(why: impl Into<String>) -> Self {
-        Self { failed: 1, notes: vec![why.into()], ..Self::default() }
-    }
-
-    fn skipped(why: impl Into<String>) -> Self {
-        Self { skipped: 1, notes: vec![why.into()], ..Self::default() }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.skipped += other.skipped;
-        self.notes.extend(other.notes);
-    }
+/// How much of a campaign is run.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    /// Every trial with a kernel client, not only those that `cargo xtask test` runs.
+    all_trials: bool,
+    /// How long each fuzz target runs.
+    fuzz_seconds: u64,
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
-    }
+/// The part of the campaigns that `cargo xtask test` runs.
+const SHORT: Extent = Extent { all_trials: false, fuzz_seconds: 15 };
+
+/// A step as it is run.
+struct Task<'a> {
+    root: &'a Path,
+    name: &'static str,
+    extent: Extent,
+}
+
+/// A step that has run.
+struct StepReport {
+    name: &'static str,
+    verdict: Verdict,
+    seconds: f32,
 }
 
 /// Runs the steps asked for; the last line is the sum of all.
@@ -76,36 +81,89 @@ impl fmt::Display for Verdict {
 /// # Errors
 /// A name that is no step's.
 pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
-    for name in &options.only {
-        ensure!(STEPS.iter().any(|step| step.name == name), "no step `{name}`; see --list");
-    }
+    check_names(&options.only)?;
     if options.list {
         STEPS.iter().for_each(|step| println!("{:12} {}", step.name, step.about));
         return Ok(ExitCode::SUCCESS);
     }
-    let start = Instant::now();
-    let mut total = Verdict::default();
-    for step in STEPS.iter().filter(|step| is_chosen(step, options)) {
-        total.add(perform(root, step));
+    let is_named = |step: &Step| options.only.iter().any(|name| name == step.name);
+    let is_chosen = |step: &Step| {
+        if options.only.is_empty() { !(options.quick && step.slow) } else { is_named(step) }
+    };
+    let mut done = run(root, is_chosen, SHORT);
+    for step in STEPS.iter().filter(|step| options.quick && step.slow && !is_named(step)) {
+        let verdict = Verdict::skipped("left out by --quick");
+        done.push(StepReport { name: step.name, verdict, seconds: 0.0 });
     }
-    println!("test: {:.0} s in all", start.elapsed().as_secs_f32());
-    println!("{total}");
-    Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(conclude(&done))
 }
 
-fn is_chosen(step: &Step, options: &Options) -> bool {
-    let named = options.only.iter().any(|name| name == step.name);
-    if options.only.is_empty() { !(options.quick && step.slow) } else { named }
+/// Runs the campaigns at full length.
+///
+/// # Errors
+/// A name that is no step's.
+pub(crate) fn soak(root: &Path, options: &SoakOptions) -> Result<ExitCode> {
+    check_names(&options.only)?;
+    let extent = Extent { all_trials: true, fuzz_seconds: options.fuzz_seconds };
+    let is_chosen = |step: &Step| {
+        let named = options.only.iter().any(|name| name == step.name);
+        if options.only.is_empty() { ["kernel", "fuzz"].contains(&step.name) } else { named }
+    };
+    Ok(conclude(&run(root, is_chosen, extent)))
 }
 
-fn perform(root: &Path, step: &Step) -> Verdict {
+fn check_names(names: &[String]) -> Result<()> {
+    for name in names {
+        ensure!(STEPS.iter().any(|step| step.name == name), "no step `{name}`; see --list");
+    }
+    Ok(())
+}
+
+/// Runs the chosen steps: what all need first, then two lanes side by side.
+fn run(root: &Path, is_chosen: impl Fn(&Step) -> bool, extent: Extent) -> Vec<StepReport> {
+    let chosen: Vec<&'static Step> = STEPS.iter().filter(|step| is_chosen(step)).collect();
+    let done = Mutex::new(Vec::new());
+    let run_lane = |lane: Lane| {
+        for step in chosen.iter().filter(|step| step.lane == lane) {
+            let result = perform(root, step, extent);
+            if let Ok(mut done) = done.lock() {
+                done.push(result);
+            }
+        }
+    };
+    run_lane(Lane::First);
+    std::thread::scope(|scope| {
+        scope.spawn(|| run_lane(Lane::Beside));
+        run_lane(Lane::Main);
+    });
+    done.into_inner().unwrap_or_default()
+}
+
+fn perform(root: &Path, step: &'static Step, extent: Extent) -> StepReport {
     let start = Instant::now();
     println!("test: {:12} ...", step.name);
-    let verdict =
-        (step.run)(root, step.name).unwrap_or_else(|error| Verdict::failed(format!("{error:#}")));
+    let task = Task { root, name: step.name, extent };
+    let verdict = (step.run)(&task).unwrap_or_else(|error| Verdict::failed(format!("{error:#}")));
     let word = if verdict.failed > 0 { "FAILED" } else { "ok" };
     let seconds = start.elapsed().as_secs_f32();
     verdict.notes.iter().for_each(|note| println!("test: {:12} note: {note}", step.name));
     println!("test: {:12} {word:6} {seconds:6.1} s  {verdict}", step.name);
-    verdict
+    StepReport { name: step.name, verdict, seconds }
+}
+
+/// Prints what each step took, what was not run, and the sum.
+fn conclude(done: &[StepReport]) -> ExitCode {
+    let mut total = Verdict::default();
+    println!("\nstep          seconds");
+    for step in done {
+        println!("{:12} {:8.1}  {}", step.name, step.seconds, step.verdict);
+        total.add(step.verdict.clone().of(step.name));
+    }
+    let lists = [("skipped", &total.skipped), ("left to `cargo xtask soak`", &total.left)];
+    for (title, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
+        println!("\n{title}:");
+        names.iter().for_each(|name| println!("  {name}"));
+    }
+    println!("\n{total}");
+    if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

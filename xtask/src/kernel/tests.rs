@@ -76,6 +76,11 @@ impl Test {
         verify: |_| Ok(()),
     };
 
+    /// Returns whether `cargo xtask test` runs it.
+    pub(super) fn is_core(&self) -> bool {
+        CORE.contains(&self.name)
+    }
+
     /// The same over another version of NFS.
     const fn over(self, name: &'static str, version: &'static str) -> Self {
         Self { name, about: "the same over NFSv4", version, ..self }
@@ -86,6 +91,37 @@ impl Test {
         Self { name, about: "the same, the server killed again and again", kills, ..self }
     }
 }
+
+/// The tests that `cargo xtask test` runs: each workload once at least, each version of NFS and
+/// each way to fail with several. The others repeat a workload over another version; they are in
+/// `cargo xtask soak`.
+const CORE: &[&str] = &[
+    "bench",
+    "build",
+    "build-kill-4.1",
+    "clients-4.0",
+    "clients-4.1",
+    "copies",
+    "fsx-4.2",
+    "fsx-kill",
+    "fsx-nconnect",
+    "fsync-kill",
+    "git-4.1",
+    "hosts",
+    "scarce-4.1",
+    "sites",
+    "sites-4.1",
+    "smoke",
+    "smoke-4.0",
+    "smoke-4.1",
+    "smoke-4.2",
+    "smoke-kill",
+    "sqlite-4.0",
+    "sqlite-kill",
+    "tar-4.2",
+    "two",
+    "two-kill",
+];
 
 /// All tests, the longest first so that two at a time end together.
 pub(super) const ALL: &[Test] = &[
@@ -137,3 +173,20 @@ pub(super) const ALL: &[Test] = &[
     scarce::TEST.over("scarce-4.2", "4.2"),
     hosts::TEST,
 ];
+
+#[cfg(test)]
+mod tests_of_the_list {
+    use super::*;
+
+    #[test]
+    fn the_core_is_a_part_of_the_list_and_has_every_workload() {
+        for name in CORE {
+            assert!(ALL.iter().any(|test| test.name == *name), "{name}");
+        }
+        let workload = |name: &'static str| name.split('-').next().unwrap_or(name);
+        for test in ALL {
+            let is_there = CORE.iter().any(|name| workload(name) == workload(test.name));
+            assert!(is_there, "no test of the core does what {} does", test.name);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Running a program with its output in a log.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,12 +8,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::Verdict;
+use super::verdict::Verdict;
 
 /// Lines of a log that are shown when its program failed.
 const LINES_SHOWN: usize = 80;
 
-/// What a program did.
+/// A program run at the lowest priority: it takes the time that others leave.
+pub(super) fn patient(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(program);
+    command
+}
+
+/// The end of a program.
 pub(super) struct Done {
     /// Whether it ended with success, in time.
     pub(super) success: bool,

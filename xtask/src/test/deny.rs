@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::Verdict;
 use super::licence::allows;
+use super::verdict::Verdict;
 use crate::tools::program;
 
 /// The part of `deny.toml` that is looked at.

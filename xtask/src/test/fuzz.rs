@@ -1,4 +1,4 @@
-//! Each fuzz target for a minute, two at a time.
+//! Each fuzz target for some seconds, two at a time, at low priority.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,9 @@ use anyhow::{Context, Result, ensure};
 
 use crate::tools;
 
-use super::Verdict;
-use super::command::run;
-
-/// How long each target runs.
-const SECONDS: u64 = 60;
+use super::Task;
+use super::command::{patient, run};
+use super::verdict::Verdict;
 
 /// Targets at a time.
 const JOBS: usize = 2;
@@ -26,17 +24,18 @@ const BUILD_PATIENCE: Duration = Duration::from_secs(30 * 60);
 ///
 /// # Errors
 /// If cargo-fuzz is not to be had, or a target does not build.
-pub(super) fn step(root: &Path, name: &str) -> Result<Verdict> {
+pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
+    let (root, seconds) = (task.root, task.extent.fuzz_seconds);
     let tool = tools::install(root, "cargo-fuzz", "0.13.2")?;
     let nightly = has_nightly();
-    let folder = build(root, name, &tool, nightly)?;
+    let folder = build(root, task.name, &tool, nightly)?;
     let targets = targets(root)?;
     ensure!(!targets.is_empty(), "no fuzz targets");
     let queue = Mutex::new(targets.into_iter());
     let total = Mutex::new(Verdict::default());
     std::thread::scope(|scope| {
         for _ in 0..JOBS {
-            scope.spawn(|| work_off(root, &folder, &queue, &total));
+            scope.spawn(|| work_off(root, &folder, seconds, (&queue, &total)));
         }
     });
     let mut verdict = total.into_inner().unwrap_or_default();
@@ -66,7 +65,7 @@ fn has_nightly() -> bool {
 /// Builds all targets; tells the folder they are in.
 fn build(root: &Path, name: &str, tool: &Path, nightly: bool) -> Result<PathBuf> {
     let folder = root.join("target/fuzz");
-    let mut command = Command::new(tool);
+    let mut command = patient(tool);
     command.args(["build", "--target-dir"]).arg(&folder);
     if !nightly {
         command.args(["--sanitizer", "none"]);
@@ -87,12 +86,12 @@ fn build(root: &Path, name: &str, tool: &Path, nightly: bool) -> Result<PathBuf>
 fn work_off(
     root: &Path,
     folder: &Path,
-    queue: &Mutex<impl Iterator<Item = String>>,
-    total: &Mutex<Verdict>,
+    seconds: u64,
+    (queue, total): (&Mutex<impl Iterator<Item = String>>, &Mutex<Verdict>),
 ) {
     let next = || queue.lock().ok().and_then(|mut queue| queue.next());
     while let Some(target) = next() {
-        let verdict = fuzz(root, folder, &target)
+        let verdict = fuzz(root, folder, &target, seconds)
             .unwrap_or_else(|error| Verdict::failed(format!("{target}: {error:#}")));
         if let Ok(mut total) = total.lock() {
             total.add(verdict);
@@ -101,25 +100,25 @@ fn work_off(
 }
 
 /// Runs one target on its corpus; what it finds on the way stays under `target`.
-fn fuzz(root: &Path, folder: &Path, target: &str) -> Result<Verdict> {
+fn fuzz(root: &Path, folder: &Path, target: &str, seconds: u64) -> Result<Verdict> {
     let found = root.join("target/fuzz/corpus").join(target);
     let artifacts = root.join("target/fuzz/artifacts").join(target);
     fs::create_dir_all(&found)?;
     fs::create_dir_all(&artifacts)?;
     let seeds = root.join("fuzz/corpus").join(target);
     ensure!(seeds.is_dir(), "no seeds in {}", seeds.display());
-    let mut command = Command::new(folder.join(target));
+    let mut command = patient(folder.join(target));
     command
-        .arg(format!("-max_total_time={SECONDS}"))
+        .arg(format!("-max_total_time={seconds}"))
         .args(["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10", "-print_final_stats=1"])
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .args([found, seeds]);
-    let done = run(root, &format!("fuzz-{target}"), command, Duration::from_secs(SECONDS + 120))?;
+    let done = run(root, &format!("fuzz-{target}"), command, Duration::from_secs(seconds + 300))?;
     if !done.success {
         return Ok(Verdict::failed(format!("{target}: {}", done.ending())));
     }
     let text = done.text();
     let runs = text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-    println!("test: fuzz         {target}: {} inputs in {SECONDS} s", runs.unwrap_or("?").trim());
+    println!("test: fuzz         {target}: {} inputs in {seconds} s", runs.unwrap_or("?").trim());
     Ok(Verdict::passed())
 }

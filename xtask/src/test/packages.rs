@@ -1,13 +1,13 @@
 //! Debian packages that steps need: installed when this runs as root, else named.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Verdict;
+use super::Task;
 use super::command::run;
+use super::verdict::Verdict;
 
 /// What the kernel client tests, the comparison, the instruction counts and the tests of btrfs and
 /// of reports call.
@@ -42,7 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(900);
 ///
 /// # Errors
 /// If a program that is there cannot be started.
-pub(super) fn step(root: &Path, name: &str) -> Result<Verdict> {
+pub(super) fn step(task: &Task<'_>) -> Result<Verdict> {
+    let (root, name) = (task.root, task.name);
     let Some(before) = missing() else {
         return Ok(Verdict::skipped("no dpkg here: packages are yours to install"));
     };

@@ -9,8 +9,20 @@ use anyhow::Result;
 use crate::tools::program;
 use crate::{kernel, tidy};
 
-use super::command::{judge, run};
-use super::{Verdict, deny, fuzz, packages};
+use super::command::{judge, patient, run};
+use super::verdict::Verdict;
+use super::{Task, deny, fuzz, packages};
+
+/// When a step runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Before all others, which need it.
+    First,
+    /// One after the other: some of these measure time.
+    Main,
+    /// At low priority beside the main lane: no load changes what these find.
+    Beside,
+}
 
 /// One step.
 pub(super) struct Step {
@@ -20,8 +32,10 @@ pub(super) struct Step {
     pub(super) about: &'static str,
     /// Whether `--quick` leaves it out.
     pub(super) slow: bool,
-    /// Runs it, in the checkout, under its name.
-    pub(super) run: fn(&Path, &str) -> Result<Verdict>,
+    /// When it runs.
+    pub(super) lane: Lane,
+    /// Runs it.
+    pub(super) run: fn(&Task<'_>) -> Result<Verdict>,
 }
 
 /// Longest time for one run of cargo, with everything to be built, on a slow machine.
@@ -29,53 +43,58 @@ const PATIENCE: Duration = Duration::from_secs(40 * 60);
 
 /// All steps.
 pub(super) const STEPS: &[Step] = &[
-    step("packages", "install the Debian packages the other steps need", packages::step),
-    step("format", "rustfmt has nothing to change", |root, name| {
-        let mut verdict = cargo(root, name, &["fmt", "--all", "--check"])?;
+    first("packages", "install the Debian packages the other steps need", packages::step),
+    step("format", "rustfmt has nothing to change", |task| {
+        let mut verdict = cargo(task.root, task.name, &["fmt", "--all", "--check"])?;
         // The fuzz targets are a workspace of their own.
         let fuzz = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
-        verdict.add(cargo(root, &format!("{name}-fuzz"), &fuzz)?);
+        verdict.add(cargo(task.root, &format!("{}-fuzz", task.name), &fuzz)?);
         Ok(verdict)
     }),
-    step("clippy", "clippy has nothing to say", |root, name| {
+    step("clippy", "clippy has nothing to say", |task| {
         let what = ["clippy", "--workspace", "--all-targets", "--locked", "--keep-going", "--"];
         let what = [&what[..], &["-D", "warnings"]].concat();
-        cargo(root, name, &what)
+        cargo(task.root, task.name, &what)
     }),
-    step("tidy", "floors, shape, doors, leftovers", |root, _| {
-        let tidy = tidy::is_tidy(root)?;
-        Ok(if tidy { Verdict::passed() } else { Verdict::failed("what is to mend stands above") })
+    step("tidy", "floors, shape, doors, leftovers, cycles, words", |task| {
+        let tidy = tidy::is_tidy(task.root)?;
+        Ok(if tidy { Verdict::passed() } else { Verdict::failed("the list to mend stands above") })
     }),
     step("tests", "unit, property, conformance and in-process client tests", tests),
-    step("schedules", "clients that use the state at once, turns by chance", |root, name| {
+    step("schedules", "concurrent clients of the state under random schedules", |task| {
         let what = ["test", "--locked", "--package", "comity-state", "--features", "schedules"];
-        cargo(root, name, &[&what[..], &["--test", "schedules"]].concat())
+        cargo(task.root, task.name, &[&what[..], &["--test", "schedules"]].concat())
     }),
-    step("docs", "the documentation builds, private items too", |root, name| {
+    step("docs", "the documentation builds, private items too", |task| {
         let mut command = Command::new(program());
         command.args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"]);
-        judge(root, name, after_flags(command, "RUSTDOCFLAGS", "-D warnings"), PATIENCE)
+        let command = after_flags(command, "RUSTDOCFLAGS", "-D warnings");
+        judge(task.root, task.name, command, PATIENCE)
     }),
     step("deny", "licences, bans and sources of the dependencies", deny_step),
-    slow("kernel", "tests with a Linux kernel NFS client", kernel_tests),
-    slow("fuzz", "60 seconds of each fuzz target", fuzz::step),
-    slow("instructions", "what hot paths, maps and cloaks cost, in instructions", instructions),
+    slow("kernel", "tests with a Linux kernel NFS client", Lane::Main, kernel_tests),
+    slow("fuzz", "each fuzz target for some seconds", Lane::Beside, fuzz::step),
+    slow(
+        "instructions",
+        "the cost of hot paths, maps and cloaks in instructions",
+        Lane::Beside,
+        instructions,
+    ),
 ];
 
-const fn step(
-    name: &'static str,
-    about: &'static str,
-    run: fn(&Path, &str) -> Result<Verdict>,
-) -> Step {
-    Step { name, about, slow: false, run }
+/// Runs a step.
+type RunStep = fn(&Task<'_>) -> Result<Verdict>;
+
+const fn first(name: &'static str, about: &'static str, run: RunStep) -> Step {
+    Step { name, about, slow: false, lane: Lane::First, run }
 }
 
-const fn slow(
-    name: &'static str,
-    about: &'static str,
-    run: fn(&Path, &str) -> Result<Verdict>,
-) -> Step {
-    Step { name, about, slow: true, run }
+const fn step(name: &'static str, about: &'static str, run: RunStep) -> Step {
+    Step { name, about, slow: false, lane: Lane::Main, run }
+}
+
+const fn slow(name: &'static str, about: &'static str, lane: Lane, run: RunStep) -> Step {
+    Step { name, about, slow: true, lane, run }
 }
 
 /// A run of cargo that passes or fails as a whole.
@@ -92,11 +111,11 @@ fn after_flags(mut command: Command, variable: &str, flags: &str) -> Command {
 }
 
 /// `cargo test`, each test counted.
-fn tests(root: &Path, name: &str) -> Result<Verdict> {
+fn tests(task: &Task<'_>) -> Result<Verdict> {
     let mut command = Command::new(program());
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-    let done = run(root, name, command, PATIENCE)?;
-    let mut verdict = counts(&done.text());
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]);
+    let done = run(task.root, task.name, command, PATIENCE)?;
+    let mut verdict = Verdict::of_output(&done.text());
     if !done.success {
         // A crate that does not compile counts too.
         verdict.failed = verdict.failed.max(1);
@@ -108,57 +127,50 @@ fn tests(root: &Path, name: &str) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Adds up what the test programs say of themselves.
-fn counts(text: &str) -> Verdict {
-    let mut verdict = Verdict::default();
-    for line in text.lines().filter_map(|line| line.strip_prefix("test result: ")) {
-        let count = |word: &str| {
-            let (before, _) = line.split_once(&format!(" {word}"))?;
-            before.rsplit(' ').next()?.parse::<usize>().ok()
-        };
-        verdict.passed += count("passed").unwrap_or(0);
-        verdict.failed += count("failed").unwrap_or(0);
-        verdict.skipped += count("ignored").unwrap_or(0);
-    }
-    verdict
-}
-
-fn deny_step(root: &Path, name: &str) -> Result<Verdict> {
+fn deny_step(task: &Task<'_>) -> Result<Verdict> {
     let installed = Command::new(program()).args(["deny", "--version"]).output();
     if !installed.is_ok_and(|done| done.status.success()) {
-        return deny::check(root);
+        return deny::check(task.root);
     }
-    cargo(root, name, &["deny", "--offline", "check", "licenses", "bans", "sources"])
+    let what = ["deny", "--offline", "check", "licenses", "bans", "sources"];
+    cargo(task.root, task.name, &what)
 }
 
-fn kernel_tests(root: &Path, _: &str) -> Result<Verdict> {
-    let tally = kernel::run(root, &kernel::Run::all())?;
-    let (skipped, notes) = tally.skipped.map_or((0, vec![]), |(count, why)| (count, vec![why]));
-    Ok(Verdict { passed: tally.passed, failed: tally.failed, skipped, notes })
+fn kernel_tests(task: &Task<'_>) -> Result<Verdict> {
+    let run = if task.extent.all_trials { kernel::Run::all() } else { kernel::Run::core() };
+    let tally = kernel::run(task.root, &run)?;
+    let names = |tests: &[&str]| tests.iter().map(ToString::to_string).collect();
+    let skipped = tally.skipped.iter().map(|(test, why)| format!("{test}: {why}"));
+    Ok(Verdict {
+        passed: tally.passed,
+        failed: tally.failed,
+        skipped: skipped.collect(),
+        left: names(&tally.left),
+        notes: Vec::new(),
+    })
 }
 
-fn instructions(root: &Path, name: &str) -> Result<Verdict> {
+fn instructions(task: &Task<'_>) -> Result<Verdict> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Ok(Verdict::skipped("valgrind is not installed"));
     }
-    let bench = ["run", "--quiet", "--package", "xtask", "--", "bench", "--check"];
-    let mut verdict = cargo(root, name, &[&bench[..], &["--instructions"]].concat())?;
+    let mut verdict = measured(task.root, task.name, &["--instructions"])?;
     // Ratios of configurations, which no file has to be kept for.
-    let name = format!("{name}-identity");
-    verdict.add(cargo(root, &name, &[&bench[..], &["--identity", "--quick"]].concat())?);
+    let name = format!("{}-identity", task.name);
+    verdict.add(measured(task.root, &name, &["--identity", "--quick"])?);
     Ok(verdict)
 }
 
-#[cfg(test)]
-mod tests_of_counts {
-    use super::counts;
-
-    #[test]
-    fn results_of_all_programs_are_added_up() {
-        let text = "test a ... ok\n\
-            test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
-            test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        let verdict = counts(text);
-        assert_eq!((verdict.passed, verdict.failed, verdict.skipped), (15, 2, 1));
+/// Has `cargo xtask bench` check a measurement; where it could not measure, it says so.
+fn measured(root: &Path, name: &str, what: &[&str]) -> Result<Verdict> {
+    let mut command = patient(program());
+    command.args(["run", "--quiet", "--package", "xtask", "--", "bench", "--check"]).args(what);
+    let done = run(root, name, command, PATIENCE)?;
+    if !done.success {
+        return Ok(Verdict::failed(done.ending()));
     }
+    let text = done.text();
+    let skipped = text.lines().filter_map(|line| line.strip_prefix("skipped: "));
+    let skipped: Vec<String> = skipped.map(|why| format!("{}: {why}", what.join(" "))).collect();
+    Ok(Verdict { passed: usize::from(skipped.is_empty()), skipped, ..Verdict::default() })
 }

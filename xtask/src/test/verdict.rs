@@ -1,0 +1,170 @@
+//! The result of a step, in tests.
+
+use std::fmt;
+
+/// Tests that passed, failed and were not run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Verdict {
+    /// Tests that passed.
+    pub(super) passed: usize,
+    /// Tests that failed.
+    pub(super) failed: usize,
+    /// Tests that could not be run here, each with the reason.
+    pub(super) skipped: Vec<String>,
+    /// Tests that take too long for `cargo xtask test`.
+    pub(super) left: Vec<String>,
+    /// Remarks for the log, such as the reason of a failure.
+    pub(super) notes: Vec<String>,
+}
+
+impl Verdict {
+    /// One test that passed.
+    pub(super) fn passed() -> Self {
+        Self { passed: 1, ..Self::default() }
+    }
+
+    /// One test that failed.
+    pub(super) fn failed(why: impl Into<String>) -> Self {
+        Self { failed: 1, notes: vec![why.into()], ..Self::default() }
+    }
+
+    /// One test that was not run.
+    pub(super) fn skipped(why: impl Into<String>) -> Self {
+        Self { skipped: vec![why.into()], ..Self::default() }
+    }
+
+    /// Adds the result of another step.
+    pub(super) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped.extend(other.skipped);
+        self.left.extend(other.left);
+        self.notes.extend(other.notes);
+    }
+
+    /// The same, with the name of the step before each test that was not run.
+    pub(super) fn of(self, step: &str) -> Self {
+        let name =
+            |tests: Vec<String>| tests.iter().map(|test| format!("{step}: {test}")).collect();
+        Self { skipped: name(self.skipped), left: name(self.left), ..self }
+    }
+
+    /// The verdict on what test programs printed, run with `--show-output`: their own sums, and
+    /// each test that printed `skipped: REASON`, which counts as skipped and not as passed.
+    pub(super) fn of_output(text: &str) -> Self {
+        let mut verdict = Self::default();
+        let (mut program, mut test) = (String::new(), String::new());
+        for line in text.lines() {
+            if let Some(name) = program_of(line) {
+                (program, test) = (name, String::new());
+            } else if let Some(name) = heading(line) {
+                test = name.to_owned();
+            } else if let Some(why) = line.strip_prefix("skipped: ").filter(|_| !test.is_empty()) {
+                verdict.skip(format!("{program} {test}"), why);
+            } else if let Some((name, why)) = ignored(line) {
+                verdict.skipped.push(format!("{program} {name}: {why}"));
+            } else if let Some(sums) = line.strip_prefix("test result: ") {
+                verdict.passed += count(sums, "passed");
+                verdict.failed += count(sums, "failed");
+                test.clear();
+            }
+        }
+        // Each test that says it was skipped is among those that its program calls passed.
+        verdict.passed = verdict.passed.saturating_sub(verdict.skipped_itself());
+        verdict
+    }
+
+    /// Notes that a test skipped itself, or a part of itself.
+    fn skip(&mut self, test: String, why: &str) {
+        let known = self.skipped.iter_mut().find(|known| known.starts_with(&format!("{test}: ")));
+        match known {
+            Some(known) => *known += &format!("; {why}"),
+            None => self.skipped.push(format!("{test}: {why}")),
+        }
+    }
+
+    /// The number of tests that skipped themselves: the others are marked in their source.
+    fn skipped_itself(&self) -> usize {
+        self.skipped.iter().filter(|test| !test.ends_with(IGNORED)).count()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, failed, skipped, left, .. } = self;
+        write!(out, "{passed} passed, {failed} failed, {} skipped", skipped.len())?;
+        if left.is_empty() { Ok(()) } else { write!(out, ", {} left to soak", left.len()) }
+    }
+}
+
+/// The reason given for a test with `#[ignore]`.
+const IGNORED: &str = "(ignored)";
+
+/// The test program that cargo says it runs: `crates/a/tests/b.rs`, or the crate for unit tests.
+fn program_of(line: &str) -> Option<String> {
+    let line = line.trim_start();
+    if let Some(package) = line.strip_prefix("Doc-tests ") {
+        return Some(format!("doc {package}"));
+    }
+    let (source, program) = line.strip_prefix("Running ")?.split_once(" (")?;
+    let file = program.trim_end_matches(')').rsplit('/').next()?;
+    let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
+    Some(if source.starts_with("unittests") { name.to_owned() } else { source.to_owned() })
+}
+
+/// The test whose output follows.
+fn heading(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
+}
+
+/// The name of a test that its source marks as ignored, and the reason.
+fn ignored(line: &str) -> Option<(&str, String)> {
+    let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let why = result.strip_prefix("ignored")?.trim_start_matches([',', ' ']);
+    Some((name, format!("{why}{}{IGNORED}", if why.is_empty() { "" } else { " " })))
+}
+
+/// The number before a word.
+fn count(sums: &str, word: &str) -> usize {
+    let before = sums.split_once(&format!(" {word}")).map(|(before, _)| before);
+    before.and_then(|before| before.rsplit(' ').next()?.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "     Running unittests src/lib.rs (target/debug/deps/comity_vfs-1a2b)\n\
+        test a ... ok\n\
+        test slow ... ignored, takes an hour\n\
+        successes:\n\n\
+        ---- a stdout ----\nskipped: needs root\nskipped: and a disk\n\n\
+        successes:\n    a\n\n\
+        test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
+        skipped: this is not what a test says\n\
+             Running tests/b.rs (target/debug/deps/b-3c4d)\n\
+        ---- c stdout ----\nskipped: no groff\n\
+        test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
+
+    #[test]
+    fn a_test_that_skips_itself_does_not_count_as_passed() {
+        let verdict = Verdict::of_output(OUTPUT);
+        assert_eq!((verdict.passed, verdict.failed), (13, 2));
+        let expected = [
+            "comity_vfs slow: takes an hour (ignored)",
+            "comity_vfs a: needs root; and a disk",
+            "tests/b.rs c: no groff",
+        ];
+        assert_eq!(verdict.skipped, expected);
+    }
+
+    #[test]
+    fn the_sum_names_the_step_of_what_was_not_run() {
+        let mut total = Verdict::passed();
+        let left = vec!["tar-4.0".to_owned()];
+        total.add(Verdict { left, ..Verdict::skipped("no groff") }.of("tests"));
+        assert_eq!(total.to_string(), "1 passed, 0 failed, 1 skipped, 1 left to soak");
+        assert_eq!(total.skipped, ["tests: no groff"]);
+        assert_eq!(total.left, ["tests: tar-4.0"]);
+    }
+}

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::change_watch::{ChangeWatch, Told};
+use crate::fanotify_watch::{ChangeWatch, Told};
 use crate::sys::{self, KernelHandle};
 
 /// How long a file is held before the kernel is asked to tell of its changes: most that are given
@@ -282,7 +282,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::change_watch::Mark;
+    use crate::fanotify_watch::Mark;
 
     fn leased(path: &Path, thread: i32) -> File {
         std::fs::write(path, "").unwrap();

@@ -1,7 +1,7 @@
-//! `Fs` on real things, and the tests that everything which claims to be an `Fs` must pass.
+//! `Fs` on real things.
 //!
 //! **Answers:** how the verbs of [`comity_vfs::Fs`] are done on a local directory ([`Passthrough`])
-//! and in memory ([`Memory`]); what any `Fs` must do ([`conformance`]).
+//! and in memory ([`Memory`]).
 //!
 //! **May not know:** protocols, exports, callers' addresses.
 
@@ -11,10 +11,9 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 
 mod blocking;
-mod change_groups;
-mod change_watch;
 mod close;
-pub mod conformance;
+mod fanotify_groups;
+mod fanotify_watch;
 mod lease_watch;
 mod memory;
 mod passthrough;

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use comity_backend::conformance::{Needs, Report, run};
 use comity_backend::{Memory, MemoryOptions, Passthrough, PassthroughOptions};
+use comity_conformance::{Needs, Report, run};
 use comity_vfs::{Cred, Disk, Gid, Uid};
 
 fn cred(uid: u32, gid: u32) -> Cred<Disk> {

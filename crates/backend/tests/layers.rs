@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use comity_backend::conformance::{Fixture, Needs, run};
 use comity_backend::{Memory, MemoryOptions};
+use comity_conformance::{Fixture, Needs, run};
 use comity_vfs::layers::{Faults, Hook, Layer, Metrics, ReadOnly, Recorder, Verb, When};
 use comity_vfs::{
     Access, Create, Cred, Disk, Fs, Gid, Handle, Mode, Name, ReadInto, Result, SetAttr, Status, Uid,

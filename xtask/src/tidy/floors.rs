@@ -37,6 +37,7 @@ const HOUSE: &[Room] = &[
     Room { name: "proto", floor: 1, uses: These(&["xdr"]) },
     Room { name: "idmap", floor: 1, uses: These(&["vfs", "ranges"]) },
     Room { name: "cloak", floor: 1, uses: These(&["vfs", "ranges"]) },
+    Room { name: "conformance", floor: 1, uses: These(&["vfs"]) },
     // identity
     Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr"]) },
     // rules

@@ -2,7 +2,7 @@ use comity_vfs::Status;
 use rustix::io::Errno;
 
 /// What an error number of a file system call means.
-pub(super) fn status(errno: Errno) -> Status {
+pub(crate) fn status(errno: Errno) -> Status {
     of_object(errno).or_else(|| of_space(errno)).unwrap_or_else(|| of_machine(errno))
 }
 

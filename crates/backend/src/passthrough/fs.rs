@@ -7,7 +7,7 @@ use comity_vfs::{
 };
 
 use super::Passthrough;
-use super::attr::attr;
+use super::attributes::attr::attr;
 
 impl Fs for Passthrough {
     fn root(&self) -> Handle {
@@ -48,7 +48,7 @@ impl Fs for Passthrough {
     ) -> Result<(Access, Attr<Disk>)> {
         let (node, stat) = self.look(node)?;
         let granted = self.granted(cred, &node, &stat, wanted)?;
-        Ok((granted, attr(&node.volume, &stat)))
+        Ok((granted, attr(&node.mount, &stat)))
     }
 
     fn lookup(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Entry<Disk>> {

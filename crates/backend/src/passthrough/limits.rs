@@ -2,113 +2,109 @@
 
 use std::time::Duration;
 
-/// Longest kernel handle in bytes: what a [`comity_vfs::Handle`] holds beside the volume's number
-/// and the handle's type. ext4 takes 8 bytes, XFS 12, btrfs 20.
-pub(crate) const KERNEL_HANDLE_BYTES_MAX: usize = comity_vfs::limits::HANDLE_BYTES_MAX - 6;
-
 /// Descriptors left to logs and lent files; of the rest connections may take half, the cache takes
 /// the other.
-pub(super) const DESCRIPTORS_RESERVED: usize = 1_024;
+pub(crate) const DESCRIPTORS_RESERVED: usize = 1_024;
 
 /// The least number of cached descriptors with which the verbs still work well.
-pub(super) const DESCRIPTORS_LEAST: usize = 64;
+pub(crate) const DESCRIPTORS_LEAST: usize = 64;
 
 /// Descriptors that an object in use mostly has: itself and its data.
-pub(super) const DESCRIPTORS_PER_OBJECT: usize = 2;
+pub(crate) const DESCRIPTORS_PER_OBJECT: usize = 2;
 
 /// Most descriptors the cache takes by default: about half a gigabyte of pinned inodes.
-pub(super) const DESCRIPTORS_DEFAULT: usize = 262_144;
+pub(crate) const DESCRIPTORS_DEFAULT: usize = 262_144;
 
 /// Descriptors given back at once when the process has none left.
-pub(super) const DESCRIPTORS_RELIEF: usize = 64;
+pub(crate) const DESCRIPTORS_RELIEF: usize = 64;
 
 /// How soon after another a write and commit count as quick turns.
-pub(super) const WRITER_TURN: Duration = Duration::from_secs(1);
+pub(crate) const WRITER_TURN: Duration = Duration::from_secs(1);
 
 /// Quick turns after which the descriptor for writing stays open: no file that is to be executed is
 /// written like that, a database is.
-pub(super) const WRITER_TURNS: u32 = 3;
+pub(crate) const WRITER_TURNS: u32 = 3;
 
 /// Shards of the descriptor cache: enough that two workers rarely meet at one.
-pub(super) const CACHE_SHARDS: usize = 64;
+pub(crate) const CACHE_SHARDS: usize = 64;
 
 /// From how many bytes on a file counts as large, and is looked at each second to see whether it
 /// was removed: smaller ones may keep their space for as long as it takes to look at all.
-pub(super) const LARGE_BYTES: u64 = 1 << 20;
+pub(crate) const LARGE_BYTES: u64 = 1 << 20;
 
 /// Large files that are looked at in a second. A look takes one to three microseconds, so that this
 /// is about a hundredth of a processor.
-pub(super) const LARGE_SWEPT_MAX: usize = 4_096;
+pub(crate) const LARGE_SWEPT_MAX: usize = 4_096;
 
 /// Other files that are looked at in a second: the largest cache is through in half a minute.
-pub(super) const SMALL_SWEPT_MAX: usize = 4_096;
+pub(crate) const SMALL_SWEPT_MAX: usize = 4_096;
 
 /// Files whose data is put on stable storage at once when the cache is full of such: about a tenth
 /// of a second on a spinning disk.
-pub(super) const COMMITS_AT_ONCE: usize = 8;
+pub(crate) const COMMITS_AT_ONCE: usize = 8;
 
 /// Most objects that are remembered to have been asked for while no more could be kept open: 64
 /// KiB. A second call within about so many others is a reason to keep one.
-pub(super) const PASSING_KEPT: usize = 16_384;
+pub(crate) const GHOSTS_MAX: usize = 16_384;
 
 /// Callers whose rights a node remembers: a file is rarely used by more at a time.
-pub(super) const VERDICTS_PER_NODE: usize = 4;
+pub(crate) const CACHED_ACCESSES_PER_NODE: usize = 4;
 
 /// How long a ctime must be past before it counts as one that tells every change: file systems
 /// stamp times with a clock that ticks every 1 to 10 ms.
-pub(super) const TIME_GRAIN: Duration = Duration::from_millis(50);
+pub(crate) const TIME_GRAIN: Duration = Duration::from_millis(50);
 
 /// The same where times are whole seconds: ext3, and ext4 with small inodes, keep no more, FAT only
 /// every second one.
-pub(super) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
+pub(crate) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
 
 /// Objects whose failed barrier is remembered. A disk that fails for more of them fails for all.
-pub(super) const FAILURES_MAX: usize = 4_096;
+pub(crate) const SYNC_ERRORS_MAX: usize = 4_096;
 
 /// How long a barrier that failed for want of space is remembered. Whoever has written before will
 /// commit within that time, and hear of it (Linux: dirty pages are written after 30 s); who frees
 /// space and writes again is not to wait for a restart.
-pub(super) const SPACE_FAILURE: Duration = Duration::from_secs(90);
+pub(crate) const SPACE_FAILURE: Duration = Duration::from_secs(90);
 
 /// Open listings kept for their next call, each with a descriptor and a buffer.
-pub(super) const CURSORS_MAX: usize = 64;
+pub(crate) const CURSORS_MAX: usize = 64;
 
 /// Room for one `getdents64` in bytes: about 800 entries, more than one reply takes.
-pub(super) const LISTING_BYTES: usize = 32_768;
+pub(crate) const LISTING_BYTES: usize = 32_768;
 
 /// Most entries of a directory that is remembered whole: reading them takes about 3 ms.
-pub(super) const SNAPSHOT_ENTRIES_MAX: usize = 16_384;
+pub(crate) const SNAPSHOT_ENTRIES_MAX: usize = 16_384;
 
 /// Entries of a remembered directory that are looked at together, between two looks at the
 /// directory: more cost less, but the last may be in vain.
-pub(super) const SNAPSHOT_STEP: usize = 16;
+pub(crate) const SNAPSHOT_STEP: usize = 16;
 
 /// One in so many entries of a remembered directory may stand for an object that was closed since
 /// before all such are forgotten: an entry that does costs as much as the step it is in.
-pub(super) const SNAPSHOT_WORN_PART: usize = 64;
+pub(crate) const SNAPSHOT_WORN_PART: usize = 64;
 
 /// Entries of all remembered directories together: about 80 MiB.
-pub(super) const SNAPSHOTS_ENTRIES_MAX: usize = 524_288;
+pub(crate) const SNAPSHOTS_ENTRIES_MAX: usize = 524_288;
 
 /// Deepest tree that is walked upwards: `PATH_MAX` holds no deeper path.
-pub(super) const DEPTH_MAX: usize = 4_096;
+pub(crate) const DEPTH_MAX: usize = 4_096;
 
 /// Places remembered where objects cannot be opened by handle: about 64 MiB.
-pub(super) const PLACES_MAX: usize = 262_144;
+pub(crate) const PATHS_MAX: usize = 262_144;
 
 /// Entries one search of the tree visits at most: about two seconds.
-pub(super) const SEARCH_ENTRIES_MAX: usize = 2_000_000;
+pub(crate) const SEARCH_ENTRIES_MAX: usize = 2_000_000;
 
 /// Part of the time that searches may take: one in ten.
-pub(super) const SEARCH_SHARE: u32 = 10;
+pub(crate) const SEARCH_SHARE: u32 = 10;
 
 /// How often at most the table of mounts is looked at.
-pub(super) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Length from which cutting or removing a file may take long: freeing its blocks reads their
 /// index.
-pub(super) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;
+pub(crate) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;
 
 /// Entries of a directory that a listing looks at before it leaves its desk: up to 10 ms, and more
 /// than a page with attributes has.
-pub(super) const LISTED_AT_DESK: usize = 2_048;
+pub(crate) const LISTED_AT_DESK: usize = 2_048;

@@ -4,56 +4,27 @@
 //! Objects are named by the kernel's own file handles, kept open in a bounded cache, and used under
 //! the ids of the caller, so that every verdict about rights, quotas and flags is the kernel's.
 
-mod acl;
-mod attr;
-mod barrier;
-mod cache;
+mod access;
+mod attributes;
 mod capabilities;
-mod change;
-mod commit;
-mod create;
-mod cursor;
 mod data;
-mod descriptors;
+mod directory;
 mod errno;
-mod failures;
-mod fetch;
 mod fs;
-mod hold;
-mod identity;
-mod lease;
-#[cfg(test)]
-mod lease_site;
+mod handles;
+mod leases;
 pub(crate) mod limits;
-mod link;
-mod lookup;
-mod mark;
 mod mounts;
-mod name;
-mod node;
 mod open;
-mod passing;
-mod places;
-mod range;
-mod readdir;
-mod remove;
-mod search;
-mod setattr;
-mod siblings;
-mod snapshot;
-mod space;
-mod verdict;
-mod volume;
-mod volumes;
-mod within;
-mod xattr;
 
 pub use capabilities::Capabilities;
-pub use descriptors::Descriptors;
+pub use handles::descriptors::Descriptors;
+pub use handles::siblings::Siblings;
 pub use open::{OpenError, PassthroughOptions};
-pub use siblings::Siblings;
 
 use comity_vfs::{Cred, Disk, Gid, Handle, Result, Uid};
+
+use self::access::thread_credentials::Identity;
 
 /// A directory of this machine as a file system.
 ///
@@ -63,16 +34,16 @@ use comity_vfs::{Cred, Disk, Gid, Handle, Result, Uid};
 #[derive(Debug)]
 pub struct Passthrough {
     root: Handle,
-    identity: identity::Identity,
+    identity: Identity,
     /// The user this process runs as.
     server_uid: u32,
-    volumes: volumes::Volumes,
-    nodes: cache::Cache,
-    cursors: cursor::Cursors,
-    snapshots: snapshot::Snapshots,
-    places: places::Places,
+    mounts: mounts::Mounts,
+    nodes: handles::cache::Cache,
+    cursors: directory::readdir_cursor::Cursors,
+    snapshots: directory::snapshot::Snapshots,
+    paths: handles::path_cache::PathCache,
     siblings: Siblings,
-    leases: lease::Leases,
+    leases: leases::lease::Leases,
 }
 
 impl Passthrough {
@@ -91,14 +62,14 @@ impl Passthrough {
             let gid = rustix::process::getegid().as_raw();
             (Uid::new(self.server_uid), Gid::new(gid))
         };
-        (self.identity == identity::Identity::Server).then(server)
+        (self.identity == Identity::Server).then(server)
     }
 
     /// Whose files count as the caller's own.
     fn owner_uid(&self, cred: &Cred<Disk>) -> u32 {
         match self.identity {
-            identity::Identity::PerCaller => cred.uid.number(),
-            identity::Identity::Server => self.server_uid,
+            Identity::PerCaller => cred.uid.number(),
+            Identity::Server => self.server_uid,
         }
     }
 }

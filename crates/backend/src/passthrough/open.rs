@@ -6,15 +6,15 @@ use rustix::io::Errno;
 use rustix::process::umask;
 
 use super::Passthrough;
-use super::cache::Cache;
+use super::access::thread_credentials::Identity;
 use super::capabilities::Capabilities;
-use super::descriptors::Descriptors;
-use super::identity::Identity;
-use super::lease::Leases;
-use super::places::Places;
-use super::siblings::Siblings;
-use super::volume::{Reach, Volume};
-use super::volumes::Volumes;
+use super::handles::cache::Cache;
+use super::handles::descriptors::Descriptors;
+use super::handles::path_cache::PathCache;
+use super::handles::siblings::Siblings;
+use super::leases::lease::Leases;
+use super::mounts::Mounts;
+use super::mounts::mount::{Mount, Reach};
 use crate::LeaseWatch;
 
 /// How a directory is to be served.
@@ -67,22 +67,22 @@ impl Passthrough {
         umask(Mode::empty());
         // First, since a thread that has spoken for a caller may do less than the server.
         let identity = Identity::available();
-        let top = Volume::open(root).map_err(|errno| explain(root, errno))?;
+        let top = Mount::open(root).map_err(|errno| explain(root, errno))?;
         let searched = top.reach() == Reach::BySearch;
         let descriptors = options.descriptors.unwrap_or_else(Descriptors::of_process);
         let opened = Self {
             root: top.root,
             identity,
             server_uid: rustix::process::geteuid().as_raw(),
-            volumes: Volumes::new(top, root, options.cross_mounts),
+            mounts: Mounts::new(top, root, options.cross_mounts),
             nodes: Cache::new(descriptors.share()),
             cursors: Default::default(),
             snapshots: Default::default(),
-            places: Places::new(searched || options.cross_mounts),
+            paths: PathCache::new(searched || options.cross_mounts),
             siblings: options.siblings,
             leases: Leases::new(options.leases, identity),
         };
-        opened.siblings.join(opened.number_of(opened.volumes.top()));
+        opened.siblings.join(opened.number_of(opened.mounts.top()));
         for shortcoming in opened.capabilities().shortcomings() {
             tracing::warn!(root = %root.display(), "{shortcoming}");
         }
@@ -92,7 +92,7 @@ impl Passthrough {
     /// What can and cannot be done in this process with this directory.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
-        let top = self.volumes.top();
+        let top = self.mounts.top();
         Capabilities {
             kernel_handles: top.reach() == Reach::ByHandle,
             caller_identities: self.identity == Identity::PerCaller,

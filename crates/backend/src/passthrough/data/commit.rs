@@ -1,0 +1,92 @@
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Instant;
+
+use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status};
+use rustix::fs::{fdatasync, fsync, syncfs};
+use rustix::io::retry_on_intr;
+
+use super::barrier::Extent;
+use crate::blocking::blocking;
+use crate::passthrough::Passthrough;
+use crate::passthrough::attributes::attr::attr;
+use crate::passthrough::errno::status;
+use crate::passthrough::handles::node::{Node, Use};
+use crate::passthrough::mounts::mount::{Mount, volume_id};
+
+impl Passthrough {
+    /// See [`comity_vfs::Fs::commit`].
+    pub(crate) fn commit(&self, handle: &Handle) -> Result<Option<Attr<Disk>>> {
+        let mount = self.mount(volume_id(handle)?)?;
+        let node = match self.node(handle) {
+            Err(Status::Stale) => return self.commit_volume(&mount, handle),
+            node => node?,
+        };
+        let file = match self.data_for_sync(&node) {
+            Err(Status::Stale) => return self.commit_volume(&mount, handle),
+            file => file?,
+        };
+        node.commit(file.as_deref())?;
+        node.end_writing();
+        match self.stat(&node) {
+            Err(Status::Stale) => self.commit_volume(&mount, handle),
+            stat => stat.map(|stat| Some(attr(&node.mount, &stat))),
+        }
+    }
+
+    /// The object is gone. What was done to it before is stable when its end is, which somebody
+    /// else may have made and not waited for.
+    fn commit_volume(&self, mount: &Mount, handle: &Handle) -> Result<Option<Attr<Disk>>> {
+        self.nodes.ledger().failures.of(handle, Instant::now())?;
+        blocking(|| retry_on_intr(|| syncfs(mount.fd()))).map_err(status)?;
+        Ok(None)
+    }
+
+    /// What a barrier is asked for by: what was written with, if that is open, since it has seen
+    /// every failure. Otherwise it needs no right to write, so that an immutable file and a
+    /// directory have one too; links and devices have none.
+    fn data_for_sync(&self, node: &Node) -> Result<Option<Arc<File>>> {
+        match (node.kind, node.data(Use::Write)) {
+            (FileType::Regular, Some(file)) => Ok(Some(file)),
+            (FileType::Regular | FileType::Directory, _) => self.data(node, Use::Read).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Node {
+    /// Puts on stable storage what was done to it.
+    fn commit(&self, file: Option<&File>) -> Result<()> {
+        self.barrier.wait(|extent| {
+            let failures = &self.ledger.failures;
+            failures.of(&self.handle, Instant::now())?;
+            sync(self, file, extent).inspect_err(|failure| {
+                tracing::error!(%failure, handle = ?self.handle, MAY_BE_LOST);
+                failures.keep(&self.handle, *failure, Instant::now());
+            })
+        })
+    }
+
+    /// The same before it is forgotten, if data was written to it that nobody has asked a barrier
+    /// for: the kernel tells a failure to those that have the file open, or to the next to open it
+    /// if it is still in memory then. A failure is told with the next barrier.
+    pub(crate) fn commit_written(&self) {
+        if let Some(file) = self.data(Use::Write) {
+            let _ = self.commit(Some(&file));
+        }
+    }
+}
+
+/// What is logged when a barrier fails.
+const MAY_BE_LOST: &str = "a barrier failed: what was written may be lost";
+
+fn sync(node: &Node, file: Option<&File>, extent: Extent) -> Result<()> {
+    let outcome = match (file, extent) {
+        (Some(file), Extent::Data) if node.kind == FileType::Regular => {
+            blocking(|| retry_on_intr(|| fdatasync(file)))
+        }
+        (Some(file), _) => blocking(|| retry_on_intr(|| fsync(file))),
+        (None, _) => blocking(|| retry_on_intr(|| syncfs(node.mount.fd()))),
+    };
+    outcome.map_err(status)
+}

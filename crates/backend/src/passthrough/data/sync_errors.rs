@@ -1,0 +1,121 @@
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use comity_vfs::{Handle, Result, Status};
+
+use crate::passthrough::limits::{SPACE_FAILURE, SYNC_ERRORS_MAX};
+use crate::passthrough::mounts::mount::volume_id;
+
+/// Objects whose barrier has failed: they outlive the node, since nobody else remembers. What a
+/// kernel could not write it forgets, and tells once.
+#[derive(Debug, Default)]
+pub(crate) struct SyncErrors {
+    count: AtomicUsize,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    objects: HashMap<Handle, Failure>,
+    /// Mounts of which more objects failed than are remembered: all of them count as failed.
+    volumes: HashMap<u32, Failure>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failure {
+    status: Status,
+    at: Instant,
+}
+
+impl SyncErrors {
+    /// Whether a barrier of the object may succeed.
+    ///
+    /// # Errors
+    /// What an earlier one said.
+    pub(crate) fn of(&self, handle: &Handle, now: Instant) -> Result<()> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        }
+        let table = self.table();
+        let volume = volume_id(handle).ok().and_then(|id| table.volumes.get(&id));
+        match table.objects.get(handle).or(volume) {
+            Some(failure) if failure.holds(now) => Err(failure.status),
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers that a barrier of the object failed.
+    pub(crate) fn keep(&self, handle: &Handle, status: Status, now: Instant) {
+        let failure = Failure { status, at: now };
+        let mut table = self.table();
+        if table.objects.len() >= SYNC_ERRORS_MAX {
+            table.objects.retain(|_, failure| failure.holds(now));
+        }
+        if table.objects.len() < SYNC_ERRORS_MAX {
+            table.objects.insert(*handle, failure);
+        } else if let Ok(id) = volume_id(handle) {
+            table.volumes.insert(id, failure);
+        }
+        self.count.store(table.objects.len() + table.volumes.len(), Ordering::Release);
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Failure {
+    /// A medium that failed is not trusted again; one that was full may have room now.
+    fn holds(&self, now: Instant) -> bool {
+        let passes = matches!(self.status, Status::NoSpc | Status::DQuot);
+        !passes || now.saturating_duration_since(self.at) < SPACE_FAILURE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handle(volume: u32, number: u32) -> Handle {
+        let bytes = [volume.to_be_bytes(), [0; 4], number.to_be_bytes()].concat();
+        Handle::new(&bytes).unwrap()
+    }
+
+    #[test]
+    fn a_medium_that_failed_stays_so_and_a_full_one_does_not() {
+        let (failures, now) = (SyncErrors::default(), Instant::now());
+        failures.keep(&handle(1, 1), Status::Io, now);
+        failures.keep(&handle(1, 2), Status::NoSpc, now);
+        assert_eq!(failures.of(&handle(1, 1), now), Err(Status::Io));
+        assert_eq!(failures.of(&handle(1, 2), now), Err(Status::NoSpc));
+        assert_eq!(failures.of(&handle(1, 3), now), Ok(()));
+        let later = now + SPACE_FAILURE;
+        assert_eq!(failures.of(&handle(1, 1), later), Err(Status::Io));
+        assert_eq!(failures.of(&handle(1, 2), later), Ok(()));
+    }
+
+    #[test]
+    fn more_failures_than_are_remembered_count_for_the_whole_volume() {
+        let (failures, now) = (SyncErrors::default(), Instant::now());
+        for number in 0..=SYNC_ERRORS_MAX as u32 {
+            failures.keep(&handle(1, number), Status::Io, now);
+        }
+        assert_eq!(failures.of(&handle(1, u32::MAX), now), Err(Status::Io));
+        assert_eq!(failures.of(&handle(2, 0), now), Ok(()));
+        assert_eq!(failures.table().objects.len(), SYNC_ERRORS_MAX);
+    }
+
+    #[test]
+    fn failures_that_are_over_make_room() {
+        let (failures, now) = (SyncErrors::default(), Instant::now());
+        for number in 0..SYNC_ERRORS_MAX as u32 {
+            failures.keep(&handle(1, number), Status::NoSpc, now);
+        }
+        let later = now + SPACE_FAILURE;
+        failures.keep(&handle(1, u32::MAX), Status::Io, later);
+        assert_eq!(failures.of(&handle(1, u32::MAX), later), Err(Status::Io));
+        assert_eq!(failures.of(&handle(1, 0), later), Ok(()));
+    }
+}

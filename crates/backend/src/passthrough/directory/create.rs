@@ -1,0 +1,262 @@
+use std::ffi::CStr;
+use std::fs::File;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use comity_vfs::{
+    Create, Cred, Disk, FileType, Handle, Made, Name, Result, SetAttr, SetTime, Special, Status,
+    Time,
+};
+use rustix::fs::{AtFlags, FileType as Kind, Mode, OFlags, Stat, fstat};
+use rustix::fs::{mkdirat, mknodat, openat, symlinkat, unlinkat};
+use rustix::io::Errno;
+
+use super::lookup::found_node;
+use super::name::ZeroName;
+use crate::passthrough::Passthrough;
+use crate::passthrough::errno::status;
+use crate::passthrough::handles::node::{Node, Use};
+
+/// A new object: its node and what the kernel says about it.
+type New = (Arc<Node>, Stat);
+
+/// What a file gets whose maker names no mode: the usual one.
+const FILE_MODE: u32 = 0o644;
+
+/// What a file has whose attributes come later, with the call after an exclusive CREATE.
+const EXCLUSIVE_MODE: u32 = 0o600;
+
+/// What a directory gets whose maker names no mode: the usual one.
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// Set-id bits, which `mkdirat` does not take.
+const SET_ID_BITS: u32 = 0o6000;
+
+impl Passthrough {
+    /// See [`comity_vfs::Fs::create`].
+    pub(crate) fn create(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        how: &Create<Disk>,
+    ) -> Result<Made<Disk>> {
+        let set = match how {
+            Create::Unchecked(set) | Create::Guarded(set) => *set,
+            Create::Exclusive(verifier) => set_of_verifier(*verifier),
+        };
+        self.make(cred, dir, name, |dir, name| match self.create_new(cred, dir, name, &set) {
+            Err(Status::Exist) => self.take_existing(cred, dir, name, how),
+            made => made,
+        })
+    }
+
+    /// See [`comity_vfs::Fs::mkdir`].
+    pub(crate) fn mkdir(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        let mode = set.mode.map_or(DIRECTORY_MODE, |mode| mode.bits());
+        let later = SetAttr {
+            mode: set.mode.filter(|mode| mode.bits() & SET_ID_BITS != 0),
+            size: None,
+            ..*set
+        };
+        self.make(cred, dir, name, |dir, name| {
+            mkdirat(dir.fd(), name, Mode::from_raw_mode(mode)).map_err(status)?;
+            self.finish(cred, dir, name, &later)
+                .inspect_err(|_| forget(dir.fd(), name, AtFlags::REMOVEDIR))
+        })
+    }
+
+    /// See [`comity_vfs::Fs::symlink`].
+    pub(crate) fn symlink(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        target: &[u8],
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        if target.is_empty() || target.contains(&0) {
+            return Err(Status::Inval);
+        }
+        // A link has no mode of its own on Linux, and its length is its target's.
+        let later = SetAttr { mode: None, size: None, ..*set };
+        self.make(cred, dir, name, |dir, name| {
+            symlinkat(target, dir.fd(), name).map_err(status)?;
+            self.finish(cred, dir, name, &later)
+                .inspect_err(|_| forget(dir.fd(), name, AtFlags::empty()))
+        })
+    }
+
+    /// See [`comity_vfs::Fs::mknod`].
+    pub(crate) fn mknod(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        special: Special,
+        set: &SetAttr<Disk>,
+    ) -> Result<Made<Disk>> {
+        let (kind, device) = match special {
+            Special::Block(device) => (Kind::BlockDevice, device.checked()?),
+            Special::Character(device) => (Kind::CharacterDevice, device.checked()?),
+            Special::Fifo => (Kind::Fifo, comity_vfs::Device::default()),
+            Special::Socket => (Kind::Socket, comity_vfs::Device::default()),
+        };
+        let device = rustix::fs::makedev(device.major, device.minor);
+        let mode = Mode::from_raw_mode(set.mode.map_or(FILE_MODE, |mode| mode.bits()));
+        let later = SetAttr { mode: None, size: None, ..*set };
+        self.make(cred, dir, name, |dir, name| {
+            mknodat(dir.fd(), name, kind, mode, device).map_err(status)?;
+            self.finish(cred, dir, name, &later)
+                .inspect_err(|_| forget(dir.fd(), name, AtFlags::empty()))
+        })
+    }
+
+    /// Lets `work` make an object in a directory under the caller's identity.
+    fn make(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Handle,
+        name: Name<'_>,
+        work: impl FnOnce(&Node, &CStr) -> Result<New>,
+    ) -> Result<Made<Disk>> {
+        let dir = self.directory(dir)?;
+        let name = ZeroName::new(name);
+        let ((node, stat), change) = self.change_directory(&dir, || {
+            self.identity.caller(cred)?;
+            work(&dir, name.as_c_str())
+        })?;
+        self.paths.learn(&node.handle, &dir.handle, name.as_c_str());
+        Ok(Made { value: found_node(&node, &stat), change })
+    }
+
+    fn create_new(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Node,
+        name: &CStr,
+        set: &SetAttr<Disk>,
+    ) -> Result<New> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let mode = Mode::from_raw_mode(set.mode.map_or(FILE_MODE, |mode| mode.bits()));
+        let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
+        let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
+        self.adopt_new(cred, dir, (name, file), &later).inspect_err(|failure| {
+            // What another program has put in its place is not ours to take away.
+            if *failure != Status::NoEnt {
+                forget(dir.fd(), name, AtFlags::empty());
+            }
+        })
+    }
+
+    /// Takes a file into use that was just created as `file`, which serves for its data.
+    fn adopt_new(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Node,
+        (name, file): (&CStr, OwnedFd),
+        later: &SetAttr<Disk>,
+    ) -> Result<New> {
+        let made = fstat(&file).map_err(status)?;
+        let (node, stat) = self.open_entry(dir, name)?;
+        if (made.st_dev, made.st_ino) != (stat.st_dev, stat.st_ino) {
+            // Another program has taken it away and put something else there.
+            return Err(Status::NoEnt);
+        }
+        node.keep_data(Use::Write, File::from(file));
+        node.barrier.changed_attributes();
+        if later.is_empty() {
+            return Ok((node, stat));
+        }
+        self.apply(cred, &node, &stat, later)?;
+        let stat = self.stat(&node)?;
+        Ok((node, stat))
+    }
+
+    /// Finds the object just made as `name` and gives it the attributes that its making could not.
+    fn finish(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Node,
+        name: &CStr,
+        later: &SetAttr<Disk>,
+    ) -> Result<New> {
+        let (node, stat) = self.find(dir, name)?;
+        match node.kind {
+            FileType::Directory | FileType::Regular => node.barrier.changed_attributes(),
+            // Neither can be opened for a barrier; that of the directory covers a new one.
+            _ => node.barrier.is_covered(),
+        }
+        if later.is_empty() {
+            return Ok((node, stat));
+        }
+        self.apply(cred, &node, &stat, later)?;
+        let stat = self.stat(&node)?;
+        Ok((node, stat))
+    }
+
+    /// A file of that name is there already: what `how` makes of it.
+    fn take_existing(
+        &self,
+        cred: &Cred<Disk>,
+        dir: &Node,
+        name: &CStr,
+        how: &Create<Disk>,
+    ) -> Result<New> {
+        let (node, stat) = match (how, self.find(dir, name)?) {
+            (Create::Guarded(_), _) => return Err(Status::Exist),
+            (_, (node, _)) if node.kind != FileType::Regular => return Err(Status::Exist),
+            (_, found) => found,
+        };
+        match how {
+            Create::Exclusive(verifier) if has_verifier(&stat, *verifier) => Ok((node, stat)),
+            Create::Unchecked(SetAttr { size: Some(size), .. }) => {
+                let set = SetAttr { size: Some(*size), ..SetAttr::default() };
+                self.apply(cred, &node, &stat, &set)?;
+                let stat = self.stat(&node)?;
+                Ok((node, stat))
+            }
+            Create::Unchecked(_) => Ok((node, stat)),
+            _ => Err(Status::Exist),
+        }
+    }
+}
+
+/// Takes back an object that could not be made as asked.
+fn forget(dir: BorrowedFd<'_>, name: &CStr, flags: AtFlags) {
+    if let Err(error) = unlinkat(dir, name, flags)
+        && error != Errno::NOENT
+    {
+        // The name may be one that is hidden from those who read logs.
+        let directory = fstat(dir).map_or(0, |stat| stat.st_ino);
+        tracing::warn!(%error, directory, "an object that could not be made as asked stays behind");
+        tracing::debug!(?name, directory, "it is this one");
+    }
+}
+
+/// The verifier of an exclusive CREATE is kept in the file's times until its maker sets them (RFC
+/// 1813, 3.3.8), so it outlives a restart. Not all file systems hold the highest bit of a second.
+fn times_of_verifier(verifier: [u8; 8]) -> (i64, i64) {
+    let [a, b, c, d, e, f, g, h] = verifier;
+    let seconds = |bytes| i64::from(u32::from_be_bytes(bytes) & 0x7fff_ffff);
+    (seconds([a, b, c, d]), seconds([e, f, g, h]))
+}
+
+fn set_of_verifier(verifier: [u8; 8]) -> SetAttr<Disk> {
+    let (atime, mtime) = times_of_verifier(verifier);
+    let time = |seconds| Some(SetTime::To(Time { seconds, nanoseconds: 0 }));
+    let mode = Some(comity_vfs::Mode::new(EXCLUSIVE_MODE));
+    SetAttr { mode, atime: time(atime), mtime: time(mtime), ..SetAttr::default() }
+}
+
+fn has_verifier(stat: &Stat, verifier: [u8; 8]) -> bool {
+    let fresh = stat.st_size == 0 && stat.st_atime_nsec == 0 && stat.st_mtime_nsec == 0;
+    fresh && (stat.st_atime, stat.st_mtime) == times_of_verifier(verifier)
+}

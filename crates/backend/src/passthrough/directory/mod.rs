@@ -1,0 +1,12 @@
+//! Names: looked up, listed, made, moved and removed.
+
+pub(crate) mod change;
+pub(crate) mod create;
+pub(crate) mod link;
+pub(crate) mod lookup;
+pub(crate) mod name;
+pub(crate) mod readdir;
+pub(crate) mod readdir_cursor;
+pub(crate) mod remove;
+pub(crate) mod snapshot;
+pub(crate) mod thread_cwd;

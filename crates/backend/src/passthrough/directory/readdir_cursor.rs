@@ -1,0 +1,219 @@
+use std::collections::VecDeque;
+use std::ffi::CStr;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use comity_vfs::{Handle, Result, Time};
+use rustix::fs::{FileType, RawDir, RawDirEntry, SeekFrom, seek};
+use rustix::io::Errno;
+
+use crate::passthrough::access::access_cache::is_past;
+use crate::passthrough::errno::status;
+use crate::passthrough::limits::{CURSORS_MAX, LISTING_BYTES};
+
+/// One entry as the kernel lists it.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) fileid: u64,
+    pub(crate) cookie: u64,
+    /// Whether it may be a directory: not all file systems tell.
+    pub(crate) maybe_directory: bool,
+    /// How long its name is.
+    length: u8,
+    /// Where in [`Batch::names`] its name starts; a zero stands behind it.
+    start: u32,
+}
+
+/// Entries that were read together.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) items: Vec<Item>,
+    names: Vec<u8>,
+}
+
+impl Batch {
+    /// An entry's name, as the kernel takes it.
+    pub(crate) fn name(&self, item: &Item) -> &CStr {
+        let bytes = self.names.get(item.start as usize..).unwrap_or_default();
+        CStr::from_bytes_until_nul(bytes).unwrap_or_default()
+    }
+
+    /// An entry's name.
+    pub(crate) fn name_bytes(&self, item: &Item) -> &[u8] {
+        let start = item.start as usize;
+        self.names.get(start..start + usize::from(item.length)).unwrap_or_default()
+    }
+
+    fn push(&mut self, entry: &RawDirEntry<'_>) {
+        let name = entry.file_name().to_bytes_with_nul();
+        let Ok(length) = u8::try_from(name.len() - 1) else { return };
+        let start = self.names.len() as u32;
+        self.names.extend_from_slice(name);
+        let maybe_directory = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+        let (fileid, cookie) = (entry.ino(), entry.next_entry_cookie());
+        self.items.push(Item { fileid, cookie, maybe_directory, length, start });
+    }
+
+    fn clear(&mut self) {
+        self.items.clear();
+        self.names.clear();
+    }
+}
+
+/// What a directory's entries were like: its ctime, and how many changes this server had made.
+pub(crate) type Version = (Time, u64);
+
+/// An open listing of one directory: its own descriptor, since a position belongs to one, and
+/// entries that were read but not shown yet.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    dir: Handle,
+    file: File,
+    /// Behind which entry it stands.
+    cookie: u64,
+    batch: Batch,
+    /// How many entries of the batch have been shown.
+    shown: usize,
+    /// The directory's version when the batch was read.
+    version: Version,
+    /// Whether whatever changed since would have given the directory another version.
+    lasts: bool,
+    room: Vec<u8>,
+}
+
+impl Cursor {
+    /// A listing that begins at the start of `file`.
+    pub(crate) fn new(dir: Handle, file: File) -> Self {
+        let (batch, version) = (Batch::default(), Version::default());
+        let room = Vec::with_capacity(LISTING_BYTES);
+        Self { dir, file, cookie: 0, batch, shown: 0, version, lasts: false, room }
+    }
+
+    /// Puts it behind the entry of `cookie`. Entries read before count no more if the directory has
+    /// changed since, or might have without its version telling.
+    pub(crate) fn seek(&mut self, cookie: u64, version: Version) -> Result<()> {
+        if self.cookie != cookie && self.follows() == Some(cookie) {
+            self.advance(1);
+        }
+        if self.cookie != cookie || self.version != version || !self.lasts {
+            self.batch.clear();
+            self.shown = 0;
+            seek_to(&self.file, cookie)?;
+            self.cookie = cookie;
+        }
+        self.version = version;
+        self.lasts = is_past(version.0);
+        Ok(())
+    }
+
+    /// The cookie of the next entry: whoever broke a listing off may have taken that entry or not.
+    fn follows(&self) -> Option<u64> {
+        self.batch.items.get(self.shown).map(|item| item.cookie)
+    }
+
+    /// Whether it stands where a listing goes on at `cookie`.
+    fn is_at(&self, dir: &Handle, cookie: u64) -> bool {
+        self.dir == *dir && (self.cookie == cookie || self.follows() == Some(cookie))
+    }
+
+    /// The next entries, none at the end.
+    pub(crate) fn rest(&mut self) -> Result<(&Batch, &[Item])> {
+        if self.shown >= self.batch.items.len() {
+            self.shown = 0;
+            read_batch(&self.file, &mut self.batch, &mut self.room)?;
+        }
+        let items = self.batch.items.get(self.shown..).unwrap_or_default();
+        Ok((&self.batch, items))
+    }
+
+    /// Says that so many entries of [`Cursor::rest`] were shown.
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.shown += count;
+        if let Some(item) = self.shown.checked_sub(1).and_then(|last| self.batch.items.get(last)) {
+            self.cookie = item.cookie;
+        }
+    }
+}
+
+/// Listings that wait for their next call.
+#[derive(Debug, Default)]
+pub(crate) struct Cursors(Mutex<VecDeque<Cursor>>);
+
+impl Cursors {
+    /// The listing of a directory that stands at `cookie`, if there is one.
+    pub(crate) fn take(&self, dir: &Handle, cookie: u64) -> Option<Cursor> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = waiting.iter().position(|one| one.is_at(dir, cookie))?;
+        waiting.remove(place)
+    }
+
+    /// Keeps a listing for its next call.
+    pub(crate) fn put(&self, cursor: Cursor) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push_back(cursor);
+        let oldest = if waiting.len() > CURSORS_MAX { waiting.pop_front() } else { None };
+        drop(waiting);
+        drop(oldest);
+    }
+
+    /// Gives all their descriptors back.
+    pub(crate) fn clear(&self) {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(all);
+    }
+}
+
+/// Cookies are the kernel's own positions (`d_off`): on ext4 hashes of the names, on XFS, btrfs and
+/// tmpfs (Linux 6.6) numbers that an entry keeps; all outlive changes of the directory.
+fn seek_to(file: &File, cookie: u64) -> Result<()> {
+    match seek(file, SeekFrom::Start(cookie)) {
+        Ok(_) => Ok(()),
+        Err(Errno::INVAL | Errno::OVERFLOW) => Err(comity_vfs::Status::BadCookie),
+        Err(errno) => Err(status(errno)),
+    }
+}
+
+/// Reads once what the kernel gives; nothing is the end.
+pub(crate) fn read_batch(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
+    batch.clear();
+    read_more(file, batch, room)
+}
+
+/// Adds what the kernel gives at once; nothing is the end.
+pub(crate) fn read_more(file: &File, batch: &mut Batch, room: &mut Vec<u8>) -> Result<()> {
+    let before = batch.items.len();
+    let room: &mut [MaybeUninit<u8>] = room.spare_capacity_mut();
+    let mut entries = RawDir::new(file, room);
+    while let Some(entry) = entries.next() {
+        let entry = entry.map_err(status)?;
+        let name = entry.file_name();
+        if name != c"." && name != c".." {
+            batch.push(&entry);
+        }
+        if entries.is_buffer_empty() && batch.items.len() > before {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_read_within_a_tick_of_a_change_do_not_count_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = File::open(folder.path()).unwrap();
+        let mut cursor = Cursor::new(Handle::new(b"dir").unwrap(), dir);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let time = Time { seconds: now.as_secs() as i64, nanoseconds: now.subsec_nanos() };
+        std::fs::write(folder.path().join("one"), b"").unwrap();
+        for expected in 1..=2 {
+            cursor.seek(0, (time, 0)).unwrap();
+            assert_eq!(cursor.rest().unwrap().1.len(), expected);
+            std::fs::write(folder.path().join("two"), b"").unwrap();
+        }
+    }
+}

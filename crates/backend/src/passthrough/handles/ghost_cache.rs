@@ -1,0 +1,41 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::passthrough::limits::GHOSTS_MAX;
+
+/// Objects that were asked for lately while there was no room for them, by the hashes of their
+/// handles: a table in which the newer take the places of the older.
+#[derive(Debug)]
+pub(crate) struct GhostCache(Box<[AtomicU32]>);
+
+impl GhostCache {
+    /// Knows about as many objects as may be open: who walks through more is not known when it
+    /// comes round again.
+    pub(crate) fn new(open_max: usize) -> Self {
+        let places = open_max.clamp(1, GHOSTS_MAX);
+        Self((0..places).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    /// Whether an object of this hash was here a short while ago; it was from now on.
+    pub(crate) fn again(&self, hash: u64) -> bool {
+        let Some(place) = self.0.get(hash as usize % self.0.len()) else { return true };
+        // An empty place is no object's.
+        let mark = (hash >> 32) as u32 | 1;
+        place.swap(mark, Ordering::Relaxed) == mark
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_again_soon_is_known_and_who_comes_after_many_others_is_not() {
+        let passing = GhostCache::new(100);
+        let hash = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        assert!(!passing.again(hash(1)));
+        assert!(passing.again(hash(1)));
+        let many = 1_000;
+        let known = (0..2 * many).filter(|number| passing.again(hash(number % many))).count();
+        assert!(known < 10, "{known} of {many} are known");
+    }
+}

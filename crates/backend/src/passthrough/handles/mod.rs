@@ -1,0 +1,10 @@
+//! Handles turned into open objects, and the bounded cache of those.
+
+pub(crate) mod cache;
+pub(crate) mod descriptors;
+pub(crate) mod ghost_cache;
+pub(crate) mod node;
+pub(crate) mod open_handle;
+pub(crate) mod path_cache;
+pub(crate) mod search;
+pub(crate) mod siblings;

@@ -1,0 +1,346 @@
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use comity_vfs::{FileType, Handle, Result, Status};
+use rustix::fs::{Stat, fstat};
+
+use super::descriptors::Share;
+use crate::blocking::blocking;
+use crate::passthrough::access::access_cache::AccessCache;
+use crate::passthrough::data::barrier::Barrier;
+use crate::passthrough::data::sync_errors::SyncErrors;
+use crate::passthrough::errno::status;
+use crate::passthrough::limits::{LARGE_BYTES, WRITER_TURN, WRITER_TURNS};
+use crate::passthrough::mounts::mount::Mount;
+use crate::sys;
+
+/// An object in use: its descriptors, and what is remembered about it while they are open.
+///
+/// A node in use is never evicted, so there is one per object at a time.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) handle: Handle,
+    pub(crate) mount: Arc<Mount>,
+    pub(crate) kind: FileType,
+    object: Arc<Object>,
+    /// For reading data or listing.
+    reading: OnceLock<Arc<File>>,
+    /// For reading and writing data, while that goes on.
+    writing: Mutex<Writer>,
+    /// Whether bytes are locked by the descriptor for writing.
+    locked: AtomicBool,
+    /// Whether it is to be marked before it is changed.
+    pub(crate) unmarked: AtomicBool,
+    /// Whether a file takes much space, or may because it is open for writing.
+    large: AtomicBool,
+    /// A link's target, which never changes.
+    pub(crate) target: OnceLock<Box<[u8]>>,
+    pub(crate) verdicts: Mutex<AccessCache>,
+    pub(crate) barrier: Barrier,
+    /// Held around a change of a directory or of attributes and the looks before and after it.
+    changing: Mutex<()>,
+    writes_begun: AtomicU64,
+    writes_ended: AtomicU64,
+    pub(crate) ledger: Arc<Ledger>,
+    opened: AtomicUsize,
+}
+
+/// What all nodes of a file system are entered in, those evicted and still held among them.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// Descriptors open.
+    pub(crate) descriptors: Share,
+    /// Barriers that failed.
+    pub(crate) failures: SyncErrors,
+}
+
+/// What a node is about: the object itself, open as `O_PATH`. Listings know objects without their
+/// nodes.
+#[derive(Debug)]
+pub(crate) struct Object {
+    file: File,
+    /// Whether it was used since the cache looked last.
+    used: AtomicBool,
+}
+
+impl Object {
+    /// What the kernel says about it now.
+    ///
+    /// # Errors
+    /// [`Status::Stale`] if its last name is gone.
+    pub(crate) fn stat(&self) -> Result<Stat> {
+        let stat = fstat(&self.file).map_err(status)?;
+        if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(stat) }
+    }
+
+    /// Notes that it is in use.
+    pub(crate) fn touch(&self) {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was used since this was asked last.
+    pub(crate) fn was_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Which data descriptor is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    Read,
+    Write,
+}
+
+impl Node {
+    /// A node of the object open as `object`, which is of type `kind`.
+    pub(crate) fn new(
+        handle: Handle,
+        mount: Arc<Mount>,
+        object: File,
+        kind: FileType,
+        ledger: &Arc<Ledger>,
+    ) -> Self {
+        ledger.descriptors.opened();
+        Self {
+            handle,
+            mount,
+            kind,
+            object: Arc::new(Object { file: object, used: AtomicBool::new(false) }),
+            reading: OnceLock::new(),
+            writing: Mutex::default(),
+            locked: AtomicBool::new(false),
+            unmarked: AtomicBool::new(false),
+            large: AtomicBool::new(false),
+            target: OnceLock::new(),
+            verdicts: Mutex::default(),
+            barrier: Barrier::default(),
+            changing: Mutex::default(),
+            writes_begun: AtomicU64::new(0),
+            writes_ended: AtomicU64::new(0),
+            ledger: Arc::clone(ledger),
+            opened: AtomicUsize::new(1),
+        }
+    }
+
+    /// The object.
+    pub(crate) const fn object(&self) -> &Arc<Object> {
+        &self.object
+    }
+
+    /// The object's descriptor.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.object.file.as_fd()
+    }
+
+    /// See [`Object::stat`].
+    pub(crate) fn stat(&self) -> Result<Stat> {
+        self.object.stat()
+    }
+
+    /// The descriptor for `purpose`, if it is open already.
+    pub(crate) fn data(&self, purpose: Use) -> Option<Arc<File>> {
+        if purpose == Use::Read
+            && let Some(file) = self.reading.get()
+        {
+            return Some(Arc::clone(file));
+        }
+        self.writer().file.clone()
+    }
+
+    /// Keeps a descriptor for `purpose`; gives another thread's, if that was faster.
+    pub(crate) fn keep_data(&self, purpose: Use, file: File) -> Arc<File> {
+        let file = Arc::new(file);
+        if purpose == Use::Read {
+            let kept = self.reading.get_or_init(|| {
+                self.count_opened();
+                file
+            });
+            return Arc::clone(kept);
+        }
+        let mut writer = self.writer();
+        self.large.store(true, Ordering::Relaxed);
+        if writer.file.is_none() {
+            self.count_opened();
+            writer.count_opened();
+        }
+        Arc::clone(writer.file.get_or_insert(file))
+    }
+
+    /// Takes note of how much space the object takes.
+    pub(crate) fn weigh(&self, stat: &Stat) {
+        let bytes = (stat.st_blocks as u64).saturating_mul(512);
+        let writer = self.writer();
+        let large = bytes >= LARGE_BYTES || writer.file.is_some();
+        self.large.store(large, Ordering::Relaxed);
+    }
+
+    /// Whether it took much space when it was looked at last, or has been written since.
+    pub(crate) fn is_large(&self) -> bool {
+        self.large.load(Ordering::Relaxed)
+    }
+
+    /// Lets go of the descriptor for writing, after all that was written is stable: as long as it
+    /// is open nobody on this machine can execute the file (ETXTBSY). Who writes and commits in
+    /// quick turns keeps it, and so does who locks bytes by it.
+    pub(crate) fn end_writing(&self) {
+        let mut writer = self.writer();
+        let used = self.barrier.is_written() || self.locked.load(Ordering::Relaxed);
+        if writer.opened <= WRITER_TURNS && !writer.only && !used {
+            self.close(&mut writer);
+        }
+    }
+
+    fn close(&self, writer: &mut Writer) {
+        if writer.file.take().is_some() {
+            self.opened.fetch_sub(1, Ordering::Relaxed);
+            self.ledger.descriptors.closed(1);
+        }
+    }
+
+    /// Lets go of the descriptor for writing, however quick the turns; `false` if there is one that
+    /// must stay, for what was written or is locked.
+    pub(crate) fn stop_writing(&self) -> bool {
+        let mut writer = self.writer();
+        if self.barrier.is_written() || self.locked.load(Ordering::Relaxed) {
+            return writer.file.is_none();
+        }
+        self.close(&mut writer);
+        true
+    }
+
+    /// Lets all data go through the descriptor for writing until [`Node::use_both`]; `false` if
+    /// that is not `file` any more, or bytes are locked by the other.
+    pub(crate) fn use_only(&self, file: &Arc<File>) -> bool {
+        let mut writer = self.writer();
+        let is_it = writer.file.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, file));
+        let is_free = match self.reading.get() {
+            Some(reading) if is_it && !self.locked.load(Ordering::Relaxed) => {
+                sys::stand_for(reading, file.as_fd()).is_ok()
+            }
+            reading => reading.is_none(),
+        };
+        writer.only = is_it && is_free;
+        writer.only
+    }
+
+    /// Gives back the descriptor for reading, if there is one: it is what the other is.
+    pub(crate) fn use_both(&self) -> Option<&Arc<File>> {
+        self.writer().only = false;
+        self.reading.get()
+    }
+
+    /// Says whether bytes are locked by the descriptor for writing.
+    pub(crate) fn set_locked(&self, locked: bool) {
+        self.locked.store(locked, Ordering::Relaxed);
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count_opened(&self) {
+        self.ledger.descriptors.opened();
+        self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Keeps other changes of this object by this server away until the guard is dropped.
+    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// [`Node::hold`] for changes that may take long, like cutting a huge file: who waits for one
+    /// lets others take over meanwhile.
+    pub(crate) fn hold_patiently(&self) -> MutexGuard<'_, ()> {
+        match self.changing.try_lock() {
+            Ok(held) => held,
+            Err(_) => blocking(|| self.hold()),
+        }
+    }
+
+    /// Marks the begin of a write; [`Writing::is_alone`] tells afterwards whether another met it.
+    pub(crate) fn begin_write(&self) -> Writing<'_> {
+        let ended = self.writes_ended.load(Ordering::Acquire);
+        let begun = self.writes_begun.fetch_add(1, Ordering::AcqRel);
+        Writing { node: self, quiet: ended == begun, number: begun + 1 }
+    }
+}
+
+/// A descriptor for writing, and how often in a row it was opened in quick turns.
+#[derive(Debug, Default)]
+struct Writer {
+    file: Option<Arc<File>>,
+    /// Whether reading goes through it, too, and nothing else is open.
+    only: bool,
+    opened: u32,
+    at: Option<Instant>,
+}
+
+impl Writer {
+    fn count_opened(&mut self) {
+        let now = Instant::now();
+        let quick = self.at.is_some_and(|at| now - at < WRITER_TURN);
+        self.opened = if quick { self.opened + 1 } else { 1 };
+        self.at = Some(now);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.ledger.descriptors.closed(*self.opened.get_mut());
+    }
+}
+
+/// A write to a node that is under way.
+pub(crate) struct Writing<'a> {
+    node: &'a Node,
+    quiet: bool,
+    number: u64,
+}
+
+impl Writing<'_> {
+    /// Whether no other write of this server was under way since this one began.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.quiet && self.node.writes_begun.load(Ordering::Acquire) == self.number
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.node.writes_ended.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::descriptors::Descriptors;
+    use super::*;
+    use crate::blocking::watch;
+
+    #[test]
+    fn who_waits_for_a_long_change_says_so() {
+        watch::install();
+        let folder = tempfile::tempdir().unwrap();
+        let mount = Arc::new(Mount::open(folder.path()).unwrap());
+        let (handle, object) = (mount.root, File::open(folder.path()).unwrap());
+        let descriptors = Descriptors::at_most(1).share();
+        let ledger = Arc::new(Ledger { descriptors, failures: SyncErrors::default() });
+        let node = Node::new(handle, mount, object, FileType::Directory, &ledger);
+        let held = node.hold();
+        let said_so = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| drop(node.hold_patiently()));
+            let thread = waiting.thread().id();
+            let deadline = Instant::now() + std::time::Duration::from_secs(10);
+            while watch::sleeps_of(thread) == 0 && Instant::now() < deadline {
+                std::thread::yield_now();
+            }
+            drop(held);
+            watch::sleeps_of(thread)
+        });
+        assert_eq!(said_so, 1);
+    }
+}

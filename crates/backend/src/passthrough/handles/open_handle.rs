@@ -1,0 +1,255 @@
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::thread;
+
+use comity_vfs::{Attr, Disk, FileType, Handle, Result, Status};
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
+use rustix::io::Errno;
+
+use super::node::{Node, Use};
+use crate::passthrough::Passthrough;
+use crate::passthrough::attributes::attr::{attr, file_type};
+use crate::passthrough::errno::status;
+use crate::passthrough::limits::DESCRIPTORS_RELIEF;
+use crate::passthrough::mounts::mount::{Mount, Reach, volume_id};
+
+impl Passthrough {
+    /// The node of a handle, opened if need be.
+    pub(crate) fn node(&self, handle: &Handle) -> Result<Arc<Node>> {
+        match self.nodes.get(handle) {
+            Some(node) => Ok(node),
+            None => self.open_node(handle).map(|(node, _)| node),
+        }
+    }
+
+    /// The node of a handle and what the kernel says about it now; one system call if the node is
+    /// in use.
+    pub(crate) fn look(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
+        let Some(node) = self.nodes.get(handle) else { return self.open_node(handle) };
+        let stat = self.stat(&node)?;
+        Ok((node, stat))
+    }
+
+    /// The attributes of an object now. One that is not in use comes into use only if it is worth
+    /// it.
+    pub(crate) fn attributes(&self, handle: &Handle) -> Result<Attr<Disk>> {
+        if let Some(node) = self.nodes.get(handle) {
+            return Ok(attr(&node.mount, &self.stat(&node)?));
+        }
+        let mount = self.mount(volume_id(handle)?)?;
+        if mount.reach() == Reach::BySearch || self.nodes.welcomes(handle) {
+            return self.open_node(handle).map(|(node, stat)| attr(&node.mount, &stat));
+        }
+        let stat = fstat(self.open_object(&mount, handle)?).map_err(status)?;
+        if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(attr(&mount, &stat)) }
+    }
+
+    /// What the kernel says about a node now; one whose last name is gone is forgotten.
+    pub(crate) fn stat(&self, node: &Node) -> Result<Stat> {
+        node.stat().inspect_err(|failure| {
+            if *failure == Status::Stale {
+                self.nodes.remove(&node.handle);
+            }
+        })
+    }
+
+    /// The node of a handle, which must be a directory's.
+    pub(crate) fn directory(&self, handle: &Handle) -> Result<Arc<Node>> {
+        let node = self.node(handle)?;
+        if node.kind == FileType::Directory { Ok(node) } else { Err(Status::NotDir) }
+    }
+
+    /// The node of a handle, which must be a regular file's, and what the kernel says about it.
+    pub(crate) fn file(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
+        let (node, stat) = self.look(handle)?;
+        must_be_file(&node)?;
+        Ok((node, stat))
+    }
+
+    /// The node of a handle, which must be a regular file's; no system call if it is in use.
+    pub(crate) fn regular(&self, handle: &Handle) -> Result<Arc<Node>> {
+        let node = self.node(handle)?;
+        must_be_file(&node)?;
+        Ok(node)
+    }
+
+    /// Takes the object open as `object` into use. Gives the node that is in use already, if any.
+    pub(crate) fn adopt(
+        &self,
+        mount: &Arc<Mount>,
+        handle: Handle,
+        object: OwnedFd,
+    ) -> Result<(Arc<Node>, Stat)> {
+        let stat = fstat(&object).map_err(status)?;
+        let kind = file_type(stat.st_mode);
+        let file = File::from(object);
+        let node = Node::new(handle, Arc::clone(mount), file, kind, self.nodes.ledger());
+        node.weigh(&stat);
+        Ok((self.nodes.insert(node), stat))
+    }
+
+    /// The descriptor of a node for its data or entries, opened with the server's own rights: the
+    /// caller's have been asked before.
+    pub(crate) fn data(&self, node: &Node, purpose: Use) -> Result<Arc<File>> {
+        if let Some(file) = node.data(purpose) {
+            return Ok(file);
+        }
+        let flags = match purpose {
+            Use::Write => OFlags::RDWR,
+            Use::Read if node.kind == FileType::Directory => OFlags::RDONLY | OFlags::DIRECTORY,
+            Use::Read => OFlags::RDONLY,
+        };
+        let opened = self.open_data(node, flags)?;
+        let file = node.keep_data(purpose, File::from(opened));
+        self.nodes.make_room();
+        Ok(file)
+    }
+
+    /// Opens a regular file's data or a directory's entries anew.
+    pub(crate) fn open_data(&self, node: &Node, flags: OFlags) -> Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        self.identity.server()?;
+        self.with_descriptors(|| match node.mount.reach() {
+            Reach::ByHandle => node.mount.open_handle(&node.handle, flags),
+            Reach::BySearch => reopen(node.fd(), flags),
+        })
+    }
+
+    /// Calls `open`: again after some cached descriptors were given back if the process has none
+    /// left, and again, a few times, after what passes by itself.
+    pub(crate) fn with_descriptors<T>(
+        &self,
+        open: impl Fn() -> std::result::Result<T, Errno>,
+    ) -> Result<T> {
+        for _ in 0..3 {
+            match open() {
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    self.cursors.clear();
+                    if !self.nodes.relieve(DESCRIPTORS_RELIEF) {
+                        break;
+                    }
+                }
+                // The kernel says NOMEM, once in hundreds, to a handle whose object is just going:
+                // whoever is at that may need this processor.
+                Err(Errno::INTR | Errno::NOMEM) => thread::yield_now(),
+                outcome => return outcome.map_err(status),
+            }
+        }
+        Err(Status::Delay)
+    }
+
+    /// Looks at what is mounted, if it is time to.
+    pub(crate) fn look_at_mounts(&self) -> Result<()> {
+        if self.mounts.is_due() {
+            self.identity.server()?;
+            if self.mounts.look() {
+                // What was unmounted is not to be kept busy.
+                self.nodes.retain(|node| self.mounts.get(node.mount.id).is_some());
+            }
+        }
+        Ok(())
+    }
+
+    /// The mount of the volume of that number.
+    pub(crate) fn mount(&self, id: u32) -> Result<Arc<Mount>> {
+        if let Some(mount) = self.mounts.get(id) {
+            return Ok(mount);
+        }
+        self.look_at_mounts()?;
+        self.mounts.get(id).ok_or(Status::Stale)
+    }
+
+    fn open_node(&self, handle: &Handle) -> Result<(Arc<Node>, Stat)> {
+        let mount = self.mount(volume_id(handle)?)?;
+        if mount.reach() == Reach::BySearch {
+            return self.search(&mount, handle);
+        }
+        let object = self.open_object(&mount, handle)?;
+        let (node, stat) = self.adopt(&mount, *handle, object)?;
+        if stat.st_nlink == 0 {
+            self.nodes.remove(handle);
+            return Err(Status::Stale);
+        }
+        Ok((node, stat))
+    }
+
+    /// Opens the object of a handle as `O_PATH`.
+    fn open_object(&self, mount: &Mount, handle: &Handle) -> Result<OwnedFd> {
+        self.identity.server()?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        self.with_descriptors(|| match mount.open_handle(handle, flags) {
+            // What the file system cannot make sense of was never one of its handles.
+            Err(Errno::INVAL | Errno::NOENT | Errno::OVERFLOW) => Err(Errno::STALE),
+            outcome => outcome,
+        })
+    }
+}
+
+/// Tells what is wrong with a node that has no data.
+pub(crate) fn must_be_file(node: &Node) -> Result<()> {
+    match node.kind {
+        FileType::Regular => Ok(()),
+        FileType::Directory => Err(Status::IsDir),
+        _ => Err(Status::Inval),
+    }
+}
+
+/// Opens the object of a descriptor once more, by the link that the kernel shows for it.
+fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
+    openat(CWD, link_of(fd), flags, Mode::empty())
+}
+
+/// The link under which the kernel shows a descriptor of this process.
+pub(crate) fn link_of(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::passthrough::PassthroughOptions;
+
+    /// What is there after a call that fails `failures` times with `errno`, and how often it was
+    /// made.
+    fn after(served: &Passthrough, failures: u32, errno: Errno) -> (Result<()>, u32) {
+        let calls = Cell::new(0);
+        let outcome = served.with_descriptors(|| {
+            calls.set(calls.get() + 1);
+            if calls.get() <= failures { Err(errno) } else { Ok(()) }
+        });
+        (outcome, calls.get())
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let served = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
+        assert_eq!(after(&served, 1, Errno::NOMEM), (Ok(()), 2));
+        assert_eq!(after(&served, 2, Errno::INTR), (Ok(()), 3));
+        assert_eq!(after(&served, 9, Errno::NOMEM), (Err(Status::Delay), 3));
+        assert_eq!(after(&served, 1, Errno::ACCESS), (Err(Status::Acces), 1));
+    }
+
+    #[test]
+    fn a_process_without_descriptors_gives_cached_ones_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let served = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
+        assert_eq!(after(&served, 1, Errno::MFILE), (Err(Status::Delay), 1), "nothing to give");
+        for number in 0..100 {
+            let file = File::create(folder.path().join(number.to_string())).unwrap();
+            let name = std::ffi::CString::new(number.to_string()).unwrap();
+            let top = Arc::clone(served.mounts.top());
+            let handle = top.name(top.top.as_fd(), &name).unwrap();
+            served.adopt(&top, handle, file.into()).unwrap();
+        }
+        let held = || served.nodes.ledger().descriptors.open();
+        let before = held();
+        assert_eq!(after(&served, 1, Errno::MFILE), (Ok(()), 2));
+        assert_eq!(held(), before - DESCRIPTORS_RELIEF);
+        assert_eq!(after(&served, 9, Errno::NFILE), (Err(Status::Delay), 2));
+        assert_eq!(held(), 0);
+    }
+}

@@ -1,0 +1,117 @@
+use std::ffi::CStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use comity_vfs::Handle;
+use quick_cache::sync::Cache;
+
+use crate::passthrough::limits::{PATHS_MAX, SEARCH_SHARE};
+
+/// Where an object was last seen.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownPath {
+    pub(crate) dir: Handle,
+    pub(crate) name: Arc<CStr>,
+}
+
+/// Where objects were last seen, for volumes whose handles the kernel does not open for us.
+#[derive(Debug)]
+pub(crate) struct PathCache(Option<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    paths: Cache<Handle, KnownPath>,
+    /// Objects that lost their last name through this server: there is no need to search for them.
+    gone: Cache<Handle, ()>,
+    /// When the tree may be searched again.
+    next_search: Mutex<Option<Instant>>,
+}
+
+impl PathCache {
+    /// Keeps places if `needed`.
+    pub(crate) fn new(needed: bool) -> Self {
+        Self(needed.then(|| Kept {
+            paths: Cache::new(PATHS_MAX),
+            gone: Cache::new(PATHS_MAX),
+            next_search: Mutex::new(None),
+        }))
+    }
+
+    /// Whether places are kept.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Remembers that an object was seen as `name` in `dir`.
+    pub(crate) fn learn(&self, handle: &Handle, dir: &Handle, name: &CStr) {
+        let Some(kept) = &self.0 else { return };
+        let known = kept.paths.get(handle);
+        if known.is_none_or(|place| place.dir != *dir || *place.name != *name) {
+            kept.paths.insert(*handle, KnownPath { dir: *dir, name: name.into() });
+            // A search may have missed it while others moved it.
+            kept.gone.remove(handle);
+        }
+    }
+
+    /// Remembers that an object is gone for good.
+    pub(crate) fn mark_gone(&self, handle: &Handle) {
+        if let Some(kept) = &self.0 {
+            kept.paths.remove(handle);
+            kept.gone.insert(*handle, ());
+        }
+    }
+
+    /// Whether an object is known to be gone.
+    pub(crate) fn is_gone(&self, handle: &Handle) -> bool {
+        self.0.as_ref().is_some_and(|kept| kept.gone.get(handle).is_some())
+    }
+
+    /// Where an object was last seen.
+    pub(crate) fn of(&self, handle: &Handle) -> Option<KnownPath> {
+        self.0.as_ref()?.paths.get(handle)
+    }
+
+    /// Leave to search the tree now, if no other search runs and the last is long enough ago.
+    pub(crate) fn begin_search(&self) -> Option<Search<'_>> {
+        let next = match self.0.as_ref()?.next_search.try_lock() {
+            Ok(next) => next,
+            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let now = Instant::now();
+        let early = next.is_some_and(|next| now < next);
+        (!early).then_some(Search { next, begun: now })
+    }
+}
+
+/// A search that is under way; when it ends, the next has to wait in proportion to what it took.
+pub(crate) struct Search<'a> {
+    next: MutexGuard<'a, Option<Instant>>,
+    begun: Instant,
+}
+
+/// The longest wait between two searches: a client that is told to wait asks again for a while.
+const SEARCH_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+impl Drop for Search<'_> {
+    fn drop(&mut self) {
+        let pause = self.begun.elapsed().saturating_mul(SEARCH_SHARE).min(SEARCH_PAUSE_MAX);
+        *self.next = Some(Instant::now() + pause);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_up_and_is_seen_again_is_not_gone() {
+        let places = PathCache::new(true);
+        let [dir, file] = [&b"dir"[..], b"file"].map(|bytes| Handle::new(bytes).unwrap());
+        places.learn(&file, &dir, c"here");
+        places.mark_gone(&file);
+        assert!(places.is_gone(&file));
+        places.learn(&file, &dir, c"here");
+        assert!(!places.is_gone(&file));
+    }
+}

@@ -1,0 +1,412 @@
+//! Files that are held and marked: the kernel tells when programs change them without opening them.
+//!
+//! Who is granted a delegation is not to wait for the mark, and many are given back soon. So files
+//! are marked later, by the thread that is told; what has changed until then is seen by the ctime.
+//! What the server itself changes first is marked before, and what was changed just now at once.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use comity_vfs::{Handle, LocalUse, Time};
+use rustix::fs::fstat;
+
+use super::lease::{Held, Lease, Leases};
+use crate::fanotify_watch::{ChangeWatch, Mark};
+use crate::lease_watch::Changed;
+use crate::passthrough::Passthrough;
+use crate::passthrough::access::access_cache::is_past;
+use crate::passthrough::access::thread_credentials::Identity;
+use crate::passthrough::attributes::attr::ctime;
+use crate::passthrough::handles::node::{Node, Writing};
+
+/// How far it is with the mark of a file that is held.
+#[derive(Debug)]
+pub(crate) enum Marked {
+    /// It is told of changes.
+    Yes(#[expect(dead_code, reason = "its drop takes the mark off")] ServersMark),
+    /// It is to be marked, and has not changed if it is of this ctime.
+    Soon(Time),
+    /// The kernel tells nothing.
+    No,
+}
+
+/// A mark that the server itself sets and takes off, whomever the thread spoke for last: the kernel
+/// does both for those alone who may read the file.
+#[derive(Debug)]
+pub(crate) struct ServersMark {
+    identity: Identity,
+    _mark: Mark,
+}
+
+impl ServersMark {
+    fn set(identity: Identity, watch: &Arc<ChangeWatch>, file: &Arc<File>) -> Option<Self> {
+        // Where it cannot be the server there is no mark, which is in the log.
+        let _ = identity.server();
+        Mark::set(watch, file).map(|mark| Self { identity, _mark: mark })
+    }
+}
+
+impl Drop for ServersMark {
+    fn drop(&mut self) {
+        // The mark goes after this.
+        let _ = self.identity.server();
+    }
+}
+
+impl Leases {
+    /// How far it is with the mark of a file that is held from now on.
+    pub(crate) fn begin_mark(&self, node: &Node, file: &Arc<File>) -> Marked {
+        let Some(watch) = self.changes() else { return Marked::No };
+        match fstat(file).map(|stat| ctime(&stat)) {
+            // Another change may be of the same ctime.
+            Ok(time) if !is_past(time) => {
+                ServersMark::set(self.identity, watch, file).map_or(Marked::No, Marked::Yes)
+            }
+            Ok(time) => {
+                node.unmarked.store(true, Ordering::Relaxed);
+                Marked::Soon(time)
+            }
+            Err(_) => Marked::No,
+        }
+    }
+
+    /// Has a file marked soon, if it is to be.
+    pub(crate) fn mark_soon(&self, held: &mut Held, handle: &Handle) {
+        let Some(watch) = self.changes() else { return };
+        let is_first = held.unmarked.is_empty();
+        if held.is_unmarked(handle) && held.unmarked.insert(*handle) && is_first {
+            watch.ring();
+        }
+    }
+
+    /// Marks what is to be marked.
+    pub(crate) fn mark_all(&self) {
+        let Some(watch) = self.changes() else { return };
+        let unmarked = std::mem::take(&mut self.held().unmarked);
+        for handle in unmarked {
+            // Others get their turn in between.
+            self.mark(watch, &handle);
+        }
+    }
+
+    /// Marks a file, if it is to be; whether it was changed since it is held.
+    fn mark(&self, watch: &Arc<ChangeWatch>, handle: &Handle) -> bool {
+        let set = |file: &_| ServersMark::set(self.identity, watch, file);
+        self.held().mark(handle, set)
+    }
+
+    fn changes(&self) -> Option<&Arc<ChangeWatch>> {
+        self.watch.as_ref()?.changes()
+    }
+}
+
+impl Held {
+    fn mark(
+        &mut self,
+        handle: &Handle,
+        set: impl FnOnce(&Arc<File>) -> Option<ServersMark>,
+    ) -> bool {
+        self.unmarked.remove(handle);
+        let Some(lease) = self.files.get_mut(handle) else { return false };
+        let Marked::Soon(time) = lease.marked else { return false };
+        lease.marked = set(&lease.file).map_or(Marked::No, Marked::Yes);
+        lease.node.unmarked.store(false, Ordering::Relaxed);
+        let changed = fstat(&*lease.file).is_ok_and(|stat| ctime(&stat) != time);
+        if changed {
+            self.wanted.push((*handle, LocalUse::Change));
+        }
+        changed
+    }
+
+    fn is_unmarked(&self, handle: &Handle) -> bool {
+        let marked = self.files.get(handle).map(|lease| &lease.marked);
+        matches!(marked, Some(Marked::Soon(_)))
+    }
+}
+
+impl Passthrough {
+    /// Marks the begin of a change of data or attributes ([`Node::begin_write`]). It is not taken
+    /// for one that a program makes.
+    pub(crate) fn begin_write<'a>(&self, node: &'a Node) -> Writing<'a> {
+        if node.unmarked.load(Ordering::Relaxed)
+            && let Some(watch) = self.leases.changes()
+            && self.leases.mark(watch, &node.handle)
+        {
+            watch.ring();
+        }
+        node.begin_write()
+    }
+
+    /// Finds out what programs have changed.
+    pub(crate) fn hear_changes(&self, held: &mut Held) {
+        let Some(watch) = &self.leases.watch else { return };
+        let changed: Vec<Handle> = match watch.changed(&mut held.turn) {
+            Changed::These(files) => {
+                let volumes = if files.is_empty() { Vec::new() } else { self.mounts.all() };
+                let handles = |file| volumes.iter().filter_map(move |it| it.handle(file));
+                files.iter().flat_map(handles).collect()
+            }
+            Changed::All => held.files.keys().copied().collect(),
+        };
+        let marked = changed.into_iter().filter(|file| held.files.get(file).is_some_and(is_marked));
+        let marked: Vec<_> = marked.map(|file| (file, LocalUse::Change)).collect();
+        held.wanted.extend(marked);
+    }
+}
+
+const fn is_marked(lease: &Lease) -> bool {
+    matches!(lease.marked, Marked::Yes(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::process::Command;
+    use std::time::Instant;
+
+    use comity_vfs::{Cred, Disk, FileHold, Fs, Gid, Mode, Name, SetAttr, Uid};
+
+    use super::super::test_support::{Site, cred};
+    use super::*;
+    use crate::lease_watch::CHANGES_REST;
+    use crate::passthrough::PassthroughOptions;
+    use crate::passthrough::limits::TIME_GRAIN;
+
+    /// What programs do with a file that they do not open.
+    const CHANGES: [(&str, &[&str]); 6] = [
+        ("mv", &["file", "other"]),
+        ("rm", &["file"]),
+        ("ln", &["file", "other"]),
+        ("chmod", &["600", "file"]),
+        ("chown", &["1", "file"]),
+        ("mv", &["second", "file"]),
+    ];
+
+    /// A file that is held, and was changed some time ago.
+    fn settled(hold: FileHold) -> Site {
+        let site = Site::new();
+        std::thread::sleep(TIME_GRAIN * 2);
+        assert_eq!(site.hold(hold), Ok(true));
+        site
+    }
+
+    fn changed(site: &Site) -> Option<(Handle, LocalUse)> {
+        Some((site.file, LocalUse::Change))
+    }
+
+    fn each_change(hold: FileHold, mut tried: impl FnMut(&Site, &str, &[&str])) {
+        for (program, arguments) in CHANGES {
+            if program == "chown" && !rustix::process::geteuid().is_root() {
+                eprintln!("skipped: only root gives files away");
+                continue;
+            }
+            let site = settled(hold);
+            std::fs::write(site.folder.path().join("second"), "").unwrap();
+            tried(&site, program, arguments);
+        }
+    }
+
+    /// How many marks the kernel knows of.
+    fn marks(site: &Site) -> usize {
+        site.fs.leases.changes().unwrap().marks()
+    }
+
+    #[test]
+    fn who_changes_a_file_that_is_held_is_told_of() {
+        for hold in [FileHold::Shared, FileHold::Exclusive] {
+            each_change(hold, |site, program, arguments| {
+                site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(site) == 1);
+                site.program(program, arguments);
+                assert_eq!(site.wanted(), changed(site), "{program} {arguments:?}");
+                assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
+                assert_eq!(site.hold(FileHold::Free), Ok(true));
+            });
+        }
+    }
+
+    /// Another file, that is held, too.
+    fn hold_second(site: &Site) -> Handle {
+        std::fs::write(site.folder.path().join("second"), "").unwrap();
+        let name = Name::new(b"second").unwrap();
+        let second = site.fs.lookup(&cred(), &site.fs.root(), name).unwrap().node.handle;
+        assert_eq!(Fs::hold_file(&site.fs, &second, FileHold::Shared), Ok(true));
+        second
+    }
+
+    /// A program that changes a file over and over, and another one last.
+    fn storm(site: &Site) -> std::process::Child {
+        let files = std::iter::repeat_n("file", 50_000).chain(["second"]);
+        let mut command = Command::new("chmod");
+        command.arg("600").args(files).current_dir(site.folder.path()).spawn().unwrap()
+    }
+
+    #[test]
+    fn who_changes_a_file_over_and_over_is_told_of_now_and_then() {
+        let site = settled(FileHold::Shared);
+        let second = hold_second(&site);
+        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 2);
+        let (start, times, heard) = (Instant::now(), Cell::new(0), RefCell::new(Vec::new()));
+        let mut program = storm(&site);
+        site.hears(|| {
+            times.update(|times| times + 1);
+            heard.borrow_mut().extend(std::iter::from_fn(|| Fs::poll_wanted(&site.fs)));
+            heard.borrow().contains(&(second, LocalUse::Change))
+        });
+        // It is looked once before it is told, and marking may be due.
+        let most = start.elapsed().as_millis() / CHANGES_REST.as_millis() + 3;
+        assert!(times.get() <= most, "told {} times, not {most}", times.get());
+        assert!(heard.borrow().contains(&(site.file, LocalUse::Change)));
+        assert!(program.wait().unwrap().success());
+    }
+
+    #[test]
+    fn what_is_held_is_marked_soon() {
+        let site = settled(FileHold::Shared);
+        assert_eq!(marks(&site), 0);
+        let told = Cell::new(false);
+        // It is looked first, then told.
+        site.hears(|| told.replace(true));
+        assert_eq!(Fs::poll_wanted(&site.fs), None);
+        assert_eq!(marks(&site), 1);
+    }
+
+    #[test]
+    fn what_was_changed_before_it_could_be_told_is_found() {
+        each_change(FileHold::Shared, |site, program, arguments| {
+            assert_eq!(marks(site), 0);
+            site.program(program, arguments);
+            assert_eq!(Fs::poll_wanted(&site.fs), changed(site), "{program} {arguments:?}");
+        });
+    }
+
+    #[test]
+    fn what_was_changed_just_now_is_marked_at_once() {
+        let site = Site::new();
+        let path = site.folder.path().join("file");
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o640))
+            .unwrap();
+        assert_eq!(site.hold(FileHold::Shared), Ok(true));
+        assert_eq!(marks(&site), 1);
+        site.program("chmod", &["600", "file"]);
+        assert_eq!(site.wanted(), changed(&site));
+    }
+
+    fn change_all(site: &Site) {
+        let (cred, file): (Cred<Disk>, _) = (cred(), &site.file);
+        let mode = |mode| SetAttr { mode: Some(Mode::new(mode)), ..SetAttr::default() };
+        site.fs.setattr(&cred, file, &mode(0o600), None).unwrap();
+        let owner = SetAttr { uid: Some(Uid::new(1)), ..SetAttr::default() };
+        if rustix::process::geteuid().is_root() {
+            site.fs.setattr(&cred, file, &owner, None).unwrap();
+        }
+        site.fs.write(&cred, file, 0, b"more").unwrap();
+        site.fs.commit(file).unwrap();
+    }
+
+    #[test]
+    fn what_the_server_changes_itself_is_nobodys_change() {
+        for marked_before in [false, true] {
+            let site = settled(FileHold::Exclusive);
+            if marked_before {
+                site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
+            }
+            change_all(&site);
+            assert_eq!(marks(&site), 1);
+            assert!(site.is_quiet());
+            site.program("chmod", &["640", "file"]);
+            assert_eq!(site.wanted(), changed(&site));
+        }
+    }
+
+    #[test]
+    fn what_a_program_changed_before_the_server_did_is_told() {
+        let site = settled(FileHold::Exclusive);
+        site.program("chmod", &["640", "file"]);
+        change_all(&site);
+        assert_eq!(site.wanted(), changed(&site));
+    }
+
+    #[test]
+    fn what_is_held_no_more_is_not_told() {
+        let site = settled(FileHold::Shared);
+        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        assert_eq!(marks(&site), 0);
+        assert_eq!(site.hold(FileHold::Shared), Ok(true));
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        assert!(site.fs.leases.held().unmarked.is_empty());
+        site.program("chmod", &["600", "file"]);
+        assert!(site.is_quiet());
+    }
+
+    #[test]
+    fn what_two_file_systems_hold_is_told_until_neither_does() {
+        let site = settled(FileHold::Shared);
+        let leases = site.fs.leases.watch.clone();
+        let options = PassthroughOptions { leases, ..PassthroughOptions::default() };
+        let other = Passthrough::open(site.folder.path(), options).unwrap();
+        assert_eq!(Fs::hold_file(&other, &site.file, FileHold::Shared), Ok(true));
+        assert_eq!((Fs::poll_wanted(&site.fs), Fs::poll_wanted(&other)), (None, None));
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        assert_eq!(marks(&site), 1);
+        site.program("chmod", &["600", "file"]);
+        site.hears(|| Fs::poll_wanted(&other) == changed(&site));
+        assert_eq!(Fs::hold_file(&other, &site.file, FileHold::Free), Ok(true));
+        assert_eq!(marks(&site), 0);
+    }
+
+    #[test]
+    fn where_changes_are_lost_all_that_is_marked_may_have_changed() {
+        let site = settled(FileHold::Shared);
+        let watch = site.fs.leases.watch.as_ref().unwrap();
+        assert_eq!(Fs::poll_wanted(&site.fs), None);
+        watch.lose();
+        assert_eq!(Fs::poll_wanted(&site.fs), changed(&site));
+        assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        watch.lose();
+        assert_eq!(Fs::poll_wanted(&site.fs), None);
+    }
+
+    /// A file that is held and that only its owner reads, in a thread that spoke for another last.
+    fn spoken_for_another(hold: FileHold) -> Option<Site> {
+        let site = Site::new();
+        site.program("chmod", &["600", "file"]);
+        std::thread::sleep(TIME_GRAIN * 2);
+        assert_eq!(site.hold(hold), Ok(true));
+        if site.fs.identity != Identity::PerCaller {
+            eprintln!("skipped: nobody is spoken for by an ordinary user");
+            return None;
+        }
+        site.fs.identity.caller(&Cred::new(Uid::new(1000), Gid::new(1000))).unwrap();
+        Some(site)
+    }
+
+    #[test]
+    fn who_was_spoken_for_last_does_not_matter_to_what_is_marked() {
+        let Some(site) = spoken_for_another(FileHold::Exclusive) else { return };
+        site.fs.write(&cred(), &site.file, 0, b"more").unwrap();
+        assert_eq!(marks(&site), 1);
+    }
+
+    #[test]
+    fn who_was_spoken_for_last_does_not_matter_to_marks_that_are_taken_off() {
+        let Some(site) = spoken_for_another(FileHold::Shared) else { return };
+        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
+        site.fs.identity.caller(&Cred::new(Uid::new(1000), Gid::new(1000))).unwrap();
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        assert_eq!(marks(&site), 0);
+    }
+
+    #[test]
+    fn no_marks_are_left_of_a_file_system_that_is_gone() {
+        let Some(mut site) = spoken_for_another(FileHold::Exclusive) else { return };
+        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
+        let watch = Arc::clone(site.fs.leases.changes().unwrap());
+        let other = Passthrough::open(site.folder.path(), PassthroughOptions::default()).unwrap();
+        site.fs.identity.caller(&Cred::new(Uid::new(1000), Gid::new(1000))).unwrap();
+        site.fs = other;
+        assert_eq!(watch.marks(), 0);
+    }
+}

@@ -1,0 +1,368 @@
+//! Files that are held for clients against other programs of this machine, by leases of the kernel
+//! (`F_SETLEASE`).
+//!
+//! A lease is broken by any conflicting open, the server's own among them. So there is none beside
+//! the descriptors that nodes keep: one for readers needs that nothing is open for writing, one
+//! against all that data goes through a single description.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::hash::BuildHasherDefault;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use comity_vfs::{FileHold, Handle, LocalUse, Result, Status};
+use rustix::fs::OFlags;
+
+use super::fanotify_marks::Marked;
+use crate::passthrough::Passthrough;
+use crate::passthrough::access::thread_credentials::Identity;
+use crate::passthrough::handles::cache::HandleHasher;
+use crate::passthrough::handles::node::{Node, Use};
+use crate::{LeaseWatch, sys};
+
+/// Files that are held.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    /// Who is told that they are wanted.
+    pub(crate) watch: Option<Arc<LeaseWatch>>,
+    /// Whether files of all users can be held, or none is to be.
+    pub(crate) hold_all: bool,
+    /// Marks are set and taken off by it.
+    pub(crate) identity: Identity,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) files: HashMap<Handle, Lease, BuildHasherDefault<HandleHasher>>,
+    /// Which file has a lease by a descriptor.
+    known: HashMap<RawFd, Handle>,
+    /// Those to be marked.
+    pub(crate) unmarked: HashSet<Handle, BuildHasherDefault<HandleHasher>>,
+    /// What programs wait for or have changed, and nobody has been told of.
+    pub(crate) wanted: Vec<(Handle, LocalUse)>,
+    /// How often all files had to be looked at.
+    overflows: u64,
+    /// The last turn in which it was heard what was changed.
+    pub(crate) turn: u64,
+}
+
+/// A file that is held. Its node stays in use.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub(crate) node: Arc<Node>,
+    pub(crate) file: Arc<File>,
+    hold: FileHold,
+    pub(crate) marked: Marked,
+    /// Whether it was told that a program waits for it.
+    told: bool,
+}
+
+impl Leases {
+    /// None yet; none ever without somebody who is told.
+    pub(crate) fn new(watch: Option<Arc<LeaseWatch>>, identity: Identity) -> Self {
+        let hold_all = watch.is_none() || Identity::may_lease_all();
+        let watch = watch.filter(|_| identity.may_lease());
+        Self { watch, hold_all, identity, held: Mutex::default() }
+    }
+
+    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether only readers may open a file besides the server, and the server, too.
+    pub(crate) fn is_shared(&self, file: &Handle) -> bool {
+        self.held().files.get(file).is_some_and(|lease| lease.hold == FileHold::Shared)
+    }
+
+    /// Whether a file is held just like this, if it is, and nobody waits for it.
+    fn stands(&self, file: &Handle, hold: FileHold) -> Option<bool> {
+        let held = self.held();
+        let lease = held.files.get(file).filter(|lease| lease.hold == hold)?;
+        Some(lease.is_whole())
+    }
+
+    fn remove(&self, file: &Handle) -> Option<Lease> {
+        let mut held = self.held();
+        let lease = held.files.remove(file)?;
+        held.known.remove(&lease.file.as_raw_fd());
+        held.unmarked.remove(file);
+        held.wanted.retain(|(wanted, _)| wanted != file);
+        lease.node.unmarked.store(false, Ordering::Relaxed);
+        Some(lease)
+    }
+}
+
+impl Passthrough {
+    /// See [`comity_vfs::Fs::hold_file`]. There is one call for a file at a time.
+    pub(crate) fn hold_file(&self, file: &Handle, hold: FileHold) -> Result<bool> {
+        let thread = self.leases.watch.as_ref().and_then(|watch| watch.thread());
+        let Some(thread) = thread.filter(|_| hold != FileHold::Free) else {
+            self.hold_no_more(file);
+            return Ok(hold == FileHold::Free);
+        };
+        if let Some(stands) = self.leases.stands(file, hold) {
+            return Ok(stands);
+        }
+        self.hold_no_more(file);
+        if !self.nodes.ledger().descriptors.pin() {
+            return Err(Status::Delay);
+        }
+        let held = self.begin_lease(file, hold, thread);
+        if held != Ok(true) {
+            self.nodes.ledger().descriptors.unpin();
+        }
+        held
+    }
+
+    /// See [`comity_vfs::Fs::poll_wanted`].
+    pub(crate) fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
+        let watch = self.leases.watch.as_ref()?;
+        self.leases.mark_all();
+        // Who takes a lease has this, too: what is told at once is not unknown.
+        let mut held = self.leases.held();
+        held.hear(watch);
+        self.hear_changes(&mut held);
+        held.wanted.pop()
+    }
+
+    fn begin_lease(&self, handle: &Handle, hold: FileHold, thread: i32) -> Result<bool> {
+        let node = self.regular(handle)?;
+        let Some(file) = self.sole_descriptor(&node, hold)? else { return Ok(false) };
+        let mut held = self.leases.held();
+        let mut lease = Lease { node, file, hold, marked: Marked::No, told: false };
+        if let Err(errno) = lease.begin(thread) {
+            drop(held);
+            tracing::debug!(%errno, "a file cannot be leased, and so it is not delegated");
+            self.after(&lease);
+            return Ok(false);
+        }
+        lease.marked = self.leases.begin_mark(&lease.node, &lease.file);
+        held.known.insert(lease.file.as_raw_fd(), *handle);
+        held.files.insert(*handle, lease);
+        self.leases.mark_soon(&mut held, handle);
+        Ok(true)
+    }
+
+    /// The one that may be open while the file is held so; `None` if there must be another.
+    fn sole_descriptor(&self, node: &Node, hold: FileHold) -> Result<Option<Arc<File>>> {
+        if hold == FileHold::Shared {
+            let read = || self.data(node, Use::Read);
+            return node.stop_writing().then(read).transpose();
+        }
+        let Ok(file) = self.data(node, Use::Write) else { return Ok(None) };
+        Ok(node.use_only(&file).then_some(file))
+    }
+
+    fn hold_no_more(&self, file: &Handle) {
+        let Some(lease) = self.leases.remove(file) else { return };
+        // The kernel has taken it if a program waited for too long.
+        let _ = sys::set_lease(lease.file.as_fd(), libc::F_UNLCK);
+        self.after(&lease);
+        self.nodes.ledger().descriptors.unpin();
+    }
+
+    /// Data may go through two descriptors again, as if there had been no lease.
+    fn after(&self, lease: &Lease) {
+        if lease.hold != FileHold::Exclusive {
+            return;
+        }
+        if let Some(reading) = lease.node.use_both() {
+            let opened = self.open_data(&lease.node, OFlags::RDONLY);
+            // Else it goes on through the other one.
+            let _ = opened.map(|file| sys::stand_for(reading, file.as_fd()));
+        }
+        lease.node.end_writing();
+    }
+}
+
+impl Held {
+    /// Finds out what programs wait for.
+    fn hear(&mut self, watch: &LeaseWatch) {
+        let (files, overflows) = watch.take(|file| self.known.contains_key(&file));
+        let heard: Vec<Handle> = if overflows == self.overflows {
+            files.iter().filter_map(|file| self.known.get(file)).copied().collect()
+        } else {
+            self.files.keys().copied().collect()
+        };
+        self.overflows = overflows;
+        for handle in heard {
+            // It may have been another file that went by this descriptor.
+            let lease = self.files.get_mut(&handle);
+            if let Some(lease) = lease.filter(|lease| !lease.told && !lease.is_whole()) {
+                lease.told = true;
+                self.wanted.push((handle, LocalUse::Open));
+            }
+        }
+    }
+}
+
+impl Lease {
+    fn begin(&self, thread: i32) -> sys::Result<()> {
+        sys::tell_thread(self.file.as_fd(), thread)?;
+        sys::set_lease(self.file.as_fd(), self.kind())
+    }
+
+    /// Whether nobody waits for it, and it has not been taken.
+    fn is_whole(&self) -> bool {
+        sys::lease(self.file.as_fd()) == Ok(self.kind())
+    }
+
+    fn kind(&self) -> libc::c_int {
+        if self.hold == FileHold::Shared { libc::F_RDLCK } else { libc::F_WRLCK }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_vfs::{Fs, Name, SetAttr};
+
+    use super::super::test_support::{MOMENT, PATIENCE, Site, cred, emptying, reading, writing};
+    use super::*;
+    use crate::passthrough::PassthroughOptions;
+
+    #[test]
+    fn who_writes_a_file_that_is_held_for_readers_is_told_of_and_waits() {
+        for program in [writing(), emptying()] {
+            let site = Site::new();
+            assert_eq!(site.hold(FileHold::Shared), Ok(true));
+            site.opens(&reading()).recv_timeout(PATIENCE).unwrap();
+            let opened = site.opens(&program);
+            assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
+            assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
+            assert!(opened.recv_timeout(MOMENT).is_err());
+            assert_eq!(site.hold(FileHold::Shared), Ok(false), "somebody waits for it");
+            assert_eq!(site.read(), b"some bytes");
+            assert_eq!(site.hold(FileHold::Free), Ok(true));
+            opened.recv_timeout(PATIENCE).unwrap();
+        }
+    }
+
+    #[test]
+    fn who_reads_a_file_that_is_held_against_all_waits_and_sees_what_was_written() {
+        let site = Site::new();
+        assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
+        let opened = site.opens(&reading());
+        assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
+        assert!(opened.recv_timeout(MOMENT).is_err());
+        site.fs.write(&cred(), &site.file, 0, b"more").unwrap();
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        let program = opened.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(std::io::read_to_string(program).unwrap(), "more bytes");
+    }
+
+    #[test]
+    fn what_a_program_has_open_cannot_be_held() {
+        let site = Site::new();
+        let program = site.opens(&reading()).recv().unwrap();
+        assert_eq!(site.hold(FileHold::Exclusive), Ok(false));
+        assert_eq!(site.hold(FileHold::Shared), Ok(true));
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        drop(program);
+        let program = site.opens(&writing()).recv().unwrap();
+        assert_eq!(site.hold(FileHold::Shared), Ok(false));
+        assert_eq!(site.hold(FileHold::Exclusive), Ok(false));
+        drop(program);
+        assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
+        assert_eq!(site.hold(FileHold::Shared), Ok(true), "one gives way to the other");
+    }
+
+    #[test]
+    fn what_the_server_does_itself_is_in_nobodys_way() {
+        let site = Site::new();
+        let reads = site.read();
+        assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
+        site.fs.write(&cred(), &site.file, 0, b"SOME").unwrap();
+        assert_ne!(site.read(), reads);
+        site.fs.commit(&site.file).unwrap();
+        let shorter = SetAttr { size: Some(4), ..SetAttr::default() };
+        site.fs.setattr(&cred(), &site.file, &shorter, None).unwrap();
+        assert_eq!(site.read(), b"SOME");
+        site.fs.commit(&site.file).unwrap();
+        site.fs.write(&cred(), &site.file, 4, b"!").unwrap();
+        let ends = |lock| Fs::hold_range(&site.fs, &site.file, (0, u64::MAX), lock);
+        assert_eq!(ends(comity_vfs::RangeLock::Exclusive), Ok(true));
+        assert_eq!(ends(comity_vfs::RangeLock::Free), Ok(true));
+        assert_eq!(site.hold(FileHold::Exclusive), Ok(true), "it is held as before");
+        assert_eq!(site.hold(FileHold::Shared), Ok(false), "not before it is stable");
+        site.fs.commit(&site.file).unwrap();
+        assert_eq!(site.hold(FileHold::Shared), Ok(true));
+        assert_eq!(site.read(), b"SOME!");
+        site.fs.commit(&site.file).unwrap();
+        assert_eq!(ends(comity_vfs::RangeLock::Shared), Ok(true));
+        assert_eq!(ends(comity_vfs::RangeLock::Free), Ok(true));
+        assert_eq!(site.hold(FileHold::Shared), Ok(true), "it is held as before");
+        assert!(site.is_quiet(), "nobody else wanted it");
+    }
+
+    #[test]
+    fn what_was_held_against_all_can_be_executed_afterwards() {
+        let site = Site::new();
+        site.read();
+        let before = site.fs.nodes.ledger().descriptors.open();
+        assert_eq!(site.hold(FileHold::Exclusive), Ok(true));
+        site.fs.write(&cred(), &site.file, 0, b"more").unwrap();
+        site.fs.commit(&site.file).unwrap();
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        assert!(!site.is_written());
+        assert_eq!(site.read(), b"more bytes");
+        assert_eq!(site.fs.nodes.ledger().descriptors.open(), before);
+    }
+
+    #[test]
+    fn the_server_itself_waits_with_writing_what_is_held_for_readers() {
+        let site = Site::new();
+        assert_eq!(site.hold(FileHold::Shared), Ok(true));
+        let written = site.fs.write(&cred(), &site.file, 0, b"more");
+        assert_eq!(written.unwrap_err(), Status::Delay);
+        assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+        site.fs.write(&cred(), &site.file, 0, b"more").unwrap();
+    }
+
+    #[test]
+    fn nothing_is_held_where_nobody_would_be_told() {
+        let site = Site::new();
+        let fs = Passthrough::open(site.folder.path(), PassthroughOptions::default()).unwrap();
+        assert_eq!(Fs::hold_file(&fs, &site.file, FileHold::Shared), Ok(false));
+        assert_eq!(Fs::hold_file(&fs, &site.file, FileHold::Free), Ok(true));
+        let deaf = Some(Arc::<LeaseWatch>::default());
+        let options = PassthroughOptions { leases: deaf, ..PassthroughOptions::default() };
+        let fs = Passthrough::open(site.folder.path(), options).unwrap();
+        assert_eq!(Fs::hold_file(&fs, &site.file, FileHold::Shared), Ok(false));
+    }
+
+    #[test]
+    fn half_of_all_descriptors_are_left_to_what_is_not_held() {
+        let site = Site::with(8);
+        let cred = cred();
+        let handles = ["a", "b", "c"].map(|name| {
+            std::fs::write(site.folder.path().join(name), "").unwrap();
+            let name = Name::new(name.as_bytes()).unwrap();
+            site.fs.lookup(&cred, &site.fs.root(), name).unwrap().node.handle
+        });
+        let hold = |at: usize, hold| Fs::hold_file(&site.fs, &handles[at], hold);
+        assert_eq!(hold(0, FileHold::Shared), Ok(true));
+        assert_eq!(hold(1, FileHold::Exclusive), Ok(true));
+        assert_eq!(hold(2, FileHold::Shared), Err(Status::Delay));
+        assert_eq!(hold(1, FileHold::Free), Ok(true));
+        assert_eq!(hold(2, FileHold::Shared), Ok(true));
+    }
+
+    #[test]
+    fn what_could_not_be_told_is_found() {
+        let site = Site::new();
+        assert_eq!(site.hold(FileHold::Shared), Ok(true));
+        let _opened = site.opens(&writing());
+        let watch = site.fs.leases.watch.as_ref().unwrap();
+        site.hears(|| watch.take(|_| true).0.len() == 1);
+        assert_eq!(Fs::poll_wanted(&site.fs), None);
+        watch.overflow();
+        assert_eq!(Fs::poll_wanted(&site.fs), Some((site.file, LocalUse::Open)));
+        watch.overflow();
+        assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
+    }
+}

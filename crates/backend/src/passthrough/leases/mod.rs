@@ -1,0 +1,7 @@
+//! Leases, marks and range locks held in the kernel against programs of this machine.
+
+pub(crate) mod fanotify_marks;
+pub(crate) mod lease;
+pub(crate) mod range_locks;
+#[cfg(test)]
+pub(crate) mod test_support;

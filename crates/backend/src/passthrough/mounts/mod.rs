@@ -1,0 +1,248 @@
+//! The mounted file systems of the tree that is served.
+
+pub(crate) mod mount;
+mod table;
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
+
+use comity_vfs::Handle;
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, open, openat2, statx};
+use rustix::io::Errno;
+
+use self::mount::Mount;
+use self::table::{MountEntry, below};
+use crate::passthrough::handles::open_handle::link_of;
+use crate::passthrough::limits::MOUNTS_INTERVAL;
+
+/// Where the kernel tells what is mounted.
+const TABLE: &str = "/proc/thread-self/mountinfo";
+
+/// The mounted file systems of the tree that is served.
+#[derive(Debug)]
+pub(crate) struct Mounts {
+    top: Arc<Mount>,
+    path: PathBuf,
+    /// Whether mounts below the root are shown.
+    crossing: bool,
+    /// Whether there are any.
+    crossed: AtomicBool,
+    below: RwLock<Below>,
+    looked: Mutex<Looked>,
+}
+
+/// An entry that something is mounted on, and the root shown there.
+type Covered = (Box<[u8]>, Handle);
+
+/// What is mounted below the root.
+#[derive(Debug, Default)]
+struct Below {
+    by_id: HashMap<u32, Arc<Mount>>,
+    /// The mounts by path, with the ids of the kernel: reused when others come or go.
+    mounts: HashMap<PathBuf, (i32, Arc<Mount>)>,
+    /// The entries of each directory that something is mounted on, and the roots shown there.
+    entries: HashMap<Handle, Vec<Covered>>,
+    /// The directory that holds each mounted root.
+    above: HashMap<Handle, Handle>,
+}
+
+/// When the table of mounts was looked at last, and what it said.
+#[derive(Debug, Default)]
+struct Looked {
+    at: Option<Instant>,
+    mounts: Vec<MountEntry>,
+}
+
+impl Mounts {
+    /// Those of a tree at `path` whose root is that of `top`; what is mounted below it too, if
+    /// `crossing`.
+    pub(crate) fn new(top: Mount, path: &Path, crossing: bool) -> Self {
+        let mounts = Self {
+            top: Arc::new(top),
+            path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+            crossing,
+            crossed: AtomicBool::new(false),
+            below: RwLock::default(),
+            looked: Mutex::default(),
+        };
+        if crossing {
+            mounts.look();
+        }
+        mounts
+    }
+
+    /// The one that holds the root.
+    pub(crate) fn top(&self) -> &Arc<Mount> {
+        &self.top
+    }
+
+    /// The one of this number.
+    pub(crate) fn get(&self, id: u32) -> Option<Arc<Mount>> {
+        if self.top.id == id {
+            return Some(Arc::clone(&self.top));
+        }
+        self.read().by_id.get(&id).cloned()
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<Mount>> {
+        let below = self.read();
+        std::iter::once(&self.top).chain(below.by_id.values()).cloned().collect()
+    }
+
+    /// The root that is shown as `name` in `dir`, if something is mounted there.
+    pub(crate) fn mounted_at(&self, dir: &Handle, name: &CStr) -> Option<Handle> {
+        if !self.crossed.load(Ordering::Acquire) {
+            return None;
+        }
+        let below = self.read();
+        let entries = below.entries.get(dir)?;
+        entries.iter().find(|(entry, _)| **entry == *name.to_bytes()).map(|(_, root)| *root)
+    }
+
+    /// Whether something is mounted on an entry of `dir`.
+    pub(crate) fn is_covered(&self, dir: &Handle) -> bool {
+        self.crossed.load(Ordering::Acquire) && self.read().entries.contains_key(dir)
+    }
+
+    /// The directory that holds the mounted root `root`, if it is one.
+    pub(crate) fn above(&self, root: &Handle) -> Option<Handle> {
+        if !self.crossed.load(Ordering::Acquire) {
+            return None;
+        }
+        self.read().above.get(root).copied()
+    }
+
+    /// Whether it is time to look at the table of mounts.
+    pub(crate) fn is_due(&self) -> bool {
+        self.crossing && self.lock_looked().at.is_none_or(|at| at.elapsed() >= MOUNTS_INTERVAL)
+    }
+
+    /// Looks at the table of mounts, with the server's own rights; tells whether it has changed.
+    pub(crate) fn look(&self) -> bool {
+        let mut looked = self.lock_looked();
+        looked.at = Some(Instant::now());
+        let table = match std::fs::read(TABLE) {
+            Ok(table) => table,
+            Err(error) => {
+                tracing::warn!(%error, "{TABLE} cannot be read: later mounts are not seen");
+                return false;
+            }
+        };
+        let mounts = below(&table, &self.path);
+        if mounts == looked.mounts {
+            return false;
+        }
+        self.take(&mounts);
+        looked.mounts = mounts;
+        true
+    }
+
+    fn lock_looked(&self) -> MutexGuard<'_, Looked> {
+        self.looked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, entries: &[MountEntry]) {
+        let mut next = Below::default();
+        let mut places: Vec<(&Path, Arc<Mount>)> = vec![(&self.path, Arc::clone(&self.top))];
+        for entry in entries {
+            match self.take_one(entry, &mut next, &places) {
+                Ok(mount) => places.push((&entry.point, mount)),
+                Err(errno) => {
+                    let point = entry.point.display();
+                    tracing::warn!(%point, %errno, "what is mounted here cannot be shown");
+                }
+            }
+        }
+        let any = !next.entries.is_empty();
+        *self.below.write().unwrap_or_else(PoisonError::into_inner) = next;
+        self.crossed.store(any, Ordering::Release);
+    }
+
+    fn take_one(
+        &self,
+        entry: &MountEntry,
+        next: &mut Below,
+        places: &[(&Path, Arc<Mount>)],
+    ) -> Result<Arc<Mount>, Errno> {
+        let outer = places.iter().rev().find(|(path, _)| entry.point.starts_with(path));
+        let (path, outer) = outer.ok_or(Errno::NOENT)?;
+        let within = entry.point.strip_prefix(path).map_err(|_| Errno::NOENT)?;
+        let name = within.file_name().ok_or(Errno::NOENT)?.as_bytes();
+        let dir = directory_of(outer, within.parent().unwrap_or(Path::new("")))?;
+        let mount = self.mount_of(entry, next)?;
+        let root = mount.root;
+        next.mounts.insert(entry.point.clone(), (entry.id, Arc::clone(&mount)));
+        next.by_id.entry(mount.id).or_insert_with(|| Arc::clone(&mount));
+        next.entries.entry(dir).or_default().push((name.into(), root));
+        next.above.insert(root, dir);
+        Ok(mount)
+    }
+
+    /// Opens the mount of an entry, or returns the one it already has. Of two file systems with the
+    /// same id only one can be shown.
+    fn mount_of(&self, entry: &MountEntry, next: &Below) -> Result<Arc<Mount>, Errno> {
+        if let Some((id, mount)) = self.read().mounts.get(&entry.point)
+            && *id == entry.id
+        {
+            return Ok(Arc::clone(mount));
+        }
+        let fresh = Mount::open(Path::new(&link_of(root_of(entry)?.as_fd())))?;
+        let same = |known: &Mount| known.device == fresh.device;
+        let known =
+            if self.top.id == fresh.id { Some(&self.top) } else { next.by_id.get(&fresh.id) };
+        match known {
+            Some(known) if !same(known) => Err(Errno::EXIST),
+            // A part of a file system that is shown already, at another place.
+            _ => Ok(Arc::new(fresh)),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Below> {
+        self.below.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The top directory of a mount. By its path another may be reached by now: who may write above it
+/// can put a link in the way.
+fn root_of(entry: &MountEntry) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(&entry.point, flags, Mode::empty())?;
+    let found = statx(&root, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
+    if u64::try_from(entry.id) == Ok(found.stx_mnt_id) { Ok(root) } else { Err(Errno::STALE) }
+}
+
+/// The handle of the directory at `path` below the top of `mount`.
+fn directory_of(mount: &Mount, path: &Path) -> Result<Handle, Errno> {
+    if path.as_os_str().is_empty() {
+        return Ok(mount.root);
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    let dir = openat2(&mount.top, path, flags, Mode::empty(), resolve)?;
+    mount.name(dir.as_fd(), c"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_leads_to_another_mount_by_now_is_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = Mount::open(folder.path()).unwrap();
+        let mounts = Mounts::new(top, folder.path(), false);
+        let mut entry = MountEntry { id: -7, point: folder.path().into() };
+        assert!(mounts.mount_of(&entry, &Below::default()).is_err());
+        let table = std::fs::read(TABLE).unwrap();
+        let known = below(&table, Path::new("/"));
+        entry = known.into_iter().find(|entry| entry.point == Path::new("/proc")).unwrap();
+        assert!(mounts.mount_of(&entry, &Below::default()).is_ok());
+    }
+}

@@ -1,0 +1,236 @@
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use comity_vfs::{Handle, Status};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, fstat, open, openat, statx};
+use rustix::io::Errno;
+use rustix::mount::{OpenTreeFlags, open_tree};
+
+use crate::sys::{self, HandleUse, KernelHandle};
+
+/// One mounted file system of the tree that is served.
+///
+/// A handle is the volume's number (4 bytes), the kernel's type of handle (2) and the kernel's own
+/// bytes: it survives renames and restarts. Where the kernel gives none, inode number and birth
+/// time stand for it.
+#[derive(Debug)]
+pub(crate) struct Mount {
+    /// Its number, stable over restarts.
+    pub(crate) id: u32,
+    /// What clients tell file systems apart by.
+    pub(crate) fsid: u64,
+    /// Its number in all file systems of this process ([`crate::Siblings`]), once known.
+    pub(crate) number: OnceLock<u64>,
+    /// The kernel's number of its device.
+    pub(crate) device: u64,
+    /// Its top directory.
+    pub(crate) root: Handle,
+    /// Its top directory, as `O_PATH`.
+    pub(crate) top: OwnedFd,
+    /// The mount it was reached through.
+    pub(crate) mount_id: i32,
+    /// Whether the mount is a copy of our own: nothing is mounted in it, and `..` ends at its top.
+    pub(crate) private: bool,
+    /// Where handles are opened.
+    dir: OwnedFd,
+    /// The same through a mount that leaves times of last access alone.
+    still: Option<OwnedFd>,
+    naming: Naming,
+    reach: Reach,
+}
+
+/// How an object gets its handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    Kernel(HandleUse),
+    /// Inode number and birth time.
+    Inode,
+}
+
+/// How a handle is turned into its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The kernel opens it.
+    ByHandle,
+    /// By the place where it was last seen, or a search of the tree.
+    BySearch,
+}
+
+/// The type of handle that holds inode number and birth time; no file system uses it.
+const KIND_INODE: u16 = 0xfffe;
+
+impl Mount {
+    /// Takes the file system mounted at `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
+        let shared = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let copy = copy_of_mount(path, &shared);
+        let private = copy.is_some();
+        let top = copy.unwrap_or(shared);
+        let dir = openat(&top, c".", DIRECTORY, Mode::empty())?;
+        let still = if private { still_mount(path, &top) } else { None };
+        let (naming, mount_id) = naming_of(top.as_fd());
+        let (id, fsid, device) = numbers(&top)?;
+        let root = Handle::new(&[0]).map_err(|_| Errno::INVAL)?;
+        let mut mount = Self {
+            id,
+            fsid,
+            number: OnceLock::new(),
+            device,
+            root,
+            top,
+            mount_id,
+            private,
+            dir,
+            still,
+            naming,
+            reach: Reach::BySearch,
+        };
+        mount.root = mount.name(mount.top.as_fd(), c"")?;
+        mount.reach = mount.find_reach();
+        Ok(mount)
+    }
+
+    /// How handles are turned into objects.
+    pub(crate) fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// Whether links can be read without touching their time of last access.
+    pub(crate) fn is_still(&self) -> bool {
+        self.still.is_some()
+    }
+
+    /// The handle of `name` in `dir`, of `dir` itself if that is empty. `Errno::XDEV` if another
+    /// file system is mounted there.
+    pub(crate) fn name(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Handle, Errno> {
+        match self.naming {
+            Naming::Kernel(purpose) => {
+                let (handle, mount_id) = sys::name_to_handle(dir, name, purpose)?;
+                if mount_id != self.mount_id {
+                    return Err(Errno::XDEV);
+                }
+                self.encode(&handle)
+            }
+            Naming::Inode => self.name_by_inode(dir, name),
+        }
+    }
+
+    /// The handle of what the kernel names so, if it is of this volume.
+    pub(crate) fn handle(&self, named: &KernelHandle) -> Option<Handle> {
+        self.encode(named).ok()
+    }
+
+    /// Opens the object of a handle of this volume. Needs the server's own rights.
+    pub(crate) fn open_handle(&self, handle: &Handle, flags: OFlags) -> Result<OwnedFd, Errno> {
+        sys::open_by_handle(self.dir.as_fd(), &decode(handle)?, flags)
+    }
+
+    /// Opens the object of a handle so that its time of last access stays when it is read.
+    pub(crate) fn open_still(&self, handle: &Handle, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let mount = self.still.as_ref().ok_or(Errno::NOSYS)?;
+        sys::open_by_handle(mount.as_fd(), &decode(handle)?, flags)
+    }
+
+    /// Its top directory, opened for reading: for `syncfs` and `fstatfs`.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    fn find_reach(&self) -> Reach {
+        if self.naming != Naming::Kernel(HandleUse::Open) {
+            return Reach::BySearch;
+        }
+        match self.open_handle(&self.root, OFlags::PATH) {
+            Ok(_) => Reach::ByHandle,
+            Err(_) => Reach::BySearch,
+        }
+    }
+
+    fn name_by_inode(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Handle, Errno> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
+        let found = statx(dir, name, flags, StatxFlags::INO | StatxFlags::BTIME)?;
+        if rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor) != self.device {
+            return Err(Errno::XDEV);
+        }
+        let mut bytes = [0; 20];
+        bytes[..8].copy_from_slice(&found.stx_ino.to_be_bytes());
+        bytes[8..16].copy_from_slice(&found.stx_btime.tv_sec.to_be_bytes());
+        bytes[16..].copy_from_slice(&found.stx_btime.tv_nsec.to_be_bytes());
+        let named = KernelHandle::new(KIND_INODE.into(), &bytes).ok_or(Errno::OVERFLOW)?;
+        self.encode(&named)
+    }
+
+    /// In pieces of fixed lengths: a listing makes a handle an entry.
+    fn encode(&self, named: &KernelHandle) -> Result<Handle, Errno> {
+        let kind = u16::try_from(named.kind).map_err(|_| Errno::OVERFLOW)?;
+        let mut whole = [0; comity_vfs::limits::HANDLE_BYTES_MAX];
+        if let Some((id, rest)) = whole.split_first_chunk_mut()
+            && let Some((place, rest)) = rest.split_first_chunk_mut()
+        {
+            *id = self.id.to_be_bytes();
+            *place = kind.to_be_bytes();
+            rest.copy_from_slice(named.padded());
+        }
+        Handle::from_padded(whole, 6 + named.length()).map_err(|_| Errno::OVERFLOW)
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Which volume a handle says it is of.
+///
+/// # Errors
+/// [`Status::BadHandle`] if it is too short to say.
+pub(crate) fn volume_id(handle: &Handle) -> Result<u32, Status> {
+    let (id, rest) = handle.bytes().split_first_chunk::<4>().ok_or(Status::BadHandle)?;
+    if rest.len() < 3 {
+        return Err(Status::BadHandle);
+    }
+    Ok(u32::from_be_bytes(*id))
+}
+
+fn decode(handle: &Handle) -> Result<KernelHandle, Errno> {
+    let bytes = handle.bytes().get(4..).ok_or(Errno::STALE)?;
+    let (kind, bytes) = bytes.split_first_chunk::<2>().ok_or(Errno::STALE)?;
+    KernelHandle::new(i32::from(u16::from_be_bytes(*kind)), bytes).ok_or(Errno::STALE)
+}
+
+/// A mount of our own of the same directory, without what is mounted below it. It must show the
+/// very directory that was opened.
+fn copy_of_mount(path: &Path, shared: &OwnedFd) -> Option<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let copy = open_tree(CWD, path, flags).ok()?;
+    let (ours, theirs) = (fstat(&copy).ok()?, fstat(shared).ok()?);
+    let same = (ours.st_dev, ours.st_ino) == (theirs.st_dev, theirs.st_ino);
+    same.then_some(copy)
+}
+
+fn still_mount(path: &Path, top: &OwnedFd) -> Option<OwnedFd> {
+    let copy = copy_of_mount(path, top)?;
+    sys::set_mount_noatime(copy.as_fd()).ok()?;
+    openat(&copy, c".", DIRECTORY, Mode::empty()).ok()
+}
+
+fn naming_of(top: BorrowedFd<'_>) -> (Naming, i32) {
+    for purpose in [HandleUse::Open, HandleUse::Identify] {
+        if let Ok((handle, mount_id)) = sys::name_to_handle(top, c"", purpose)
+            && u16::try_from(handle.kind).is_ok_and(|kind| kind != KIND_INODE)
+        {
+            return (Naming::Kernel(purpose), mount_id);
+        }
+    }
+    (Naming::Inode, -1)
+}
+
+/// The volume's number, its fsid and its device. The file system's own id outlives restarts; a few
+/// have none, then the device number has to do.
+fn numbers(top: &OwnedFd) -> Result<(u32, u64, u64), Errno> {
+    let device = fstat(top)?.st_dev;
+    let mut fsid = rustix::fs::fstatvfs(top)?.f_fsid;
+    if fsid == 0 {
+        fsid = device;
+    }
+    Ok(((fsid ^ (fsid >> 32)) as u32, fsid, device))
+}

@@ -17,14 +17,14 @@ pub struct Siblings(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    volumes: Mutex<Known>,
+    volumes: Mutex<VolumeTable>,
     holds: RangeLocks,
 }
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<HandleHasher>>;
 
 #[derive(Debug, Default)]
-struct Known {
+struct VolumeTable {
     /// The devices on which each fsid was found.
     devices: Map<Vec<u64>>,
     /// How many file systems have their root on a volume.
@@ -77,7 +77,7 @@ impl Siblings {
         self.0.holds.end(is_over);
     }
 
-    fn volumes(&self) -> MutexGuard<'_, Known> {
+    fn volumes(&self) -> MutexGuard<'_, VolumeTable> {
         self.0.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
-    ExportRequest, Exports, Finding, HandleKey, Plan, Resolver, Source, Sources, Unresolved,
-    Visitor, load,
+    ExportRequest, Exports, Diagnostic, HandleKey, Plan, Resolver, Source, Sources, Unresolved,
+    RpcPeer, load,
 };
 use comity_nfs3::{Mount, Nfs3};
 use comity_nfs4::{Clock, Nfs4, Versions};
@@ -55,7 +55,7 @@ impl Resolver for Nobody {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn plan(source: Source) -> Result<(Plan, Vec<Finding>), Vec<Finding>> {
+pub fn plan(source: Source) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut sources = Sources::new(vec![source]);
     sources.resolver = Arc::new(Nobody);
     sources.netgroups = PathBuf::from("/nonexistent");
@@ -75,8 +75,8 @@ fn memory() -> Memory {
 
 /// A server that answers one caller.
 pub struct House {
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
-    visitor: Visitor,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
+    visitor: RpcPeer,
     handles: Vec<Vec<u8>>,
     xid: u32,
     session: Option<session::Session>,
@@ -93,7 +93,7 @@ impl House {
         let (plan, _) = plan(Source::Text { name: "fuzz".into(), text }).expect("a plan");
         let exports = Arc::new(Exports::new(plan));
         let four = Nfs4::new(Arc::clone(&exports), [1; 8], Versions::ALL, nobody_known());
-        let programs: Vec<Arc<dyn Program<Visitor>>> = vec![
+        let programs: Vec<Arc<dyn Program<RpcPeer>>> = vec![
             Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8])),
             Arc::new(four),
             Arc::new(Mount::new(Arc::clone(&exports))),
@@ -101,7 +101,7 @@ impl House {
         let dispatcher = Dispatcher::new(programs, exports);
         let mut house = Self {
             dispatcher,
-            visitor: Visitor::new(PEER),
+            visitor: RpcPeer::new(PEER),
             handles: Vec::new(),
             xid: 0,
             session: None,

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use comity_export::{Exports, Source, Visitor};
+use comity_export::{Exports, Source, RpcPeer};
 use comity_nfs3::{Grant, Grants, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_proto::nlm::{self, Nlm4Holder, Nlm4Res, Nlm4Stats, procedure};
 use comity_proto::{mount, nfs3, nsm};
@@ -46,14 +46,14 @@ pub struct Locksmith {
     exports: Arc<Exports>,
     engine: Arc<Engine>,
     store: Arc<Mutex<Recovered>>,
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     messages: Receiver<Message>,
     /// Messages that may be waiting.
     owed: usize,
     grants: Grants,
     /// Locks that hosts were given and have not answered yet.
     granted: Vec<Grant>,
-    visitors: Vec<Visitor>,
+    visitors: Vec<RpcPeer>,
     /// The last call of each host.
     last: Vec<Vec<u8>>,
     /// Of the directory and two files.
@@ -77,7 +77,7 @@ impl Locksmith {
         let engine = Arc::new(Engine::new(age, settings(1), Recovered::new()));
         let grants = Grants::new(Arc::clone(&engine), Arc::clone(&exports));
         let host = |number| IpAddr::V4(Ipv4Addr::new(192, 0, 2, number as u8));
-        let visitor = |number| Visitor::new(SocketAddr::new(host(number), 700));
+        let visitor = |number| RpcPeer::new(SocketAddr::new(host(number), 700));
         let mut locksmith = Self {
             dispatcher: Dispatcher::new(Vec::new(), Arc::clone(&exports)),
             exports,
@@ -151,7 +151,7 @@ impl Locksmith {
         let (exports, engine) = (Arc::clone(&self.exports), Arc::clone(&self.engine));
         let nlm = Nlm::new(exports, engine, move || age, Arc::new(settle)).messaging(sender);
         let nsm = Nsm::new(Arc::clone(&self.engine), move || age, state);
-        let programs: Vec<Arc<dyn Program<Visitor>>> = vec![
+        let programs: Vec<Arc<dyn Program<RpcPeer>>> = vec![
             Arc::new(nlm),
             Arc::new(nsm),
             Arc::new(Nfs3::new(Arc::clone(&self.exports), [1; 8])),

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 
-use comity_export::{Exports, Source, Visitor};
+use comity_export::{Exports, Source, RpcPeer};
 use comity_nfs3::{Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Nfs4, Versions};
 use comity_proto::nfs4::{CompoundHead, NfsFh4, Stateid4, operation as op};
@@ -37,10 +37,10 @@ const NAMED: u8 = 0xfb;
 
 /// The server, the victim and the strangers.
 pub struct Strangers {
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     engine: Arc<Engine>,
-    victim: Visitor,
-    strangers: [Visitor; 3],
+    victim: RpcPeer,
+    strangers: [RpcPeer; 3],
     known: Known,
     /// Of the victim's calls, and of all others.
     xids: [u32; 2],
@@ -60,7 +60,7 @@ impl Strangers {
         let (engine, clock) = (Arc::clone(&memory.engine), memory.clock);
         let (now, later) = (move || clock.now(), move || clock.now());
         let nlm = Nlm::new(Arc::clone(&exports), Arc::clone(&engine), now, Arc::new(|_| true));
-        let programs: Vec<Arc<dyn Program<Visitor>>> = vec![
+        let programs: Vec<Arc<dyn Program<RpcPeer>>> = vec![
             Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8])),
             Arc::new(Nfs4::new(Arc::clone(&exports), [1; 8], Versions::ALL, memory)),
             Arc::new(Mount::new(Arc::clone(&exports))),
@@ -196,7 +196,7 @@ impl Strangers {
         self.dispatch(&self.victim, &record)
     }
 
-    fn dispatch(&self, visitor: &Visitor, record: &[u8]) -> Vec<u8> {
+    fn dispatch(&self, visitor: &RpcPeer, record: &[u8]) -> Vec<u8> {
         let mut replies = Encoder::new();
         let peer = visitor.peer().ip();
         match self.dispatcher.answer(record, peer, visitor, &mut replies) {
@@ -217,7 +217,7 @@ impl Default for Strangers {
 }
 
 /// Somebody with a connection of its own.
-fn visitor(address: Ipv4Addr, port: u16) -> Visitor {
+fn visitor(address: Ipv4Addr, port: u16) -> RpcPeer {
     let line = Arc::new(Line::new(|| {}));
-    Visitor::on(SocketAddr::new(IpAddr::V4(address), port), &line)
+    RpcPeer::on(SocketAddr::new(IpAddr::V4(address), port), &line)
 }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use comity_export::{Exports, Source, Visitor};
+use comity_export::{Exports, Source, RpcPeer};
 use comity_nfs4::{Callbacks, Clock, Dialed, Nfs4, Versions};
 use comity_rpc::{Answered, Dispatcher, Line, Program};
 use comity_state::{ClientId, Engine, Limits, Mark, Recovered, Settings};
@@ -75,7 +75,7 @@ pub struct Town {
     store: Arc<Mutex<Recovered>>,
     engine: Arc<Engine>,
     callbacks: Arc<Callbacks>,
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     /// Where clients without sessions are reached.
     lines: Arc<Mutex<Vec<Arc<Line>>>>,
     people: Vec<Person>,
@@ -176,7 +176,7 @@ impl Town {
             copier: None,
         };
         let nfs = Nfs4::new(Arc::clone(&self.exports), [1; 8], Versions::ALL, memory);
-        let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);
+        let nfs: Arc<dyn Program<RpcPeer>> = Arc::new(nfs);
         self.dispatcher = Dispatcher::new(vec![nfs], Arc::clone(&self.exports));
     }
 

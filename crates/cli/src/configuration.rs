@@ -8,7 +8,8 @@ use comity_backend::{
     Descriptors, LeaseWatch, Memory, MemoryOptions, Passthrough, PassthroughOptions, Siblings,
 };
 use comity_export::{
-    Export, ExportRequest, Exports, Finding, HandleKey, Plan, ServerSettings, Source, Sources, load,
+    Diagnostic, Export, ExportRequest, Exports, HandleKey, Plan, ServerSettings, Source, Sources,
+    load,
 };
 use comity_vfs::layers::{Layer, ReadOnly};
 use comity_vfs::{Fs, Gid, Uid};
@@ -39,7 +40,7 @@ const ALL_AS_ROOT: &str = "the server runs as root but may not act as its caller
     ordinary user, or say --all-as-root";
 
 /// A plan, and what is doubtful about it; or all that was found, some of it wrong.
-pub(crate) type Loaded = Result<(Plan, Vec<Finding>), Vec<Finding>>;
+pub(crate) type Loaded = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 impl Configuration {
     /// One of these sources, whose handles are signed with `key`.
@@ -121,7 +122,7 @@ impl Configuration {
 ///
 /// # Errors
 /// All findings, if one of them is an error.
-pub(crate) fn server_settings(sources: &[Source]) -> Result<ServerSettings, Vec<Finding>> {
+pub(crate) fn server_settings(sources: &[Source]) -> Result<ServerSettings, Vec<Diagnostic>> {
     Ok(Sources::new(sources.to_vec()).read()?.server)
 }
 
@@ -156,7 +157,7 @@ impl Reload {
     ///
     /// # Errors
     /// All findings, if one of them is an error: the old plan stays in force then.
-    pub(crate) fn perform(&self) -> Result<Vec<Finding>, Vec<Finding>> {
+    pub(crate) fn perform(&self) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         manager::reloading();
         let reloaded = self.replace();
@@ -170,7 +171,7 @@ impl Reload {
         reloaded
     }
 
-    fn replace(&self) -> Result<Vec<Finding>, Vec<Finding>> {
+    fn replace(&self) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
         let old = Arc::clone(&self.exports.current());
         let (plan, findings) = self.configuration.load(Some(&old))?;
         self.exports.replace(plan);
@@ -194,7 +195,7 @@ impl Reload {
 }
 
 /// Writes findings to the log, each as bad as it is.
-pub(crate) fn log(findings: &[Finding]) {
+pub(crate) fn log(findings: &[Diagnostic]) {
     for finding in findings {
         let place = &finding.place;
         match finding.severity {

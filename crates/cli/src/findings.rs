@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comity_export::{Finding, Severity, Source};
+use comity_export::{Diagnostic, Severity, Source};
 use serde_json::{Value, json};
 
 use crate::configuration::Configuration;
@@ -41,7 +41,7 @@ pub(crate) fn check(sources: Vec<Source>, json: bool) -> Result<ExitCode> {
 }
 
 /// Tells why a server does not start.
-pub(crate) fn refused(found: &[Finding]) -> ExitCode {
+pub(crate) fn refused(found: &[Diagnostic]) -> ExitCode {
     let (typed, written): (Vec<_>, Vec<_>) =
         found.iter().partition(|finding| &*finding.place.file == TYPED);
     typed.iter().for_each(|finding| eprintln!("comity: {}", finding.text));
@@ -55,7 +55,7 @@ pub(crate) fn refused(found: &[Finding]) -> ExitCode {
 }
 
 /// A finding, for programs.
-pub(crate) fn shown(finding: &Finding) -> Value {
+pub(crate) fn shown(finding: &Diagnostic) -> Value {
     json!({
         "file": &*finding.place.file,
         "line": finding.place.line,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use comity_export::{Exports, Visitor};
+use comity_export::{Exports, RpcPeer};
 use comity_proto::nsm::{PROGRAM, StatChge, VERSION, procedure};
 use comity_rpc::{Dispatcher, Program};
 use comity_server::{Datagrams, Errand};
@@ -45,13 +45,13 @@ impl Monitor {
     /// Listens at these addresses, for hosts that `exports` are offered to. Where that cannot be
     /// had, hosts that start anew keep their locks until they ask for them again.
     pub(crate) fn start(
-        programs: impl Fn() -> Vec<Arc<dyn Program<Visitor>>>,
+        programs: impl Fn() -> Vec<Arc<dyn Program<RpcPeer>>>,
         exports: &Arc<Exports>,
         addresses: &[SocketAddr],
     ) -> Self {
         let start = |&address: &SocketAddr| {
             let local = Some(address.ip()).filter(|local| !local.is_unspecified());
-            let visitor = move |peer| Visitor::new(peer).at(local);
+            let visitor = move |peer| RpcPeer::new(peer).at(local);
             let dispatcher = Dispatcher::new(programs(), Arc::clone(exports));
             let started = Datagrams::start(address, dispatcher, visitor);
             let warn = |error: &_| tracing::warn!(%address, %error, "no status monitor over UDP");

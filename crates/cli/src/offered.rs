@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comity_export::{Offered, Plan, Source};
+use comity_export::{Plan, Source, VisibleExport};
 use serde_json::{Value, json};
 
 use crate::configuration::Configuration;
@@ -48,7 +48,7 @@ pub(crate) fn print(value: &Value, json: bool) {
     }
 }
 
-fn one(offered: &Offered<'_>) -> Value {
+fn one(offered: &VisibleExport<'_>) -> Value {
     json!({
         "path": offered.path().display().to_string(),
         "client": offered.client().to_string(),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use comity_export::{Exports, Visitor};
+use comity_export::{Exports, RpcPeer};
 use comity_nfs3::{Delegated, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_rpc::{Admission, Dispatcher, Gate, Line, Program};
@@ -19,7 +19,7 @@ use crate::versions::Spoken;
 
 /// The programs of this server: NFS versions 3 and 4, MOUNT, NLM and NSM.
 pub(crate) struct Programs {
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     exports: Arc<Exports>,
     memory: Memory,
     tally: Option<Arc<Tally>>,
@@ -90,24 +90,24 @@ pub(crate) fn by_datagrams(
     exports: &Arc<Exports>,
     memory: &Memory,
     (state, messages): (i32, &SyncSender<Message>),
-) -> Vec<Arc<dyn Program<Visitor>>> {
+) -> Vec<Arc<dyn Program<RpcPeer>>> {
     let nlm = lock_manager(exports, memory).messaging(messages.clone());
     vec![status_monitor(memory, state), Arc::new(Attentive::new(nlm, memory.clone()))]
 }
 
 /// The status monitor of hosts that lock, `state` being ours.
-fn status_monitor(memory: &Memory, state: i32) -> Arc<dyn Program<Visitor>> {
+fn status_monitor(memory: &Memory, state: i32) -> Arc<dyn Program<RpcPeer>> {
     let clock = memory.clock;
     let nsm = Nsm::new(Arc::clone(&memory.engine), move || clock.now(), state);
     Arc::new(Attentive::new(nsm, memory.clone()))
 }
 
 fn counted(
-    program: impl Program<Visitor> + 'static,
+    program: impl Program<RpcPeer> + 'static,
     name: &'static str,
     status_name: fn(u32) -> &'static str,
     metrics: Option<&Arc<Metrics>>,
-) -> Arc<dyn Program<Visitor>> {
+) -> Arc<dyn Program<RpcPeer>> {
     match metrics {
         Some(metrics) => Arc::new(Measured::new(program, name, status_name, metrics)),
         None => Arc::new(program),
@@ -115,23 +115,23 @@ fn counted(
 }
 
 impl Service for Programs {
-    type Visitor = Visitor;
+    type Visitor = RpcPeer;
     type Gate = Arc<Exports>;
 
     fn lists(&self, peer: IpAddr) -> bool {
         self.exports.admits(&peer) == Admission::Admitted
     }
 
-    fn visitor(&self, ends: Ends, line: &Arc<Line>) -> Visitor {
+    fn visitor(&self, ends: Ends, line: &Arc<Line>) -> RpcPeer {
         let local = ends.local.map(|local| local.ip().to_canonical());
-        Visitor::on(ends.peer, line).at(local)
+        RpcPeer::on(ends.peer, line).at(local)
     }
 
-    fn dispatcher(&self) -> &Dispatcher<Visitor, Arc<Exports>> {
+    fn dispatcher(&self) -> &Dispatcher<RpcPeer, Arc<Exports>> {
         &self.dispatcher
     }
 
-    fn heard(&self, visitor: &Visitor, record: &[u8]) -> bool {
+    fn heard(&self, visitor: &RpcPeer, record: &[u8]) -> bool {
         let line = visitor.line().map(|line| line.id());
         let heard = self.memory.callbacks.as_ref().zip(line);
         heard

@@ -125,7 +125,7 @@ fn rows(plan: &Plan) -> Vec<Row> {
     let mut rows = Vec::new();
     for export in plan.exports() {
         let path = export.path().display().to_string();
-        for tally in export.tallies() {
+        for tally in export.counters() {
             let counts = tally.counts();
             if tally.is_domain() || counts != Counts::default() {
                 let domain = tally.name().to_owned();

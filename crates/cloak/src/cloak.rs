@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use comity_ranges::{Builder, Ranges, Recent};
+use comity_ranges::{Builder, LookupCache, Ranges};
 use comity_vfs::{Cred, Disk, Gid, Mode, Uid};
 
 use crate::{Entry, Mask, Owned};
@@ -18,7 +18,7 @@ pub struct Cloak {
     groups: Ranges<u32>,
     entries: Arc<[Entry]>,
     /// The masks of owners who were met lately, where only owners count.
-    recent: Recent,
+    recent: LookupCache,
 }
 
 /// Whether a caller may know of a file, and why.
@@ -61,7 +61,7 @@ impl Cloak {
             }
         }
         let entries = entries.into();
-        let (users, groups, recent) = (users.build(), groups.build(), Recent::default());
+        let (users, groups, recent) = (users.build(), groups.build(), LookupCache::default());
         (Self { users, groups, entries, recent }, shadowed)
     }
 

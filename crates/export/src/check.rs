@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::check_rooms::check_rooms;
-use crate::finding::Findings;
-use crate::offer::{Declaration, Offer, Settings};
+use crate::check_idmap::check_rooms;
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::{ClientSpec, ExportSpec, Settings};
 use comity_idmap::Squash;
 
 use crate::{Client, Rules};
@@ -13,54 +13,54 @@ use crate::{Client, Rules};
 /// Everything that is declared of one path.
 #[derive(Debug)]
 pub(crate) struct Merged {
-    pub(crate) declaration: Declaration,
+    pub(crate) declaration: ExportSpec,
     pub(crate) settings: Settings,
 }
 
 /// Puts declarations of the same path together, in the order of the first of each.
-pub(crate) fn merge(declarations: Vec<Declaration>, findings: &mut Findings) -> Vec<Merged> {
-    let mut merged: Vec<Declaration> = Vec::new();
+pub(crate) fn merge(declarations: Vec<ExportSpec>, diagnostics: &mut Diagnostics) -> Vec<Merged> {
+    let mut merged: Vec<ExportSpec> = Vec::new();
     let mut places = HashMap::new();
     for declaration in declarations {
         let at = *places.entry(declaration.path.clone()).or_insert(merged.len());
         match merged.get_mut(at) {
-            Some(first) => first.offers.extend(declaration.offers),
+            Some(first) => first.specs.extend(declaration.specs),
             None => merged.push(declaration),
         }
     }
-    let settled = |declaration: Declaration| {
-        let settings = settle(&declaration.offers, findings);
+    let settled = |declaration: ExportSpec| {
+        let settings = settle(&declaration.specs, diagnostics);
         Merged { declaration, settings }
     };
     merged.into_iter().map(settled).collect()
 }
 
 /// Says what is wrong or unwise.
-pub(crate) fn check(exports: &[Merged], findings: &mut Findings) {
+pub(crate) fn check(exports: &[Merged], diagnostics: &mut Diagnostics) {
     for export in exports {
-        check_twice(&export.declaration, findings);
-        check_widths(&export.declaration, findings);
-        check_rooms(&export.declaration, findings);
-        for offer in &export.declaration.offers {
-            check_offer(offer, findings);
+        check_twice(&export.declaration, diagnostics);
+        check_widths(&export.declaration, diagnostics);
+        check_rooms(&export.declaration, diagnostics);
+        for spec in &export.declaration.specs {
+            check_offer(spec, diagnostics);
         }
         let above = above(exports, &export.declaration.path);
         if let Some(above) = above {
-            check_overlap(export, above, findings);
+            check_overlap(export, above, diagnostics);
         }
     }
 }
 
 /// What the options of all clients say about the export.
-fn settle(offers: &[Offer], findings: &mut Findings) -> Settings {
+fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
     let mut settled = Settings::default();
-    let crossing = offers.first().is_some_and(|offer| offer.terms.settings.crosses_mounts);
-    for offer in offers {
-        let settings = &offer.terms.settings;
+    let crossing = specs.first().is_some_and(|spec| spec.terms.settings.crosses_mounts);
+    for spec in specs {
+        let settings = &spec.terms.settings;
         let mut agree = |same: bool, name| {
             if !same {
                 let what = format!("option {name}: all clients of an export must have the same");
-                findings.error(&offer.place, what);
+                diagnostics.error(&spec.place, what);
             }
         };
         agree(settings.crosses_mounts == crossing, "crossmnt");
@@ -78,17 +78,17 @@ fn goes_with<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
     one.is_none() || other.is_none() || one == other
 }
 
-fn check_twice(export: &Declaration, findings: &mut Findings) {
+fn check_twice(export: &ExportSpec, diagnostics: &mut Diagnostics) {
     let mut seen = HashMap::new();
-    for offer in &export.offers {
-        let Some(first) = seen.insert(offer.client.to_string(), offer) else { continue };
-        let (client, path, place) = (&offer.client, export.path.display(), &first.place);
-        if first.terms == offer.terms {
+    for spec in &export.specs {
+        let Some(first) = seen.insert(spec.client.to_string(), spec) else { continue };
+        let (client, path, place) = (&spec.client, export.path.display(), &first.place);
+        if first.terms == spec.terms {
             let what = format!("client {client} of {path} stands twice, first at {place}");
-            findings.warning(&offer.place, what);
+            diagnostics.warning(&spec.place, what);
         } else {
-            findings.error(
-                &offer.place,
+            diagnostics.error(
+                &spec.place,
                 format!("client {client} of {path} stands at {place} with other options"),
             );
         }
@@ -96,11 +96,10 @@ fn check_twice(export: &Declaration, findings: &mut Findings) {
 }
 
 /// Entries by name that are stricter than a wider one bind only those who want to have a name.
-fn check_widths(export: &Declaration, findings: &mut Findings) {
-    let named = |offer: &&Offer| offer.client.needs_names() && offer.terms.rules.read_only;
-    let wide = |offer: &&Offer| offer.client == Client::Everybody && !offer.terms.rules.read_only;
-    let (Some(named), Some(_)) =
-        (export.offers.iter().find(named), export.offers.iter().find(wide))
+fn check_widths(export: &ExportSpec, diagnostics: &mut Diagnostics) {
+    let named = |spec: &&ClientSpec| spec.client.needs_names() && spec.terms.rules.read_only;
+    let wide = |spec: &&ClientSpec| spec.client == Client::Everybody && !spec.terms.rules.read_only;
+    let (Some(named), Some(_)) = (export.specs.iter().find(named), export.specs.iter().find(wide))
     else {
         return;
     };
@@ -108,26 +107,26 @@ fn check_widths(export: &Declaration, findings: &mut Findings) {
         "{} may only read but everybody may write: a client without a name is everybody",
         named.client
     );
-    findings.warning(&named.place, what);
+    diagnostics.warning(&named.place, what);
 }
 
-fn check_offer(offer: &Offer, findings: &mut Findings) {
-    let (rules, everybody) = (&offer.terms.rules, offer.client == Client::Everybody);
+fn check_offer(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
+    let (rules, everybody) = (&spec.terms.rules, spec.client == Client::Everybody);
     if everybody && rules.ids.squash == Squash::None {
-        findings.warning(
-            &offer.place,
+        diagnostics.warning(
+            &spec.place,
             "no_root_squash for everybody: any machine's superuser is the server's on these files",
         );
     }
     if everybody && !rules.secure && !rules.read_only {
-        findings.warning(
-            &offer.place,
+        diagnostics.warning(
+            &spec.place,
             "rw and insecure for everybody: any program on any machine may act as any user",
         );
     }
     if !rules.sync {
         let what = "async: changes that were answered may be lost by a crash of the server";
-        findings.warning(&offer.place, what);
+        diagnostics.warning(&spec.place, what);
     }
 }
 
@@ -140,21 +139,21 @@ fn above<'a>(exports: &'a [Merged], path: &Path) -> Option<&'a Merged> {
     exports.iter().filter(holds).max_by_key(|export| export.declaration.path.components().count())
 }
 
-fn check_overlap(export: &Merged, above: &Merged, findings: &mut Findings) {
+fn check_overlap(export: &Merged, above: &Merged, diagnostics: &mut Diagnostics) {
     let (inner, outer) = (&export.declaration, &above.declaration);
     let (path, wider, place) = (inner.path.display(), outer.path.display(), &outer.place);
     if export.settings.is_unhidden && !above.settings.crosses_mounts {
         let what = format!("option nohide: {wider} ({place}) has to have crossmnt for it");
-        findings.error(&inner.place, what);
+        diagnostics.error(&inner.place, what);
     }
     let own: HashMap<String, &Rules> =
-        inner.offers.iter().map(|offer| (offer.client.to_string(), &offer.terms.rules)).collect();
-    let same = |offer: &Offer| own.get(&offer.client.to_string()) == Some(&&offer.terms.rules);
-    if !outer.offers.iter().all(same) {
+        inner.specs.iter().map(|spec| (spec.client.to_string(), &spec.terms.rules)).collect();
+    let same = |spec: &ClientSpec| own.get(&spec.client.to_string()) == Some(&&spec.terms.rules);
+    if !outer.specs.iter().all(same) {
         let what = format!(
             "{path} is also below {wider} ({place}), under other rules: who comes in there meets \
              those"
         );
-        findings.warning(&inner.place, what);
+        diagnostics.warning(&inner.place, what);
     }
 }

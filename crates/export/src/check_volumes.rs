@@ -4,9 +4,9 @@ use std::path::Path;
 
 use comity_vfs::{Fs, Handle};
 
-use crate::Place;
-use crate::finding::Findings;
-use crate::offer::Declaration;
+use crate::Location;
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::ExportSpec;
 
 /// The directories of the exports that were opened so far.
 #[derive(Debug, Default)]
@@ -15,14 +15,14 @@ pub(crate) struct Tops(Vec<Top>);
 #[derive(Debug)]
 struct Top {
     path: Box<Path>,
-    place: Place,
+    place: Location,
     volume: u64,
     root: Handle,
 }
 
 impl Tops {
     /// Takes another export; says if it shows files that one of the others shows, too.
-    pub(crate) fn add(&mut self, export: &Declaration, fs: &dyn Fs, findings: &mut Findings) {
+    pub(crate) fn add(&mut self, export: &ExportSpec, fs: &dyn Fs, diagnostics: &mut Diagnostics) {
         let (path, root) = (export.path.as_path().into(), fs.root());
         let top = Top { path, place: export.place.clone(), volume: fs.volume(&root), root };
         for other in self.0.iter().filter(|other| other.volume == top.volume) {
@@ -33,7 +33,7 @@ impl Tops {
                     "{path} {how} {other} ({place}): a file that is open through both is not \
                      delegated"
                 );
-                findings.warning(&top.place, what);
+                diagnostics.warning(&top.place, what);
             }
         }
         self.0.push(top);

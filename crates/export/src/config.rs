@@ -7,13 +7,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::diagnostic::Diagnostics;
 use crate::domain::{self, Domain, DomainTable, Domains};
+use crate::export_spec::{ClientSpec, ExportSpec};
 use crate::exports::options::{Given, Item, given, terms};
-use crate::finding::Findings;
 use crate::limits::CLIENTS_MAX;
-use crate::offer::{Declaration, Offer};
 use crate::path::normal;
-use crate::{Client, Origin, Place, server_settings};
+use crate::{Client, Location, RuleSource, server_settings};
 
 /// How the server runs, where the configuration says so (`[server]`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -107,9 +107,9 @@ struct ClientTable {
 pub(crate) fn parse(
     file: &Arc<str>,
     text: &[u8],
-    findings: &mut Findings,
-) -> (ServerSettings, Vec<Declaration>) {
-    let mut reader = Reader::new(file, text, findings);
+    diagnostics: &mut Diagnostics,
+) -> (ServerSettings, Vec<ExportSpec>) {
+    let mut reader = Reader::new(file, text, diagnostics);
     let document = std::str::from_utf8(text)
         .map_err(|error| (error.valid_up_to()..text.len(), "no UTF-8".to_owned()))
         .and_then(|text| {
@@ -135,17 +135,17 @@ pub(crate) struct Reader<'a> {
     file: &'a Arc<str>,
     /// Where lines begin, in bytes.
     lines: Vec<usize>,
-    pub(crate) findings: &'a mut Findings,
+    pub(crate) diagnostics: &'a mut Diagnostics,
 }
 
 impl<'a> Reader<'a> {
-    fn new(file: &'a Arc<str>, text: &[u8], findings: &'a mut Findings) -> Self {
+    fn new(file: &'a Arc<str>, text: &[u8], diagnostics: &'a mut Diagnostics) -> Self {
         let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let lines = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
-        Self { file, lines, findings }
+        Self { file, lines, diagnostics }
     }
 
-    fn exports(&mut self, tables: Vec<ExportTable>, domains: &mut Domains) -> Vec<Declaration> {
+    fn exports(&mut self, tables: Vec<ExportTable>, domains: &mut Domains) -> Vec<ExportSpec> {
         let of = |name: &Spanned<String>| match domains.get(name.get_ref()) {
             Some(Some(domain)) => domain.clients.len(),
             _ => 1,
@@ -155,14 +155,14 @@ impl<'a> Reader<'a> {
             clients.chain(table.domains.iter().map(of)).sum::<usize>()
         };
         if tables.iter().map(count).sum::<usize>() > CLIENTS_MAX {
-            let place = Place::file(self.file);
-            self.findings.error(&place, format!("more than {CLIENTS_MAX} clients"));
+            let place = Location::file(self.file);
+            self.diagnostics.error(&place, format!("more than {CLIENTS_MAX} clients"));
             return Vec::new();
         }
         tables.into_iter().filter_map(|table| self.export(&table, domains)).collect()
     }
 
-    fn export(&mut self, table: &ExportTable, domains: &mut Domains) -> Option<Declaration> {
+    fn export(&mut self, table: &ExportTable, domains: &mut Domains) -> Option<ExportSpec> {
         let span = table.path.span();
         if table.clients.is_empty() && table.domains.is_empty() {
             let what =
@@ -172,30 +172,30 @@ impl<'a> Reader<'a> {
         let path = normal(OsStr::new(table.path.get_ref()));
         let path = path.map_err(|what| self.error(&span, what)).ok();
         let defaults = self.options(&table.options)?;
-        let mut offers = Vec::new();
+        let mut specs = Vec::new();
         for name in &table.domains {
-            offers.extend(self.of_domain(name, domains, &defaults, &[]));
+            specs.extend(self.of_domain(name, domains, &defaults, &[]));
         }
         for client in &table.clients {
-            offers.extend(self.offers(client, &span, domains, &defaults));
+            specs.extend(self.specs(client, &span, domains, &defaults));
         }
-        Some(Declaration { place: self.place(&span), path: path?, offers })
+        Some(ExportSpec { place: self.place(&span), path: path?, specs })
     }
 
-    fn offers(
+    fn specs(
         &mut self,
         table: &ClientTable,
         export: &Range<usize>,
         domains: &mut Domains,
         defaults: &[Given],
-    ) -> Vec<Offer> {
+    ) -> Vec<ClientSpec> {
         match (&table.client, &table.domain) {
             (Some(client), None) => {
                 let client = self.client(client);
                 let own = self.options(&table.options);
                 client
                     .zip(own)
-                    .and_then(|(c, own)| self.offer(c, defaults, &own))
+                    .and_then(|(c, own)| self.spec(c, defaults, &own))
                     .into_iter()
                     .collect()
             }
@@ -211,14 +211,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn offer(
+    fn spec(
         &mut self,
-        (client, place): (Client, Place),
+        (client, place): (Client, Location),
         defaults: &[Given],
         own: &[Given],
-    ) -> Option<Offer> {
-        let (terms, origin) = terms(&[defaults, own], &place, self.findings)?;
-        Some(Offer { place, client, terms, origin })
+    ) -> Option<ClientSpec> {
+        let (terms, origin) = terms(&[defaults, own], &place, self.diagnostics)?;
+        Some(ClientSpec { place, client, terms, origin })
     }
 
     /// What is offered to the clients of a domain.
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         domains: &mut Domains,
         defaults: &[Given],
         own: &[Given],
-    ) -> Vec<Offer> {
+    ) -> Vec<ClientSpec> {
         let Some(found) = domains.get_mut(name.get_ref()) else {
             self.error(&name.span(), format!("there is no domain {:?}", name.get_ref()));
             return Vec::new();
@@ -238,24 +238,24 @@ impl<'a> Reader<'a> {
         };
         *used = true;
         let place = self.place(&name.span());
-        let terms = terms(&[defaults, given, own], &place, self.findings);
+        let terms = terms(&[defaults, given, own], &place, self.diagnostics);
         let Some((mut terms, origin)) = terms else { return Vec::new() };
         terms.rules.ids.owners = owners.clone();
-        let offer = |(client, place): &(Client, Place)| Offer {
+        let spec = |(client, place): &(Client, Location)| ClientSpec {
             place: place.clone(),
             client: client.clone(),
             terms: terms.clone(),
-            origin: Origin {
+            origin: RuleSource {
                 place: place.clone(),
                 domain: Some(Arc::clone(called)),
                 ..origin.clone()
             },
         };
-        clients.iter().map(offer).collect()
+        clients.iter().map(spec).collect()
     }
 
     /// A client as it is spelled, with its place.
-    pub(crate) fn client(&mut self, text: &Spanned<String>) -> Option<(Client, Place)> {
+    pub(crate) fn client(&mut self, text: &Spanned<String>) -> Option<(Client, Location)> {
         let client = Client::parse(text.get_ref());
         let client = client.map_err(|what| self.error(&text.span(), what)).ok()?;
         Some((client, self.place(&text.span())))
@@ -265,19 +265,19 @@ impl<'a> Reader<'a> {
         let item =
             |option: &Spanned<String>| Item::new(option.get_ref(), self.place(&option.span()));
         let items = options.iter().map(item).collect();
-        given(items, self.findings)
+        given(items, self.diagnostics)
     }
 
     pub(crate) fn error(&mut self, span: &Range<usize>, what: impl Into<String>) {
         let place = self.place(span);
-        self.findings.error(&place, what);
+        self.diagnostics.error(&place, what);
     }
 
-    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
+    pub(crate) fn place(&self, span: &Range<usize>) -> Location {
         let line = self.lines.partition_point(|begin| *begin <= span.start);
         let begin = line.checked_sub(1).and_then(|line| self.lines.get(line)).unwrap_or(&0);
         let column = span.start - begin + 1;
-        Place { file: Arc::clone(self.file), line: line as u32, column: column as u32 }
+        Location { file: Arc::clone(self.file), line: line as u32, column: column as u32 }
     }
 }
 
@@ -319,17 +319,18 @@ mod tests {
                        cloak_uid=2:-004";
         let line = format!("/a -fsid=3,rw,{options} 10.0.0.0/8 *\n/c -ro,{options} 10.0.0.0/8 *");
         let expected =
-            crate::exports::parse(&"e".into(), line.as_bytes(), &mut Findings::default());
+            crate::exports::parse(&"e".into(), line.as_bytes(), &mut Diagnostics::default());
         for (read, expected) in exports.iter().zip(&expected) {
-            let shown = |d: &Declaration| d.offers.iter().map(Offer::to_string).collect::<Vec<_>>();
+            let shown =
+                |d: &ExportSpec| d.specs.iter().map(ClientSpec::to_string).collect::<Vec<_>>();
             assert_eq!((&read.path, shown(read)), (&expected.path, shown(expected)));
         }
         assert_eq!((exports.len(), expected.len()), (2, 2));
-        let offer = &exports[1].offers[1];
-        assert_eq!(offer.place.to_string(), "t.toml:3:26");
-        assert_eq!(offer.origin.domain.as_deref(), Some("b"));
-        assert_eq!(offer.origin.users[1].to_string(), "t.toml:5:21");
-        assert_eq!(offer.origin.cloaks[0].to_string(), "t.toml:10:11");
+        let spec = &exports[1].specs[1];
+        assert_eq!(spec.place.to_string(), "t.toml:3:26");
+        assert_eq!(spec.origin.domain.as_deref(), Some("b"));
+        assert_eq!(spec.origin.users[1].to_string(), "t.toml:5:21");
+        assert_eq!(spec.origin.cloaks[0].to_string(), "t.toml:10:11");
     }
 
     #[test]
@@ -339,10 +340,10 @@ mod tests {
         assert!(found[0].starts_with("t.toml:2:8: warning: domain \"b\" is named by no export"));
     }
 
-    fn read(text: &str) -> (ServerSettings, Vec<Declaration>, Vec<String>) {
-        let mut findings = Findings::default();
-        let (server, exports) = parse(&"t.toml".into(), text.as_bytes(), &mut findings);
-        (server, exports, findings.sorted().iter().map(ToString::to_string).collect())
+    fn read(text: &str) -> (ServerSettings, Vec<ExportSpec>, Vec<String>) {
+        let mut diagnostics = Diagnostics::default();
+        let (server, exports) = parse(&"t.toml".into(), text.as_bytes(), &mut diagnostics);
+        (server, exports, diagnostics.sorted().iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -354,17 +355,17 @@ mod tests {
         let (server, exports, found) = read(toml);
         assert_eq!((server.port, found), (Some(2050), vec![]));
         let line = b"/srv/a\\040b -rw,sec=sys:none 10.0.0.0/8 *(ro,anonuid=7)";
-        let mut findings = Findings::default();
-        let expected = crate::exports::parse(&"exports".into(), line, &mut findings);
-        let plain = |declarations: &[Declaration]| -> Vec<_> {
-            let offer = |offer: &Offer| (offer.client.clone(), offer.terms.clone());
+        let mut diagnostics = Diagnostics::default();
+        let expected = crate::exports::parse(&"exports".into(), line, &mut diagnostics);
+        let plain = |declarations: &[ExportSpec]| -> Vec<_> {
+            let spec = |spec: &ClientSpec| (spec.client.clone(), spec.terms.clone());
             declarations
                 .iter()
-                .map(|d| (d.path.clone(), d.offers.iter().map(offer).collect::<Vec<_>>()))
+                .map(|d| (d.path.clone(), d.specs.iter().map(spec).collect::<Vec<_>>()))
                 .collect()
         };
         assert_eq!(plain(&exports), plain(&expected));
-        assert_eq!(exports[0].offers.len(), 2);
+        assert_eq!(exports[0].specs.len(), 2);
     }
 
     #[test]
@@ -418,8 +419,8 @@ mod tests {
             let found = read(text).2;
             assert!(found[0].starts_with(expected), "{text}: {found:?}");
         }
-        let mut findings = Findings::default();
-        parse(&"t".into(), b"a = \"\xff\"", &mut findings);
-        assert_eq!(findings.sorted()[0].to_string(), "t:1:6: no UTF-8");
+        let mut diagnostics = Diagnostics::default();
+        parse(&"t".into(), b"a = \"\xff\"", &mut diagnostics);
+        assert_eq!(diagnostics.sorted()[0].to_string(), "t:1:6: no UTF-8");
     }
 }

@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use crate::config::Reader;
 use crate::exports::options::{Given, Item, given};
-use crate::owners::{self, OwnersTable};
-use crate::{Client, Place};
+use crate::owner_names::{self, OwnersTable};
+use crate::{Client, Location};
 
 /// As it is written.
 #[derive(Deserialize)]
@@ -47,8 +47,8 @@ struct AnonymousTable {
 /// A domain that makes sense.
 pub(crate) struct Domain {
     pub(crate) name: Arc<str>,
-    pub(crate) place: Place,
-    pub(crate) clients: Vec<(Client, Place)>,
+    pub(crate) place: Location,
+    pub(crate) clients: Vec<(Client, Location)>,
     pub(crate) given: Vec<Given>,
     pub(crate) owners: Owners,
     pub(crate) used: bool,
@@ -61,7 +61,7 @@ pub(crate) type Domains = HashMap<String, Option<Domain>>;
 /// Reads all domains; what is wrong is told.
 pub(crate) fn read(tables: Vec<DomainTable>, reader: &mut Reader<'_>) -> Domains {
     let mut domains = Domains::new();
-    let mut places: HashMap<String, Place> = HashMap::new();
+    let mut places: HashMap<String, Location> = HashMap::new();
     for table in tables {
         let name = table.name.get_ref().clone();
         let place = reader.place(&table.name.span());
@@ -81,21 +81,21 @@ pub(crate) fn check_used(domains: &Domains, reader: &mut Reader<'_>) {
     for domain in domains.values().flatten().filter(|domain| !domain.used) {
         let what =
             format!("domain {:?} is named by no export: nothing is offered to it", domain.name);
-        reader.findings.warning(&domain.place, what);
+        reader.diagnostics.warning(&domain.place, what);
     }
 }
 
-fn domain(table: &DomainTable, place: Place, reader: &mut Reader<'_>) -> Option<Domain> {
+fn domain(table: &DomainTable, place: Location, reader: &mut Reader<'_>) -> Option<Domain> {
     if table.clients.is_empty() {
         reader.error(&table.name.span(), "no client: expected clients = [\"...\"]");
         return None;
     }
     let clients = table.clients.iter().map(|client| reader.client(client)).collect::<Vec<_>>();
     let items = items(table, reader)?;
-    let given = given(items, reader.findings)?;
+    let given = given(items, reader.diagnostics)?;
     let clients = clients.into_iter().collect::<Option<_>>()?;
     let owners = match &table.owners {
-        Some(owners) => owners::read(owners, reader)?,
+        Some(owners) => owner_names::read(owners, reader)?,
         None => Owners::default(),
     };
     let name = table.name.get_ref().as_str().into();

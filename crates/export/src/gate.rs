@@ -8,13 +8,13 @@ use comity_vfs::{Result, Status};
 
 use crate::limits::REFUSAL;
 use crate::plan::Entry;
-use crate::{Exports, Plan, Visitor};
+use crate::{Exports, Plan, RpcPeer};
 
-impl Gate<Visitor> for Exports {
+impl Gate<RpcPeer> for Exports {
     /// Admits a peer that meets the rules of some export: a client of its list that matches the
     /// address or name, and the port. The verdict is kept by the visitor until the plan changes.
     #[inline]
-    fn admits(&self, visitor: &Visitor) -> Admission {
+    fn admits(&self, visitor: &RpcPeer) -> Admission {
         if visitor.is_admitted(self.generation()) {
             return Admission::Admitted;
         }
@@ -33,7 +33,7 @@ impl Gate<IpAddr> for Exports {
 impl Exports {
     #[cold]
     #[inline(never)]
-    fn judge(&self, visitor: &Visitor) -> Admission {
+    fn judge(&self, visitor: &RpcPeer) -> Admission {
         let plan = self.current();
         if let Some(why) = visitor.refusal(plan.generation()) {
             return self.counted(Admission::Refused(why));

@@ -21,7 +21,7 @@ pub const DEFAULTS_MAX: usize = 16;
 pub const CLIENTS_MAX: usize = 65_536;
 
 /// Most findings that are kept: nobody reads more, and every line of a foreign file has one.
-pub const FINDINGS_MAX: usize = 1_000;
+pub const DIAGNOSTICS_MAX: usize = 1_000;
 
 /// Most names of users of a domain, and so of groups: each is kept, some hundred bytes.
 pub const OWNERS_MAX: usize = 262_144;
@@ -75,7 +75,7 @@ pub const LISTING_ENTRIES_MAX: usize = 4_096;
 pub const EXPLAINED_ENTRIES_MAX: usize = 100_000;
 
 /// How many passes a visitor keeps: the users of one client that take turns on a connection.
-pub const PASSES_MAX: usize = 32;
+pub const RESOLVED_CALLERS_MAX: usize = 32;
 
 /// After how many look-ups without an answer the other hosts of a configuration are not asked for:
 /// a dead name server takes its time for each.

@@ -12,15 +12,15 @@ use comity_vfs::{AsServer, Fs};
 use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
-use crate::check_rooms::{check_maker, check_targets};
+use crate::check_idmap::{check_maker, check_targets};
 use crate::check_volumes::Tops;
-use crate::finding::Findings;
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::{ClientSpec, ExportSpec, Fsid, Settings};
+use crate::host_cache::HostCache;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
-use crate::names::Names;
-use crate::offer::{Declaration, Fsid, Offer, Settings};
 use crate::pseudo::PSEUDO;
 use crate::{
-    Client, Export, ExportId, Finding, HandleKey, Netgroups, Place, Plan, Resolver, Sources,
+    Client, Diagnostic, Export, ExportId, HandleKey, Location, Netgroups, Plan, Resolver, Sources,
     Unresolved,
 };
 
@@ -47,76 +47,80 @@ pub fn load(
     open: &Open<'_>,
     key: HandleKey,
     old: Option<&Plan>,
-) -> Result<(Plan, Vec<Finding>), Vec<Finding>> {
-    let (configuration, mut findings) = sources.declarations();
-    let mut merged = merge(configuration.exports, &mut findings);
-    check(&merged, &mut findings);
-    check_count(&merged, &mut findings);
-    find_clients(&mut merged, sources, &mut findings);
-    let ids = numbers(&merged, &mut findings);
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (configuration, mut diagnostics) = sources.declarations();
+    let mut merged = merge(configuration.exports, &mut diagnostics);
+    check(&merged, &mut diagnostics);
+    check_count(&merged, &mut diagnostics);
+    find_clients(&mut merged, sources, &mut diagnostics);
+    let ids = numbers(&merged, &mut diagnostics);
     if merged.len() > EXPORTS_MAX {
-        return Err(findings.sorted());
+        return Err(diagnostics.sorted());
     }
     let known = old.and_then(Plan::names);
-    let names = Arc::new(Names::new(Arc::clone(&sources.resolver), known));
+    let names = Arc::new(HostCache::new(Arc::clone(&sources.resolver), known));
     let (mut exports, mut tops) = (Vec::with_capacity(merged.len()), Tops::default());
     for (export, id) in merged.into_iter().zip(ids) {
-        if let Some(fs) = backend(&export, open, old, &mut findings) {
+        if let Some(fs) = backend(&export, open, old, &mut diagnostics) {
             if let Ok(top) = fs.getattr(&fs.root()) {
-                check_targets(&export.declaration, &top, &mut findings);
+                check_targets(&export.declaration, &top, &mut diagnostics);
             }
-            tops.add(&export.declaration, &*fs, &mut findings);
+            tops.add(&export.declaration, &*fs, &mut diagnostics);
             let properties = fs.properties(&fs.root());
             if let Some(maker) = properties.ok().and_then(|properties| properties.maker) {
-                check_maker(&export.declaration, maker, &mut findings);
+                check_maker(&export.declaration, maker, &mut diagnostics);
             }
             exports.push(Arc::new(made(export, id, fs, &names, old)));
         }
     }
     let plan = Plan::new(key, exports);
     let plan = if let Some(old) = old { plan.after(old) } else { plan };
-    if findings.has_errors() { Err(findings.sorted()) } else { Ok((plan, findings.sorted())) }
+    if diagnostics.has_errors() {
+        Err(diagnostics.sorted())
+    } else {
+        Ok((plan, diagnostics.sorted()))
+    }
 }
 
-fn check_count(exports: &[Merged], findings: &mut Findings) {
+fn check_count(exports: &[Merged], diagnostics: &mut Diagnostics) {
     let place = |export: &Merged| export.declaration.place.clone();
     match exports.get(EXPORTS_MAX) {
-        Some(export) => findings.error(&place(export), format!("over {EXPORTS_MAX} exports")),
+        Some(export) => diagnostics.error(&place(export), format!("over {EXPORTS_MAX} exports")),
         None if exports.is_empty() => {
-            findings.warning(&Place::file("configuration"), "nothing is exported");
+            diagnostics.warning(&Location::file("configuration"), "nothing is exported");
         }
         None => {}
     }
 }
 
-fn find_clients(exports: &mut [Merged], sources: &Sources, findings: &mut Findings) {
+fn find_clients(exports: &mut [Merged], sources: &Sources, diagnostics: &mut Diagnostics) {
     let netgroups = Netgroups::read(&sources.netgroups).unwrap_or_else(|what| {
-        let place = Place::file(&sources.netgroups.display().to_string());
-        findings.error(&place, format!("cannot be read: {what}"));
+        let place = Location::file(&sources.netgroups.display().to_string());
+        diagnostics.error(&place, format!("cannot be read: {what}"));
         Netgroups::default()
     });
     let mut hosts = Hosts { resolver: &*sources.resolver, known: HashMap::new(), failed: 0 };
     for export in exports {
         let declaration = &mut export.declaration;
-        for at in 0..declaration.offers.len() {
-            find_client(declaration, at, &mut hosts, &netgroups, findings);
+        for at in 0..declaration.specs.len() {
+            find_client(declaration, at, &mut hosts, &netgroups, diagnostics);
         }
-        check_addresses(declaration, findings);
+        check_addresses(declaration, diagnostics);
     }
 }
 
 fn find_client(
-    export: &mut Declaration,
+    export: &mut ExportSpec,
     at: usize,
     hosts: &mut Hosts<'_>,
     netgroups: &Netgroups,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) {
-    let Some(offer) = export.offers.get(at).cloned() else { return };
-    let found = match &offer.client {
+    let Some(spec) = export.specs.get(at).cloned() else { return };
+    let found = match &spec.client {
         Client::Host(name, _) => match hosts.addresses(name) {
             Ok(addresses) => Ok(Client::Host(name.clone(), addresses)),
-            Err(what) => return unresolved(&export.offers, &offer, &what, findings),
+            Err(what) => return unresolved(&export.specs, &spec, &what, diagnostics),
         },
         Client::Netgroup(name, _) => {
             let members = netgroups.members(name);
@@ -124,9 +128,9 @@ fn find_client(
         }
         _ => return,
     };
-    match (found, export.offers.get_mut(at)) {
-        (Ok(client), Some(offer)) => offer.client = client,
-        (Err(what), _) => findings.error(&offer.place, what),
+    match (found, export.specs.get_mut(at)) {
+        (Ok(client), Some(spec)) => spec.client = client,
+        (Err(what), _) => diagnostics.error(&spec.place, what),
         _ => {}
     }
 }
@@ -158,56 +162,61 @@ impl Hosts<'_> {
 
 /// A host without an address is harmless where it would only be kept out; where a wider entry would
 /// let it in under other rules, it is not.
-fn unresolved(offers: &[Offer], offer: &Offer, what: &Unresolved, findings: &mut Findings) {
-    let wider = offers.iter().find(|other| {
-        other.client.rank() > offer.client.rank() && other.terms.rules != offer.terms.rules
+fn unresolved(
+    specs: &[ClientSpec],
+    spec: &ClientSpec,
+    what: &Unresolved,
+    diagnostics: &mut Diagnostics,
+) {
+    let wider = specs.iter().find(|other| {
+        other.client.rank() > spec.client.rank() && other.terms.rules != spec.terms.rules
     });
-    let what = format!("client {} is not found: {what}", offer.client);
+    let what = format!("client {} is not found: {what}", spec.client);
     match wider {
-        Some(wider) => findings.error(
-            &offer.place,
+        Some(wider) => diagnostics.error(
+            &spec.place,
             format!("{what}; it would come in under the rules of {}", wider.client),
         ),
-        None => findings.warning(&offer.place, format!("{what}; it cannot come in")),
+        None => diagnostics.warning(&spec.place, format!("{what}; it cannot come in")),
     }
 }
 
 /// Two entries for one address: the first decides.
-fn check_addresses(export: &Declaration, findings: &mut Findings) {
-    let mut seen: HashMap<IpAddr, &Offer> = HashMap::new();
-    for offer in &export.offers {
-        let addresses = match &offer.client {
+fn check_addresses(export: &ExportSpec, diagnostics: &mut Diagnostics) {
+    let mut seen: HashMap<IpAddr, &ClientSpec> = HashMap::new();
+    for spec in &export.specs {
+        let addresses = match &spec.client {
             Client::Address(address) => std::slice::from_ref(address),
             Client::Host(_, addresses) => addresses,
             _ => continue,
         };
         for address in addresses {
-            let first = *seen.entry(*address).or_insert(offer);
-            if first.terms != offer.terms && first.client != offer.client {
+            let first = *seen.entry(*address).or_insert(spec);
+            if first.terms != spec.terms && first.client != spec.client {
                 let what = format!(
                     "{} has the address {address} of {} ({}), whose rules come first: these are \
                      never used for it",
-                    offer.client, first.client, first.place
+                    spec.client, first.client, first.place
                 );
-                findings.warning(&offer.place, what);
+                diagnostics.warning(&spec.place, what);
             }
         }
     }
 }
 
-fn numbers(exports: &[Merged], findings: &mut Findings) -> Vec<ExportId> {
-    let mut taken: HashMap<ExportId, &Declaration> = HashMap::new();
+fn numbers(exports: &[Merged], diagnostics: &mut Diagnostics) -> Vec<ExportId> {
+    let mut taken: HashMap<ExportId, &ExportSpec> = HashMap::new();
     let mut ids = Vec::with_capacity(exports.len());
     for Merged { declaration, settings } in exports {
         let id = number(settings, &declaration.path);
         if id == PSEUDO {
             let what = format!("the export number {} is the server's own: set another fsid=", id.0);
-            findings.error(&declaration.place, what);
+            diagnostics.error(&declaration.place, what);
         }
         if let Some(other) = taken.insert(id, declaration) {
             let (path, place) = (other.path.display(), &other.place);
             let what = format!("same export number as {path} ({place}): set another fsid=");
-            findings.error(&declaration.place, what);
+            diagnostics.error(&declaration.place, what);
         }
         ids.push(id);
     }
@@ -234,12 +243,12 @@ fn backend(
     export: &Merged,
     open: &Open<'_>,
     old: Option<&Plan>,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Arc<dyn Fs>> {
-    let Merged { declaration: Declaration { path, place, .. }, settings } = export;
+    let Merged { declaration: ExportSpec { path, place, .. }, settings } = export;
     if !settings.is_mounted(path) {
         let what = format!("{} is not offered: nothing is mounted there", path.display());
-        findings.warning(place, format!("{what} (mountpoint); reload when it is"));
+        diagnostics.warning(place, format!("{what} (mountpoint); reload when it is"));
         return None;
     }
     if let Some(fs) = old.and_then(|old| kept(old, path, settings)) {
@@ -247,7 +256,7 @@ fn backend(
     }
     let request = ExportRequest { path, crosses_mounts: settings.crosses_mounts };
     let opened = open(&request);
-    opened.map_err(|what| findings.error(place, format!("{}: {what}", path.display()))).ok()
+    opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
 }
 
 fn kept(old: &Plan, path: &Path, settings: &Settings) -> Option<Arc<dyn Fs>> {
@@ -270,14 +279,14 @@ fn made(
     export: Merged,
     id: ExportId,
     fs: Arc<dyn Fs>,
-    names: &Arc<Names>,
+    names: &Arc<HostCache>,
     old: Option<&Plan>,
 ) -> Export {
     let old = old.and_then(|old| old.export(id)).map(|old| &**old);
-    let Merged { declaration: Declaration { path, offers, .. }, settings } = export;
-    let mut offers = offers;
-    offers.sort_by_key(|offer| offer.client.rank());
-    let client = |offer: Offer| ((offer.client, Arc::new(offer.terms.rules)), offer.origin);
-    let (clients, origins) = offers.into_iter().map(client).unzip();
+    let Merged { declaration: ExportSpec { path, specs, .. }, settings } = export;
+    let mut specs = specs;
+    specs.sort_by_key(|spec| spec.client.rank());
+    let client = |spec: ClientSpec| ((spec.client, Arc::new(spec.terms.rules)), spec.origin);
+    let (clients, origins) = specs.into_iter().map(client).unzip();
     Export::new(id, path, fs, clients).configured(settings, Arc::clone(names), origins, old)
 }

@@ -12,14 +12,14 @@ use comity_vfs::{
     AsServer, FileHold, FileKey, Fs, Handle, LocalUse, RangeLock, Result, Status, Time,
 };
 
+use crate::counters::{ClientCounters, ExportCounters};
+use crate::export_spec::Settings;
+use crate::host_cache::HostCache;
 use crate::limits::EXPORTS_MAX;
 use crate::load::identity;
 use crate::mount_point::is_mount_point;
-use crate::names::Names;
-use crate::offer::Settings;
 use crate::pseudo::now;
-use crate::tally::{Tallies, Tally};
-use crate::{Client, HandleKey, Origin, SealedHandle};
+use crate::{Client, HandleKey, RuleSource, SealedHandle};
 
 /// The number of an export: in every handle, so the same over restarts and reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,22 +85,22 @@ pub struct Export {
     volume: u64,
     clients: Vec<(Client, Arc<Rules>)>,
     /// Where each of them is written, if they are written anywhere.
-    origins: Vec<Origin>,
+    origins: Vec<RuleSource>,
     settings: Settings,
-    names: Option<Arc<Names>>,
+    names: Option<Arc<HostCache>>,
     identity: Option<(u64, u64)>,
     /// Counts replies that must look like changes, from the clock on, so that a restart repeats
     /// none.
     moments: AtomicU64,
-    tallies: Tallies,
+    counters: ExportCounters,
 }
 
 /// The entry of an export that decides about a peer.
 pub(crate) struct Entry<'a> {
     pub(crate) client: &'a Client,
     pub(crate) rules: &'a Arc<Rules>,
-    pub(crate) origin: Option<&'a Origin>,
-    pub(crate) tally: &'a Arc<Tally>,
+    pub(crate) origin: Option<&'a RuleSource>,
+    pub(crate) counters: &'a Arc<ClientCounters>,
 }
 
 impl Export {
@@ -119,7 +119,7 @@ impl Export {
         let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
         let (settings, identity) = (Settings::default(), identity(&path));
         let (names, origins) = (None, Vec::new());
-        let tallies = Tallies::new(clients.iter().map(|(client, _)| (client, None)), None);
+        let counters = ExportCounters::new(clients.iter().map(|(client, _)| (client, None)), None);
         Self {
             id,
             path,
@@ -132,7 +132,7 @@ impl Export {
             names,
             identity,
             moments,
-            tallies,
+            counters,
         }
     }
 
@@ -142,23 +142,23 @@ impl Export {
     pub(crate) fn configured(
         self,
         settings: Settings,
-        names: Arc<Names>,
-        origins: Vec<Origin>,
+        names: Arc<HostCache>,
+        origins: Vec<RuleSource>,
         old: Option<&Self>,
     ) -> Self {
         let clients = self.clients.iter().map(|(client, _)| client).zip(origins.iter().map(Some));
-        let tallies = Tallies::new(clients, old.map(|old| &old.tallies));
-        Self { settings, names: Some(names), origins, tallies, ..self }
+        let counters = ExportCounters::new(clients, old.map(|old| &old.counters));
+        Self { settings, names: Some(names), origins, counters, ..self }
     }
 
     /// What was counted of its domains and clients.
-    pub fn tallies(&self) -> impl Iterator<Item = &Arc<Tally>> {
-        self.tallies.all()
+    pub fn counters(&self) -> impl Iterator<Item = &Arc<ClientCounters>> {
+        self.counters.all()
     }
 
     /// What is counted of those whom no entry means.
-    pub(crate) fn strangers(&self) -> &Tally {
-        self.tallies.strangers()
+    pub(crate) fn strangers(&self) -> &ClientCounters {
+        self.counters.strangers()
     }
 
     /// Its number.
@@ -233,16 +233,16 @@ impl Export {
             Some(names) => names.of(peer),
             None => Ok(Arc::default()),
         };
-        let entries = self.clients.iter().zip(self.tallies.by_client()).enumerate();
-        for (at, ((client, rules), tally)) in entries {
+        let entries = self.clients.iter().zip(self.counters.by_client()).enumerate();
+        for (at, ((client, rules), counters)) in entries {
             if client.matches(peer, &names)? {
-                return Ok(Entry { client, rules, origin: self.origins.get(at), tally });
+                return Ok(Entry { client, rules, origin: self.origins.get(at), counters });
             }
         }
         Err(Status::Acces)
     }
 
-    fn names(&self) -> Option<&Names> {
+    fn names(&self) -> Option<&HostCache> {
         self.names.as_deref()
     }
 
@@ -403,7 +403,7 @@ impl Plan {
     }
 
     /// The names of peers, if there are exports: all of them ask the same.
-    pub(crate) fn names(&self) -> Option<&Names> {
+    pub(crate) fn names(&self) -> Option<&HostCache> {
         self.exports.iter().find_map(|export| export.names())
     }
 

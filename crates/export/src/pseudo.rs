@@ -12,8 +12,8 @@ use comity_vfs::{
 };
 use siphasher::sip::SipHasher24;
 
-use crate::seal::claimed;
-use crate::{Export, ExportId, Fsid, Plan, SealedHandle, Visitor};
+use crate::handle_mac::claimed;
+use crate::{Export, ExportId, Fsid, Plan, RpcPeer, SealedHandle};
 
 /// The number under which handles of the tree are sealed; no export has it.
 pub(crate) const PSEUDO: ExportId = ExportId(u32::MAX);
@@ -22,7 +22,7 @@ pub(crate) const PSEUDO: ExportId = ExportId(u32::MAX);
 #[derive(Clone, Copy)]
 pub struct Pseudo<'a> {
     plan: &'a Plan,
-    visitor: &'a Visitor,
+    visitor: &'a RpcPeer,
 }
 
 /// A directory of the tree: a path that leads to an export.
@@ -41,7 +41,7 @@ pub enum Found<'a> {
 impl Plan {
     /// The tree above the exports, as somebody sees it.
     #[must_use]
-    pub const fn pseudo<'a>(&'a self, visitor: &'a Visitor) -> Pseudo<'a> {
+    pub const fn pseudo<'a>(&'a self, visitor: &'a RpcPeer) -> Pseudo<'a> {
         Pseudo { plan: self, visitor }
     }
 }

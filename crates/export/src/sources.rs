@@ -8,10 +8,10 @@ use std::sync::Arc;
 use comity_vfs::AsServer;
 
 use crate::config::{self, ServerSettings};
-use crate::finding::Findings;
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::{Escaped, ExportSpec};
 use crate::limits::{FILE_BYTES_MAX, FILES_MAX};
-use crate::offer::{Declaration, Escaped};
-use crate::{Finding, Place, Resolver, SystemResolver, exports};
+use crate::{Diagnostic, Location, Resolver, SystemResolver, exports};
 
 /// Where a configuration comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,17 +63,18 @@ impl Sources {
     ///
     /// # Errors
     /// All findings, if one of them is an error.
-    pub fn read(&self) -> Result<Configuration, Vec<Finding>> {
-        let (configuration, findings) = self.declarations();
-        if findings.has_errors() { Err(findings.sorted()) } else { Ok(configuration) }
+    pub fn read(&self) -> Result<Configuration, Vec<Diagnostic>> {
+        let (configuration, diagnostics) = self.declarations();
+        if diagnostics.has_errors() { Err(diagnostics.sorted()) } else { Ok(configuration) }
     }
 
-    pub(crate) fn declarations(&self) -> (Configuration, Findings) {
-        let (mut configuration, mut findings) = (Configuration::default(), Findings::default());
+    pub(crate) fn declarations(&self) -> (Configuration, Diagnostics) {
+        let (mut configuration, mut diagnostics) =
+            (Configuration::default(), Diagnostics::default());
         for source in &self.list {
-            configuration.add(source, &mut findings);
+            configuration.add(source, &mut diagnostics);
         }
-        (configuration, findings)
+        (configuration, diagnostics)
     }
 }
 
@@ -88,22 +89,24 @@ impl fmt::Debug for Sources {
 pub struct Configuration {
     /// How the server runs.
     pub server: ServerSettings,
-    pub(crate) exports: Vec<Declaration>,
+    pub(crate) exports: Vec<ExportSpec>,
 }
 
 impl Configuration {
-    fn add(&mut self, source: &Source, findings: &mut Findings) {
+    fn add(&mut self, source: &Source, diagnostics: &mut Diagnostics) {
         match source {
-            Source::Exports(path) => self.add_exports(path, findings),
+            Source::Exports(path) => self.add_exports(path, diagnostics),
             Source::Directory(path) => {
-                files(path, findings).iter().for_each(|file| self.add_exports(file, findings));
+                files(path, diagnostics)
+                    .iter()
+                    .for_each(|file| self.add_exports(file, diagnostics));
             }
             Source::Text { name, text } => {
-                self.exports.extend(exports::parse(&name.as_str().into(), text, findings));
+                self.exports.extend(exports::parse(&name.as_str().into(), text, diagnostics));
             }
             Source::Config(path) => {
-                if let Some((name, text)) = text_of(path, findings) {
-                    let (server, exports) = config::parse(&name, &text, findings);
+                if let Some((name, text)) = text_of(path, diagnostics) {
+                    let (server, exports) = config::parse(&name, &text, diagnostics);
                     self.server = server;
                     self.exports.extend(exports);
                 }
@@ -111,20 +114,20 @@ impl Configuration {
         }
     }
 
-    fn add_exports(&mut self, path: &Path, findings: &mut Findings) {
-        if let Some((name, text)) = text_of(path, findings) {
-            self.exports.extend(exports::parse(&name, &text, findings));
+    fn add_exports(&mut self, path: &Path, diagnostics: &mut Diagnostics) {
+        if let Some((name, text)) = text_of(path, diagnostics) {
+            self.exports.extend(exports::parse(&name, &text, diagnostics));
         }
     }
 }
 
 /// A whole file, with what findings call it.
-pub(crate) fn text_of(path: &Path, findings: &mut Findings) -> Option<(Arc<str>, Vec<u8>)> {
+pub(crate) fn text_of(path: &Path, diagnostics: &mut Diagnostics) -> Option<(Arc<str>, Vec<u8>)> {
     let name: Arc<str> = path.display().to_string().into();
     match whole(path) {
         Ok(text) => Some((name, text)),
         Err(reason) => {
-            findings.error(&Place::file(&name), format!("cannot be read: {reason}"));
+            diagnostics.error(&Location::file(&name), format!("cannot be read: {reason}"));
             None
         }
     }
@@ -142,14 +145,14 @@ fn whole(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-fn files(directory: &Path, findings: &mut Findings) -> Vec<PathBuf> {
-    let place = Place::file(&directory.display().to_string());
+fn files(directory: &Path, diagnostics: &mut Diagnostics) -> Vec<PathBuf> {
+    let place = Location::file(&directory.display().to_string());
     let listed = AsServer::here().map_err(|_| ErrorKind::PermissionDenied.into());
     let entries = match listed.and_then(|_server| std::fs::read_dir(directory)) {
         Ok(entries) => entries,
         Err(error) => {
             if error.kind() != ErrorKind::NotFound {
-                findings.error(&place, format!("cannot be read: {error}"));
+                diagnostics.error(&place, format!("cannot be read: {error}"));
             }
             return Vec::new();
         }
@@ -158,7 +161,7 @@ fn files(directory: &Path, findings: &mut Findings) -> Vec<PathBuf> {
         entries.flatten().map(|entry| entry.path()).filter(|path| is_exports(path)).collect();
     files.sort();
     if files.len() > FILES_MAX {
-        findings.error(&place, format!("more than {FILES_MAX} files"));
+        diagnostics.error(&place, format!("more than {FILES_MAX} files"));
         files.truncate(FILES_MAX);
     }
     files

@@ -1,14 +1,14 @@
 //! One room, one door: an export as one caller sees it during one request.
 
+mod change_mask;
+mod cloaking;
 mod crossing;
-mod extended;
-mod hidden;
 mod key;
 mod listing;
-mod moment;
 mod name;
 mod node;
 mod owner;
+mod xattr;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -22,12 +22,12 @@ use comity_vfs::{
     ReadInto, Result, SetAttr, Space, Special, Status, Target, Time, Uid, Wire, Written,
 };
 
+use self::change_mask::own_moments;
 pub use self::listing::{ListingPart, VisitSeen};
-use self::moment::own_moments;
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};
-use crate::pass::{Pass, admit, locate};
-use crate::{Barrier, ExportId, Plan, Rules, SealedHandle, Visitor};
+use crate::resolved_caller::{ResolvedCaller, admit, locate};
+use crate::{Barrier, ExportId, Plan, RpcPeer, Rules, SealedHandle};
 
 /// By what a request names its export and its first object.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl From<Status> for Refusal {
 #[derive(Clone)]
 pub struct View<'a> {
     plan: &'a Plan,
-    pass: Arc<Pass>,
+    resolved: Arc<ResolvedCaller>,
 }
 
 /// A new object, and what making it did to its directory.
@@ -73,7 +73,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn enter(
         plan: &'a Plan,
-        visitor: &Visitor,
+        visitor: &RpcPeer,
         credential: &OpaqueAuth<'_>,
         door: Door<'_>,
     ) -> std::result::Result<(Self, Node), Refusal> {
@@ -101,7 +101,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn approach(
         plan: &'a Plan,
-        visitor: &Visitor,
+        visitor: &RpcPeer,
         credential: &OpaqueAuth<'_>,
         sealed: &[u8],
     ) -> std::result::Result<(Self, Outside), Refusal> {
@@ -110,14 +110,14 @@ impl<'a> View<'a> {
         Ok((view, Outside::new(handle)))
     }
 
-    pub(crate) const fn of(plan: &'a Plan, pass: Arc<Pass>) -> Self {
-        Self { plan, pass }
+    pub(crate) const fn of(plan: &'a Plan, resolved: Arc<ResolvedCaller>) -> Self {
+        Self { plan, resolved }
     }
 
     #[inline]
     fn counted(self) -> Self {
-        if self.pass.caller().is_squashed() {
-            self.pass.tally().squash();
+        if self.resolved.caller().is_squashed() {
+            self.resolved.counters().squash();
         }
         self
     }
@@ -140,13 +140,13 @@ impl<'a> View<'a> {
     /// The number of the export seen.
     #[must_use]
     pub fn export_id(&self) -> ExportId {
-        self.pass.export().id()
+        self.resolved.export().id()
     }
 
     /// The rules the caller meets it under.
     #[must_use]
     pub fn rules(&self) -> &Rules {
-        self.pass.rules()
+        self.resolved.rules()
     }
 
     /// What the file system is like.
@@ -270,7 +270,7 @@ impl<'a> View<'a> {
             Create::Unchecked(set) => Create::Unchecked(self.set_in(set)?),
             Create::Guarded(set) => Create::Guarded(self.set_in(set)?),
             Create::Exclusive(verifier) => {
-                Create::Exclusive(self.plan.key().verifier_of(self.pass.client(), *verifier))
+                Create::Exclusive(self.plan.key().verifier_of(self.resolved.client(), *verifier))
             }
         };
         self.make(dir, name, |fs, name| match self.is_hidden(dir, name)? {
@@ -390,7 +390,7 @@ impl<'a> View<'a> {
     /// What must be waited for before it may be said that what was written to `node` is stable.
     #[must_use]
     pub fn barrier(&self, node: &Node) -> Barrier {
-        Barrier::new(Arc::clone(self.pass.export().fs()), *node.handle(), None)
+        Barrier::new(Arc::clone(self.resolved.export().fs()), *node.handle(), None)
     }
 
     /// What must be waited for before a change of names or attributes in one or two objects is
@@ -398,12 +398,13 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn change_barrier(&self, first: &Node, second: Option<&Node>) -> Option<Barrier> {
         let second = second.filter(|node| *node != first).map(|node| *node.handle());
-        let barrier = || Barrier::new(Arc::clone(self.pass.export().fs()), *first.handle(), second);
+        let barrier =
+            || Barrier::new(Arc::clone(self.resolved.export().fs()), *first.handle(), second);
         self.rules().sync.then(barrier)
     }
 
     fn fs(&self) -> &dyn Fs {
-        &**self.pass.export().fs()
+        &**self.resolved.export().fs()
     }
 
     /// The file system, to change something in it.
@@ -414,11 +415,11 @@ impl<'a> View<'a> {
     /// As whom the caller acts: to know him again.
     #[must_use]
     pub fn user(&self) -> &Arc<Cred<Disk>> {
-        self.pass.caller().kept()
+        self.resolved.caller().kept()
     }
 
     pub(crate) fn cred(&self) -> &Cred<Disk> {
-        self.pass.caller().disk()
+        self.resolved.caller().disk()
     }
 
     /// What is behind a name, for those who run the server: its owner and mode on disk, and what
@@ -485,13 +486,13 @@ impl<'a> View<'a> {
         // What is shown otherwise than it is on disk is four words, decided before the one copy of
         // all others: whatever is asked in the middle of a copy, or of two that meet again, makes
         // them dear.
-        let ((uid, gid), (modified, changed)) = if self.pass.is_plain() {
+        let ((uid, gid), (modified, changed)) = if self.resolved.is_plain() {
             (comity_idmap::unmapped(attr), own_moments(attr))
         } else {
-            (self.rules().ids.mapped(self.pass.caller(), attr), self.moments(attr))
+            (self.rules().ids.mapped(self.resolved.caller(), attr), self.moments(attr))
         };
         let mut seen = attr.with_ids(uid, gid);
-        seen.fsid ^= self.pass.fsid();
+        seen.fsid ^= self.resolved.fsid();
         (seen.mtime.nanoseconds, seen.ctime.nanoseconds) = (modified, changed);
         seen
     }

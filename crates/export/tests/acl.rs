@@ -4,7 +4,7 @@
 mod site;
 
 use comity_export::{Node, View};
-use comity_vfs::{Acl, AclEntry, AclKind, AclTag, Gid, Side, Status, Uid};
+use comity_vfs::{Acl, AclEntry, AclKind, AclTag, Gid, IdDomain, Status, Uid};
 use proptest::prelude::*;
 
 use site::Site;
@@ -13,7 +13,7 @@ const MAPS: &str =
     "rw,insecure,range_map_uid=1000-1999:51000-51999,range_map_gid=100-199:52100-52199";
 
 /// An ACL that names these users and groups.
-fn naming<S: Side>(users: &[u32], groups: &[u32]) -> Acl<S> {
+fn naming<S: IdDomain>(users: &[u32], groups: &[u32]) -> Acl<S> {
     let entry = |tag| AclEntry { tag, permissions: 5 };
     let users = users.iter().map(|uid| AclTag::User(Uid::new(*uid)));
     let groups = groups.iter().map(|gid| AclTag::Group(Gid::new(*gid)));
@@ -22,7 +22,7 @@ fn naming<S: Side>(users: &[u32], groups: &[u32]) -> Acl<S> {
     Acl { entries: tags.map(entry).collect() }
 }
 
-fn named<S: Side>(acl: &Acl<S>) -> (Vec<u32>, Vec<u32>) {
+fn named<S: IdDomain>(acl: &Acl<S>) -> (Vec<u32>, Vec<u32>) {
     let mut named = (Vec::new(), Vec::new());
     for entry in &acl.entries {
         match entry.tag {

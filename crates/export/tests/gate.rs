@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use comity_backend::{Memory, MemoryOptions};
 use comity_credential::{Admission, AuthStat, Gate};
 use comity_export::{
-    Client, Export, ExportId, ExportRequest, Exports, HandleKey, Plan, Resolver, Rules, Source,
-    Sources, Unresolved, Visitor, load,
+    Client, Export, ExportId, ExportRequest, Exports, HandleKey, Plan, Resolver, RpcPeer, Rules,
+    Source, Sources, Unresolved, load,
 };
 use comity_vfs::Fs;
 
@@ -28,8 +28,8 @@ fn plan(clients: &[(&str, bool)]) -> Plan {
     Plan::new(HandleKey::new([9; 16]), clients.iter().enumerate().map(export).collect())
 }
 
-fn visitor(peer: &str) -> Visitor {
-    Visitor::new(peer.parse::<SocketAddr>().unwrap())
+fn visitor(peer: &str) -> RpcPeer {
+    RpcPeer::new(peer.parse::<SocketAddr>().unwrap())
 }
 
 #[test]

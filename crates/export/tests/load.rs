@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use comity_backend::{Memory, MemoryOptions, Passthrough, PassthroughOptions};
 use comity_export::{
-    ExportRequest, Finding, HandleKey, Plan, Resolver, Severity, Source, Sources, Unresolved,
+    Diagnostic, ExportRequest, HandleKey, Plan, Resolver, Severity, Source, Sources, Unresolved,
     limits, load,
 };
 use comity_vfs::{Cred, Fs, Gid, Name, Status, Uid};
@@ -59,7 +59,10 @@ fn memory(_: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
     Ok(Arc::new(Memory::new(MemoryOptions::default()).map_err(|status| status.to_string())?))
 }
 
-fn loaded(sources: &Sources, old: Option<&Plan>) -> Result<(Plan, Vec<Finding>), Vec<Finding>> {
+fn loaded(
+    sources: &Sources,
+    old: Option<&Plan>,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     load(sources, &memory, HandleKey::new([1; 16]), old)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_export::{ExportRequest, Finding, HandleKey, Plan, Source, Sources, load};
+use comity_export::{Diagnostic, ExportRequest, HandleKey, Plan, Source, Sources, load};
 use comity_vfs::Fs;
 
 const ENTRIES: u32 = 100_000;
@@ -18,7 +18,7 @@ const MISTAKES: u32 = 20_000;
 /// fraction of a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Loaded = Result<(Plan, Vec<Finding>), Vec<Finding>>;
+type Loaded = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 /// A domain with lists of ranges and cloaks, a line each.
 fn loaded(what: &str, ranges: &str, cloaks: &str) -> Loaded {

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
-    ExportRequest, Finding, HandleKey, Operation, Plan, Question, Source, Sources, explain, load,
+    Diagnostic, ExportRequest, HandleKey, Operation, Plan, Question, Source, Sources, explain, load,
 };
 use comity_vfs::{Cred, Fs, Gid, Status, Uid};
 
 use site::Site;
 
-struct Place {
+struct Location {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl Location {
     fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -33,7 +33,7 @@ impl Place {
     }
 
     /// A domain with one to one ranges and these lines in its table of owners.
-    fn load(&self, owners: &str) -> Result<(Plan, Vec<Finding>), Vec<Finding>> {
+    fn load(&self, owners: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
         let text = format!(
             "[[domain]]\nname = \"a\"\nclients = [\"10.0.0.2\"]\n\
              options = [\"rw\", \"insecure\"]\nusers = [\"1000-1999:51000-51999\"]\n\
@@ -62,7 +62,7 @@ const NAMED: &str = "domain = \"a.example\"\nusers = { alice = 1000, bob = 1001,
 
 #[test]
 fn a_view_says_and_reads_the_names_of_its_callers_domain() {
-    let plan = Place::new().load(NAMED).unwrap().0;
+    let plan = Location::new().load(NAMED).unwrap().0;
     let (view, _) = Site::enter_plan(&plan, "10.0.0.2:40000", (1000, 100, &[])).unwrap();
     assert_eq!(view.owner_out(Uid::new(1000)).to_string(), "alice@a.example");
     assert_eq!(view.owner_out(Uid::new(1002)).to_string(), "1002");
@@ -77,7 +77,7 @@ fn a_view_says_and_reads_the_names_of_its_callers_domain() {
 
 #[test]
 fn names_come_from_files_like_passwd_and_group() {
-    let place = Place::new();
+    let place = Location::new();
     let users = place.write("p", "# ours\nalice:x:1000:100::/:/bin/sh\n\nbob:x:1001:100:::\n");
     let groups = place.write("g", "staff:x:100:alice,bob\n");
     let files = format!(
@@ -94,7 +94,7 @@ fn names_come_from_files_like_passwd_and_group() {
 
 #[test]
 fn what_is_wrong_with_names_is_told_with_its_place() {
-    let place = Place::new();
+    let place = Location::new();
     let bad = place.write("p", "alice:x:1000:::\nnobody\n");
     let twice = place.write("q", "root:x:1000:::\nroot:x:1001:::\n");
     for (owners, expected) in [
@@ -123,7 +123,7 @@ fn what_is_wrong_with_names_is_told_with_its_place() {
 
 #[test]
 fn what_is_unwise_about_names_is_a_warning() {
-    let place = Place::new();
+    let place = Location::new();
     for (owners, expected) in [
         ("domain = \"a\"", "/c.toml:8:10: warning: owners without a name"),
         (
@@ -147,7 +147,7 @@ fn what_is_unwise_about_names_is_a_warning() {
 
 #[test]
 fn whom_a_domain_has_a_name_for_is_explained_by_it() {
-    let plan = Place::new().load(NAMED).unwrap().0;
+    let plan = Location::new().load(NAMED).unwrap().0;
     let caller = Cred::new(Uid::new(1001), Gid::new(100)).with_groups([Gid::new(101)]);
     let explanation = explain(
         &plan,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use comity_backend::{Memory, MemoryOptions};
 use comity_credential::{AuthStat, Flavor, OpaqueAuth};
 use comity_export::{
-    Client, Door, Export, ExportId, HandleKey, Ids, Node, Plan, Refusal, Rules, Squash, View,
-    Visitor,
+    Client, Door, Export, ExportId, HandleKey, Ids, Node, Plan, Refusal, RpcPeer, Rules, Squash,
+    View,
 };
 use comity_rpc::AuthSys;
 use comity_vfs::{
@@ -42,8 +42,8 @@ fn writable() -> Rules {
     Rules { read_only: false, ..Rules::default() }
 }
 
-fn visitor(peer: &str) -> Visitor {
-    Visitor::new(peer.parse::<SocketAddr>().unwrap())
+fn visitor(peer: &str) -> RpcPeer {
+    RpcPeer::new(peer.parse::<SocketAddr>().unwrap())
 }
 
 /// A credential of AUTH_SYS, kept for as long as its bytes are looked at.
@@ -68,7 +68,7 @@ impl Sys {
 
 fn enter<'a>(
     plan: &'a Plan,
-    visitor: &Visitor,
+    visitor: &RpcPeer,
     uid: u32,
     path: &str,
 ) -> Result<(View<'a>, Node), Refusal> {
@@ -298,7 +298,7 @@ fn paths_lead_to_the_innermost_export_the_caller_may_use() {
     let dir = view.mkdir(&root, b"in", &set()).unwrap().value.node;
     made_file(&view, &root, b"f");
     view.symlink(&root, b"link", b"in", &set()).unwrap();
-    let of = |visitor: &Visitor, path: &str| {
+    let of = |visitor: &RpcPeer, path: &str| {
         enter(&plan, visitor, 5, path).map(|(view, node)| (view.export_id().0, node))
     };
     assert_eq!(of(&one, "/srv/in"), Ok((1, dir)), "what LOOKUP finds, under the same rules");

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use comity_ranges::Kept;
+use comity_ranges::SharedCache;
 use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wire};
 
 use crate::squash::NO_ID;
-use crate::{Fate, IdMap, MapDefault, Owners, Squash, Step};
+use crate::{IdMap, IdOutcome, MapDefault, Owners, Squash, Step};
 
 /// How the ids of one domain stand for those on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub struct Caller {
     disk: Arc<Cred<Disk>>,
     squashed: bool,
     /// What users and groups were found to be lately, where they are mapped at all.
-    users: Option<Kept>,
-    groups: Option<Kept>,
+    users: Option<SharedCache>,
+    groups: Option<SharedCache>,
 }
 
 /// An object's user and group as they are shown where no id is another on disk.
@@ -117,7 +117,9 @@ impl Ids {
         let groups = wire.groups.iter().filter_map(|&gid| self.supplementary_in(gid));
         let disk = Cred::new(uid, gid).with_groups(groups);
         let fates = [self.user_fate(wire.uid), self.group_fate(wire.gid)];
-        let squashed = fates.iter().any(|fate| matches!(fate, Fate::Squashed | Fate::Anonymous));
+        let squashed = fates
+            .iter()
+            .any(|outcome| matches!(outcome, IdOutcome::Squashed | IdOutcome::Anonymous));
         Ok(self.caller(Some((wire.uid, wire.gid)), disk, squashed))
     }
 
@@ -222,26 +224,26 @@ impl Ids {
 
     /// What becomes of a client's user.
     #[must_use]
-    pub fn user_fate(&self, uid: Uid<Wire>) -> Fate {
-        self.fate(&self.users, uid.number())
+    pub fn user_fate(&self, uid: Uid<Wire>) -> IdOutcome {
+        self.outcome(&self.users, uid.number())
     }
 
     /// What becomes of a client's primary group.
     #[must_use]
-    pub fn group_fate(&self, gid: Gid<Wire>) -> Fate {
-        self.fate(&self.groups, gid.number())
+    pub fn group_fate(&self, gid: Gid<Wire>) -> IdOutcome {
+        self.outcome(&self.groups, gid.number())
     }
 
-    fn fate(&self, map: &IdMap, wire: u32) -> Fate {
+    fn outcome(&self, map: &IdMap, wire: u32) -> IdOutcome {
         if self.squash.replaces(wire) {
-            return Fate::Squashed;
+            return IdOutcome::Squashed;
         }
         match (map.to_disk(wire), self.default) {
-            (Step::Mapped { disk, rule }, _) => Fate::Mapped { disk, rule },
-            (Step::Uncovered, _) if map.is_empty() => Fate::Unmapped,
-            (Step::Uncovered, MapDefault::Pass) => Fate::Passed,
-            (Step::Uncovered, MapDefault::Squash) => Fate::Anonymous,
-            (Step::Uncovered, MapDefault::Deny) => Fate::Denied,
+            (Step::Mapped { disk, rule }, _) => IdOutcome::Mapped { disk, rule },
+            (Step::Uncovered, _) if map.is_empty() => IdOutcome::Unmapped,
+            (Step::Uncovered, MapDefault::Pass) => IdOutcome::Passed,
+            (Step::Uncovered, MapDefault::Squash) => IdOutcome::Anonymous,
+            (Step::Uncovered, MapDefault::Deny) => IdOutcome::Denied,
         }
     }
 
@@ -257,11 +259,11 @@ impl Ids {
 
     /// The id somebody acts under; none if that is denied.
     fn acting_in(&self, map: &IdMap, wire: u32, anonymous: u32) -> Option<u32> {
-        match self.fate(map, wire) {
-            Fate::Mapped { disk, .. } => Some(disk),
-            Fate::Unmapped | Fate::Passed => Some(wire),
-            Fate::Squashed | Fate::Anonymous => Some(anonymous),
-            Fate::Denied => None,
+        match self.outcome(map, wire) {
+            IdOutcome::Mapped { disk, .. } => Some(disk),
+            IdOutcome::Unmapped | IdOutcome::Passed => Some(wire),
+            IdOutcome::Squashed | IdOutcome::Anonymous => Some(anonymous),
+            IdOutcome::Denied => None,
         }
     }
 

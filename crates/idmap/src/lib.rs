@@ -15,15 +15,15 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
-mod fate;
 mod ids;
 mod map;
+mod outcome;
 mod owner;
 mod squash;
 
 pub use comity_ranges::Range;
-pub use fate::Fate;
 pub use ids::{Caller, Denied, Ids, Unmapped, unmapped};
 pub use map::{Conflict, IdMap, IdMapBuilder, Inverse, MapDefault, Rule, Step};
+pub use outcome::IdOutcome;
 pub use owner::{NameError, Owner, Owners, OwnersBuilder};
 pub use squash::Squash;

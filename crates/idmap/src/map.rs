@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use comity_ranges::{Builder, Kept, Range, Ranges, Recent};
+use comity_ranges::{Builder, LookupCache, Range, Ranges, SharedCache};
 
 /// Client ids that are server ids: one to one if both ranges are as long, all to one if `disk` is a
 /// single id.
@@ -71,7 +71,7 @@ pub struct IdMap {
     forward: Ranges<Forward>,
     inverse: Ranges<Backward>,
     rules: Arc<[Rule]>,
-    recent: Recent,
+    recent: LookupCache,
 }
 
 /// What a map says about a client's id, with the number of the rule that says it.
@@ -147,7 +147,7 @@ impl IdMapBuilder {
     #[must_use]
     pub fn build(self) -> IdMap {
         let (forward, inverse) = (self.forward.build(), self.inverse.build());
-        IdMap { forward, inverse, rules: self.rules.into(), recent: Recent::default() }
+        IdMap { forward, inverse, rules: self.rules.into(), recent: LookupCache::default() }
     }
 }
 
@@ -201,13 +201,13 @@ impl IdMap {
     }
 
     /// What was asked of it lately; nothing where there is nothing to ask.
-    pub(crate) fn recent(&self) -> Option<Kept> {
+    pub(crate) fn recent(&self) -> Option<SharedCache> {
         (!self.is_empty()).then(|| self.recent.kept().clone())
     }
 
     /// The same without the rule, for who has what was asked lately at hand.
     #[inline(always)]
-    pub(crate) fn shown(&self, recent: &Kept, disk: u32) -> Option<u32> {
+    pub(crate) fn shown(&self, recent: &SharedCache, disk: u32) -> Option<u32> {
         recent.get_or(disk, move || match self.to_wire(disk) {
             Inverse::Shown { wire, .. } => Some(wire),
             Inverse::Unreached => None,

@@ -1,6 +1,6 @@
 use std::ops::RangeInclusive;
 
-use comity_export::Visitor;
+use comity_export::RpcPeer;
 use comity_proto::nfs3::{PROGRAM, VERSION};
 use comity_rpc::{Call, Outcome, Program, Repeat};
 use comity_xdr::Encoder;
@@ -11,7 +11,7 @@ use crate::status::nfsstat3;
 use crate::table::row;
 use crate::verbs::VERBS;
 
-impl Program<Visitor> for Nfs3 {
+impl Program<RpcPeer> for Nfs3 {
     fn number(&self) -> u32 {
         PROGRAM
     }
@@ -28,7 +28,7 @@ impl Program<Visitor> for Nfs3 {
         row(&VERBS, procedure).map_or(Repeat::Harmless, |row| row.repeat)
     }
 
-    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+    fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let Some(row) = row(&VERBS, call.header.procedure) else { return Outcome::ProcUnavail };
         let plan = self.exports().current();
         let request = Request::new(&plan, visitor, call);

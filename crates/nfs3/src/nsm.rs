@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_export::Visitor;
+use comity_export::RpcPeer;
 use comity_proto::nsm::{HostName, PROGRAM, Res, SmStatRes, StatChge, VERSION, procedure};
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_state::Engine;
@@ -35,7 +35,7 @@ impl Nsm {
     /// It speaks for itself only: whatever name it gives, the locks of its own address are freed.
     /// The notice must come from a port below 1024, so that a user of the host cannot free the
     /// locks of others; status monitors have such a port.
-    fn notified(&self, call: &Call<'_>, visitor: &Visitor) -> Result<(), Malformed> {
+    fn notified(&self, call: &Call<'_>, visitor: &RpcPeer) -> Result<(), Malformed> {
         let StatChge { state, .. } = call.arguments()?;
         if is_system(visitor) {
             let name = name_of(visitor.peer().ip());
@@ -52,7 +52,7 @@ impl Nsm {
     }
 }
 
-impl Program<Visitor> for Nsm {
+impl Program<RpcPeer> for Nsm {
     fn number(&self) -> u32 {
         PROGRAM
     }
@@ -74,7 +74,7 @@ impl Program<Visitor> for Nsm {
         Repeat::Harmless
     }
 
-    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+    fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let answered = match call.header.procedure {
             procedure::NULL => call.arguments::<()>(),
             procedure::STAT => self.stat(call, reply),

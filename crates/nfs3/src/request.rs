@@ -1,4 +1,4 @@
-use comity_export::{Door, Node, Outside, Plan, Refusal, View, Visitor};
+use comity_export::{Door, Node, Outside, Plan, Refusal, RpcPeer, View};
 use comity_rpc::{AuthStat, Call, Flavor, OpaqueAuth};
 use comity_vfs::Status;
 use comity_xdr::{Decode, Opaque};
@@ -12,7 +12,7 @@ pub(crate) struct Request<'a> {
     /// What is offered while it is answered.
     pub(crate) plan: &'a Plan,
     /// Who calls.
-    pub(crate) visitor: &'a Visitor,
+    pub(crate) visitor: &'a RpcPeer,
     call: &'a Call<'a>,
 }
 
@@ -43,7 +43,7 @@ impl Stop {
 }
 
 impl<'a> Request<'a> {
-    pub(crate) const fn new(plan: &'a Plan, visitor: &'a Visitor, call: &'a Call<'a>) -> Self {
+    pub(crate) const fn new(plan: &'a Plan, visitor: &'a RpcPeer, call: &'a Call<'a>) -> Self {
         Self { plan, visitor, call }
     }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use comity_credential::{Flavor, OpaqueAuth};
-use comity_export::{Door, Exports, SealedHandle, Visitor};
+use comity_export::{Door, Exports, RpcPeer, SealedHandle};
 use comity_proto::nfs4::{Nfsstat4, Verifier4};
 use comity_state::{Caller, Client, Engine, Io, OffloadEnd, Sender, Share, Stateid, Verifier};
 use comity_xdr::Opaque;
@@ -30,7 +30,7 @@ pub(crate) struct CopyOrder {
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Clock,
     pub(crate) exports: Arc<Exports>,
-    pub(crate) visitor: Visitor,
+    pub(crate) visitor: RpcPeer,
     pub(crate) flavor: Flavor,
     pub(crate) credential: Box<[u8]>,
     pub(crate) client: Arc<Client>,

@@ -3,7 +3,7 @@ mod state;
 use std::time::Duration;
 
 use comity_credential::OpaqueAuth;
-use comity_export::{Barrier, Door, Node, Plan, Pseudo, SealedHandle, View, Visitor};
+use comity_export::{Barrier, Door, Node, Plan, Pseudo, RpcPeer, SealedHandle, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_state::Caller;
 use comity_xdr::{Encoder, Mark};
@@ -21,7 +21,7 @@ pub(crate) struct Compound<'a> {
     /// What is offered while it is answered.
     pub(crate) plan: &'a Plan,
     /// Who calls.
-    pub(crate) visitor: &'a Visitor,
+    pub(crate) visitor: &'a RpcPeer,
     /// As whom.
     pub(crate) credential: &'a OpaqueAuth<'a>,
     /// To whom what it makes here belongs.

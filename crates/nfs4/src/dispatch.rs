@@ -1,6 +1,6 @@
 use std::ops::RangeInclusive;
 
-use comity_export::Visitor;
+use comity_export::RpcPeer;
 use comity_proto::nfs4::{CompoundHead, PROGRAM, VERSION, procedure};
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_xdr::{Decoder, Encoder};
@@ -9,7 +9,7 @@ use crate::execute;
 use crate::program::Nfs4;
 use crate::repeated::may_change;
 
-impl Program<Visitor> for Nfs4 {
+impl Program<RpcPeer> for Nfs4 {
     fn number(&self) -> u32 {
         PROGRAM
     }
@@ -40,7 +40,7 @@ impl Program<Visitor> for Nfs4 {
         }
     }
 
-    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+    fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         match call.header.procedure {
             procedure::NULL => Outcome::Done(Done::default()),
             procedure::COMPOUND => execute::answer(self, call, visitor, reply),

@@ -1,7 +1,7 @@
 //! COMPOUND: operations are read, done and answered one after the other; the first that fails is
 //! the last (RFC 8881, 16.2).
 
-use comity_export::Visitor;
+use comity_export::RpcPeer;
 use comity_proto::nfs4::{CompoundHead, Nfsstat4, Stateid4, operation};
 use comity_rpc::{Call, Done, Outcome};
 use comity_xdr::{Decoder, Encoder};
@@ -23,7 +23,7 @@ use crate::traits::Traits;
 pub(crate) fn answer(
     nfs: &Nfs4,
     call: &Call<'_>,
-    visitor: &Visitor,
+    visitor: &RpcPeer,
     reply: &mut Encoder,
 ) -> Outcome {
     let mut args = Decoder::new(call.arguments);

@@ -1,5 +1,5 @@
 use comity_credential::{AuthStat, OpaqueAuth};
-use comity_export::{Door, Export, Node, Plan, PseudoNode, Refusal, View, Visitor};
+use comity_export::{Door, Export, Node, Plan, PseudoNode, Refusal, RpcPeer, View};
 use comity_proto::nfs4::Nfsstat4;
 
 use crate::stop::Stop;
@@ -24,7 +24,7 @@ pub(crate) enum Finding<'a> {
 /// Lets a caller in: the one door of this crate.
 pub(crate) fn enter<'a>(
     plan: &'a Plan,
-    visitor: &Visitor,
+    visitor: &RpcPeer,
     credential: &OpaqueAuth<'_>,
     door: Door<'_>,
 ) -> Result<Object<'a>, Stop> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_credential::{Flavor, OpaqueAuth};
-use comity_export::Visitor;
+use comity_export::RpcPeer;
 use comity_proto::nfs4::{ClientOwner4, Stateid4};
 use comity_rpc::limits::MACHINE_NAME_BYTES_MAX;
 use comity_state::{Caller, ClientOwner, Engine, Locals, Principal, Stateid, Verifier};
@@ -64,7 +64,7 @@ impl Memory {
 }
 
 /// Who calls, and from where, as far as it matters to whom state belongs.
-pub(crate) fn caller_of(visitor: &Visitor, credential: &OpaqueAuth<'_>) -> Caller {
+pub(crate) fn caller_of(visitor: &RpcPeer, credential: &OpaqueAuth<'_>) -> Caller {
     let user = match credential.flavor {
         Flavor::SYS => user_of(credential.body.0).unwrap_or(NO_USER),
         _ => NO_USER,

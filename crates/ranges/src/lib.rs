@@ -10,13 +10,13 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
-mod recent;
+mod lookup_cache;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub use recent::{Kept, Recent};
+pub use lookup_cache::{LookupCache, SharedCache};
 
 /// Numbers from `first` to `last`, both among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

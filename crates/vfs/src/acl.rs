@@ -1,16 +1,16 @@
 use crate::limits::ACL_ENTRIES_MAX;
-use crate::{Gid, Mode, Result, Side, Status, Uid};
+use crate::{Gid, IdDomain, Mode, Result, Status, Uid};
 
 /// A POSIX ACL (POSIX.1e draft 17, as Linux stores it), with ids on side `S`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Acl<S: Side> {
+pub struct Acl<S: IdDomain> {
     /// The entries, in the order in which they are stored.
     pub entries: Vec<AclEntry<S>>,
 }
 
 /// One entry of an ACL: to whom it applies, and the permission digit (4 read, 2 write, 1 execute).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct AclEntry<S: Side> {
+pub struct AclEntry<S: IdDomain> {
     /// To whom it applies.
     pub tag: AclTag<S>,
     /// What it permits: 0 to 7.
@@ -19,7 +19,7 @@ pub struct AclEntry<S: Side> {
 
 /// To whom an ACL entry applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AclTag<S: Side> {
+pub enum AclTag<S: IdDomain> {
     /// The file's owner.
     UserObj,
     /// This user.
@@ -43,7 +43,7 @@ pub enum AclKind {
     Default,
 }
 
-impl<S: Side> Acl<S> {
+impl<S: IdDomain> Acl<S> {
     /// The ACL that says what `mode` says: three entries.
     #[must_use]
     pub fn from_mode(mode: Mode) -> Self {
@@ -139,7 +139,7 @@ const RANK_GROUP: u8 = 3;
 const RANK_MASK: u8 = 4;
 const RANK_OTHER: u8 = 5;
 
-impl<S: Side> AclTag<S> {
+impl<S: IdDomain> AclTag<S> {
     const fn rank(self) -> u8 {
         match self {
             Self::UserObj => RANK_USER_OBJ,
@@ -153,7 +153,7 @@ impl<S: Side> AclTag<S> {
 }
 
 /// Where in a mode an entry's digit stands, if it is one that goes with the mode.
-fn class_shift<S: Side>(tag: AclTag<S>, group: AclTag<S>) -> Option<u32> {
+fn class_shift<S: IdDomain>(tag: AclTag<S>, group: AclTag<S>) -> Option<u32> {
     match tag {
         AclTag::UserObj => Some(6),
         AclTag::Other => Some(0),

@@ -1,7 +1,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::limits::{DEVICE_MAJOR_MAX, DEVICE_MINOR_MAX};
-use crate::{Gid, Result, Side, Status, Uid};
+use crate::{Gid, IdDomain, Result, Status, Uid};
 
 /// A moment: seconds and nanoseconds since 1970, before it if negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -79,7 +79,7 @@ impl Mode {
 
 /// What is known about an object, with ids on side `S`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attr<S: Side> {
+pub struct Attr<S: IdDomain> {
     /// Its type.
     pub file_type: FileType,
     /// Its permission bits.
@@ -108,7 +108,7 @@ pub struct Attr<S: Side> {
     pub ctime: Time,
 }
 
-impl<S: Side> Attr<S> {
+impl<S: IdDomain> Attr<S> {
     /// The number that grows with every change of the object: its ctime in nanoseconds (RFC 7862,
     /// 12.2.3 calls that TIME_METADATA).
     #[must_use]
@@ -128,7 +128,7 @@ impl<S: Side> Attr<S> {
     /// The same attributes with other ids: the only way to the other side.
     #[must_use]
     #[inline]
-    pub fn with_ids<T: Side>(self, uid: Uid<T>, gid: Gid<T>) -> Attr<T> {
+    pub fn with_ids<T: IdDomain>(self, uid: Uid<T>, gid: Gid<T>) -> Attr<T> {
         let Self { file_type, mode, links, size, used, device, fsid, fileid, .. } = self;
         let Self { atime, mtime, ctime, .. } = self;
         Attr {
@@ -160,7 +160,7 @@ pub enum SetTime {
 
 /// Which attributes to change, with ids on side `S`; `None` leaves one as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SetAttr<S: Side> {
+pub struct SetAttr<S: IdDomain> {
     /// New permission bits.
     pub mode: Option<Mode>,
     /// New owner.
@@ -175,7 +175,7 @@ pub struct SetAttr<S: Side> {
     pub mtime: Option<SetTime>,
 }
 
-impl<S: Side> SetAttr<S> {
+impl<S: IdDomain> SetAttr<S> {
     /// Whether nothing is to be changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -184,7 +184,7 @@ impl<S: Side> SetAttr<S> {
 
     /// The same changes with other ids: the only way to the other side.
     #[must_use]
-    pub fn with_ids<T: Side>(self, uid: Option<Uid<T>>, gid: Option<Gid<T>>) -> SetAttr<T> {
+    pub fn with_ids<T: IdDomain>(self, uid: Option<Uid<T>>, gid: Option<Gid<T>>) -> SetAttr<T> {
         let Self { mode, size, atime, mtime, .. } = self;
         SetAttr { mode, uid, gid, size, atime, mtime }
     }

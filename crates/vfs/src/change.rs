@@ -1,8 +1,8 @@
-use crate::{Attr, Side};
+use crate::{Attr, IdDomain};
 
 /// An object before and after a change, for caches that want to know whether it was theirs alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change<S: Side> {
+pub struct Change<S: IdDomain> {
     /// The object just before. `None` where it cannot be said that nothing else through this server
     /// came between: an honest answer, a client then drops what it has cached.
     pub before: Option<Attr<S>>,
@@ -10,20 +10,20 @@ pub struct Change<S: Side> {
     pub after: Option<Attr<S>>,
 }
 
-impl<S: Side> Change<S> {
+impl<S: IdDomain> Change<S> {
     /// Nothing is known.
     pub const UNKNOWN: Self = Self { before: None, after: None };
 
     /// Both halves converted.
     #[must_use]
-    pub fn map<T: Side>(self, convert: impl Fn(Attr<S>) -> Attr<T>) -> Change<T> {
+    pub fn map<T: IdDomain>(self, convert: impl Fn(Attr<S>) -> Attr<T>) -> Change<T> {
         Change { before: self.before.map(&convert), after: self.after.map(&convert) }
     }
 }
 
 /// A result together with what it did to the object or directory worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Changed<T, S: Side> {
+pub struct Changed<T, S: IdDomain> {
     /// The result.
     pub value: T,
     /// The object or directory before and after.

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use crate::{Gid, Side, Uid};
+use crate::{Gid, IdDomain, Uid};
 
 /// Under which ids a call is made, on side `S`. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Cred<S: Side> {
+pub struct Cred<S: IdDomain> {
     /// The user.
     pub uid: Uid<S>,
     /// The primary group.
@@ -13,7 +13,7 @@ pub struct Cred<S: Side> {
     pub groups: Arc<[Gid<S>]>,
 }
 
-impl<S: Side> Cred<S> {
+impl<S: IdDomain> Cred<S> {
     /// A user with a primary group and no others.
     #[must_use]
     pub fn new(uid: Uid<S>, gid: Gid<S>) -> Self {

@@ -2,7 +2,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, FileHold, Gid, Handle,
-    LocalUse, Name, RangeLock, Read, ReadInto, Result, SetAttr, Side, Status, Time, Uid,
+    IdDomain, LocalUse, Name, RangeLock, Read, ReadInto, Result, SetAttr, Status, Time, Uid,
 };
 
 /// A file system: the only interface to one in the house.
@@ -468,7 +468,7 @@ pub struct Space {
 
 /// An object: what to call it and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Node<S: Side> {
+pub struct Node<S: IdDomain> {
     /// Its handle.
     pub handle: Handle,
     /// Its attributes.
@@ -477,7 +477,7 @@ pub struct Node<S: Side> {
 
 /// A name's object, and the directory it was found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry<S: Side> {
+pub struct Entry<S: IdDomain> {
     /// The object.
     pub node: Node<S>,
     /// The directory's attributes, if they were to be had.
@@ -495,7 +495,7 @@ pub type Written<S> = Changed<u32, S>;
 
 /// How a regular file is to be made (RFC 1813, 3.3.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Create<S: Side> {
+pub enum Create<S: IdDomain> {
     /// A file of that name is taken as it is, but for its size if `set` gives one.
     Unchecked(SetAttr<S>),
     /// A file of that name is [`Status::Exist`].
@@ -540,7 +540,7 @@ pub enum Listed {
 
 /// One entry of a directory as it is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Listing<'a, S: Side> {
+pub struct Listing<'a, S: IdDomain> {
     /// Its name.
     pub name: Name<'a>,
     /// The object's number.

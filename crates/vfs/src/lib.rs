@@ -24,12 +24,12 @@ mod file_key;
 mod fs;
 mod handle;
 mod hold;
+mod id_domain;
 pub mod layers;
 pub mod limits;
 mod name;
 pub mod permission;
 mod read;
-mod side;
 mod status;
 
 pub use access::Access;
@@ -45,7 +45,7 @@ pub use fs::{
 };
 pub use handle::Handle;
 pub use hold::{FileHold, LocalUse, RangeLock};
+pub use id_domain::{Disk, Gid, IdDomain, Uid, Wire};
 pub use name::Name;
 pub use read::{Data, Read, ReadInto};
-pub use side::{Disk, Gid, Side, Uid, Wire};
 pub use status::{Result, Status};

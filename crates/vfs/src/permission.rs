@@ -6,7 +6,7 @@
 use std::ops::BitOr;
 
 use crate::{Access, Acl, AclTag, Attr, Cred, FileType, Mode, Result, SetAttr, SetTime};
-use crate::{Gid, Side, Status, Uid};
+use crate::{Gid, IdDomain, Status, Uid};
 
 /// Read, write and execute permission, as a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,14 +35,14 @@ impl BitOr for Permissions {
 
 /// What a verdict about an object is taken from.
 #[derive(Debug, Clone, Copy)]
-pub struct Object<'a, S: Side> {
+pub struct Object<'a, S: IdDomain> {
     /// Its attributes.
     pub attr: &'a Attr<S>,
     /// Its access ACL, if it has one that says more than its mode.
     pub acl: Option<&'a Acl<S>>,
 }
 
-impl<S: Side> Object<'_, S> {
+impl<S: IdDomain> Object<'_, S> {
     /// Whether the caller has all of `wanted`.
     ///
     /// Two things that look odd are the kernel's own: a named entry counts for nothing where the
@@ -181,7 +181,7 @@ impl<S: Side> Object<'_, S> {
 
 /// Mode of an object after the caller wrote or cut it: set-id bits go, unless root did it.
 #[must_use]
-pub fn mode_after_write<S: Side>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
+pub fn mode_after_write<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     if cred.is_root() || attr.file_type != FileType::Regular {
         return attr.mode;
     }
@@ -191,14 +191,14 @@ pub fn mode_after_write<S: Side>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
 /// Mode of an object after the caller changed its owner or group: set-id bits go, but for a
 /// directory's.
 #[must_use]
-pub fn mode_after_chown<S: Side>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
+pub fn mode_after_chown<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     if attr.file_type == FileType::Directory { attr.mode } else { drop_set_ids(cred, attr) }
 }
 
 /// The mode that a chmod to `mode` gives an object of group `gid`: who is no member cannot set its
 /// set-group-id bit.
 #[must_use]
-pub fn mode_after_chmod<S: Side>(cred: &Cred<S>, gid: Gid<S>, mode: Mode) -> Mode {
+pub fn mode_after_chmod<S: IdDomain>(cred: &Cred<S>, gid: Gid<S>, mode: Mode) -> Mode {
     if cred.is_root() || cred.is_member(gid) {
         mode
     } else {
@@ -209,7 +209,7 @@ pub fn mode_after_chmod<S: Side>(cred: &Cred<S>, gid: Gid<S>, mode: Mode) -> Mod
 /// Group and mode of an object of type `file_type` that the caller makes in `dir` asking for
 /// `mode`: a set-group-id directory hands down its group, and to directories the bit too.
 #[must_use]
-pub fn group_and_mode_of_new<S: Side>(
+pub fn group_and_mode_of_new<S: IdDomain>(
     cred: &Cred<S>,
     dir: &Attr<S>,
     file_type: FileType,
@@ -253,7 +253,7 @@ const FILE_RIGHTS: &[(Access, Permissions)] = &[
 ];
 
 /// Set-group-id without group execute once meant mandatory locking, so a member may leave it.
-fn drop_set_ids<S: Side>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
+fn drop_set_ids<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     let bits = attr.mode.bits();
     let keeps_group = bits & GROUP_EXECUTE == 0 && (cred.is_root() || cred.is_member(attr.gid));
     let dropped = if keeps_group { SET_USER_ID } else { SET_USER_ID | SET_GROUP_ID };
@@ -261,7 +261,12 @@ fn drop_set_ids<S: Side>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
 }
 
 /// POSIX.1e draft 17, 23.1.5, for a caller who is not the owner.
-fn acl_permits<S: Side>(acl: &Acl<S>, group: Gid<S>, cred: &Cred<S>, wanted: Permissions) -> bool {
+fn acl_permits<S: IdDomain>(
+    acl: &Acl<S>,
+    group: Gid<S>,
+    cred: &Cred<S>,
+    wanted: Permissions,
+) -> bool {
     let digit = |tag| acl.entries.iter().find(|entry| entry.tag == tag).map(|e| e.permissions);
     let mask = digit(AclTag::Mask).unwrap_or(7);
     if let Some(named) = digit(AclTag::User(cred.uid)) {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::{Attr, Side};
+use crate::{Attr, IdDomain};
 
 /// Where a read puts its data.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl<'a> ReadInto<'a> {
 
 /// What a read found.
 #[derive(Debug, Clone)]
-pub struct Read<S: Side> {
+pub struct Read<S: IdDomain> {
     /// The data.
     pub data: Data,
     /// Whether the file ends with it.

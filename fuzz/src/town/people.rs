@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use comity_export::Visitor;
+use comity_export::RpcPeer;
 use comity_proto::nfs4::{
     self, CbClient4, ChannelAttrs4, ClientOwner4, CompoundHead, CreateSession4args,
     CreateSession4resok, ExchangeId4args, ExchangeId4resok, Netaddr4, Nfsstat4, Setclientid4args,
@@ -28,7 +28,7 @@ pub(super) struct Person {
     pub(super) minor: u32,
     life: u8,
     pub(super) line: Arc<Line>,
-    pub(super) visitor: Visitor,
+    pub(super) visitor: RpcPeer,
     pub(super) clientid: u64,
     pub(super) session: Option<nfs4::Sessionid4>,
     slot_seqid: u32,
@@ -59,7 +59,7 @@ impl Person {
             number: number as u8,
             minor: number as u32,
             life: 0,
-            visitor: Visitor::on(PEER, &line),
+            visitor: RpcPeer::on(PEER, &line),
             line,
             clientid: 0,
             session: None,
@@ -82,7 +82,7 @@ impl Person {
     /// Its connection has broken.
     pub(super) fn reconnect(&mut self) {
         self.line = Arc::new(Line::new(|| {}));
-        self.visitor = Visitor::on(PEER, &self.line);
+        self.visitor = RpcPeer::on(PEER, &self.line);
         self.begin_anew();
     }
 

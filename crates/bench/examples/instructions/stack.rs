@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use comity_export::{Exports, Visitor};
+use comity_export::{Exports, RpcPeer};
 use comity_rpc::{Answered, Dispatcher, Program, RecordLimits, Scan, next_record};
 use comity_xdr::Encoder;
 
@@ -16,19 +16,19 @@ const LIMITS: RecordLimits = RecordLimits { bytes_max: 1 << 21 };
 
 /// Programs, and one peer of theirs.
 pub(crate) struct Stack {
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
-    visitor: Visitor,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
+    visitor: RpcPeer,
     peer: SocketAddr,
     replies: Encoder,
     replied: u64,
 }
 
 impl Stack {
-    pub(crate) fn new(programs: Vec<Arc<dyn Program<Visitor>>>, exports: Arc<Exports>) -> Self {
+    pub(crate) fn new(programs: Vec<Arc<dyn Program<RpcPeer>>>, exports: Arc<Exports>) -> Self {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 777));
         Self {
             dispatcher: Dispatcher::new(programs, exports),
-            visitor: Visitor::new(peer),
+            visitor: RpcPeer::new(peer),
             peer,
             replies: Encoder::new(),
             replied: 0,

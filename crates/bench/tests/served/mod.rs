@@ -13,7 +13,7 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 use comity_bench::nfs4::Wire;
-use comity_export::{Exports, Visitor};
+use comity_export::{Exports, RpcPeer};
 use comity_nfs3::{Mount, Nfs3};
 use comity_nfs4::{Memory, Nfs4, Versions};
 use comity_rpc::{Answered, Dispatcher, Program, RecordLimits, Scan, next_record};
@@ -36,18 +36,18 @@ impl Served {
         let exports = || Arc::clone(&self.exports);
         let four = Nfs4::new(exports(), verifier, Versions::ALL, self.memory.clone());
         let mount = Arc::new(Mount::new(exports()));
-        let programs: Vec<Arc<dyn Program<Visitor>>> =
+        let programs: Vec<Arc<dyn Program<RpcPeer>>> =
             vec![Arc::new(Nfs3::new(exports(), verifier)), mount, Arc::new(four)];
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 777));
         let dispatcher = Dispatcher::new(programs, exports());
-        Line { dispatcher, visitor: Visitor::new(peer), peer }
+        Line { dispatcher, visitor: RpcPeer::new(peer), peer }
     }
 }
 
 /// A connection without a socket.
 pub(crate) struct Line {
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
-    visitor: Visitor,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
+    visitor: RpcPeer,
     peer: SocketAddr,
 }
 

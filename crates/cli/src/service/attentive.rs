@@ -1,6 +1,6 @@
 //! What a call caused to be said to other clients is said at once, not with the next tick.
 
-use comity_export::Visitor;
+use comity_export::RpcPeer;
 use comity_nfs4::Memory;
 use comity_rpc::{Call, Layer, Outcome, Program};
 use comity_xdr::Encoder;
@@ -17,14 +17,14 @@ impl<P> Attentive<P> {
     }
 }
 
-impl<P: Program<Visitor>> Layer<Visitor> for Attentive<P> {
+impl<P: Program<RpcPeer>> Layer<RpcPeer> for Attentive<P> {
     type Inner = P;
 
     fn inner(&self) -> &P {
         &self.program
     }
 
-    fn answer(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+    fn answer(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let outcome = self.program.call(call, visitor, reply);
         if self.memory.engine.has_effects()
             && let Some(callbacks) = &self.memory.callbacks

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use comity_export::{Exports, Visitor};
+use comity_export::{Exports, RpcPeer};
 use comity_proto::nfs3::Nfsstat3;
 use comity_rpc::{Call, Layer, Outcome, Program};
 use comity_server::Quiet;
@@ -33,14 +33,14 @@ impl<P> Troubled<P> {
     }
 }
 
-impl<P: Program<Visitor>> Layer<Visitor> for Troubled<P> {
+impl<P: Program<RpcPeer>> Layer<RpcPeer> for Troubled<P> {
     type Inner = P;
 
     fn inner(&self) -> &P {
         &self.program
     }
 
-    fn answer(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+    fn answer(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let outcome = self.program.call(call, visitor, reply);
         if let Outcome::Done(done) = &outcome
             && is_of_the_disk(done.status)

@@ -1,8 +1,8 @@
-use comity_idmap::{Fate, Owner};
+use comity_idmap::{IdOutcome, Owner};
 use comity_vfs::{Cred, Gid, Wire};
 
 use super::Chain;
-use crate::{Origin, Place, Rules, View};
+use crate::{Location, RuleSource, Rules, View};
 
 /// An id on its way in.
 struct Arrival<'a> {
@@ -12,7 +12,7 @@ struct Arrival<'a> {
     /// As its domain calls it, too, if that has a name for it.
     wire: String,
     anonymous: u32,
-    places: Option<&'a [Place]>,
+    places: Option<&'a [Location]>,
 }
 
 /// A number, and by which name NFSv4 says it to the client.
@@ -25,7 +25,7 @@ pub(super) fn called(number: u32, owner: Owner<'_>) -> String {
 
 impl Chain {
     /// What becomes of a credential's ids.
-    pub(super) fn ids(&mut self, rules: &Rules, origin: Option<&Origin>, caller: &Cred<Wire>) {
+    pub(super) fn ids(&mut self, rules: &Rules, origin: Option<&RuleSource>, caller: &Cred<Wire>) {
         let ids = &rules.ids;
         let user = Arrival {
             about: "user",
@@ -48,31 +48,31 @@ impl Chain {
         }
     }
 
-    fn arrival(&mut self, id: &Arrival<'_>, fate: Fate, origin: Option<&Origin>) {
+    fn arrival(&mut self, id: &Arrival<'_>, fate: IdOutcome, origin: Option<&RuleSource>) {
         let Arrival { about, kind, wire, anonymous, places } = id;
         let option = |about| origin.and_then(|origin| origin.option(about));
         let supplementary = *about == "supplementary group";
         let (text, place) = match fate {
-            Fate::Squashed => (
+            IdOutcome::Squashed => (
                 format!("{kind} {wire} is squashed to {anonymous}"),
                 option("all_squash").or_else(|| option("root_squash")),
             ),
-            Fate::Mapped { disk, rule } => (
+            IdOutcome::Mapped { disk, rule } => (
                 format!("{kind} {wire} is {kind} {disk} of the server, by its range"),
                 places.and_then(|places| places.get(rule as usize)),
             ),
-            Fate::Unmapped => (format!("{kind} {wire} is itself: there are no ranges"), None),
-            Fate::Passed => {
+            IdOutcome::Unmapped => (format!("{kind} {wire} is itself: there are no ranges"), None),
+            IdOutcome::Passed => {
                 (format!("{kind} {wire} is in no range and passes"), option("map_default"))
             }
-            Fate::Anonymous | Fate::Denied if supplementary => {
+            IdOutcome::Anonymous | IdOutcome::Denied if supplementary => {
                 (format!("{kind} {wire} is in no range and dropped"), option("map_default"))
             }
-            Fate::Anonymous => (
+            IdOutcome::Anonymous => (
                 format!("{kind} {wire} is in no range and becomes {anonymous}"),
                 option("map_default"),
             ),
-            Fate::Denied => {
+            IdOutcome::Denied => {
                 (format!("{kind} {wire} is in no range and denied"), option("map_default"))
             }
         };

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use comity_credential::Credential;
 use comity_vfs::{Cred, Status, Wire};
 
-use crate::pass::Pass;
 use crate::plan::Entry;
-use crate::{Export, Origin, Place, Plan, Refusal, Rules, View};
+use crate::resolved_caller::ResolvedCaller;
+use crate::{Export, Location, Plan, Refusal, RuleSource, Rules, View};
 
 /// What somebody wants to do with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub struct Decision {
     /// How, and why.
     pub text: String,
     /// Where the rule is, if it is written anywhere.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
 }
 
 /// The decisions about a call, in their order, and how it ends.
@@ -111,7 +111,7 @@ struct Chain(Vec<Decision>);
 type Answer = Result<(), Refusal>;
 
 impl Chain {
-    fn add(&mut self, about: &'static str, text: impl Into<String>, place: Option<&Place>) {
+    fn add(&mut self, about: &'static str, text: impl Into<String>, place: Option<&Location>) {
         self.0.push(Decision { about, text: text.into(), place: place.cloned() });
     }
 
@@ -120,10 +120,10 @@ impl Chain {
         let (rules, origin) = self.client((plan, export), question.from)?;
         self.ids(rules, origin, &question.caller);
         let claimed = Credential::Sys(question.caller.clone());
-        let pass = Pass::of(export, rules, question.from, &claimed, &Arc::default());
-        let pass = pass.inspect_err(|_| self.add("caller", "is refused", None))?;
+        let resolved = ResolvedCaller::of(export, rules, question.from, &claimed, &Arc::default());
+        let resolved = resolved.inspect_err(|_| self.add("caller", "is refused", None))?;
         let path = question.path.strip_prefix(&question.export).unwrap_or(&question.path);
-        let view = View::of(plan, Arc::new(pass));
+        let view = View::of(plan, Arc::new(resolved));
         self.acting(&view);
         Ok(self.object(&view, origin, path, question.operation)?)
     }
@@ -147,7 +147,7 @@ impl Chain {
         &mut self,
         (plan, export): (&Plan, &'p Export),
         from: IpAddr,
-    ) -> Result<(&'p Arc<Rules>, Option<&'p Origin>), Status> {
+    ) -> Result<(&'p Arc<Rules>, Option<&'p RuleSource>), Status> {
         plan.learn_name(from);
         match export.decide(from) {
             Ok(Entry { client, rules, origin, .. }) => {

@@ -8,14 +8,14 @@ use comity_vfs::{Access, Attr, Disk, FileType, Listed, ReadInto, Result, Status}
 use super::ids::called;
 use super::{Chain, Operation};
 use crate::limits::EXPLAINED_ENTRIES_MAX;
-use crate::{Node, Origin, View};
+use crate::{Node, RuleSource, View};
 
 impl Chain {
     /// Goes to an object as a client would, and does there what is asked.
     pub(super) fn object(
         &mut self,
         view: &View<'_>,
-        origin: Option<&Origin>,
+        origin: Option<&RuleSource>,
         path: &Path,
         operation: Operation,
     ) -> Result<()> {
@@ -42,7 +42,7 @@ impl Chain {
     fn step(
         &mut self,
         view: &View<'_>,
-        origin: Option<&Origin>,
+        origin: Option<&RuleSource>,
         dir: &Node,
         name: &[u8],
     ) -> Result<Node> {
@@ -64,7 +64,7 @@ impl Chain {
         name: &str,
         attr: &Attr<Disk>,
         verdict: Verdict,
-        origin: Option<&Origin>,
+        origin: Option<&RuleSource>,
     ) {
         let place = |entry: u32| origin.and_then(|origin| origin.cloaks.get(entry as usize));
         let (what, place) = match verdict {
@@ -85,7 +85,7 @@ impl Chain {
     fn operation(
         &mut self,
         view: &View<'_>,
-        origin: Option<&Origin>,
+        origin: Option<&RuleSource>,
         node: &Node,
         operation: Operation,
     ) -> Result<()> {

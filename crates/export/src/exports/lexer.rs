@@ -78,7 +78,7 @@ impl Lines<'_> {
         }
     }
 
-    /// Passes over everything up to the line's end, which a backslash moves to the next line's.
+    /// Skips everything up to the end of the line; a backslash continues the line on the next one.
     fn comment(&mut self) {
         loop {
             match self.rest {

@@ -1,23 +1,23 @@
 use std::collections::HashSet;
 
-use super::rooms::Rooms;
+use super::idmap_options::IdmapOptions;
 use super::table::{Argument, Choice, Draft, Effect, OPTIONS, Verdict};
-use crate::finding::Findings;
-use crate::offer::Terms;
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::Terms;
 use comity_idmap::Squash;
 
-use crate::{Origin, Place};
+use crate::{Location, RuleSource};
 
 /// An option as it was written.
 #[derive(Debug)]
 pub(crate) struct Item {
     name: String,
     value: Option<String>,
-    place: Place,
+    place: Location,
 }
 
 impl Item {
-    pub(crate) fn new(text: &str, place: Place) -> Self {
+    pub(crate) fn new(text: &str, place: Location) -> Self {
         match text.split_once('=') {
             Some((name, value)) => Self { name: name.into(), value: Some(value.into()), place },
             None => Self { name: text.into(), value: None, place },
@@ -31,22 +31,22 @@ pub(crate) struct Given {
     option: &'static Choice,
     effect: Effect,
     value: String,
-    place: Place,
+    place: Location,
 }
 
 /// Looks up the options of one list. `None` if any of them is not honoured or contradicts another.
-pub(crate) fn given(items: Vec<Item>, findings: &mut Findings) -> Option<Vec<Given>> {
+pub(crate) fn given(items: Vec<Item>, diagnostics: &mut Diagnostics) -> Option<Vec<Given>> {
     let mut list: Vec<Given> = Vec::with_capacity(items.len());
     let mut fine = true;
     for item in items {
         let place = item.place.clone();
         match look_up(item) {
             Err(what) => {
-                findings.error(&place, what);
+                diagnostics.error(&place, what);
                 fine = false;
             }
             Ok(given) => {
-                fine &= fits(&given, &list, findings);
+                fine &= fits(&given, &list, diagnostics);
                 list.push(given);
             }
         }
@@ -58,23 +58,23 @@ pub(crate) fn given(items: Vec<Item>, findings: &mut Findings) -> Option<Vec<Giv
 /// `place`: about each thing the last list that mentions it decides.
 pub(crate) fn terms(
     lists: &[&[Given]],
-    place: &Place,
-    findings: &mut Findings,
-) -> Option<(Terms, Origin)> {
+    place: &Location,
+    diagnostics: &mut Diagnostics,
+) -> Option<(Terms, RuleSource)> {
     let mut draft = Draft {
         root_squash: true,
         all_squash: false,
         terms: Terms::default(),
-        rooms: Rooms::default(),
+        rooms: IdmapOptions::default(),
         place: place.clone(),
     };
-    let mut origin = Origin::new(place.clone());
+    let mut origin = RuleSource::new(place.clone());
     let mut fine = true;
     let mut options = Vec::new();
     for given in deciding(lists) {
         draft.place.clone_from(&given.place);
         if let Err(what) = (given.effect)(&mut draft, &given.value) {
-            findings.error(&given.place, format!("option {}: {what}", given.option.name));
+            diagnostics.error(&given.place, format!("option {}: {what}", given.option.name));
             fine = false;
         }
         if !given.option.repeats {
@@ -88,7 +88,7 @@ pub(crate) fn terms(
         (false, false) => Squash::None,
     };
     for (place, doubt) in rooms.finish(&mut terms.rules, &mut origin) {
-        findings.warning(&place, doubt);
+        diagnostics.warning(&place, doubt);
     }
     origin.options = options.into();
     fine.then_some((terms, origin))
@@ -126,7 +126,7 @@ fn look_up(item: Item) -> Result<Given, String> {
 }
 
 /// Whether an option goes with those before it in the same list.
-fn fits(given: &Given, list: &[Given], findings: &mut Findings) -> bool {
+fn fits(given: &Given, list: &[Given], diagnostics: &mut Diagnostics) -> bool {
     if given.option.repeats {
         return true;
     }
@@ -135,7 +135,7 @@ fn fits(given: &Given, list: &[Given], findings: &mut Findings) -> bool {
     };
     let (name, same) = (given.option.name, other.option.name);
     if same == name && other.value == given.value {
-        findings.warning(&given.place, format!("option {name} stands twice"));
+        diagnostics.warning(&given.place, format!("option {name} stands twice"));
         return true;
     }
     let what = match name {
@@ -143,6 +143,6 @@ fn fits(given: &Given, list: &[Given], findings: &mut Findings) -> bool {
         "sec" => "option sec stands twice: rules by flavor are not kept, name all in one".into(),
         _ => format!("option {name} stands twice with different values"),
     };
-    findings.error(&given.place, what);
+    diagnostics.error(&given.place, what);
     false
 }

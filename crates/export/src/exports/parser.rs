@@ -5,16 +5,20 @@ use std::sync::Arc;
 
 use super::lexer::{At, Letter, Lines, Word};
 use super::options::{Given, Item, given, terms};
-use crate::finding::Findings;
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::{ClientSpec, ExportSpec};
 use crate::limits::{CLIENTS_MAX, DEFAULTS_MAX};
-use crate::offer::{Declaration, Offer};
 use crate::path::normal;
-use crate::{Client, Place};
+use crate::{Client, Location};
 
 /// Reads the text of an exports file called `file`. Total: whatever is wrong is a finding, and the
 /// line that holds it declares nothing.
-pub(crate) fn parse(file: &Arc<str>, text: &[u8], findings: &mut Findings) -> Vec<Declaration> {
-    let mut parser = Parser { file, findings, clients: 0 };
+pub(crate) fn parse(
+    file: &Arc<str>,
+    text: &[u8],
+    diagnostics: &mut Diagnostics,
+) -> Vec<ExportSpec> {
+    let mut parser = Parser { file, diagnostics, clients: 0 };
     let mut declarations = Vec::new();
     for line in Lines::new(text) {
         match line {
@@ -22,7 +26,7 @@ pub(crate) fn parse(file: &Arc<str>, text: &[u8], findings: &mut Findings) -> Ve
             Err((at, what)) => parser.error(at, what),
         }
         if parser.clients > CLIENTS_MAX {
-            findings.error(&Place::file(file), format!("more than {CLIENTS_MAX} clients"));
+            diagnostics.error(&Location::file(file), format!("more than {CLIENTS_MAX} clients"));
             break;
         }
     }
@@ -31,27 +35,27 @@ pub(crate) fn parse(file: &Arc<str>, text: &[u8], findings: &mut Findings) -> Ve
 
 struct Parser<'a> {
     file: &'a Arc<str>,
-    findings: &'a mut Findings,
+    diagnostics: &'a mut Diagnostics,
     clients: usize,
 }
 
 impl Parser<'_> {
-    fn line(&mut self, words: &[Word]) -> Option<Declaration> {
+    fn line(&mut self, words: &[Word]) -> Option<ExportSpec> {
         let (path, words) = words.split_first()?;
         let place = self.place(path.at);
         let path = self.path(path);
         if words.iter().all(is_default) {
-            self.findings.error(&place, "no client: expected PATH CLIENT(OPTION,...) ...");
+            self.diagnostics.error(&place, "no client: expected PATH CLIENT(OPTION,...) ...");
         } else if let Some(last) = words.last().filter(|last| is_default(last)) {
             self.error(last.at, "default options with no client behind them");
         }
         self.clients += words.len();
-        let offers = self.offers(words)?;
-        Some(Declaration { place, path: path?, offers })
+        let specs = self.specs(words)?;
+        Some(ExportSpec { place, path: path?, specs })
     }
 
-    fn offers(&mut self, words: &[Word]) -> Option<Vec<Offer>> {
-        let mut offers = Vec::with_capacity(words.len());
+    fn specs(&mut self, words: &[Word]) -> Option<Vec<ClientSpec>> {
+        let mut specs = Vec::with_capacity(words.len());
         let (mut defaults, mut bare) = (Vec::new(), None);
         for word in words {
             if is_default(word) {
@@ -63,15 +67,14 @@ impl Parser<'_> {
                 }
                 continue;
             }
-            let offer = self.offer(word, &defaults, bare);
-            bare =
-                offer.as_ref().filter(|(_, bare)| *bare).map(|(offer, _)| &offer.client).cloned();
-            offers.extend(offer.map(|(offer, _)| offer));
+            let spec = self.spec(word, &defaults, bare);
+            bare = spec.as_ref().filter(|(_, bare)| *bare).map(|(spec, _)| &spec.client).cloned();
+            specs.extend(spec.map(|(spec, _)| spec));
             if is_torn(word) {
                 break;
             }
         }
-        Some(offers)
+        Some(specs)
     }
 
     fn path(&mut self, word: &Word) -> Option<PathBuf> {
@@ -82,35 +85,35 @@ impl Parser<'_> {
 
     /// A client with its options; and whether there were none. `before` is the client before it, if
     /// that one had none.
-    fn offer(
+    fn spec(
         &mut self,
         word: &Word,
         defaults: &[Vec<Given>],
         before: Option<Client>,
-    ) -> Option<(Offer, bool)> {
+    ) -> Option<(ClientSpec, bool)> {
         let open = word.letters.iter().position(|letter| letter.is(b'('));
         let (name, list) = word.letters.split_at(open.unwrap_or(word.letters.len()));
         let place = self.place(word.at);
         let own = if open.is_some() { self.list(list, word.at) } else { Some(Vec::new()) };
         let client = match name {
             [] if open.is_some() => {
-                self.findings.warning(&place, trap(before.as_ref()));
+                self.diagnostics.warning(&place, trap(before.as_ref()));
                 Some(Client::Everybody)
             }
             _ => self.client(name, &place),
         };
         let (own, client) = (own?, client?);
         let lists: Vec<&[Given]> = defaults.iter().chain([&own]).map(Vec::as_slice).collect();
-        let (terms, origin) = terms(&lists, &place, self.findings)?;
-        Some((Offer { place, client, terms, origin }, open.is_none()))
+        let (terms, origin) = terms(&lists, &place, self.diagnostics)?;
+        Some((ClientSpec { place, client, terms, origin }, open.is_none()))
     }
 
-    fn client(&mut self, name: &[Letter], place: &Place) -> Option<Client> {
+    fn client(&mut self, name: &[Letter], place: &Location) -> Option<Client> {
         let found = match String::from_utf8(text_of(name)) {
             Ok(name) => Client::parse(&name),
             Err(_) => Err("a client whose name is no text".into()),
         };
-        found.map_err(|what| self.findings.error(place, what)).ok()
+        found.map_err(|what| self.diagnostics.error(place, what)).ok()
     }
 
     /// What stands in parentheses.
@@ -136,7 +139,7 @@ impl Parser<'_> {
         }
         let items: Option<Vec<Item>> =
             list.split(|letter| letter.is(b',')).map(|item| self.item(item, at)).collect();
-        given(items?, self.findings)
+        given(items?, self.diagnostics)
     }
 
     fn item(&mut self, letters: &[Letter], before: At) -> Option<Item> {
@@ -153,11 +156,11 @@ impl Parser<'_> {
 
     fn error(&mut self, at: At, what: impl Into<String>) {
         let place = self.place(at);
-        self.findings.error(&place, what);
+        self.diagnostics.error(&place, what);
     }
 
-    fn place(&self, (line, column): At) -> Place {
-        Place { file: Arc::clone(self.file), line, column }
+    fn place(&self, (line, column): At) -> Location {
+        Location { file: Arc::clone(self.file), line, column }
     }
 }
 

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use comity_credential::Flavor;
 use comity_vfs::{Gid, Uid};
 
-use super::rooms::{Rooms, cloak_groups, cloak_users, map_default, map_groups, map_users};
-use crate::Place;
-use crate::offer::{Fsid, Terms};
+use super::idmap_options::{
+    IdmapOptions, cloak_groups, cloak_users, map_default, map_groups, map_users,
+};
+use crate::Location;
+use crate::export_spec::{Fsid, Terms};
 use crate::path::normal;
 
 /// An option there is.
@@ -57,9 +59,9 @@ pub(crate) struct Draft {
     pub(crate) terms: Terms,
     pub(crate) root_squash: bool,
     pub(crate) all_squash: bool,
-    pub(crate) rooms: Rooms,
+    pub(crate) rooms: IdmapOptions,
     /// Where the option stands that is being read.
-    pub(crate) place: Place,
+    pub(crate) place: Location,
 }
 
 const fn flag(

@@ -3,22 +3,22 @@ use comity_vfs::{Cred, Gid, Uid};
 use proptest::prelude::*;
 
 use super::table::{Argument, OPTIONS, Verdict};
-use crate::finding::Findings;
-use crate::offer::{Declaration, Escaped, Fsid, Offer, Settings, Terms};
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::{ClientSpec, Escaped, ExportSpec, Fsid, Settings, Terms};
 use comity_cloak::{Cloak, Entry, Mask, Owned, Sign};
 use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
 
-use crate::{Client, Origin, Place, Rules, Severity, limits};
+use crate::{Client, Location, RuleSource, Rules, Severity, limits};
 
-fn parse(text: &[u8]) -> (Vec<Declaration>, Vec<crate::Finding>) {
-    let mut findings = Findings::default();
-    let declarations = super::parse(&"e".into(), text, &mut findings);
-    (declarations, findings.sorted())
+fn parse(text: &[u8]) -> (Vec<ExportSpec>, Vec<crate::Diagnostic>) {
+    let mut diagnostics = Diagnostics::default();
+    let declarations = super::parse(&"e".into(), text, &mut diagnostics);
+    (declarations, diagnostics.sorted())
 }
 
-fn fine(text: &str) -> Vec<Declaration> {
-    let (declarations, findings) = parse(text.as_bytes());
-    assert_eq!(findings, [], "{text}");
+fn fine(text: &str) -> Vec<ExportSpec> {
+    let (declarations, diagnostics) = parse(text.as_bytes());
+    assert_eq!(diagnostics, [], "{text}");
     declarations
 }
 
@@ -27,11 +27,11 @@ fn found(text: &str) -> Vec<String> {
 }
 
 fn terms(options: &str) -> Terms {
-    fine(&format!("/a h({options})"))[0].offers[0].terms.clone()
+    fine(&format!("/a h({options})"))[0].specs[0].terms.clone()
 }
 
-fn clients(declaration: &Declaration) -> Vec<String> {
-    declaration.offers.iter().map(|offer| offer.client.to_string()).collect()
+fn clients(declaration: &ExportSpec) -> Vec<String> {
+    declaration.specs.iter().map(|spec| spec.client.to_string()).collect()
 }
 
 #[test]
@@ -48,11 +48,11 @@ fn the_example_of_exports_5_is_read() {
     let read = fine(text);
     assert_eq!(read.len(), 8);
     assert_eq!(clients(&read[0]), ["master", "trusty"]);
-    assert_eq!(read[0].offers[1].terms.rules.ids.squash, Squash::None);
-    let joe = &read[3].offers[0].terms.rules;
+    assert_eq!(read[0].specs[1].terms.rules.ids.squash, Squash::None);
+    let joe = &read[3].specs[0].terms.rules;
     assert_eq!(joe.ids.anonymous, Cred::new(Uid::new(150), Gid::new(100)));
     assert_eq!(joe.ids.squash, Squash::All);
-    let www: Vec<bool> = read[5].offers.iter().map(|o| o.terms.rules.read_only).collect();
+    let www: Vec<bool> = read[5].specs.iter().map(|o| o.terms.rules.read_only).collect();
     assert_eq!(www, [false, false, true], "own options come before the default ones");
     assert_eq!(clients(&read[6]), ["2001:db8:9:e54::/64", "192.0.2.0/24"]);
     assert_eq!(clients(&read[7]), ["buildhost[0-9].local.domain"]);
@@ -67,9 +67,9 @@ fn blanks_quotes_escapes_and_comments() {
     let paths: Vec<_> = read.iter().map(|d| d.path.to_str().unwrap()).collect();
     assert_eq!(paths, ["/a b", "/c d\\", "/e#f", "/g", "/last"]);
     assert_eq!(clients(&read[1]), ["h", "h2"]);
-    let place = &read[1].offers[1].place;
+    let place = &read[1].specs[1].place;
     assert_eq!((place.line, place.column), (5, 2));
-    assert!(!read[3].offers[0].terms.rules.read_only);
+    assert!(!read[3].specs[0].terms.rules.read_only);
     assert_eq!(clients(&fine("/a h(ro)\\\nh2(ro)")[0]), ["h", "h2"], "it ends a word");
     assert_eq!(fine("/a//b/./c/ h")[0].path.to_str(), Some("/a/b/c"));
     assert_eq!(fine("/\\377 h")[0].path.as_os_str().as_encoded_bytes(), b"/\xff");
@@ -80,23 +80,23 @@ fn blanks_quotes_escapes_and_comments() {
 fn default_options_hold_for_what_is_behind_them() {
     let read = fine("/a -rw,insecure one two(ro) -async three -ro four(rw,sync) five\n/b six");
     let rules = |at: usize| {
-        let rules = &read[0].offers[at].terms.rules;
+        let rules = &read[0].specs[at].terms.rules;
         (rules.read_only, rules.secure, rules.sync)
     };
     assert_eq!(clients(&read[0]), ["one", "two", "three", "four", "five"]);
     assert_eq!((rules(0), rules(1)), ((false, false, true), (true, false, true)));
     assert_eq!((rules(2), rules(3)), ((false, false, false), (false, false, true)));
     assert_eq!(rules(4), (true, false, false));
-    assert_eq!(read[1].offers[0].terms.rules, Rules::default());
+    assert_eq!(read[1].specs[0].terms.rules, Rules::default());
     assert!(found(&format!("/a h {} i", "-ro ".repeat(17)))[0].contains("more than 16"));
 }
 
 #[test]
 fn a_blank_before_the_options_is_a_trap() {
-    let (read, findings) = parse(b"/a host (rw)");
+    let (read, diagnostics) = parse(b"/a host (rw)");
     assert_eq!(clients(&read[0]), ["host", "*"]);
-    assert_eq!(findings[0].severity, Severity::Warning);
-    assert!(findings[0].to_string().starts_with("e:1:9: warning: a blank between host and its"));
+    assert_eq!(diagnostics[0].severity, Severity::Warning);
+    assert!(diagnostics[0].to_string().starts_with("e:1:9: warning: a blank between host and its"));
     assert!(found("/a (rw)")[0].contains("options without a client are for everybody"));
     assert!(found("/a h(ro) (rw)")[0].contains("options without a client are for everybody"));
 }
@@ -158,10 +158,10 @@ fn errors_say_where_and_what() {
 
 #[test]
 fn a_line_that_is_wrong_takes_no_other_with_it() {
-    let (read, findings) = parse(b"/a \"h\n/b h(x)\n/c h\nd h\n/e h");
-    let paths: Vec<_> = read.iter().filter(|d| !d.offers.is_empty()).map(|d| &d.path).collect();
+    let (read, diagnostics) = parse(b"/a \"h\n/b h(x)\n/c h\nd h\n/e h");
+    let paths: Vec<_> = read.iter().filter(|d| !d.specs.is_empty()).map(|d| &d.path).collect();
     assert_eq!(paths, [std::path::Path::new("/c"), std::path::Path::new("/e")]);
-    assert_eq!(findings.len(), 3);
+    assert_eq!(diagnostics.len(), 3);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn options_do_what_they_say() {
     assert!(terms("crossmnt").settings.crosses_mounts && terms("nohide").settings.is_unhidden);
     assert_eq!(terms("mp=/m").settings.mount_point, Some("/m".into()));
     let over = fine("/a -all_squash,ro,anonuid=5 h(no_all_squash,rw)");
-    let rules = &over[0].offers[0].terms.rules;
+    let rules = &over[0].specs[0].terms.rules;
     assert!(rules.ids.squash == Squash::Root && !rules.read_only);
     assert_eq!(rules.ids.anonymous.uid, Uid::new(5));
 }
@@ -201,11 +201,11 @@ fn maps_and_cloaks_are_read_in_their_order() {
         "{shown}"
     );
     let read = &fine("/a -range_map_uid=1:2,range_map_gid=3:4\\\n h(range_map_uid=5:6) h2")[0];
-    let rule = |at: usize| read.offers[at].terms.rules.ids.users.rules()[0].to_string();
+    let rule = |at: usize| read.specs[at].terms.rules.ids.users.rules()[0].to_string();
     assert_eq!((rule(0), rule(1)), ("5:6".into(), "1:2".into()), "own ranges replace the line's");
-    assert_eq!(read.offers[0].terms.rules.ids.groups.rules().len(), 1);
-    assert_eq!(read.offers[0].origin.users[0].to_string(), "e:2:4");
-    assert_eq!(read.offers[0].origin.groups[0].to_string(), "e:1:23");
+    assert_eq!(read.specs[0].terms.rules.ids.groups.rules().len(), 1);
+    assert_eq!(read.specs[0].origin.users[0].to_string(), "e:2:4");
+    assert_eq!(read.specs[0].origin.groups[0].to_string(), "e:1:23");
 }
 
 #[test]
@@ -286,15 +286,15 @@ fn the_documentation_shows_the_table() {
 #[test]
 fn limits_are_kept() {
     let long = format!("/a {}\n/b h", "h ".repeat(limits::LINE_BYTES_MAX / 2));
-    let (read, findings) = parse(long.as_bytes());
-    assert!(findings[0].to_string().contains("an entry over"), "{}", findings[0]);
+    let (read, diagnostics) = parse(long.as_bytes());
+    assert!(diagnostics[0].to_string().contains("an entry over"), "{}", diagnostics[0]);
     assert_eq!(read.len(), 1);
     let quoted = format!("/a \"{}\"\n", "h".repeat(limits::LINE_BYTES_MAX + 1));
     assert!(found(&quoted)[0].contains("an entry over"));
     let many = "/a h h h h h h h h\n".repeat(limits::CLIENTS_MAX / 8 + 1);
     assert!(found(&many)[0].contains("more than 65536 clients"));
-    let (_, findings) = parse("(\n".repeat(limits::FINDINGS_MAX * 2).as_bytes());
-    assert_eq!(findings.len(), limits::FINDINGS_MAX);
+    let (_, diagnostics) = parse("(\n".repeat(limits::DIAGNOSTICS_MAX * 2).as_bytes());
+    assert_eq!(diagnostics.len(), limits::DIAGNOSTICS_MAX);
 }
 
 fn client() -> impl Strategy<Value = Client> {
@@ -385,29 +385,31 @@ proptest! {
     #[test]
     fn what_is_shown_is_read_again(
         name in proptest::collection::vec(1..=255_u8, 1..20),
-        offers in proptest::collection::vec((client(), rules(), settings()), 1..4),
+        specs in proptest::collection::vec((client(), rules(), settings()), 1..4),
     ) {
         use std::os::unix::ffi::OsStringExt;
         let mut bytes = b"/x".to_vec();
         bytes.extend(name.into_iter().map(|byte| if byte == b'/' { b'_' } else { byte }));
         let path = std::path::PathBuf::from(std::ffi::OsString::from_vec(bytes));
-        let place = Place::file("e");
-        let offers: Vec<Offer> = offers
+        let place = Location::file("e");
+        let specs: Vec<ClientSpec> = specs
             .into_iter()
             .map(|(client, rules, settings)| {
-                let origin = Origin::new(place.clone());
-                Offer { place: place.clone(), client, terms: Terms { rules, settings }, origin }
+                let origin = RuleSource::new(place.clone());
+                let terms = Terms { rules, settings };
+                ClientSpec { place: place.clone(), client, terms, origin }
             })
             .collect();
-        let shown: String = offers.iter().map(|offer| format!(" {offer}")).collect();
+        let shown: String = specs.iter().map(|spec| format!(" {spec}")).collect();
         let text = format!("{}{shown}\n", Escaped(&path));
-        let (read, findings) = parse(text.as_bytes());
-        prop_assert!(findings.iter().all(|f| f.severity == Severity::Warning), "{findings:?}");
+        let (read, diagnostics) = parse(text.as_bytes());
+        let harmless = diagnostics.iter().all(|found| found.severity == Severity::Warning);
+        prop_assert!(harmless, "{diagnostics:?}");
         prop_assert_eq!(&read[0].path, &path);
-        prop_assert_eq!(read[0].offers.len(), offers.len());
-        for (read, offer) in read[0].offers.iter().zip(&offers) {
-            prop_assert_eq!(&read.client, &offer.client);
-            prop_assert_eq!(&read.terms, &offer.terms);
+        prop_assert_eq!(read[0].specs.len(), specs.len());
+        for (read, spec) in read[0].specs.iter().zip(&specs) {
+            prop_assert_eq!(&read.client, &spec.client);
+            prop_assert_eq!(&read.terms, &spec.terms);
         }
     }
 
@@ -421,9 +423,9 @@ proptest! {
         text in "(/a|h|\\*|@|10\\.|/8|\\(|\\)|rw|,|=|-|\"|\\\\|\\\\04|#|\n| \
                  |fsid=|sec=|:|\\[|\\])*",
     ) {
-        let (_, findings) = parse(text.as_bytes());
-        for finding in findings {
-            prop_assert!(finding.place.line >= 1 && finding.place.column >= 1);
+        let (_, diagnostics) = parse(text.as_bytes());
+        for diagnostic in diagnostics {
+            prop_assert!(diagnostic.place.line >= 1 && diagnostic.place.column >= 1);
         }
     }
 }

@@ -8,7 +8,7 @@ impl View<'_> {
     /// The export seen.
     #[must_use]
     pub fn export(&self) -> &Export {
-        self.pass.export()
+        self.resolved.export()
     }
 
     /// Whether a node is the top of the export.

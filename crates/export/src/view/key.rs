@@ -7,6 +7,6 @@ impl View<'_> {
     #[must_use]
     #[inline]
     pub fn key(&self, node: &Node) -> FileKey {
-        self.pass.export().key(node.handle())
+        self.resolved.export().key(node.handle())
     }
 }

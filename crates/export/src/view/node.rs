@@ -94,7 +94,7 @@ impl View<'_> {
         if *handle == self.fs().root() {
             return Ok(());
         }
-        self.pass.tally().hide(1);
+        self.resolved.counters().hide(1);
         Err(otherwise)
     }
 }

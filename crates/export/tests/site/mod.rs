@@ -9,7 +9,7 @@ use std::sync::Arc;
 use comity_backend::{Memory, MemoryOptions};
 use comity_credential::{Flavor, OpaqueAuth};
 use comity_export::{
-    Door, ExportRequest, HandleKey, Node, Plan, Refusal, Source, Sources, View, Visitor, load,
+    Door, ExportRequest, HandleKey, Node, Plan, Refusal, RpcPeer, Source, Sources, View, load,
 };
 use comity_rpc::AuthSys;
 use comity_vfs::{Create, Fs, Gid, Listed, Mode, SetAttr, Status, Uid, Wire};
@@ -132,7 +132,7 @@ fn through<'p>(
     let mut encoder = Encoder::new();
     encoder.value(&AuthSys { stamp: 1, machine_name: Opaque(&b"c"[..]), uid, gid, gids });
     let auth = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(encoder.bytes()) };
-    View::enter(plan, &Visitor::new(peer.parse::<SocketAddr>().unwrap()), &auth, door)
+    View::enter(plan, &RpcPeer::new(peer.parse::<SocketAddr>().unwrap()), &auth, door)
 }
 
 fn give(admin: &View<'_>, node: &Node, (uid, gid): (u32, u32)) {

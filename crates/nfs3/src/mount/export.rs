@@ -3,7 +3,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use comity_export::{Client, Offered};
+use comity_export::{Client, VisibleExport};
 use comity_proto::mount::{ExportLine, NAME_BYTES_MAX};
 use comity_rpc::Done;
 use comity_xdr::Encoder;
@@ -25,7 +25,7 @@ pub(super) fn export(
 }
 
 /// A line without a group says "everybody".
-fn line(offered: &Offered<'_>, reply: &mut Encoder) {
+fn line(offered: &VisibleExport<'_>, reply: &mut Encoder) {
     let client = offered.client();
     let name = client.to_string();
     let name = name.as_bytes().get(..NAME_BYTES_MAX as usize).unwrap_or(name.as_bytes());

@@ -13,7 +13,7 @@ mod umntall;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use comity_export::{Exports, Visitor};
+use comity_export::{Exports, RpcPeer};
 use comity_proto::mount::{PROGRAM, VERSION, procedure};
 use comity_rpc::{Call, Outcome, Program, Repeat};
 use comity_xdr::Encoder;
@@ -37,7 +37,7 @@ impl Mount {
     }
 }
 
-impl Program<Visitor> for Mount {
+impl Program<RpcPeer> for Mount {
     fn number(&self) -> u32 {
         PROGRAM
     }
@@ -54,7 +54,7 @@ impl Program<Visitor> for Mount {
         Repeat::Harmless
     }
 
-    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+    fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let Some(row) = row(&VERBS, call.header.procedure) else { return Outcome::ProcUnavail };
         let plan = self.exports.current();
         let request = Request::new(&plan, visitor, call);

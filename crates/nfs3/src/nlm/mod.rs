@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use comity_export::{Exports, Visitor};
+use comity_export::{Exports, RpcPeer};
 use comity_proto::nlm::{PROGRAM, VERSION, procedure};
 use comity_rpc::{Call, Outcome, Program, Repeat};
 use comity_state::{Engine, HostLock, Locals, LockRefusal, Mark, Taken};
@@ -108,11 +108,11 @@ pub(crate) fn name_of(address: IpAddr) -> Vec<u8> {
 
 /// Whether a caller is the system of its host and not one of its users: it calls from a port that
 /// only the superuser can have there.
-pub(crate) const fn is_system(visitor: &Visitor) -> bool {
+pub(crate) const fn is_system(visitor: &RpcPeer) -> bool {
     visitor.peer().port() < 1024
 }
 
-impl Program<Visitor> for Nlm {
+impl Program<RpcPeer> for Nlm {
     fn number(&self) -> u32 {
         PROGRAM
     }
@@ -129,7 +129,7 @@ impl Program<Visitor> for Nlm {
         row(procedure).map_or(Repeat::Harmless, |row| row.repeat)
     }
 
-    fn call(&self, call: &Call<'_>, visitor: &Visitor, reply: &mut Encoder) -> Outcome {
+    fn call(&self, call: &Call<'_>, visitor: &RpcPeer, reply: &mut Encoder) -> Outcome {
         let row =
             row(call.header.procedure).filter(|row| !row.is_message() || self.messages.is_some());
         let Some(row) = row else { return Outcome::ProcUnavail };

@@ -186,7 +186,7 @@ fn sparse() -> (World, Vec<u8>) {
 /// How many entries were hidden from anybody up to now.
 fn hidden(world: &World) -> u64 {
     let plan = world.exports.current();
-    plan.exports().iter().flat_map(|one| one.tallies()).map(|tally| tally.counts().hidden).sum()
+    plan.exports().iter().flat_map(|one| one.counters()).map(|tally| tally.counts().hidden).sum()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
-    Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
+    Client, Export, ExportId, Exports, HandleKey, Ids, Plan, RpcPeer, Rules, Squash,
 };
 use comity_nfs3::{Delegated, Message, Mount, Nfs3, Nlm};
 use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
@@ -79,9 +79,9 @@ pub(crate) struct World {
     pub(crate) exports: Arc<Exports>,
     /// What the lock manager remembers.
     pub(crate) engine: Arc<Engine>,
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     messages: Receiver<Message>,
-    visitor: Visitor,
+    visitor: RpcPeer,
     xid: Cell<u32>,
     credential: RefCell<Vec<u8>>,
     flavor: Cell<Flavor>,
@@ -151,7 +151,7 @@ impl World {
             messages,
             engine,
             exports: Arc::clone(exports),
-            visitor: Visitor::new(SocketAddr::new(PEER, 40_000)),
+            visitor: RpcPeer::new(SocketAddr::new(PEER, 40_000)),
             xid: Cell::new(1),
             credential: RefCell::default(),
             flavor: Cell::new(Flavor::SYS),
@@ -164,13 +164,13 @@ impl World {
 
     /// The same client at a server that has been started anew with another verifier.
     pub(crate) fn restarted(self, verifier: [u8; 8]) -> Self {
-        let nfs: Arc<dyn Program<Visitor>> =
+        let nfs: Arc<dyn Program<RpcPeer>> =
             Arc::new(Nfs3::new(Arc::clone(&self.exports), verifier));
         self.speaking(vec![nfs])
     }
 
     /// The same server with another program.
-    pub(crate) fn with(self, mut programs: Vec<Arc<dyn Program<Visitor>>>) -> Self {
+    pub(crate) fn with(self, mut programs: Vec<Arc<dyn Program<RpcPeer>>>) -> Self {
         programs.push(Arc::new(Nfs3::new(Arc::clone(&self.exports), VERIFIER)));
         self.speaking(programs)
     }
@@ -182,7 +182,7 @@ impl World {
 
     /// The same client, calling from this port.
     pub(crate) fn calling_from(self, port: u16) -> Self {
-        Self { visitor: Visitor::new(SocketAddr::new(PEER, port)), ..self }
+        Self { visitor: RpcPeer::new(SocketAddr::new(PEER, port)), ..self }
     }
 
     /// The same server beside one of NFSv4.
@@ -191,7 +191,7 @@ impl World {
         self.speaking(vec![Arc::new(nfs)])
     }
 
-    fn speaking(self, programs: Vec<Arc<dyn Program<Visitor>>>) -> Self {
+    fn speaking(self, programs: Vec<Arc<dyn Program<RpcPeer>>>) -> Self {
         let dispatcher = Dispatcher::new(programs, Arc::clone(&self.exports));
         Self { dispatcher, ..self }
     }
@@ -313,9 +313,9 @@ fn programs(
     exports: &Arc<Exports>,
     engine: &Arc<Engine>,
     messages: SyncSender<Message>,
-) -> Dispatcher<Visitor, Arc<Exports>> {
-    let nfs: Arc<dyn Program<Visitor>> = Arc::new(Nfs3::new(Arc::clone(exports), VERIFIER));
-    let mount: Arc<dyn Program<Visitor>> = Arc::new(Mount::new(Arc::clone(exports)));
+) -> Dispatcher<RpcPeer, Arc<Exports>> {
+    let nfs: Arc<dyn Program<RpcPeer>> = Arc::new(Nfs3::new(Arc::clone(exports), VERIFIER));
+    let mount: Arc<dyn Program<RpcPeer>> = Arc::new(Mount::new(Arc::clone(exports)));
     let nlm = Nlm::new(Arc::clone(exports), Arc::clone(engine), || BEGUN, Arc::new(|_| true));
     let nlm = nlm.messaging(messages);
     Dispatcher::new(vec![nfs, mount, Arc::new(nlm)], Arc::clone(exports))

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use comity_export::Visitor;
+use comity_export::RpcPeer;
 use comity_proto::nfs4::{
     Copy4args, Copy4resok, CopyRequirements4, Nfsstat4, StableHow4, Stateid4, WriteResponse4,
 };
@@ -103,7 +103,7 @@ fn order(
         engine: Arc::clone(&nfs.memory().engine),
         clock: nfs.memory().clock,
         exports: Arc::clone(nfs.exports()),
-        visitor: Visitor::new(compound.visitor.peer()),
+        visitor: RpcPeer::new(compound.visitor.peer()),
         flavor: credential.flavor,
         credential: credential.body.0.into(),
         client: Arc::clone(client),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use comity_export::{
-    Client, ExportRequest, Exports, Finding, HandleKey, Plan, Source, Sources, load,
+    Client, Diagnostic, ExportRequest, Exports, HandleKey, Plan, Source, Sources, load,
 };
 use comity_vfs::{Cred, Gid, Mode, Name, SetAttr, Uid};
 
@@ -18,7 +18,7 @@ fn plan(exports: &str) -> Plan {
     loaded(exports).unwrap_or_else(|findings| panic!("{findings:?}"))
 }
 
-fn loaded(exports: &str) -> Result<Plan, Vec<Finding>> {
+fn loaded(exports: &str) -> Result<Plan, Vec<Diagnostic>> {
     let text = exports.as_bytes().to_vec();
     let sources = Sources::new(vec![Source::Text { name: "exports".into(), text }]);
     let open = |_: &ExportRequest<'_>| Ok(memory());

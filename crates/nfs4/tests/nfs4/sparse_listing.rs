@@ -69,7 +69,7 @@ fn page(world: &World, dir: &[u8], cookie: u64, attr_request: Bitmap4) -> Page {
 
 fn hidden(world: &World) -> usize {
     let plan = world.exports.current();
-    let tallies = plan.exports().iter().flat_map(|one| one.tallies());
+    let tallies = plan.exports().iter().flat_map(|one| one.counters());
     tallies.map(|tally| tally.counts().hidden as usize).sum()
 }
 

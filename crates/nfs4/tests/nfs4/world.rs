@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
-    Client, Export, ExportId, Exports, HandleKey, Ids, Plan, Rules, Squash, Visitor,
+    Client, Export, ExportId, Exports, HandleKey, Ids, Plan, RpcPeer, Rules, Squash,
 };
 use comity_idmap::{IdMapBuilder, MapDefault, OwnersBuilder, Range, Rule};
 use comity_nfs4::{Callbacks, Clock, Copier, Copying, Nfs4, Versions};
@@ -47,9 +47,9 @@ pub(crate) struct World {
     pub(crate) exports: Arc<Exports>,
     /// What is remembered of clients.
     pub(crate) engine: Arc<Engine>,
-    dispatcher: Dispatcher<Visitor, Arc<Exports>>,
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     peer: IpAddr,
-    visitor: Visitor,
+    visitor: RpcPeer,
     xid: Cell<u32>,
     credential: RefCell<Vec<u8>>,
     flavor: Cell<Flavor>,
@@ -110,7 +110,7 @@ impl World {
         let memory = comity_nfs4::Memory { copier, ..memory };
         let (exports, engine) = (Arc::clone(exports), Arc::clone(&memory.engine));
         let nfs = Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, memory.clone());
-        let nfs: Arc<dyn Program<Visitor>> = Arc::new(nfs);
+        let nfs: Arc<dyn Program<RpcPeer>> = Arc::new(nfs);
         let line = Arc::new(Line::new(|| {}));
         let world = Self {
             dispatcher: Dispatcher::new(vec![nfs], Arc::clone(&exports)),
@@ -118,7 +118,7 @@ impl World {
             engine,
             memory,
             peer: PEER,
-            visitor: Visitor::on(SocketAddr::new(PEER, 1000), &line),
+            visitor: RpcPeer::on(SocketAddr::new(PEER, 1000), &line),
             line,
             copies,
             xid: Cell::new(1),
@@ -136,13 +136,13 @@ impl World {
 
     /// The same server for a client at this address and port.
     pub(crate) fn coming_from(self, peer: SocketAddr) -> Self {
-        Self { peer: peer.ip(), visitor: Visitor::new(peer), ..self }
+        Self { peer: peer.ip(), visitor: RpcPeer::new(peer), ..self }
     }
 
     /// Calls come from another address of the client from now on, over the same connection.
     pub(crate) fn come_from(&mut self, peer: IpAddr) {
         self.peer = peer;
-        self.visitor = Visitor::on(SocketAddr::new(peer, 1000), &self.line);
+        self.visitor = RpcPeer::on(SocketAddr::new(peer, 1000), &self.line);
     }
 
     /// What the server says to its clients now, record by record.

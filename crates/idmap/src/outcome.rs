@@ -1,6 +1,6 @@
 /// What becomes of a client's id, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum IdOutcome {
     /// It is the anonymous one, by squashing.
     Squashed,
     /// It is this server id.

@@ -3,7 +3,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 /// A side of the border between two administrations.
-pub trait Side: Copy + Eq + Hash + fmt::Debug + Default + Send + Sync + 'static {}
+pub trait IdDomain: Copy + Eq + Hash + fmt::Debug + Default + Send + Sync + 'static {}
 
 /// As spoken by the peer: the caller's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -13,19 +13,19 @@ pub struct Wire;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Disk;
 
-impl Side for Wire {}
-impl Side for Disk {}
+impl IdDomain for Wire {}
+impl IdDomain for Disk {}
 
 macro_rules! id {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-        pub struct $name<S: Side> {
+        pub struct $name<S: IdDomain> {
             number: u32,
             side: PhantomData<S>,
         }
 
-        impl<S: Side> $name<S> {
+        impl<S: IdDomain> $name<S> {
             /// The id with this number on side `S`.
             #[must_use]
             pub const fn new(number: u32) -> Self {
@@ -40,18 +40,18 @@ macro_rules! id {
 
             /// The same number on the other side. Only a map of ids may say this.
             #[must_use]
-            pub const fn carried_over<T: Side>(self) -> $name<T> {
+            pub const fn carried_over<T: IdDomain>(self) -> $name<T> {
                 $name::new(self.number)
             }
         }
 
-        impl<S: Side> fmt::Debug for $name<S> {
+        impl<S: IdDomain> fmt::Debug for $name<S> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}", self.number)
             }
         }
 
-        impl<S: Side> fmt::Display for $name<S> {
+        impl<S: IdDomain> fmt::Display for $name<S> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}", self.number)
             }

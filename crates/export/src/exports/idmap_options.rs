@@ -4,24 +4,24 @@ use comity_cloak::{Cloak, Entry, Owned};
 use comity_idmap::{Conflict, IdMapBuilder, MapDefault, Range, Rule};
 
 use super::table::Draft;
-use crate::limits::FINDINGS_MAX;
-use crate::{Origin, Place, Rules};
+use crate::limits::DIAGNOSTICS_MAX;
+use crate::{Location, RuleSource, Rules};
 
 /// Maps and cloaks in the making, each rule with its place.
 #[derive(Debug, Default)]
-pub(crate) struct Rooms {
+pub(crate) struct IdmapOptions {
     users: Ranges,
     groups: Ranges,
     cloaks: Vec<Entry>,
-    cloak_places: Vec<Place>,
+    cloak_places: Vec<Location>,
     /// What is to be said about them that is no error.
-    doubts: Vec<(Place, String)>,
+    doubts: Vec<(Location, String)>,
 }
 
 #[derive(Debug, Default)]
 struct Ranges {
     builder: IdMapBuilder,
-    places: Vec<Place>,
+    places: Vec<Location>,
 }
 
 /// `range_map_uid=`
@@ -57,8 +57,8 @@ pub(super) fn cloak_groups(draft: &mut Draft, value: &str) -> Result<(), String>
     draft.rooms.cloak(Owned::ByGroup, value, &draft.place)
 }
 
-impl Rooms {
-    fn cloak(&mut self, owned: Owned, value: &str, place: &Place) -> Result<(), String> {
+impl IdmapOptions {
+    fn cloak(&mut self, owned: Owned, value: &str, place: &Location) -> Result<(), String> {
         let (ids, mask) = value
             .split_once(':')
             .ok_or_else(|| format!("{value:?} is no cloak: expected A[-B]:+MASK or A[-B]:-MASK"))?;
@@ -70,11 +70,15 @@ impl Rooms {
 
     /// Puts the finished rooms among the rules and their places where those are kept; returns what
     /// is to be said about them.
-    pub(super) fn finish(self, rules: &mut Rules, origin: &mut Origin) -> Vec<(Place, String)> {
+    pub(super) fn finish(
+        self,
+        rules: &mut Rules,
+        origin: &mut RuleSource,
+    ) -> Vec<(Location, String)> {
         let (cloak, shadowed) = Cloak::new(&self.cloaks);
         let mut doubts = self.doubts;
         // More is not told, and finding out who shadows each takes long.
-        for number in shadowed.into_iter().take(FINDINGS_MAX) {
+        for number in shadowed.into_iter().take(DIAGNOSTICS_MAX) {
             doubts.extend(shadowed_cloak(&self.cloaks, &self.cloak_places, number as usize));
         }
         rules.cloak = cloak;
@@ -91,8 +95,8 @@ impl Ranges {
     fn add(
         &mut self,
         value: &str,
-        place: &Place,
-        doubts: &mut Vec<(Place, String)>,
+        place: &Location,
+        doubts: &mut Vec<(Location, String)>,
     ) -> Result<(), String> {
         let rule = rule(value)?;
         let decided = self.builder.decided(rule.wire);
@@ -121,11 +125,15 @@ impl Ranges {
     }
 
     fn place(&self, rule: u32) -> String {
-        self.places.get(rule as usize).map(Place::to_string).unwrap_or_default()
+        self.places.get(rule as usize).map(Location::to_string).unwrap_or_default()
     }
 }
 
-fn shadowed_cloak(entries: &[Entry], places: &[Place], number: usize) -> Option<(Place, String)> {
+fn shadowed_cloak(
+    entries: &[Entry],
+    places: &[Location],
+    number: usize,
+) -> Option<(Location, String)> {
     let (entry, place) = (entries.get(number)?, places.get(number)?);
     let covers = |other: &Entry| other.owned == entry.owned && other.ids.covers(entry.ids.first);
     let other = places.get(entries.iter().position(covers)?)?;

@@ -6,8 +6,8 @@ use std::time::Instant;
 use comity_credential::{AuthStat, Flavor, Line, OpaqueAuth, Origin};
 
 use crate::ExportId;
-use crate::limits::PASSES_MAX;
-use crate::pass::Pass;
+use crate::limits::RESOLVED_CALLERS_MAX;
+use crate::resolved_caller::ResolvedCaller;
 
 /// Why the gate refused a peer, and until when it need not judge again; without end if only another
 /// plan can change it.
@@ -15,7 +15,7 @@ pub(crate) type Refused = (AuthStat, Option<Instant>);
 
 /// One connection's peer, and the passes it was given: under which rules and ids it meets an export
 /// is decided once and kept until the plan changes.
-pub struct Visitor {
+pub struct RpcPeer {
     peer: SocketAddr,
     origin: Origin,
     local: Option<IpAddr>,
@@ -24,11 +24,11 @@ pub struct Visitor {
     /// The generation of the plan under which the gate admitted it; 0 if none did.
     admitted: AtomicU64,
     refused: Mutex<Option<(u64, Refused)>>,
-    passes: Mutex<Passes>,
+    resolved: Mutex<ResolvedCallers>,
 }
 
 #[derive(Default)]
-struct Passes {
+struct ResolvedCallers {
     generation: u64,
     kept: Vec<Kept>,
     next: usize,
@@ -39,10 +39,10 @@ struct Kept {
     export: ExportId,
     flavor: u32,
     body: Box<[u8]>,
-    pass: Arc<Pass>,
+    resolved: Arc<ResolvedCaller>,
 }
 
-impl Visitor {
+impl RpcPeer {
     /// Somebody who came from this address.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {
@@ -54,7 +54,7 @@ impl Visitor {
             clientid: AtomicU64::new(0),
             admitted: AtomicU64::new(0),
             refused: Mutex::default(),
-            passes: Mutex::default(),
+            resolved: Mutex::default(),
         }
     }
 
@@ -128,44 +128,49 @@ impl Visitor {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, refused));
     }
 
-    /// The pass this visitor has for an export with a credential, if it has one of this generation.
-    pub(crate) fn pass(
+    /// What a credential was resolved to at an export, if it was under the plan of this generation.
+    pub(crate) fn resolved(
         &self,
         generation: u64,
         export: ExportId,
         credential: &OpaqueAuth<'_>,
-    ) -> Option<Arc<Pass>> {
-        let mut passes = self.passes();
-        if passes.generation != generation {
+    ) -> Option<Arc<ResolvedCaller>> {
+        let mut all = self.kept();
+        if all.generation != generation {
             return None;
         }
-        let recent = passes.kept.get(passes.recent).filter(|kept| kept.is(export, credential));
+        let recent = all.kept.get(all.recent).filter(|kept| kept.is(export, credential));
         if let Some(kept) = recent {
-            return Some(Arc::clone(&kept.pass));
+            return Some(Arc::clone(&kept.resolved));
         }
-        passes.recent = passes.kept.iter().position(|kept| kept.is(export, credential))?;
-        passes.kept.get(passes.recent).map(|kept| Arc::clone(&kept.pass))
+        all.recent = all.kept.iter().position(|kept| kept.is(export, credential))?;
+        all.kept.get(all.recent).map(|kept| Arc::clone(&kept.resolved))
     }
 
-    /// Keeps a pass; the oldest makes room.
-    pub(crate) fn keep(&self, generation: u64, credential: &OpaqueAuth<'_>, pass: &Arc<Pass>) {
-        let export = pass.export().id();
+    /// Keeps what a credential was resolved to; the oldest makes room.
+    pub(crate) fn keep(
+        &self,
+        generation: u64,
+        credential: &OpaqueAuth<'_>,
+        resolved: &Arc<ResolvedCaller>,
+    ) {
+        let export = resolved.export().id();
         let (flavor, body) = (credential.flavor.0, lasting(credential).into());
-        let kept = Kept { export, flavor, body, pass: Arc::clone(pass) };
-        let mut passes = self.passes();
-        if passes.generation != generation {
-            *passes = Passes { generation, ..Passes::default() };
+        let kept = Kept { export, flavor, body, resolved: Arc::clone(resolved) };
+        let mut all = self.kept();
+        if all.generation != generation {
+            *all = ResolvedCallers { generation, ..ResolvedCallers::default() };
         }
-        let at = passes.next % PASSES_MAX;
-        (passes.next, passes.recent) = (at + 1, at);
-        match passes.kept.get_mut(at) {
+        let at = all.next % RESOLVED_CALLERS_MAX;
+        (all.next, all.recent) = (at + 1, at);
+        match all.kept.get_mut(at) {
             Some(place) => *place = kept,
-            None => passes.kept.push(kept),
+            None => all.kept.push(kept),
         }
     }
 
-    fn passes(&self) -> MutexGuard<'_, Passes> {
-        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, ResolvedCallers> {
+        self.resolved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -14,23 +14,23 @@ type Pair = [AtomicU64; 2];
 
 /// What numbers were found to be lately. Takes no memory before it is wanted. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Recent(Arc<OnceLock<Kept>>);
+pub struct LookupCache(Arc<OnceLock<SharedCache>>);
 
 /// The same, wanted: for who asks again and again. Shared by all threads: a question and its answer
 /// are one word, so nobody reads half of another's. Cheap to clone.
 #[derive(Clone)]
-pub struct Kept(Arc<[Pair; PAIRS]>);
+pub struct SharedCache(Arc<[Pair; PAIRS]>);
 
-impl Recent {
+impl LookupCache {
     /// What is kept.
     #[inline]
     #[must_use]
-    pub fn kept(&self) -> &Kept {
-        self.0.get_or_init(Kept::empty)
+    pub fn kept(&self) -> &SharedCache {
+        self.0.get_or_init(SharedCache::empty)
     }
 }
 
-impl Kept {
+impl SharedCache {
     #[cold]
     fn empty() -> Self {
         Self(Arc::new([const { [const { AtomicU64::new(word(NONE, NONE)) }; 2] }; PAIRS]))
@@ -86,8 +86,8 @@ macro_rules! says_nothing {
     };
 }
 
-says_nothing!(Recent);
-says_nothing!(Kept);
+says_nothing!(LookupCache);
+says_nothing!(SharedCache);
 
 #[cfg(test)]
 mod tests {
@@ -100,7 +100,7 @@ mod tests {
             ids in proptest::collection::vec(prop_oneof![0..9_000_u32, any::<u32>()], 1..5_000),
         ) {
             let find = |id: u32| (!id.is_multiple_of(3)).then_some(id / 2);
-            let recent = Recent::default();
+            let recent = LookupCache::default();
             let kept = recent.kept();
             for id in ids {
                 let expected = if id == NONE { None } else { find(id) };
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_looked_for_once() {
-        let recent = Recent::default();
+        let recent = LookupCache::default();
         let kept = recent.kept();
         assert_eq!(kept.get_or(7, || Some(9)), Some(9));
         assert_eq!(kept.get_or(7, || panic!("asked again")), Some(9));

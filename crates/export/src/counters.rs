@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Client, Origin};
+use crate::{Client, RuleSource};
 
 /// The numbers of one domain, or of one client that is of none, at one export.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct ClientCounters {
     name: Box<str>,
     is_domain: bool,
     refused: AtomicU64,
@@ -30,7 +30,7 @@ pub struct Counts {
     pub hidden: u64,
 }
 
-impl Tally {
+impl ClientCounters {
     /// The domain's name, or else the client as it is written; empty for those nobody meant.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -71,53 +71,59 @@ impl Tally {
 
 /// The tallies of an export.
 #[derive(Debug, Default)]
-pub(crate) struct Tallies {
+pub(crate) struct ExportCounters {
     /// One for each client; those of a domain share one.
-    by_client: Vec<Arc<Tally>>,
+    by_client: Vec<Arc<ClientCounters>>,
     /// Each once.
-    all: Vec<Arc<Tally>>,
-    strangers: Arc<Tally>,
+    all: Vec<Arc<ClientCounters>>,
+    strangers: Arc<ClientCounters>,
 }
 
-impl Tallies {
+impl ExportCounters {
     /// New ones for clients and where they are written, but for those that `old` has too: they go
     /// on.
     pub(crate) fn new<'a>(
-        clients: impl Iterator<Item = (&'a Client, Option<&'a Origin>)>,
+        clients: impl Iterator<Item = (&'a Client, Option<&'a RuleSource>)>,
         old: Option<&Self>,
     ) -> Self {
         let kept = old.map_or(&[][..], |old| &old.all);
-        let mut known: HashMap<(bool, Box<str>), Arc<Tally>> = kept
+        let mut known: HashMap<(bool, Box<str>), Arc<ClientCounters>> = kept
             .iter()
-            .map(|tally| ((tally.is_domain, tally.name.clone()), Arc::clone(tally)))
+            .map(|counters| ((counters.is_domain, counters.name.clone()), Arc::clone(counters)))
             .collect();
-        let (mut by_client, mut all): (Vec<_>, Vec<Arc<Tally>>) = (Vec::new(), Vec::new());
+        let (mut by_client, mut all): (Vec<_>, Vec<Arc<ClientCounters>>) = (Vec::new(), Vec::new());
         let mut listed = HashSet::new();
         for (client, origin) in clients {
             let domain = origin.and_then(|origin| origin.domain.as_deref());
             let name: Box<str> = domain.map_or_else(|| client.to_string(), str::to_owned).into();
             let key = (domain.is_some(), name.clone());
-            let made = || Arc::new(Tally { name, is_domain: domain.is_some(), ..Tally::default() });
-            let tally = known.entry(key.clone()).or_insert_with(made);
+            let made = || {
+                Arc::new(ClientCounters {
+                    name,
+                    is_domain: domain.is_some(),
+                    ..ClientCounters::default()
+                })
+            };
+            let counters = known.entry(key.clone()).or_insert_with(made);
             if listed.insert(key) {
-                all.push(Arc::clone(tally));
+                all.push(Arc::clone(counters));
             }
-            by_client.push(Arc::clone(tally));
+            by_client.push(Arc::clone(counters));
         }
         let strangers = old.map_or_else(Arc::default, |old| Arc::clone(&old.strangers));
         Self { by_client, all, strangers }
     }
 
-    pub(crate) fn by_client(&self) -> &[Arc<Tally>] {
+    pub(crate) fn by_client(&self) -> &[Arc<ClientCounters>] {
         &self.by_client
     }
 
     /// Of those whom no entry means.
-    pub(crate) fn strangers(&self) -> &Arc<Tally> {
+    pub(crate) fn strangers(&self) -> &Arc<ClientCounters> {
         &self.strangers
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tally>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ClientCounters>> {
         self.all.iter().chain([&self.strangers])
     }
 }
@@ -125,18 +131,18 @@ impl Tallies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Place;
+    use crate::Location;
 
-    fn origin(domain: Option<&str>) -> Origin {
+    fn origin(domain: Option<&str>) -> RuleSource {
         let domain = domain.map(Arc::from);
-        Origin { domain, ..Origin::new(Place::file("e")) }
+        RuleSource { domain, ..RuleSource::new(Location::file("e")) }
     }
 
-    fn named(tallies: &Tallies) -> Vec<(String, bool, u64)> {
-        let row = |tally: &Arc<Tally>| {
-            (tally.name().to_owned(), tally.is_domain(), tally.counts().refused)
+    fn named(counters: &ExportCounters) -> Vec<(String, bool, u64)> {
+        let row = |counters: &Arc<ClientCounters>| {
+            (counters.name().to_owned(), counters.is_domain(), counters.counts().refused)
         };
-        tallies.all().map(row).collect()
+        counters.all().map(row).collect()
     }
 
     #[test]
@@ -145,14 +151,14 @@ mod tests {
         let [one, other] = ["::1", "::2"].map(|text| Client::parse(text).unwrap());
         let everybody = Client::Everybody;
         let clients = [(&one, &domain), (&other, &domain), (&everybody, &none)];
-        let tallies = Tallies::new(clients.into_iter().map(|(c, o)| (c, Some(o))), None);
-        tallies.by_client().iter().for_each(|tally| tally.refuse());
-        tallies.strangers().refuse();
+        let counters = ExportCounters::new(clients.into_iter().map(|(c, o)| (c, Some(o))), None);
+        counters.by_client().iter().for_each(|counters| counters.refuse());
+        counters.strangers().refuse();
         let row = |name: &str, is_domain, refused| (name.to_owned(), is_domain, refused);
         let counted = [row("*", true, 2), row("*", false, 1), row("", false, 1)];
-        assert_eq!(named(&tallies), counted, "a client may be spelled like a domain");
+        assert_eq!(named(&counters), counted, "a client may be spelled like a domain");
         let after = [(&other, Some(&domain))];
-        let after = Tallies::new(after.into_iter(), Some(&tallies));
+        let after = ExportCounters::new(after.into_iter(), Some(&counters));
         assert_eq!(named(&after), [row("*", true, 2), row("", false, 1)]);
     }
 }

@@ -8,15 +8,15 @@ use comity_idmap::Caller;
 use comity_vfs::{Result, Status};
 
 use crate::plan::Entry;
-use crate::{Export, ExportId, Plan, Refusal, Rules, Tally, Visitor};
+use crate::{ClientCounters, Export, ExportId, Plan, Refusal, RpcPeer, Rules};
 
-/// What a caller was found to be at an export: kept by its [`Visitor`].
-pub(crate) struct Pass {
+/// What a caller was found to be at an export: kept by its [`RpcPeer`].
+pub(crate) struct ResolvedCaller {
     export: Arc<Export>,
     rules: Arc<Rules>,
     client: IpAddr,
     caller: Caller,
-    tally: Arc<Tally>,
+    counters: Arc<ClientCounters>,
     fsid: u64,
     rooms: Rooms,
 }
@@ -49,7 +49,7 @@ impl Rooms {
     }
 }
 
-impl Pass {
+impl ResolvedCaller {
     /// What somebody at `client` is who claims to be `claimed`, under these rules; what becomes of
     /// its calls is counted in `tally`.
     pub(crate) fn of(
@@ -57,7 +57,7 @@ impl Pass {
         rules: &Arc<Rules>,
         client: IpAddr,
         claimed: &Credential,
-        tally: &Arc<Tally>,
+        counters: &Arc<ClientCounters>,
     ) -> std::result::Result<Self, Refusal> {
         if !rules.flavors.contains(&claimed.flavor()) {
             return Err(Refusal::Denied(AuthStat::TooWeak));
@@ -70,7 +70,7 @@ impl Pass {
         let id = u64::from(export.id().0);
         let fsid = export.fsid() ^ (id << 32 | id);
         let (export, rules) = (Arc::clone(export), Arc::clone(rules));
-        Ok(Self { export, rules, client, caller, tally: Arc::clone(tally), fsid, rooms })
+        Ok(Self { export, rules, client, caller, counters: Arc::clone(counters), fsid, rooms })
     }
 
     pub(crate) const fn export(&self) -> &Arc<Export> {
@@ -113,20 +113,20 @@ impl Pass {
         &self.caller
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(crate) fn counters(&self) -> &ClientCounters {
+        &self.counters
     }
 }
 
 /// Under which rules and ids a visitor meets an export.
 pub(crate) fn admit(
     plan: &Plan,
-    visitor: &Visitor,
+    visitor: &RpcPeer,
     credential: &OpaqueAuth<'_>,
     id: ExportId,
-) -> std::result::Result<Arc<Pass>, Refusal> {
-    if let Some(pass) = visitor.pass(plan.generation(), id, credential) {
-        return Ok(pass);
+) -> std::result::Result<Arc<ResolvedCaller>, Refusal> {
+    if let Some(resolved) = visitor.resolved(plan.generation(), id, credential) {
+        return Ok(resolved);
     }
     let export = plan.export(id).ok_or(Status::Stale)?;
     let peer = visitor.peer();
@@ -135,10 +135,11 @@ pub(crate) fn admit(
             export.strangers().refuse();
         }
     })?;
-    let pass = met(export, &entry, peer, credential).inspect_err(|_| entry.tally.refuse())?;
-    let pass = Arc::new(pass);
-    visitor.keep(plan.generation(), credential, &pass);
-    Ok(pass)
+    let resolved =
+        met(export, &entry, peer, credential).inspect_err(|_| entry.counters.refuse())?;
+    let resolved = Arc::new(resolved);
+    visitor.keep(plan.generation(), credential, &resolved);
+    Ok(resolved)
 }
 
 fn met(
@@ -146,19 +147,19 @@ fn met(
     entry: &Entry<'_>,
     peer: SocketAddr,
     credential: &OpaqueAuth<'_>,
-) -> std::result::Result<Pass, Refusal> {
+) -> std::result::Result<ResolvedCaller, Refusal> {
     if !entry.rules.take_port(peer.port()) {
         return Err(Status::Perm.into());
     }
     let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;
-    Pass::of(export, entry.rules, peer.ip(), &claimed, entry.tally)
+    ResolvedCaller::of(export, entry.rules, peer.ip(), &claimed, entry.counters)
 }
 
 /// The innermost export that a path is in and this visitor may use, and the rest of the path below
 /// it. Whether there are others is not told.
 pub(crate) fn locate<'p>(
     plan: &'p Plan,
-    visitor: &Visitor,
+    visitor: &RpcPeer,
     path: &'p Path,
 ) -> Result<(&'p Export, &'p Path)> {
     let within = |export: &'p Arc<Export>| {

@@ -11,7 +11,7 @@ use comity_vfs::{Gid, Uid};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::Place;
+use crate::Location;
 use crate::config::Reader;
 use crate::limits::OWNERS_MAX;
 use crate::sources::text_of;
@@ -36,7 +36,7 @@ pub(crate) struct OwnersTable {
 struct Given {
     name: String,
     id: i64,
-    place: Place,
+    place: Location,
 }
 
 #[derive(Clone, Copy)]
@@ -64,12 +64,12 @@ pub(crate) fn read(table: &OwnersTable, reader: &mut Reader<'_>) -> Option<Owner
     let groups = given(&table.groups, table.groups_file.as_ref(), reader)?;
     if users.is_empty() && groups.is_empty() {
         let what = "owners without a name: everybody stays a number";
-        reader.findings.warning(&reader.place(&table.domain.span()), what);
+        reader.diagnostics.warning(&reader.place(&table.domain.span()), what);
     }
     let mut fine = true;
     for (side, names) in [(Side::User, users), (Side::Group, groups)] {
         if let Some(Given { place, .. }) = names.get(OWNERS_MAX) {
-            reader.findings.error(place, format!("over {OWNERS_MAX} names of {side}s"));
+            reader.diagnostics.error(place, format!("over {OWNERS_MAX} names of {side}s"));
             return None;
         }
         for given in names {
@@ -105,10 +105,10 @@ fn in_file(path: &Spanned<String>, reader: &mut Reader<'_>) -> Option<Vec<Given>
         reader.error(&path.span(), format!("{:?} is no absolute path", path.get_ref()));
         return None;
     }
-    let (file, text) = text_of(at, reader.findings)?;
+    let (file, text) = text_of(at, reader.diagnostics)?;
     let mut all = Vec::new();
     for (number, line) in (1..).zip(String::from_utf8_lossy(&text).lines()) {
-        let place = Place { file: Arc::clone(&file), line: number, column: 1 };
+        let place = Location { file: Arc::clone(&file), line: number, column: 1 };
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
@@ -117,7 +117,7 @@ fn in_file(path: &Spanned<String>, reader: &mut Reader<'_>) -> Option<Vec<Given>
             (Some(name), Some(Ok(id))) => all.push(Given { name: name.to_owned(), id, place }),
             _ => {
                 let what = "expected NAME:PASSWORD:NUMBER, as in passwd(5) and group(5)";
-                reader.findings.error(&place, what);
+                reader.diagnostics.error(&place, what);
                 return None;
             }
         }
@@ -128,7 +128,7 @@ fn in_file(path: &Spanned<String>, reader: &mut Reader<'_>) -> Option<Vec<Given>
 fn add(owners: &mut OwnersBuilder, side: Side, given: &Given, reader: &mut Reader<'_>) -> bool {
     let Given { name, id, place } = given;
     let Ok(number) = u32::try_from(*id) else {
-        reader.findings.error(place, format!("{side} {name:?}: {id} {}", NameError::Id));
+        reader.diagnostics.error(place, format!("{side} {name:?}: {id} {}", NameError::Id));
         return false;
     };
     let added = match side {
@@ -139,15 +139,15 @@ fn add(owners: &mut OwnersBuilder, side: Side, given: &Given, reader: &mut Reade
         Ok(None) => true,
         Ok(Some(first)) => {
             let what = format!("{side} {number} is called {first} already: that is what is said");
-            reader.findings.warning(place, what);
+            reader.diagnostics.warning(place, what);
             true
         }
         Err(NameError::Id) => {
-            reader.findings.error(place, format!("{side} {name:?}: {number} {}", NameError::Id));
+            reader.diagnostics.error(place, format!("{side} {name:?}: {number} {}", NameError::Id));
             false
         }
         Err(what) => {
-            reader.findings.error(place, format!("{side} {name:?} {what}"));
+            reader.diagnostics.error(place, format!("{side} {name:?} {what}"));
             false
         }
     }

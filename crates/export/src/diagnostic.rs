@@ -1,11 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::limits::FINDINGS_MAX;
+use crate::limits::DIAGNOSTICS_MAX;
 
 /// Where something stands in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     /// The file's name, or what stands for it.
     pub file: Arc<str>,
     /// The line, counted from 1; 0 is the file as a whole.
@@ -14,7 +14,7 @@ pub struct Place {
     pub column: u32,
 }
 
-impl Place {
+impl Location {
     /// The file as a whole.
     #[must_use]
     pub fn file(name: &str) -> Self {
@@ -22,7 +22,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str(&self.file),
@@ -42,16 +42,16 @@ pub enum Severity {
 
 /// Something to be said about the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct Diagnostic {
     /// What it is about.
-    pub place: Place,
+    pub place: Location,
     /// How bad it is.
     pub severity: Severity,
     /// What was found, and what to do about it.
     pub text: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = match self.severity {
             Severity::Warning => "warning: ",
@@ -63,33 +63,33 @@ impl fmt::Display for Finding {
 
 /// What was found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Findings(Vec<Finding>);
+pub(crate) struct Diagnostics(Vec<Diagnostic>);
 
-impl Findings {
-    pub(crate) fn error(&mut self, place: &Place, text: impl Into<String>) {
+impl Diagnostics {
+    pub(crate) fn error(&mut self, place: &Location, text: impl Into<String>) {
         self.push(place, Severity::Error, text.into());
     }
 
-    pub(crate) fn warning(&mut self, place: &Place, text: impl Into<String>) {
+    pub(crate) fn warning(&mut self, place: &Location, text: impl Into<String>) {
         self.push(place, Severity::Warning, text.into());
     }
 
     pub(crate) fn has_errors(&self) -> bool {
-        self.0.iter().any(|finding| finding.severity == Severity::Error)
+        self.0.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     /// All of them by place, each once.
-    pub(crate) fn sorted(mut self) -> Vec<Finding> {
+    pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {
         self.0.sort();
         self.0.dedup();
         self.0
     }
 
     /// An error always finds room, or a configuration full of warnings would be taken.
-    fn push(&mut self, place: &Place, severity: Severity, text: String) {
-        let full = self.0.len() >= FINDINGS_MAX;
+    fn push(&mut self, place: &Location, severity: Severity, text: String) {
+        let full = self.0.len() >= DIAGNOSTICS_MAX;
         if !full || severity == Severity::Error && !self.has_errors() {
-            self.0.push(Finding { place: place.clone(), severity, text });
+            self.0.push(Diagnostic { place: place.clone(), severity, text });
         }
     }
 }

@@ -10,7 +10,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn getacl(&self, node: &Node, kind: AclKind) -> Result<Option<Acl<Wire>>> {
         let acl = self.fs().getacl(node.handle(), kind)?;
-        Ok(acl.map(|acl| self.rules().ids.acl_out(self.pass.caller(), &acl)))
+        Ok(acl.map(|acl| self.rules().ids.acl_out(self.resolved.caller(), &acl)))
     }
 
     /// See [`comity_vfs::Fs::setacl`].

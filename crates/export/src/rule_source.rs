@@ -1,29 +1,29 @@
 use std::sync::Arc;
 
-use crate::Place;
+use crate::Location;
 
 /// Where the rules of a client are written: beside them, for rules that are the same are the same
 /// wherever they stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct RuleSource {
     /// The client's own entry.
-    pub place: Place,
+    pub place: Location,
     /// The domain it is of, if it is of one.
     pub domain: Option<Arc<str>>,
     /// Where each rule of the users' map is, by number.
-    pub users: Arc<[Place]>,
+    pub users: Arc<[Location]>,
     /// So for the groups'.
-    pub groups: Arc<[Place]>,
+    pub groups: Arc<[Location]>,
     /// Where each cloak is, by number.
-    pub cloaks: Arc<[Place]>,
+    pub cloaks: Arc<[Location]>,
     /// Where the other options are, by what they decide.
-    pub(crate) options: Arc<[(&'static str, Place)]>,
+    pub(crate) options: Arc<[(&'static str, Location)]>,
 }
 
-impl Origin {
+impl RuleSource {
     /// An entry in which nothing is said.
     #[must_use]
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: Location) -> Self {
         let nothing = Arc::from([]);
         Self {
             place,
@@ -36,7 +36,7 @@ impl Origin {
     }
 
     /// Where it is said what becomes of something, if it is not the default.
-    pub(crate) fn option(&self, about: &str) -> Option<&Place> {
+    pub(crate) fn option(&self, about: &str) -> Option<&Location> {
         self.options.iter().find(|(what, _)| *what == about).map(|(_, place)| place)
     }
 }

@@ -2,13 +2,13 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 
-use crate::offer::Escaped;
+use crate::export_spec::Escaped;
 use crate::{Client, Export, Plan, Rules};
 
 /// An export as it is offered to somebody. Shown as a line of exports(5) with every option spelled
 /// out, the defaults too.
 #[derive(Clone, Copy)]
-pub struct Offered<'a> {
+pub struct VisibleExport<'a> {
     export: &'a Export,
     client: &'a Client,
     rules: &'a Rules,
@@ -19,13 +19,13 @@ impl Plan {
     /// may use. What is offered by names that are not known yet is left out; see
     /// [`Plan::learn_name`].
     #[must_use]
-    pub fn offered(&self, peer: IpAddr) -> Vec<Offered<'_>> {
+    pub fn offered(&self, peer: IpAddr) -> Vec<VisibleExport<'_>> {
         let mounted = self.exports().iter().filter(|export| export.is_mounted());
-        mounted.filter_map(|export| Offered::to(export, peer)).collect()
+        mounted.filter_map(|export| VisibleExport::to(export, peer)).collect()
     }
 }
 
-impl<'a> Offered<'a> {
+impl<'a> VisibleExport<'a> {
     fn to(export: &'a Export, peer: IpAddr) -> Option<Self> {
         let (client, rules) = export.judge(peer).ok()?;
         Some(Self { export, client, rules })
@@ -50,7 +50,7 @@ impl<'a> Offered<'a> {
     }
 }
 
-impl fmt::Display for Offered<'_> {
+impl fmt::Display for VisibleExport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, settings) = (Escaped(self.path()), self.export.settings());
         write!(f, "{path} {}({}{settings})", self.client, self.rules)

@@ -4,31 +4,31 @@ use comity_idmap::{IdMap, Inverse, MapDefault, Range, Squash, Step};
 use comity_ranges::Builder;
 use comity_vfs::{Attr, Disk, Gid, Uid};
 
-use crate::finding::Findings;
-use crate::offer::{Declaration, Offer};
-use crate::{Place, Rules};
+use crate::diagnostic::Diagnostics;
+use crate::export_spec::{ClientSpec, ExportSpec};
+use crate::{Location, Rules};
 
 /// Says what is unwise in the maps and cloaks of an export's clients.
-pub(crate) fn check_rooms(export: &Declaration, findings: &mut Findings) {
-    for offer in &export.offers {
-        check_gap(offer, findings);
-        check_cloak(offer, findings);
-        check_owners(offer, findings);
-        for side in sides(offer) {
-            check_escapes(&side, offer, findings);
+pub(crate) fn check_rooms(export: &ExportSpec, diagnostics: &mut Diagnostics) {
+    for spec in &export.specs {
+        check_gap(spec, diagnostics);
+        check_cloak(spec, diagnostics);
+        check_owners(spec, diagnostics);
+        for side in sides(spec) {
+            check_escapes(&side, spec, diagnostics);
         }
     }
-    check_domains(export, findings);
+    check_domains(export, diagnostics);
 }
 
 /// Says who is more than nobody although squashed; `top` is the exported directory itself.
-pub(crate) fn check_targets(export: &Declaration, top: &Attr<Disk>, findings: &mut Findings) {
-    for offer in &export.offers {
-        let rules = &offer.terms.rules;
-        for side in sides(offer).iter().filter(|side| side.anonymous == 0) {
+pub(crate) fn check_targets(export: &ExportSpec, top: &Attr<Disk>, diagnostics: &mut Diagnostics) {
+    for spec in &export.specs {
+        let rules = &spec.terms.rules;
+        for side in sides(spec).iter().filter(|side| side.anonymous == 0) {
             let id = side.id;
             let what = format!("the anonymous {id} is 0: whoever is squashed has root's {id}");
-            findings.warning(side.place_of_anonymous(offer), what);
+            diagnostics.warning(side.place_of_anonymous(spec), what);
         }
         let shared = rules.ids.squash != Squash::All
             && !(rules.ids.users.is_empty() && rules.cloak.is_empty());
@@ -38,7 +38,7 @@ pub(crate) fn check_targets(export: &Declaration, top: &Attr<Disk>, findings: &m
                 top.uid,
                 export.path.display()
             );
-            findings.warning(offer.origin.option("anonuid").unwrap_or(&offer.place), what);
+            diagnostics.warning(spec.origin.option("anonuid").unwrap_or(&spec.place), what);
         }
     }
 }
@@ -46,24 +46,24 @@ pub(crate) fn check_targets(export: &Declaration, top: &Attr<Disk>, findings: &m
 /// Refuses cloaks under which a client would not see what it makes itself, where the file system
 /// makes everything as one user.
 pub(crate) fn check_maker(
-    export: &Declaration,
+    export: &ExportSpec,
     (uid, gid): (Uid<Disk>, Gid<Disk>),
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) {
-    for offer in &export.offers {
-        let rules = &offer.terms.rules;
+    for spec in &export.specs {
+        let rules = &spec.terms.rules;
         let acts_as_it = rules.ids.squash == Squash::All && rules.ids.anonymous.uid == uid;
         if rules.read_only || acts_as_it {
             continue;
         }
         if let Some(entry) = rules.cloak.covering(uid, gid) {
-            let place = offer.origin.cloaks.get(entry as usize).unwrap_or(&offer.place);
+            let place = spec.origin.cloaks.get(entry as usize).unwrap_or(&spec.place);
             let what = format!(
                 "the server runs as uid {uid} and cannot act as its callers: all that they make \
                  is of uid {uid} and gid {gid}, and would be hidden from them by this cloak; run \
                  it as root, leave these ids out of the cloak, or export read-only (ro)"
             );
-            findings.error(place, what);
+            diagnostics.error(place, what);
         }
     }
 }
@@ -73,17 +73,17 @@ struct Side<'a> {
     id: &'static str,
     map: &'a IdMap,
     anonymous: u32,
-    places: &'a [Place],
+    places: &'a [Location],
 }
 
 impl Side<'_> {
-    fn place(&self, rule: u32, offer: &Offer) -> Place {
-        self.places.get(rule as usize).unwrap_or(&offer.place).clone()
+    fn place(&self, rule: u32, spec: &ClientSpec) -> Location {
+        self.places.get(rule as usize).unwrap_or(&spec.place).clone()
     }
 
-    fn place_of_anonymous<'o>(&self, offer: &'o Offer) -> &'o Place {
+    fn place_of_anonymous<'o>(&self, spec: &'o ClientSpec) -> &'o Location {
         let option = if self.id == "uid" { "anonuid" } else { "anongid" };
-        offer.origin.option(option).unwrap_or(&offer.place)
+        spec.origin.option(option).unwrap_or(&spec.place)
     }
 
     /// Whether a rule makes one id of many, as somebody may want it for the anonymous one.
@@ -95,8 +95,8 @@ impl Side<'_> {
     }
 }
 
-fn sides(offer: &Offer) -> [Side<'_>; 2] {
-    let (ids, origin) = (&offer.terms.rules.ids, &offer.origin);
+fn sides(spec: &ClientSpec) -> [Side<'_>; 2] {
+    let (ids, origin) = (&spec.terms.rules.ids, &spec.origin);
     let (uid, gid) = (ids.anonymous.uid.number(), ids.anonymous.gid.number());
     [
         Side { id: "uid", map: &ids.users, anonymous: uid, places: &origin.users },
@@ -104,14 +104,14 @@ fn sides(offer: &Offer) -> [Side<'_>; 2] {
     ]
 }
 
-fn check_gap(offer: &Offer, findings: &mut Findings) {
-    let [users, groups] = sides(offer);
+fn check_gap(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
+    let [users, groups] = sides(spec);
     let (mapped, other) = match (users.map.is_empty(), groups.map.is_empty()) {
         (false, true) => (users, groups),
         (true, false) => (groups, users),
-        (true, true) if offer.terms.rules.ids.default != MapDefault::Squash => {
-            let place = offer.origin.option("map_default").unwrap_or(&offer.place);
-            findings.warning(place, "map_default without a range: nothing is decided by it");
+        (true, true) if spec.terms.rules.ids.default != MapDefault::Squash => {
+            let place = spec.origin.option("map_default").unwrap_or(&spec.place);
+            diagnostics.warning(place, "map_default without a range: nothing is decided by it");
             return;
         }
         _ => return,
@@ -119,16 +119,16 @@ fn check_gap(offer: &Offer, findings: &mut Findings) {
     let (one, other) = (mapped.id, other.id);
     let what =
         format!("{one}s are mapped but {other}s are not: the client's {other}s are the server's");
-    findings.warning(&mapped.place(0, offer), what);
+    diagnostics.warning(&mapped.place(0, spec), what);
 }
 
 /// Names of people whom nobody will be shown as, and who can own nothing.
-fn check_owners(offer: &Offer, findings: &mut Findings) {
-    let ids = &offer.terms.rules.ids;
+fn check_owners(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
+    let ids = &spec.terms.rules.ids;
     if ids.default == MapDefault::Pass {
         return;
     }
-    for (side, named) in sides(offer).iter().zip([ids.owners.users(), ids.owners.groups()]) {
+    for (side, named) in sides(spec).iter().zip([ids.owners.users(), ids.owners.groups()]) {
         let is_left_out = |(number, _): &&(u32, &str)| {
             !side.map.is_empty() && side.map.to_disk(*number) == Step::Uncovered
         };
@@ -137,30 +137,30 @@ fn check_owners(offer: &Offer, findings: &mut Findings) {
             let (id, more) = (side.id, left_out.count());
             let others = if more > 0 { format!(" (and {more} more)") } else { String::new() };
             let what = format!("{name} is {id} {number}, which is in no range{others}");
-            findings.warning(&offer.place, what);
+            diagnostics.warning(&spec.place, what);
         }
     }
 }
 
-fn check_cloak(offer: &Offer, findings: &mut Findings) {
-    let rules = &offer.terms.rules;
+fn check_cloak(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
+    let rules = &spec.terms.rules;
     if !rules.cloak.is_empty() && !rules.no_client_cache {
-        let place = offer.origin.cloaks.first().unwrap_or(&offer.place);
-        findings.warning(
+        let place = spec.origin.cloaks.first().unwrap_or(&spec.place);
+        diagnostics.warning(
             place,
             "a cloak without no_client_cache: only clients with a single user are safe, others may \
              show one user's listing to another",
         );
     }
     if rules.cloak.is_empty() && rules.no_client_cache {
-        let place = offer.origin.option("no_client_cache").unwrap_or(&offer.place);
-        findings.warning(place, "no_client_cache without a cloak: it only makes clients slower");
+        let place = spec.origin.option("no_client_cache").unwrap_or(&spec.place);
+        diagnostics.warning(place, "no_client_cache without a cloak: it only makes clients slower");
     }
 }
 
 /// Ways in which one server id is two people, or more than it should be.
-fn check_escapes(side: &Side<'_>, offer: &Offer, findings: &mut Findings) {
-    let (id, rules) = (side.id, &offer.terms.rules);
+fn check_escapes(side: &Side<'_>, spec: &ClientSpec, diagnostics: &mut Diagnostics) {
+    let (id, rules) = (side.id, &spec.terms.rules);
     if let Inverse::Shown { wire, rule } = side.map.to_wire(side.anonymous)
         && !side.gathers(rule)
     {
@@ -169,7 +169,7 @@ fn check_escapes(side: &Side<'_>, offer: &Offer, findings: &mut Findings) {
              {id} {wire}",
             side.anonymous
         );
-        findings.warning(&side.place(rule, offer), what);
+        diagnostics.warning(&side.place(rule, spec), what);
     }
     if rules.ids.default == MapDefault::Pass
         && let Some((ids, rule)) = side.map.passed_into()
@@ -178,18 +178,18 @@ fn check_escapes(side: &Side<'_>, offer: &Offer, findings: &mut Findings) {
             "map_default=pass lets client {id}s {ids} pass unchanged into this range: two people \
              become one"
         );
-        findings.warning(&side.place(rule, offer), what);
+        diagnostics.warning(&side.place(rule, spec), what);
     }
-    check_root(side, offer, rules, findings);
+    check_root(side, spec, rules, diagnostics);
 }
 
-fn check_root(side: &Side<'_>, offer: &Offer, rules: &Rules, findings: &mut Findings) {
+fn check_root(side: &Side<'_>, spec: &ClientSpec, rules: &Rules, diagnostics: &mut Diagnostics) {
     let id = side.id;
     if let Inverse::Shown { wire, rule } = side.map.to_wire(0)
         && (wire != 0 || side.gathers(rule))
     {
         let what = format!("{id} 0 of the server is in this range: a client's {id} becomes root's");
-        findings.warning(&side.place(rule, offer), what);
+        diagnostics.warning(&side.place(rule, spec), what);
     }
     if let Step::Mapped { rule, .. } = side.map.to_disk(0)
         && rules.ids.squash != Squash::None
@@ -198,53 +198,53 @@ fn check_root(side: &Side<'_>, offer: &Offer, rules: &Rules, findings: &mut Find
             "{id} 0 is squashed before it is mapped: this range only says who is shown as {id} 0 \
              and may be made an owner"
         );
-        findings.warning(&side.place(rule, offer), what);
+        diagnostics.warning(&side.place(rule, spec), what);
     }
 }
 
 /// Clients of one export whose maps differ but lead to the same server ids, or whose anonymous one
 /// is somebody in another's.
-fn check_domains(export: &Declaration, findings: &mut Findings) {
-    let mut distinct: [Vec<(Side<'_>, &Offer)>; 2] = Default::default();
-    for offer in &export.offers {
-        for (side, known) in sides(offer).into_iter().zip(&mut distinct) {
-            let same = |(other, _): &(Side<'_>, &Offer)| {
+fn check_domains(export: &ExportSpec, diagnostics: &mut Diagnostics) {
+    let mut distinct: [Vec<(Side<'_>, &ClientSpec)>; 2] = Default::default();
+    for spec in &export.specs {
+        for (side, known) in sides(spec).into_iter().zip(&mut distinct) {
+            let same = |(other, _): &(Side<'_>, &ClientSpec)| {
                 *other.map == *side.map && other.anonymous == side.anonymous
             };
             if !side.map.is_empty() && !known.iter().any(same) {
-                known.push((side, offer));
+                known.push((side, spec));
             }
         }
     }
     for known in &distinct {
-        check_shared(known, findings);
-        check_strangers(known, findings);
+        check_shared(known, diagnostics);
+        check_strangers(known, diagnostics);
     }
 }
 
-fn check_shared(known: &[(Side<'_>, &Offer)], findings: &mut Findings) {
+fn check_shared(known: &[(Side<'_>, &ClientSpec)], diagnostics: &mut Diagnostics) {
     let mut taken: Builder<usize> = Builder::new();
-    for (number, (side, offer)) in known.iter().enumerate() {
+    for (number, (side, spec)) in known.iter().enumerate() {
         let mut shared = side.map.disk_ranges().filter_map(|ids| taken.within(ids).next());
         if let Some((ids, other)) = shared.next()
             && let Some((first, other)) = known.get(other)
         {
             let what = format!(
                 "{} and {} ({}) share server {}s {ids}: people of both become one",
-                offer.name(),
+                spec.name(),
                 other.name(),
                 place_of(first, other, ids),
                 side.id
             );
-            findings.warning(&place_of(side, offer, ids), what);
+            diagnostics.warning(&place_of(side, spec, ids), what);
         }
         side.map.disk_ranges().for_each(|ids| drop(taken.add(ids, number)));
     }
 }
 
-fn check_strangers(known: &[(Side<'_>, &Offer)], findings: &mut Findings) {
-    for (side, offer) in known {
-        let meets = |(other, _): &&(Side<'_>, &Offer)| {
+fn check_strangers(known: &[(Side<'_>, &ClientSpec)], diagnostics: &mut Diagnostics) {
+    for (side, spec) in known {
+        let meets = |(other, _): &&(Side<'_>, &ClientSpec)| {
             other.map != side.map
                 && matches!(other.map.to_wire(side.anonymous), Inverse::Shown { .. })
         };
@@ -253,19 +253,19 @@ fn check_strangers(known: &[(Side<'_>, &Offer)], findings: &mut Findings) {
             let what = format!(
                 "the anonymous {} {anonymous} of {} lies in a range of {} ({})",
                 side.id,
-                offer.name(),
+                spec.name(),
                 host.name(),
                 place_of(other, host, Range::single(anonymous))
             );
-            findings.warning(side.place_of_anonymous(offer), what);
+            diagnostics.warning(side.place_of_anonymous(spec), what);
         }
     }
 }
 
 /// Where the rule is that leads to server ids.
-fn place_of(side: &Side<'_>, offer: &Offer, ids: Range) -> Place {
+fn place_of(side: &Side<'_>, spec: &ClientSpec, ids: Range) -> Location {
     match side.map.to_wire(ids.first) {
-        Inverse::Shown { rule, .. } => side.place(rule, offer),
-        Inverse::Unreached => offer.place.clone(),
+        Inverse::Shown { rule, .. } => side.place(rule, spec),
+        Inverse::Unreached => spec.place.clone(),
     }
 }

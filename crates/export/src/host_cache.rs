@@ -19,7 +19,7 @@ use crate::{Resolver, Unresolved};
 
 /// The names of the addresses that came, as long as one plan is in force. Only an address about
 /// which an entry by name may decide is looked up.
-pub(crate) struct Names(Arc<Book>);
+pub(crate) struct HostCache(Arc<Book>);
 
 struct Book {
     resolver: Arc<dyn Resolver>,
@@ -56,8 +56,8 @@ impl Known {
     }
 }
 
-impl Names {
-    /// Names of a plan that follows another: what was known is still good for a while, so that
+impl HostCache {
+    /// HostCache of a plan that follows another: what was known is still good for a while, so that
     /// peers that were let in do not wait, and is looked up again when they come.
     pub(crate) fn new(resolver: Arc<dyn Resolver>, old: Option<&Self>) -> Self {
         let known = old.map(|old| old.0.table().still_known()).unwrap_or_default();
@@ -267,13 +267,13 @@ mod tests {
         Ipv4Addr::new(203, 0, 113, last).into()
     }
 
-    fn names() -> (Names, Arc<Phonebook>) {
+    fn names() -> (HostCache, Arc<Phonebook>) {
         let book = Arc::<Phonebook>::default();
-        (Names::new(Arc::clone(&book) as Arc<dyn Resolver>, None), book)
+        (HostCache::new(Arc::clone(&book) as Arc<dyn Resolver>, None), book)
     }
 
     /// The names of an address once its look-up has ended.
-    fn of(names: &Names, last: u8) -> Result<Vec<String>> {
+    fn of(names: &HostCache, last: u8) -> Result<Vec<String>> {
         let deadline = Instant::now() + Duration::from_secs(10);
         let mut found = names.of(peer(last));
         while names.0.table().asked.contains(&peer(last)) {
@@ -324,7 +324,7 @@ mod tests {
         let known = of(&old, 1).unwrap();
         let stranger = stuck(1);
         assert_eq!(old.of(stranger), Err(Status::Delay));
-        let new = Names::new(Arc::clone(&book) as Arc<dyn Resolver>, Some(&old));
+        let new = HostCache::new(Arc::clone(&book) as Arc<dyn Resolver>, Some(&old));
         let names: Vec<_> = new.of(peer(1)).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(names, known, "at once");
         assert!(old.0.table().still_known().values().all(|known| known.again.is_none()), "due");

@@ -8,7 +8,7 @@ use super::{Node, View};
 impl View<'_> {
     #[inline]
     pub(super) fn is_cloaked(&self) -> bool {
-        self.pass.is_cloaked()
+        self.resolved.is_cloaked()
     }
 
     /// Whether the caller may know of an object with these attributes.
@@ -34,7 +34,7 @@ impl View<'_> {
         match self.fs().lookup(self.cred(), dir.handle(), name) {
             Ok(entry) => {
                 let hidden = !self.shows(&entry.node.attr);
-                self.pass.tally().hide(hidden.into());
+                self.resolved.counters().hide(hidden.into());
                 Ok(hidden)
             }
             Err(Status::NoEnt) => Ok(false),

@@ -7,33 +7,33 @@ use comity_credential::Flavor;
 use comity_cloak::{Entry, Owned};
 use comity_idmap::{MapDefault, Rule, Squash};
 
-use crate::{Client, Origin, Place, Rules};
+use crate::{Client, Location, RuleSource, Rules};
 
 /// An export as the configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Declaration {
+pub(crate) struct ExportSpec {
     /// Where it stands.
-    pub(crate) place: Place,
+    pub(crate) place: Location,
     /// What is exported.
     pub(crate) path: PathBuf,
     /// To whom.
-    pub(crate) offers: Vec<Offer>,
+    pub(crate) specs: Vec<ClientSpec>,
 }
 
 /// One client of an export as the configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct ClientSpec {
     /// Where it stands.
-    pub(crate) place: Place,
+    pub(crate) place: Location,
     /// Who.
     pub(crate) client: Client,
     /// Under which terms.
     pub(crate) terms: Terms,
     /// Where those are written.
-    pub(crate) origin: Origin,
+    pub(crate) origin: RuleSource,
 }
 
-impl Offer {
+impl ClientSpec {
     /// What it is called by people: the domain, or else the client.
     pub(crate) fn name(&self) -> String {
         match &self.origin.domain {
@@ -87,7 +87,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-impl fmt::Display for Offer {
+impl fmt::Display for ClientSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({})", self.client, self.terms)
     }

@@ -9,7 +9,7 @@ impl View<'_> {
     /// Whether the caller is never to see the same of this object twice.
     #[inline]
     pub(super) fn looks_changed(&self, attr: &Attr<Disk>) -> bool {
-        self.pass.is_restless() && attr.file_type == FileType::Directory
+        self.resolved.is_restless() && attr.file_type == FileType::Directory
     }
 
     /// Whether a client may be left alone with a file. Where it would tell all its users of it, it
@@ -31,7 +31,7 @@ impl View<'_> {
         if !self.looks_changed(attr) {
             return own_moments(attr);
         }
-        let nanoseconds = self.pass.export().moment_nanoseconds();
+        let nanoseconds = self.resolved.export().moment_nanoseconds();
         (nanoseconds, nanoseconds)
     }
 

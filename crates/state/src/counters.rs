@@ -1,7 +1,4 @@
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-use crate::Engine;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// How often something happened since the server started; counted where it is rare.
 #[derive(Default)]
@@ -27,59 +24,7 @@ impl Count {
         self.0.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// What happened since the server started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
-    /// Recalls of delegations that were sent; one that had to be sent again counts once.
-    pub recalls_sent: u64,
-    /// Delegations given back while they were recalled.
-    pub recalls_returned: u64,
-    /// Recalls that were not heeded in time.
-    pub recalls_overdue: u64,
-    /// How often clients were asked to keep fewer delegations, whichever they can spare.
-    pub recalls_any: u64,
-    /// How often sessions were asked to use fewer slots.
-    pub slot_recalls: u64,
-    /// How often slots went because a client had followed.
-    pub slot_recalls_heeded: u64,
-    /// Delegations that were taken back by force: not heeded in time, or with their client.
-    pub delegations_revoked: u64,
-    /// Locks that somebody had to wait for.
-    pub lock_waits: u64,
-    /// Requests that were answered as they had been before.
-    pub replies_again: u64,
-    /// Clients that were sent away with all they had: by an administrator, or because their lease
-    /// was over.
-    pub clients_evicted: u64,
-}
-
-impl Engine {
-    /// What happened so far.
-    #[must_use]
-    pub fn totals(&self) -> Totals {
-        let tally = &self.tally;
-        Totals {
-            recalls_sent: tally.recalls_sent.get(),
-            recalls_returned: tally.recalls_returned.get(),
-            recalls_overdue: tally.recalls_overdue.get(),
-            recalls_any: tally.recalls_any.get(),
-            slot_recalls: tally.slot_recalls.get(),
-            slot_recalls_heeded: tally.slot_recalls_heeded.get(),
-            delegations_revoked: tally.revoked.get(),
-            lock_waits: tally.lock_waits.get(),
-            replies_again: tally.replies_again.get(),
-            clients_evicted: tally.evicted.get(),
-        }
-    }
-
-    /// How long only reclaims are let in from now on, at most; nothing if all are.
-    #[must_use]
-    pub fn grace_left(&self, now: Duration) -> Duration {
-        if self.is_in_grace() { self.grace.until().saturating_sub(now) } else { Duration::ZERO }
     }
 }

@@ -3,17 +3,19 @@ use std::time::Duration;
 
 use crate::client::Clients;
 use crate::counters::Tally;
-use crate::effect::{Journal, Outbox};
-use crate::file::Files;
-use crate::grace::{Grace, Recovered};
+use crate::effect::Outbox;
+use crate::file::{File, Files};
 use crate::id_hasher::Numbers;
-use crate::limits::Limits;
 use crate::local_locks::Freed;
-use crate::memory_pool::Pool;
-use crate::session::Session;
+use crate::memory_pool::{Pool, Portion};
+use crate::record::Journal;
+use crate::recovery::Grace;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
-use crate::{ByteRange, ClientId, Effect, FileKey, Mark, Record, Secret, Verifier};
+use crate::{
+    ByteRange, Client, ClientId, Effect, FileKey, Limits, Mark, Record, Recovered, Result, Secret,
+    Session, SessionId, Verifier,
+};
 
 /// What is decided when the server starts.
 #[derive(Debug, Clone, Copy)]
@@ -124,18 +126,6 @@ impl Engine {
         &self.settings
     }
 
-    /// Lets time pass: leases end, recalls are over, waiters give up, grace ends; what becomes
-    /// short is asked back. To be called about once a second.
-    pub fn tick(&self, now: Duration) {
-        self.end_grace_if_due(now);
-        self.expire_clients(now);
-        self.end_courtesy(now);
-        self.ask_hosts(now);
-        self.watch_files(now);
-        self.recall_slots(now);
-        self.recall_any(now);
-    }
-
     /// What must be said to clients next.
     #[must_use]
     pub fn poll_effect(&self) -> Option<Effect> {
@@ -200,5 +190,21 @@ impl Engine {
     pub(crate) fn next_confirm(&self) -> Verifier {
         let number = self.confirms.fetch_add(1, Ordering::Relaxed);
         Verifier(self.settings.secret.word(b"confirm", number).to_be_bytes())
+    }
+
+    /// A session by its id.
+    #[must_use]
+    pub fn session(&self, id: &SessionId) -> Option<Arc<Session>> {
+        self.sessions.get(id)
+    }
+
+    /// The memory for replies, as this client meets it.
+    pub(crate) fn replies<'a>(&'a self, client: &'a Client) -> Portion<'a> {
+        Portion { pool: &self.reply_cache, share: &client.replies }
+    }
+
+    /// A file, known or not.
+    pub(crate) fn file(&self, key: &FileKey) -> Result<Arc<File>> {
+        self.files.get_or_make(key, self.settings.lock_offer)
     }
 }

@@ -1,26 +1,43 @@
-//! What a server of NFSv4 (and of NLM) must remember, as plain data.
+//! The state that a server of NFSv4 (and of NLM) must remember, as plain data.
 //!
 //! **Answers:** who is a client and for how long ([`Engine`]), which of its requests were done
-//! already ([`Sequenced`], [`Turn`]), what it has open, locked and delegated, whose turn it is for
-//! a byte range ([`FileLocks`]), and who may reclaim what after a restart ([`Recovered`]).
+//! already ([`Sequenced`], [`Turn`]), which files it has open, locked and delegated, which owner is
+//! next for a byte range ([`FileLocks`]), and who may reclaim what after a restart ([`Recovered`]).
 //!
-//! It does no I/O, reads no clock and rolls no dice: the time is an argument, and what must go out
-//! is returned as a value. What the shell owes it:
+//! It does no I/O, reads no clock and rolls no dice: the time is an argument, and messages to
+//! others are returned as values. The shell owes it these calls:
 //!
 //! - [`Engine::tick`] about once a second;
-//! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: what must be said to clients. The
-//!   shell tells what came of it by [`Engine::recall_sent`], [`Engine::callbacks_work`],
+//! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: the messages to clients. The shell
+//!   reports their outcome by [`Engine::recall_sent`], [`Engine::callbacks_work`],
 //!   [`Engine::callbacks_fail`], [`Engine::writer_attributes`], [`Engine::slots_recalled`] and
 //!   [`Engine::forget_offload`]; over a new session it says [`Engine::recalls`] and
 //!   [`Engine::offloads`] again;
-//! - [`Engine::poll_records`] whenever [`Engine::unstored`]: what must be stored before the answer
-//!   to any operation on state leaves; then [`Engine::stored`]. At the start it makes a
-//!   [`Recovered`] of what was stored.
+//! - [`Engine::poll_records`] whenever [`Engine::unstored`]: the records that must be stored before
+//!   the answer to any operation on state leaves; then [`Engine::stored`]. At the start it makes a
+//!   [`Recovered`] of the stored records.
 //!
 //! A lock or a delegation that the file system must know of, too (OFD locks, file leases), is taken
-//! from the engine first; where the file system then refuses it, [`Engine::unlock`] and
-//! [`Engine::delegreturn`] take it back before anybody was told ([`Locals`]). That a program on the
-//! server wants a file that is delegated is told by [`Engine::program_waits`].
+//! from the engine first; if the file system then refuses it, [`Engine::unlock`] and
+//! [`Engine::delegreturn`] take it back before anybody was told ([`Locals`]). The shell calls
+//! [`Engine::program_waits`] when a program on the server wants a file that is delegated.
+//!
+//! **Inside:** data stands below and operations stand above. No module uses one that stands above
+//! it, neither by a name nor by a call of a method. Data has names in the singular, operations in
+//! the plural. From below to above:
+//!
+//! | modules | content |
+//! |---|---|
+//! | `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock` | names, bounds, containers; the byte-range locks of one file |
+//! | `file`, `channel`, `client_state`, `record` | what clients have of one file; slots and connections; what one client holds; records for stable storage |
+//! | `client`, `session`, `recovery`, `effect`, `counters` | a client, a session, who may reclaim, messages to clients |
+//! | `engine` | [`Engine`]: the tables of all of these, and its [`Settings`] |
+//! | `grace`, `release`, `lookup`, `clients`, `courtesy` | steps that all facades take: a state leaves its file, a stateid is looked up, a client is evicted |
+//! | `delegations`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `stateid_check` | the facades: one folder for one public noun, each a set of `impl Engine` blocks |
+//! | `report`, `tick` | reports for administrators; deadlines |
+//!
+//! Layouts (pNFS) would be one more kind of state in `client_state` and one more facade, and
+//! directory delegations one more file of `delegations`.
 //!
 //! **May not know:** the wire, file systems, threads, clocks.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
@@ -29,71 +46,71 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
-mod cb_getattr;
+mod channel;
 mod client;
 mod client_state;
-mod close;
+mod clients;
 mod counters;
-mod delegation;
-mod deny;
+mod courtesy;
+mod delegations;
 mod effect;
 mod engine;
 mod error;
 mod file;
 mod grace;
-mod hosts;
 mod id_hasher;
 mod ids;
 pub mod limits;
 mod local_locks;
 mod lock;
-mod lock_ops;
-mod lock_place;
+mod locks;
 mod lookup;
 mod memory_pool;
 mod nlm;
-mod offload;
-mod open;
-mod owner;
-mod recall_any;
+mod offloads;
+mod opens;
+mod record;
+mod recovery;
+mod release;
 mod report;
 mod session;
+mod sessions;
 mod stateid;
 mod stateid_check;
-mod stats;
 mod sync;
 mod table;
-mod unacknowledged_grants;
+mod tick;
 
-pub use cb_getattr::WriterSays;
-pub use client::{CallbackAddress, Client, ExchangeId, Exchanged, Introduced, Setclientid};
-pub use client_state::Counts;
+pub use channel::{
+    BackChannel, CallbackSecurity, ChannelAttrs, CreatedSession, Direction, Sequence,
+    SequenceAnswer, StatusFlags,
+};
+pub use client::Client;
+pub use client_state::{BeginOffload, CallbackAddress, Counts, OffloadEnd, OwnerReply};
+pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
 pub use comity_credential::Origin;
 pub use comity_vfs::FileKey;
-pub use counters::Totals;
-pub use delegation::{Delegation, DelegationWish, NoDelegation};
-pub use effect::{Effect, Identity, Mark, Record, RecordedClient};
+pub use courtesy::LockRefusal;
+pub use delegations::{Delegation, DelegationWish, NoDelegation, WriterSays};
+pub use effect::Effect;
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use file::{DelegationKind, Share};
-pub use grace::Recovered;
 pub use ids::{
     Caller, ClientId, ClientOwner, ConnectionId, Desk, Principal, Secret, SessionId, Verifier,
 };
 pub use limits::Limits;
 pub use local_locks::{Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
-pub use lock_ops::{Lock, LockRefusal, Locker};
+pub use locks::{Lock, Locker};
 pub use lookup::{At, Bearer, Sender};
 pub use nlm::{Claiming, HostLock};
-pub use offload::{BeginOffload, CopyUnderWay, OffloadEnd, OffloadStatus};
-pub use open::{Before, Claim, Open, Opened};
-pub use owner::{OwnerAnswer, OwnerReply, OwnerTurn, Turn};
-pub use report::{Awaited, ClientSummary, Held, HeldState, Waiting};
-pub use session::{
-    BackChannel, CallbackSecurity, ChannelAttrs, CreateSession, CreatedSession, Direction,
-    Sequence, SequenceAnswer, Sequenced, Session, StatusFlags, Ticket,
-};
+pub use offloads::{CopyUnderWay, OffloadStatus};
+pub use opens::{Before, Claim, Open, Opened, OwnerAnswer, OwnerTurn, Turn};
+pub use record::{Identity, Mark, Record, RecordedClient};
+pub use recovery::Recovered;
+pub use report::{Awaited, Census, ClientSummary, Held, HeldState, Totals, Waiting};
+pub use session::Session;
+pub use sessions::{CreateSession, Sequenced, Ticket};
 pub use stateid::{Special, Stateid};
 pub use stateid_check::{Io, Shown};
-pub use stats::Census;

@@ -1,14 +1,11 @@
 //! Programs on the server that lock and open the same files as clients do.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::Duration;
 
-use crate::file::File;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
-use crate::{ByteRange, DelegationKind, Engine, FileKey, LockType, Share};
+use crate::{ByteRange, DelegationKind, FileKey, LockType};
 
 /// What came of an attempt to take bytes of a file from programs on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,13 +63,13 @@ impl<T> Default for Freed<T> {
 }
 
 impl<T> Freed<T> {
-    fn push(&self, freed: T) {
+    pub(crate) fn push(&self, freed: T) {
         let mut queue = lock(&self.queue);
         queue.push_back(freed);
         self.waiting.store(queue.len(), Ordering::Release);
     }
 
-    fn pop(&self) -> Option<T> {
+    pub(crate) fn pop(&self) -> Option<T> {
         if self.is_empty() {
             return None;
         }
@@ -82,84 +79,7 @@ impl<T> Freed<T> {
         freed
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiting.load(Ordering::Acquire) == 0
-    }
-}
-
-impl Engine {
-    /// Bytes that a client has let go of, if that is to be told ([`crate::Settings::locals`]): what
-    /// is held of them now, [`Engine::held`] tells.
-    #[must_use]
-    pub fn poll_unlocked(&self) -> Option<(FileKey, ByteRange)> {
-        self.unlocked.pop()
-    }
-
-    /// A file of which a delegation is over, if that is to be told ([`crate::Settings::locals`]):
-    /// what is delegated of it now, [`Engine::delegated`] tells.
-    #[must_use]
-    pub fn poll_undelegated(&self) -> Option<FileKey> {
-        self.undelegated.pop()
-    }
-
-    /// Whether there are bytes or files that clients have let go of; costs a look at two numbers.
-    #[must_use]
-    pub fn has_freed(&self) -> bool {
-        !self.unlocked.is_empty() || !self.undelegated.is_empty()
-    }
-
-    /// What is delegated of a file: for writing, if any of it is.
-    #[must_use]
-    pub fn delegated(&self, file: &FileKey) -> Option<DelegationKind> {
-        self.files.look(file, |file| file.state().delegations.strongest()).flatten()
-    }
-
-    /// Recalls a file because a program on the server waits for it, and goes on at `until`
-    /// whatever happens: what has not been given back by then is revoked then, even if a lease's
-    /// time has not passed (RFC 8881, 10.4.5 would give the client that), so that the two never
-    /// both believe that they are alone.
-    pub fn program_waits(&self, now: Duration, key: &FileKey, until: Duration) {
-        if let Some(file) = self.recall_for_program(now, key) {
-            file.state().delegations.hurry(until);
-        }
-    }
-
-    /// Recalls a file because a program on the server has renamed, removed or linked it, or changed
-    /// its attributes. It does not wait, and who holds the file has a lease's time.
-    pub fn program_changed(&self, now: Duration, key: &FileKey) {
-        let _ = self.recall_for_program(now, key);
-    }
-
-    fn recall_for_program(&self, now: Duration, key: &FileKey) -> Option<Arc<File>> {
-        let file = self.files.get(key)?;
-        let share = Share::access(Share::BOTH);
-        // A program that waits is told of the recall when it need not wait any more.
-        let _ = self.unless_expired(now, || self.try_break(now, &file, (None, share)));
-        Some(file)
-    }
-
-    /// How many byte ranges of a file clients hold, and what they together hold of one, in order
-    /// and without gaps: nothing where there are none or more than `most`.
-    #[must_use]
-    pub fn held(&self, file: &FileKey, range: ByteRange, most: usize) -> (usize, Parts) {
-        let held = self.files.look(file, |file| {
-            let locks = &file.state().locks;
-            let (count, _) = locks.counts();
-            let counted = (1..=most).contains(&count);
-            (count, if counted { locks.united(range) } else { Vec::new() })
-        });
-        held.unwrap_or_default()
-    }
-
-    pub(crate) fn tell_unlocked(&self, file: FileKey, range: ByteRange) {
-        if self.settings.locals {
-            self.unlocked.push((file, range));
-        }
-    }
-
-    pub(crate) fn tell_undelegated(&self, file: FileKey) {
-        if self.settings.locals {
-            self.undelegated.push(file);
-        }
     }
 }

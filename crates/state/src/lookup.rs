@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::ClientState;
-use crate::client_state::{State, What};
+use crate::client_state::{ClientState, OpenState, OwnerKind, State, StateKind};
 use crate::file::Holder;
 use crate::{Caller, Client, Desk, Engine, Error, FileKey, Principal, Result, Stateid};
 
@@ -123,30 +122,12 @@ impl Found<'_> {
 
     /// Whether it is this principal's, or one that the client's users share.
     fn is_of(&self, principal: Principal, state: &ClientState, it: &State) -> bool {
-        if !matches!(it.what, What::Delegation(_)) {
+        if !matches!(it.what, StateKind::Delegation(_)) {
             return state.holdings.is_of(it, principal);
         }
         let holder = Holder { client: self.client.id, state: self.number };
         let mut on_file = it.file.state();
         on_file.delegations.get_mut(holder).is_some_and(|given| given.principal == principal)
-    }
-}
-
-impl ClientState {
-    /// A state, whatever it is.
-    pub(crate) fn at(&self, number: u32) -> Result<&State> {
-        self.holdings.get(number).ok_or(Error::BadStateid)
-    }
-}
-
-impl State {
-    /// Whether a stateid is the one it has now.
-    pub(crate) fn check(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
-        match &self.what {
-            What::Open(opening) if opening.closed => Err(Error::BadStateid),
-            What::Revoked => Err(Error::DelegRevoked),
-            _ => check_seqid(stateid.seqid, self.seqid, sender.is_unsequenced()),
-        }
     }
 }
 
@@ -159,4 +140,66 @@ fn check_seqid(given: u32, current: u32, unsequenced: bool) -> Result<()> {
     // It goes from the highest number back to one: what is far ahead is behind.
     let ahead = given.wrapping_sub(current) < 1 << 31;
     Err(if ahead { Error::BadStateid } else { Error::OldStateid })
+}
+
+impl State {
+    /// Whether a stateid is the one it has now.
+    pub(crate) fn check(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
+        match &self.what {
+            StateKind::Open(opening) if opening.closed => Err(Error::BadStateid),
+            StateKind::Revoked => Err(Error::DelegRevoked),
+            _ => check_seqid(stateid.seqid, self.seqid, sender.is_unsequenced()),
+        }
+    }
+}
+
+impl Sender<'_> {
+    /// Whether stateids are of minor version 0.
+    pub(crate) fn is_unsequenced(&self) -> bool {
+        self.client.is_none_or(|client| client.desk == Desk::Setclientid)
+    }
+}
+
+impl ClientState {
+    /// Whether a caller acts under the name of an owner that is another principal's: neither its
+    /// own nor, if it is the client itself, one of the client's.
+    pub(crate) fn borrows(&self, client: &Client, caller: Caller, owner: u32) -> bool {
+        let known = self.holdings.owner(owner).map(|owner| owner.principal);
+        known.is_some_and(|known| known != caller.principal) && !client.is_principal(caller)
+    }
+}
+
+/// Forgets an open-owner that was made for an open it did not get; in minor version 0 it counts.
+pub(crate) fn forget_opener(client: &Client, owner: &[u8]) {
+    let mut state = client.state();
+    let owner = state.holdings.find_owner(OwnerKind::Open, owner);
+    if let Some(owner) = owner
+        && client.desk != Desk::Setclientid
+    {
+        state.holdings.forget_idle(owner);
+    }
+}
+
+pub(crate) fn opening<'a>(
+    found: &Found<'_>,
+    state: &'a mut ClientState,
+    shown: At<'_>,
+    stateid: &Stateid,
+) -> Result<&'a mut OpenState> {
+    match &mut found.current(state, shown, stateid)?.what {
+        StateKind::Open(opening) => Ok(opening),
+        _ => Err(Error::BadStateid),
+    }
+}
+
+/// The owner of an open; refuses one whose owner has not confirmed it.
+pub(crate) fn confirmed(
+    found: &Found<'_>,
+    state: &mut ClientState,
+    shown: At<'_>,
+    stateid: &Stateid,
+) -> Result<u32> {
+    let owner = opening(found, state, shown, stateid)?.owner;
+    let confirmed = state.holdings.owner(owner).is_some_and(|owner| owner.confirmed);
+    if confirmed { Ok(owner) } else { Err(Error::BadStateid) }
 }

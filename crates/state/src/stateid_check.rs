@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use comity_vfs::{Cred, Disk};
 
-use crate::client_state::What;
-use crate::file::{File, Holder, Share};
-use crate::open::Obstacle;
-use crate::stateid::Special;
-use crate::{Bearer, ClientId, Engine, Error, FileKey, Result, Sender, Stateid};
+use crate::client_state::{StateKind, lock_owner};
+use crate::courtesy::Obstacle;
+use crate::file::{File, Holder};
+use crate::{Bearer, ClientId, Engine, Error, FileKey, Result, Sender, Share, Special, Stateid};
 
 /// What is to be done with the data of a file.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +105,7 @@ impl Engine {
         }
         it.check(sender, stateid)?;
         let (open, opening) = match &it.what {
-            What::Delegation(delegating) => {
+            StateKind::Delegation(delegating) => {
                 found.renew(sender);
                 let opened =
                     delegating.access & io.access == io.access && io.is_of(&delegating.user);
@@ -115,9 +114,9 @@ impl Engine {
                 let shown = Shown { bearer: found.client, opened };
                 return if allowed { Ok(Judged::Shown(shown)) } else { Err(Error::Openmode) };
             }
-            What::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
-            What::Open(opening) => (found.number, opening),
-            What::Revoked => return Err(Error::BadStateid),
+            StateKind::Lock(locking) => (locking.open, state.holdings.opening(locking.open)?),
+            StateKind::Open(opening) => (found.number, opening),
+            StateKind::Revoked => return Err(Error::BadStateid),
         };
         let confirmed = || state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed);
         // Sessions have no owners that are to be confirmed.
@@ -200,9 +199,9 @@ impl Engine {
             Ok(_) => found.may_change(&state, (sender, None))?,
         }
         let lock = state.holdings.get(number).ok_or(Error::BadStateid)?;
-        let What::Lock(locking) = &lock.what else { return Err(Error::LocksHeld) };
+        let StateKind::Lock(locking) = &lock.what else { return Err(Error::LocksHeld) };
         let owner = locking.owner;
-        let held = crate::client_state::lock_owner(client, owner);
+        let held = lock_owner(client.id, owner);
         if lock.file.state().locks.held_by(held).next().is_some() {
             return Err(Error::LocksHeld);
         }

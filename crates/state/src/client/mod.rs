@@ -1,46 +1,28 @@
 //! Clients: who they are, how they introduce themselves, and how long they live.
 
-mod destroy;
-mod exchange_id;
-mod lease;
 mod peer;
+mod probe;
 mod registry;
-mod setclientid;
+
+pub(crate) use registry::{Clients, Names};
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-pub use exchange_id::{ExchangeId, Exchanged};
-pub(crate) use registry::{Clients, Names};
-pub use setclientid::{Introduced, Setclientid};
-
-use peer::Peer;
-
-use crate::effect::{Identity, RecordedClient};
+use crate::channel::Creation;
+use crate::client_state::{Announced, ClientState, Holdings, Standing};
 use crate::memory_pool::{Pool, PoolShare};
-use crate::session::Creation;
 use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Keyed, lock};
 use crate::{
-    Caller, ClientId, ClientOwner, Desk, Error, Origin, Principal, Record, Result, SessionId,
-    Verifier,
+    CallbackAddress, Caller, ClientId, ClientOwner, Desk, Error, Identity, Origin, Principal,
+    Record, RecordedClient, Result, SessionId, Verifier,
 };
-
-/// Where a client of minor version 0 takes callbacks (RFC 7530, 3.1.1.1 and 16.33).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CallbackAddress {
-    /// The RPC program.
-    pub program: u32,
-    /// The transport, as `tcp`.
-    pub netid: Box<[u8]>,
-    /// The universal address.
-    pub address: Box<[u8]>,
-    /// What the client wants to be reminded of in each callback.
-    pub ident: u32,
-}
+use peer::Peer;
+use probe::Asked;
 
 /// A client. What never changes can be read at once; the rest is behind one lock, under which a
 /// file's may be taken, never the other way round.
@@ -68,51 +50,12 @@ pub struct Client {
     /// How often a host of NLM had started anew, as it said when it locked last.
     monitor_state: AtomicI32,
     /// Whether a host of NLM answers.
-    pub(crate) asked: crate::hosts::Asked,
+    pub(crate) asked: Asked,
     /// Whether its lease was over when time last passed.
     courteous: AtomicBool,
     /// What the sessions of all clients of its origin have of the memory for replies.
     pub(crate) replies: Arc<PoolShare>,
     state: Mutex<ClientState>,
-}
-
-/// What a client has.
-pub(crate) struct ClientState {
-    pub(crate) standing: Standing,
-    /// What confirms it: for minor version 0, its announcement or a change of its callback address.
-    pub(crate) announced: Option<Announced>,
-    pub(crate) confirmed_by: Option<Verifier>,
-    pub(crate) callback: Option<CallbackAddress>,
-    pub(crate) creation: Creation,
-    pub(crate) sessions: Vec<SessionId>,
-    pub(crate) sessions_made: u64,
-    /// Whether it has said RECLAIM_COMPLETE.
-    pub(crate) reclaim_complete: bool,
-    /// Which address of the server a host of NLM used last.
-    pub(crate) server_address: Option<IpAddr>,
-    /// What a host of NLM may not know that it has.
-    pub(crate) granted: Vec<crate::unacknowledged_grants::Granted>,
-    /// When it was last asked to keep fewer delegations.
-    pub(crate) asked_any: Option<Duration>,
-    pub(crate) holdings: crate::client_state::Holdings,
-}
-
-/// An announcement by SETCLIENTID that waits for its confirmation.
-#[derive(Debug, Clone)]
-pub(crate) struct Announced {
-    pub(crate) confirm: Verifier,
-    pub(crate) callback: CallbackAddress,
-}
-
-/// How far a client has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It has said who it is.
-    Unconfirmed,
-    /// It has a lease.
-    Confirmed,
-    /// It has been forgotten; who still holds it has to let go.
-    Gone,
 }
 
 /// How a client came to be known.
@@ -153,7 +96,7 @@ impl Client {
             callbacks_lost: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
             monitor_state: AtomicI32::new(0),
-            asked: crate::hosts::Asked::default(),
+            asked: Asked::default(),
             courteous: AtomicBool::new(false),
             replies: peer.replies,
             state: Mutex::new(ClientState {
@@ -168,7 +111,7 @@ impl Client {
                 server_address: None,
                 granted: Vec::new(),
                 asked_any: None,
-                holdings: crate::client_state::Holdings::new(held, peer.held),
+                holdings: Holdings::new(held, peer.held),
             }),
         }
     }

@@ -53,6 +53,11 @@ impl Names {
         named.unconfirmed.iter().find(|client| client.birth_caller() == caller)
     }
 
+    /// The host of NLM of this name.
+    pub(crate) fn host(&self, name: &[u8]) -> Option<Arc<Client>> {
+        self.confirmed(Desk::Nlm, name).cloned()
+    }
+
     /// Lists a client that is not confirmed yet.
     fn add(&mut self, client: &Arc<Client>) {
         let name = (client.desk, client.owner.clone());

@@ -1,7 +1,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Holder, Holders, Share};
+use super::Holder;
+use super::holders::Holders;
+use super::share::Share;
 use crate::{ClientId, Principal, Stateid};
 
 /// What a delegation allows (RFC 8881, 10.4).

@@ -6,20 +6,21 @@ mod locks;
 mod share;
 mod table;
 
+pub use delegations::DelegationKind;
+pub(crate) use delegations::{Delegated, Recall, Said};
+pub(crate) use locks::Locks;
+pub use share::Share;
+pub(crate) use share::share_of;
+pub(crate) use table::Files;
+
 use std::sync::Arc;
 use std::time::Duration;
-
-pub use delegations::DelegationKind;
-pub(crate) use delegations::{Delegated, Delegations, Recall, Said};
-use holders::Holders;
-use locks::Locks;
-pub use share::Share;
-pub(crate) use share::Shares;
-pub(crate) use table::Files;
 
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::lock;
 use crate::{ClientId, FileKey};
+use delegations::Delegations;
+use share::Shares;
 
 /// A file. Its lock is taken under a client's, never the other way round.
 pub(crate) struct File {
@@ -79,5 +80,11 @@ impl FileState {
     /// Whether time changes it.
     pub(crate) fn has_deadline(&self) -> bool {
         self.locks.deadline().is_some() || self.delegations.has_deadline()
+    }
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "File({:?})", self.key)
     }
 }

@@ -1,5 +1,6 @@
-use super::{Holder, Holders};
-use crate::ClientId;
+use super::Holder;
+use super::holders::Holders;
+use crate::{ClientId, LockType};
 
 /// What an open is for, and what it denies others (`share_access`, `share_deny`; RFC 8881, 18.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -118,4 +119,11 @@ impl Shares {
             }
         }
     }
+}
+
+pub(crate) const fn share_of(kind: LockType) -> Share {
+    Share::access(match kind {
+        LockType::Read => Share::READ,
+        LockType::Write => Share::WRITE,
+    })
 }

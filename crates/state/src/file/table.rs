@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::File;
 use crate::sync::atomic::AtomicUsize;
 use crate::table::{Keyed, Table};
-use crate::{Engine, FileKey, Result};
+use crate::{Error, FileKey, Result};
 
 /// All files of which somebody has something, and those among them that time changes.
 pub(crate) struct Files {
@@ -54,51 +54,55 @@ impl Keyed for File {
     }
 }
 
-impl Engine {
-    /// A file, known or not.
-    pub(crate) fn file(&self, key: &FileKey) -> Result<Arc<File>> {
-        let make = || File::new(*key, self.settings.lock_offer);
-        self.files.all.get_or_insert(key, make).ok_or(crate::Error::Resource)
+impl Files {
+    /// A file, known or not; `offer` is how long an offered lock stands.
+    ///
+    /// # Errors
+    /// [`Error::Resource`].
+    pub(crate) fn get_or_make(&self, key: &FileKey, offer: Duration) -> Result<Arc<File>> {
+        let make = || File::new(*key, offer);
+        self.all.get_or_insert(key, make).ok_or(Error::Resource)
+    }
+
+    /// Files in which somebody waits, among others.
+    pub(crate) fn watched(&self) -> Vec<Arc<File>> {
+        self.watched.all()
+    }
+
+    /// Does not watch a file any more that waits for nothing.
+    pub(crate) fn unwatch(&self, file: &Arc<File>) {
+        if file.state().has_deadline() {
+            return;
+        }
+        self.watched.remove(&file.key);
+        // Somebody may have begun to wait in between.
+        if file.state().has_deadline() {
+            self.watch(file);
+        }
     }
 
     /// Forgets a file of which nobody has anything any more: at once, or, where somebody is just
     /// looking at it, with time.
     pub(crate) fn let_go(&self, now: Duration, file: &Arc<File>) {
         let is_idle = |file: &File| file.state().is_idle(now);
-        if !self.files.all.remove_idle(file, is_idle) {
+        if !self.all.remove_idle(file, is_idle) {
             self.watch(file);
         }
     }
 
     /// Sees to it that time is told to a file.
     pub(crate) fn watch(&self, file: &Arc<File>) {
-        if self.files.watched.get(&file.key).is_none() {
-            self.files.watched.insert(Arc::clone(file));
+        if self.watched.get(&file.key).is_none() {
+            self.watched.insert(Arc::clone(file));
         }
     }
 
     /// Shows files in which somebody waits, among others. Who has a file may put it among them, so
     /// that no part of their table may be locked meanwhile.
     pub(crate) fn each_watched(&self, now: Duration, mut each: impl FnMut(&File)) {
-        for file in self.files.watched.all() {
+        for file in self.watched.all() {
             each(&file);
             // Who let it go meanwhile could not forget it.
-            self.let_go(now, &file);
-        }
-    }
-
-    /// Tells all files that wait for it what time it is.
-    pub(crate) fn watch_files(&self, now: Duration) {
-        for file in self.files.watched.all() {
-            self.expire_waits(now, &file);
-            self.revoke_overdue(now, &file);
-            if !file.state().has_deadline() {
-                self.files.watched.remove(&file.key);
-                // Somebody may have begun to wait in between.
-                if file.state().has_deadline() {
-                    self.watch(&file);
-                }
-            }
             self.let_go(now, &file);
         }
     }

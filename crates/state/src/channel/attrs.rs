@@ -1,0 +1,77 @@
+//! The attributes that both sides agree on for a channel (RFC 8881, 18.36.3).
+
+use crate::limits::{
+    BACK_SLOTS_MAX, CACHED_REPLY_BYTES_MAX, OPERATIONS_MAX, REPLY_BYTES_MIN, SLOTS_START,
+};
+use crate::{Error, Result};
+
+/// What both sides agree on about a channel (`channel_attrs4`; RFC 8881, 18.36.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChannelAttrs {
+    /// Longest request, in bytes from the RPC header on.
+    pub request_bytes_max: u32,
+    /// Longest reply.
+    pub response_bytes_max: u32,
+    /// Longest reply that is kept for a retry.
+    pub response_cached_bytes_max: u32,
+    /// Most operations of one COMPOUND.
+    pub operations_max: u32,
+    /// Most requests at once: slots.
+    pub requests_max: u32,
+}
+
+/// A back channel: what was agreed on, and how the server has to show itself there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackChannel {
+    /// What was agreed on.
+    pub attrs: ChannelAttrs,
+    /// The minor version of the session: clients take a callback of another for none of theirs.
+    pub minor: u32,
+    /// The RPC program of the client's callbacks.
+    pub program: u32,
+    /// Credentials the client takes, the one it likes best first.
+    pub security: Box<[CallbackSecurity]>,
+}
+
+/// A credential of callbacks (`callback_sec_parms4`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallbackSecurity {
+    /// None.
+    None,
+    /// AUTH_SYS, as given: it must be used so, or the client does not know the server.
+    Sys {
+        /// The machine's name.
+        machine: Box<[u8]>,
+        /// The user.
+        uid: u32,
+        /// The group.
+        gid: u32,
+        /// Further groups.
+        gids: Box<[u32]>,
+    },
+}
+
+impl ChannelAttrs {
+    /// What the client asks for, cut to what the server can do.
+    pub(crate) fn fore(self, bytes_max: u32) -> Result<Self> {
+        let agreed = Self {
+            request_bytes_max: self.request_bytes_max.min(bytes_max),
+            response_bytes_max: self.response_bytes_max.min(bytes_max),
+            response_cached_bytes_max: self.response_cached_bytes_max.min(CACHED_REPLY_BYTES_MAX),
+            operations_max: self.operations_max.clamp(1, OPERATIONS_MAX),
+            requests_max: self.requests_max.clamp(1, SLOTS_START),
+        };
+        agreed.large_enough()
+    }
+
+    /// The same for the way back: the client says what it can take, and is taken at its word.
+    pub(crate) fn back(self) -> Result<Self> {
+        let requests_max = self.requests_max.clamp(1, BACK_SLOTS_MAX);
+        Self { requests_max, operations_max: self.operations_max, ..self }.large_enough()
+    }
+
+    fn large_enough(self) -> Result<Self> {
+        let least = self.request_bytes_max.min(self.response_bytes_max);
+        if least < REPLY_BYTES_MIN { Err(Error::Toosmall) } else { Ok(self) }
+    }
+}

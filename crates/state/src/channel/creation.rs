@@ -1,0 +1,42 @@
+//! The answer to the last CREATE_SESSION of a client (RFC 8881, 18.36.4).
+
+use super::attrs::ChannelAttrs;
+use crate::{Error, Result, SessionId};
+
+/// The results of CREATE_SESSION.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CreatedSession {
+    /// The new session.
+    pub session: SessionId,
+    /// The request's own sequence.
+    pub sequenceid: u32,
+    /// Whether the connection carries callbacks.
+    pub back: Option<ChannelAttrs>,
+    /// What was agreed on.
+    pub fore: ChannelAttrs,
+    /// What the client said about its way back, cut to what the server uses.
+    pub back_attrs: ChannelAttrs,
+}
+
+/// The slot of a client's CREATE_SESSIONs: the last that was granted, and its answer.
+#[derive(Debug, Default)]
+pub(crate) struct Creation {
+    pub(crate) sequenceid: u32,
+    pub(crate) answer: Option<CreatedSession>,
+}
+
+impl Creation {
+    /// What the next must say.
+    pub(crate) const fn expected(&self) -> u32 {
+        self.sequenceid.wrapping_add(1)
+    }
+
+    /// The answer of the last one, if this is it again.
+    pub(crate) fn replay(&self, sequenceid: u32) -> Result<Option<CreatedSession>> {
+        match self.answer {
+            Some(answer) if sequenceid == self.sequenceid => Ok(Some(answer)),
+            _ if sequenceid == self.expected() => Ok(None),
+            _ => Err(Error::SeqMisordered),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Arguments and results of SEQUENCE (RFC 8881, 18.46).
+
+use std::ops::BitOr;
+
+use super::attrs::ChannelAttrs;
+use crate::{ConnectionId, Error, Origin, Result, SessionId};
+
+/// The arguments of SEQUENCE, and what marks the request.
+#[derive(Debug, Clone, Copy)]
+pub struct Sequence {
+    /// Which session.
+    pub session: SessionId,
+    /// The request's number in its slot.
+    pub seqid: u32,
+    /// The slot.
+    pub slot: u32,
+    /// The highest slot in use.
+    pub highest_slot: u32,
+    /// Whether the answer must be kept.
+    pub cache_this: bool,
+    /// Operations of the COMPOUND, this one among them.
+    pub operations: u32,
+    /// How long the request is, in bytes from the RPC header on.
+    pub request_bytes: usize,
+    /// A hash of who asks and of the whole COMPOUND: by it a retry is told from another request.
+    pub digest: u64,
+    /// The connection on which it came.
+    pub connection: ConnectionId,
+    /// Where that comes from.
+    pub origin: Origin,
+}
+
+/// The results of SEQUENCE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SequenceAnswer {
+    /// Which session.
+    pub session: SessionId,
+    /// The request's number in its slot.
+    pub seqid: u32,
+    /// The slot.
+    pub slot: u32,
+    /// The highest slot there is.
+    pub highest_slot: u32,
+    /// The highest slot the client should use.
+    pub target_highest_slot: u32,
+    /// What the client must know.
+    pub status: StatusFlags,
+}
+
+/// `sr_status_flags`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StatusFlags(pub u32);
+
+impl StatusFlags {
+    /// No callback channel of the client works.
+    pub const CB_PATH_DOWN: Self = Self(0x1);
+    /// All state was lost with the lease.
+    pub const EXPIRED_ALL_STATE_REVOKED: Self = Self(0x8);
+    /// State was taken away by an administrator.
+    pub const ADMIN_STATE_REVOKED: Self = Self(0x20);
+    /// A delegation was revoked, and not yet freed by the client.
+    pub const RECALLABLE_STATE_REVOKED: Self = Self(0x40);
+    /// The session has no callback channel that works.
+    pub const CB_PATH_DOWN_SESSION: Self = Self(0x200);
+    /// Something is wrong with the back channel.
+    pub const BACKCHANNEL_FAULT: Self = Self(0x400);
+
+    pub(crate) fn when(self, holds: bool) -> Self {
+        if holds { self } else { Self::default() }
+    }
+}
+
+impl BitOr for StatusFlags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl Sequence {
+    pub(crate) fn keep_to(&self, agreed: &ChannelAttrs) -> Result<()> {
+        if self.request_bytes > agreed.request_bytes_max as usize {
+            return Err(Error::ReqTooBig);
+        }
+        if self.operations > agreed.operations_max { Err(Error::TooManyOps) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,240 @@
+//! The slots of a session: each remembers the last request it carried and what was answered
+//! (RFC 8881, 2.10.6.1).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::attrs::ChannelAttrs;
+use super::request::{Sequence, SequenceAnswer};
+use crate::limits::{SLOT_RECALL_REST, SLOTS_MIN};
+use crate::memory_pool::Portion;
+use crate::{Error, Limits, Result};
+
+/// One session's slots.
+pub(crate) struct Slots {
+    slots: Vec<Slot>,
+    /// The highest slot the client should use.
+    target: u32,
+    /// How often that was lowered, and when last. The number may begin anew.
+    lowered: u16,
+    lowered_at: Option<Duration>,
+    /// How often it had been when the client last said that it knows (CB_RECALL_SLOT).
+    acknowledged: u16,
+    slots_max: u32,
+    slot_bytes: usize,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    seqid: u32,
+    busy: bool,
+    digest: u64,
+    /// How often the target had been lowered when its last request was told of it.
+    told: u16,
+    kept: Kept,
+    /// The last answer that was kept whole; its memory is used again for the next.
+    reply: Vec<u8>,
+}
+
+/// What a slot keeps of its last answer.
+#[derive(Debug, Default)]
+enum Kept {
+    /// There was none yet.
+    #[default]
+    Nothing,
+    /// All of it.
+    Whole,
+    /// What its SEQUENCE was answered.
+    Sequence(SequenceAnswer),
+}
+
+/// What a slot says to a request.
+pub(crate) enum SlotAnswer {
+    /// It is new, and the slot is its own. Whether the client knew the target when it sent it.
+    New(bool),
+    /// It was done, and this was the answer.
+    Again(Arc<[u8]>),
+    /// It was done, and only the answer to its SEQUENCE was kept.
+    Forgotten(SequenceAnswer),
+}
+
+impl Slots {
+    /// As many as are asked for, or few where the memory for replies is short, or where the client
+    /// has its part of it.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: there is none left until some has been given back.
+    pub(crate) fn new(replies: Portion<'_>, fore: &ChannelAttrs, limits: &Limits) -> Result<Self> {
+        let slot_bytes = fore.response_cached_bytes_max as usize + size_of::<Slot>();
+        let least = fore.requests_max.min(SLOTS_MIN);
+        let wished = if replies.is_short() { least } else { fore.requests_max };
+        let count = replies.take(slot_bytes, least, wished);
+        if count == 0 {
+            return Err(Error::Delay);
+        }
+        let slots = (0..count).map(|_| Slot::default()).collect();
+        // What was asked for is the most there ever is: a client need not understand more.
+        let slots_max = fore.requests_max.min(limits.slots_per_session).max(count);
+        let (target, lowered, acknowledged) = (count - 1, 0, 0);
+        let (lowered_at, closed) = (None, false);
+        Ok(Self { slots, target, lowered, lowered_at, acknowledged, slots_max, slot_bytes, closed })
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    pub(crate) const fn target(&self) -> u32 {
+        self.target
+    }
+
+    /// Gives the memory back.
+    pub(crate) fn close(&mut self, replies: Portion<'_>) {
+        if !std::mem::replace(&mut self.closed, true) {
+            replies.give_back(self.bytes());
+            self.slots = Vec::new();
+        }
+    }
+
+    pub(crate) fn begin(&mut self, args: &Sequence) -> Result<SlotAnswer> {
+        if self.closed {
+            return Err(Error::BadSession);
+        }
+        let count = self.len();
+        let slot = self.slots.get_mut(args.slot as usize).ok_or(Error::BadSlot)?;
+        if args.highest_slot >= count {
+            return Err(Error::BadHighSlot);
+        }
+        if args.seqid == slot.seqid.wrapping_add(1) && !slot.busy {
+            (slot.seqid, slot.busy, slot.digest) = (args.seqid, true, args.digest);
+            slot.kept = Kept::Nothing;
+            // It has the answer to the slot's last request, or it would not send another.
+            let told = std::mem::replace(&mut slot.told, self.lowered);
+            return Ok(SlotAnswer::New(self.lowered == told || self.lowered == self.acknowledged));
+        }
+        slot.retry(args)
+    }
+
+    /// The request of a slot has been answered.
+    pub(crate) fn end(&mut self, slot: u32, kept: Option<&[u8]>, sequence: SequenceAnswer) {
+        if let Some(slot) = self.slots.get_mut(slot as usize) {
+            slot.busy = false;
+            let reply = kept.unwrap_or_default();
+            slot.reply.clear();
+            // Grown by doubling it would take twice what was reserved.
+            slot.reply.reserve_exact(reply.len());
+            slot.reply.extend_from_slice(reply);
+            slot.kept = kept.map_or(Kept::Sequence(sequence), |_| Kept::Whole);
+        }
+    }
+
+    /// Lets the table grow where the client uses all of it, and shrink where the target was lowered
+    /// and the client has followed: it `knew` the target, and has nothing under way above it. What
+    /// it sent before it knew may still come (RFC 8881, 2.10.6.1). Whether it has shrunk.
+    pub(crate) fn adapt(&mut self, replies: Portion<'_>, args: &Sequence, knew: bool) -> bool {
+        let count = self.len();
+        if knew && args.highest_slot.max(args.slot) <= self.target && self.target + 1 < count {
+            return self.cut(replies);
+        }
+        if replies.is_short() {
+            return false;
+        }
+        if args.slot == self.target && self.target + 1 == count && count < self.slots_max {
+            let wished = (count / 2).clamp(1, self.slots_max - count);
+            let more = replies.take(self.slot_bytes, 0, wished);
+            self.slots.extend((0..more).map(|_| Slot::default()));
+            self.target += more;
+        } else if self.target + 1 < count {
+            self.target = count - 1;
+        }
+        false
+    }
+
+    /// Halves what the client should use. Whether there is something to tell it, and how many bytes
+    /// it may be expected to give back for that or for what it was told just now.
+    pub(crate) fn lower(&mut self, now: Duration) -> (bool, usize) {
+        let rests = self.lowered_at.is_some_and(|at| now < at.saturating_add(SLOT_RECALL_REST));
+        let target = (self.target / 2).max(self.target.min(SLOTS_MIN - 1));
+        let lowers = !rests && target < self.target && !self.closed;
+        if lowers {
+            (self.target, self.lowered_at) = (target, Some(now));
+            self.lowered = self.lowered.wrapping_add(1);
+        }
+        let above = self.len().saturating_sub(self.target + 1) as usize;
+        (lowers, if lowers || rests { above * self.slot_bytes } else { 0 })
+    }
+
+    /// The client knows that this is the target.
+    pub(crate) const fn acknowledge(&mut self, target: u32) {
+        if target == self.target {
+            self.acknowledged = self.lowered;
+        }
+    }
+
+    /// Bytes that its replies may take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slot_bytes * self.slots.len()
+    }
+
+    /// Drops slots above the target that carry nothing; whether there were any.
+    fn cut(&mut self, replies: Portion<'_>) -> bool {
+        let keep = self.target as usize + 1;
+        let before = self.slots.len();
+        while self.slots.len() > keep && self.slots.last().is_some_and(|slot| !slot.busy) {
+            self.slots.pop();
+        }
+        replies.give_back(self.slot_bytes * (before - self.slots.len()));
+        self.slots.len() < before
+    }
+}
+
+impl Slot {
+    fn retry(&self, args: &Sequence) -> Result<SlotAnswer> {
+        if args.seqid != self.seqid {
+            return Err(Error::SeqMisordered);
+        }
+        if self.busy {
+            return Err(Error::Delay);
+        }
+        if args.digest != self.digest && !matches!(self.kept, Kept::Nothing) {
+            return Err(Error::SeqFalseRetry);
+        }
+        match &self.kept {
+            Kept::Nothing => Err(Error::SeqMisordered),
+            Kept::Whole => Ok(SlotAnswer::Again(self.reply.as_slice().into())),
+            Kept::Sequence(answer) => Ok(SlotAnswer::Forgotten(*answer)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory_pool::{Pool, PoolShare};
+
+    #[test]
+    fn replies_take_no_more_memory_than_was_reserved() {
+        let limits = Limits::DEFAULT;
+        let pool = &Pool::new(limits.reply_cache_bytes);
+        let replies = Portion { pool, share: &PoolShare::default() };
+        let (request_bytes_max, response_bytes_max) = (1 << 20, 1 << 20);
+        let (response_cached_bytes_max, operations_max, requests_max) = (8192, 16, 1);
+        let fore = ChannelAttrs {
+            request_bytes_max,
+            response_bytes_max,
+            response_cached_bytes_max,
+            operations_max,
+            requests_max,
+        };
+        let mut slots = Slots::new(replies, &fore, &limits).unwrap();
+        let (session, status) = (crate::SessionId([1; 16]), crate::StatusFlags::default());
+        let (seqid, slot, highest_slot, target_highest_slot) = (1, 0, 0, 0);
+        let answer =
+            SequenceAnswer { session, seqid, slot, highest_slot, target_highest_slot, status };
+        for length in [5000, 5001, 100, 8192] {
+            slots.end(0, Some(&vec![7; length]), answer);
+            assert!(slots.slots.iter().all(|slot| slot.reply.capacity() <= 8192), "{length}");
+        }
+    }
+}

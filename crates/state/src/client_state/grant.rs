@@ -1,0 +1,14 @@
+//! Locks of a host of NLM that wait for its answer to NLM_GRANTED.
+
+use crate::{ByteRange, FileKey, LockType};
+
+/// A lock that its owner may not know of.
+#[derive(Debug)]
+pub(crate) struct UnacknowledgedGrant {
+    pub(crate) owner: u32,
+    pub(crate) file: FileKey,
+    pub(crate) range: ByteRange,
+    pub(crate) kind: LockType,
+    /// What the owner held of the range before, and knows of.
+    pub(crate) before: Vec<(ByteRange, LockType)>,
+}

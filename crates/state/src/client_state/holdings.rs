@@ -1,0 +1,359 @@
+//! All that one client holds: its owners, and its states by number.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::offload::Offloads;
+use super::owner::{Owner, OwnerKind};
+use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock_owner};
+use crate::file::File;
+use crate::id_hasher::Numbers;
+use crate::limits::{RANGE_BYTES, REAPED_MIN, STATE_BYTES};
+use crate::memory_pool::{Allotment, Pool, PoolShare};
+use crate::{ClientId, Error, Limits, Principal, Result, Share};
+
+/// What one client holds.
+pub(crate) struct Holdings {
+    next: u32,
+    pub(crate) states: HashMap<u32, State, Numbers>,
+    owners: HashMap<u32, Owner, Numbers>,
+    open_owners: HashMap<Box<[u8]>, u32>,
+    lock_owners: HashMap<Box<[u8]>, u32>,
+    /// The state of an owner for what it is of: see [`StateKind::subject`].
+    by_subject: HashMap<(u32, usize), u32, Numbers>,
+    /// The lock states under an open that has any; those of hosts are under none.
+    under: HashMap<u32, Vec<u32>, Numbers>,
+    /// At how many owners those are looked for that have nothing any more.
+    reap_at: usize,
+    counts: Counts,
+    /// Copies that are under way or have ended: no states, for nobody would miss them.
+    pub(crate) offloads: Offloads,
+    /// The memory that it takes.
+    memory: Allotment,
+}
+
+impl Holdings {
+    /// Nothing yet; what comes takes memory of this pool, and of what the clients that share it may
+    /// have together.
+    pub(crate) fn new(pool: &Arc<Pool>, share: Arc<PoolShare>) -> Self {
+        Self::in_memory(Allotment::of(pool, share))
+    }
+
+    /// Takes all out.
+    pub(crate) fn take(&mut self) -> Self {
+        let empty = Self::in_memory(self.memory.anew());
+        std::mem::replace(self, empty)
+    }
+
+    fn in_memory(memory: Allotment) -> Self {
+        Self {
+            next: 0,
+            states: HashMap::default(),
+            owners: HashMap::default(),
+            open_owners: HashMap::new(),
+            lock_owners: HashMap::new(),
+            by_subject: HashMap::default(),
+            under: HashMap::default(),
+            reap_at: 0,
+            counts: Counts::default(),
+            offloads: Offloads::default(),
+            memory,
+        }
+    }
+
+    /// Whether the client has nothing that anybody would miss.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.states.values().all(|state| state.is_over())
+    }
+
+    /// How many states there are.
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Whether somebody waits for a lock that `client`, whose holdings these are, has.
+    pub(crate) fn are_awaited(&self, client: ClientId) -> bool {
+        self.states.values().any(|state| match &state.what {
+            StateKind::Lock(lock) => {
+                state.file.state().locks.is_awaited(lock_owner(client, lock.owner))
+            }
+            _ => false,
+        })
+    }
+
+    /// How many owners there are.
+    pub(crate) fn owners_len(&self) -> usize {
+        self.owners.len()
+    }
+
+    pub(crate) const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&State> {
+        self.states.get(&number)
+    }
+
+    /// An open.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]: it is another kind of state, or none.
+    pub(crate) fn opening(&self, number: u32) -> Result<&OpenState> {
+        match self.get(number).map(|state| &state.what) {
+            Some(StateKind::Open(opening)) => Ok(opening),
+            _ => Err(Error::BadStateid),
+        }
+    }
+
+    /// Whether a state is of an owner of this principal, or one that the client's users share.
+    pub(crate) fn is_of(&self, state: &State, principal: Principal) -> bool {
+        match &state.what {
+            StateKind::Open(OpenState { owner, shared, .. })
+            | StateKind::Lock(LockState { owner, shared, .. }) => {
+                *shared || self.owner(*owner).is_some_and(|owner| owner.principal == principal)
+            }
+            StateKind::Delegation(_) | StateKind::Revoked => false,
+        }
+    }
+
+    /// Whether a principal has an owner.
+    pub(crate) fn has_owner_of(&self, principal: Principal) -> bool {
+        self.owners.values().any(|owner| owner.principal == principal)
+    }
+
+    /// An open has another share from now on.
+    pub(crate) fn share(&mut self, number: u32, share: Share) {
+        if let Some(StateKind::Open(opening)) = self.get_mut(number).map(|state| &mut state.what) {
+            opening.share = share;
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut State> {
+        self.states.get_mut(&number)
+    }
+
+    pub(crate) fn owner(&self, number: u32) -> Option<&Owner> {
+        self.owners.get(&number)
+    }
+
+    pub(crate) fn owner_mut(&mut self, number: u32) -> Option<&mut Owner> {
+        self.owners.get_mut(&number)
+    }
+
+    /// An owner asks for a lock in a file of this export: told of it, it must know the file again.
+    pub(crate) fn comes_by(&mut self, owner: u32, export: u32) {
+        if let Some(owner) = self.owners.get_mut(&owner) {
+            owner.export = export;
+        }
+    }
+
+    pub(crate) fn owners(&self) -> impl Iterator<Item = (u32, &Owner)> {
+        self.owners.iter().map(|(number, owner)| (*number, owner))
+    }
+
+    pub(crate) fn states(&self) -> impl Iterator<Item = (u32, &State)> {
+        self.states.iter().map(|(number, state)| (*number, state))
+    }
+
+    /// The number of an owner, if it is known.
+    pub(crate) fn find_owner(&self, kind: OwnerKind, name: &[u8]) -> Option<u32> {
+        match kind {
+            OwnerKind::Open => self.open_owners.get(name).copied(),
+            OwnerKind::Lock => self.lock_owners.get(name).copied(),
+        }
+    }
+
+    /// A new owner.
+    pub(crate) fn add_owner(&mut self, limits: &Limits, owner: Owner) -> Result<u32> {
+        if self.owners.len() >= limits.owners_per_client {
+            return Err(Error::Resource);
+        }
+        self.memory.take(owner.bytes())?;
+        let number = self.number();
+        self.names(owner.kind).insert(owner.name.clone(), number);
+        self.owners.insert(number, owner);
+        Ok(number)
+    }
+
+    fn names(&mut self, kind: OwnerKind) -> &mut HashMap<Box<[u8]>, u32> {
+        match kind {
+            OwnerKind::Open => &mut self.open_owners,
+            OwnerKind::Lock => &mut self.lock_owners,
+        }
+    }
+
+    /// Forgets an owner.
+    pub(crate) fn remove_owner(&mut self, number: u32) -> Option<Owner> {
+        let owner = self.owners.remove(&number)?;
+        self.memory.give_back(owner.bytes());
+        self.names(owner.kind).remove(&owner.name);
+        Some(owner)
+    }
+
+    /// Forgets an owner that has nothing any more.
+    pub(crate) fn forget_idle(&mut self, number: u32) {
+        if self.owners.get(&number).is_some_and(|owner| owner.states == 0) {
+            self.remove_owner(number);
+        }
+    }
+
+    /// Forgets owners that have had nothing since `before`, as those have that waited for a lock
+    /// and went away. They are looked for when there are twice as many owners as were left the
+    /// last time, so that it costs next to nothing.
+    pub(crate) fn reap_owners(&mut self, before: Duration) {
+        if self.owners.len() < self.reap_at.max(REAPED_MIN) {
+            return;
+        }
+        let stale = self.owners().filter(|(_, owner)| owner.is_stale(before));
+        let stale: Vec<u32> = stale.map(|(number, _)| number).collect();
+        for number in stale {
+            self.remove_owner(number);
+        }
+        self.reap_at = self.owners.len() * 2;
+    }
+
+    /// The state of an open-owner, or of an owner of a host, for a file.
+    pub(crate) fn find(&self, owner: u32, file: &Arc<File>) -> Option<u32> {
+        self.by_subject.get(&(owner, address(file))).copied()
+    }
+
+    /// The state of a lock-owner under an open.
+    pub(crate) fn find_lock(&self, owner: u32, open: u32) -> Option<u32> {
+        self.by_subject.get(&(owner, open as usize)).copied()
+    }
+
+    /// A host of NLM has asked for a state of its.
+    pub(crate) fn asked(&mut self, number: u32, monitor_state: i32) {
+        if let Some(state) = self.states.get_mut(&number) {
+            state.seqid = monitor_state.cast_unsigned();
+        }
+    }
+
+    /// The states of a host of NLM that it has not asked for since it started anew for the
+    /// `monitor_state`-th time. Not by owner: Linux numbers its own from one after every start.
+    pub(crate) fn asked_before(&self, monitor_state: i32) -> Vec<u32> {
+        let before = |state: &State| state.seqid.cast_signed() != monitor_state;
+        self.states().filter(|(_, state)| before(state)).map(|(number, _)| number).collect()
+    }
+
+    /// The lock states under an open.
+    pub(crate) fn locks_under(&self, open: u32) -> Vec<u32> {
+        self.under.get(&open).cloned().unwrap_or_default()
+    }
+
+    /// A new state.
+    pub(crate) fn insert(
+        &mut self,
+        limits: &Limits,
+        (since, file): (Duration, &Arc<File>),
+        what: StateKind,
+    ) -> Result<u32> {
+        if self.states.len() >= limits.states_per_client {
+            return Err(Error::Resource);
+        }
+        match &what {
+            // It was seen before that there is room, and the lock is held by now.
+            StateKind::Lock(_) => self.memory.adjust(0, what.bytes()),
+            _ => self.memory.take(what.bytes())?,
+        }
+        let number = self.number();
+        if let StateKind::Lock(LockState { open: open @ 1.., .. }) = what {
+            self.under.entry(open).or_default().push(number);
+        }
+        if let Some(owner) = what.owner() {
+            self.by_subject.insert((owner, what.subject(file)), number);
+            if let Some(owner) = self.owners.get_mut(&owner) {
+                owner.states += 1;
+            }
+        }
+        self.counts.add(&what);
+        let (file, since_seconds) = (Arc::clone(file), since.as_secs() as u32);
+        self.states.insert(number, State { file, seqid: 1, since_seconds, what });
+        Ok(number)
+    }
+
+    /// Whether there is memory for one lock more, which may make three ranges of one.
+    pub(crate) fn has_room(&self) -> bool {
+        self.memory.has_room(STATE_BYTES + 2 * RANGE_BYTES)
+    }
+
+    /// The owner of a lock state has so many ranges of the file more, or less.
+    pub(crate) fn count_ranges(&mut self, number: u32, more: isize) {
+        let Some(StateKind::Lock(locking)) =
+            self.states.get_mut(&number).map(|lock| &mut lock.what)
+        else {
+            return;
+        };
+        let before = locking.range_bytes();
+        let ranges = (locking.ranges as usize).saturating_add_signed(more);
+        locking.ranges = u32::try_from(ranges).unwrap_or(u32::MAX);
+        self.memory.adjust(before, locking.range_bytes());
+    }
+
+    /// Takes a state out.
+    pub(crate) fn remove(&mut self, number: u32) -> Option<State> {
+        let state = self.states.remove(&number)?;
+        self.unlist(number, &state);
+        self.counts.take(&state.what);
+        self.memory.give_back(state.what.bytes());
+        Some(state)
+    }
+
+    /// An open is closed, and stays only for a retry of its CLOSE; gives what it was.
+    pub(crate) fn close(&mut self, number: u32) -> Option<State> {
+        let state = self.states.get_mut(&number)?;
+        self.counts.take(&state.what);
+        let closed = state.clone();
+        state.file = File::keepsake(state.file.key);
+        if let StateKind::Open(opening) = &mut state.what {
+            opening.closed = true;
+        }
+        self.unlist(number, &closed);
+        Some(closed)
+    }
+
+    /// A delegation is taken back by force.
+    pub(crate) fn revoke(&mut self, number: u32) -> bool {
+        let Some(state) = self.states.get_mut(&number) else { return false };
+        if !matches!(state.what, StateKind::Delegation(_)) {
+            return false;
+        }
+        self.counts.take(&state.what);
+        (state.what, state.file) = (StateKind::Revoked, File::keepsake(state.file.key));
+        self.counts.add(&state.what);
+        true
+    }
+
+    fn unlist(&mut self, number: u32, state: &State) {
+        if let StateKind::Lock(LockState { open, .. }) = state.what
+            && let Some(under) = self.under.get_mut(&open)
+        {
+            under.retain(|other| *other != number);
+            if under.is_empty() {
+                self.under.remove(&open);
+            }
+        }
+        let Some(owner) = state.what.owner() else { return };
+        let at = (owner, state.what.subject(&state.file));
+        if self.by_subject.get(&at) == Some(&number) {
+            self.by_subject.remove(&at);
+            if let Some(owner) = self.owners.get_mut(&owner) {
+                owner.states -= 1;
+            }
+        }
+    }
+
+    /// A number that no state, owner or copy has.
+    pub(crate) fn number(&mut self) -> u32 {
+        loop {
+            self.next = self.next.wrapping_add(1);
+            let taken = self.states.contains_key(&self.next)
+                || self.owners.contains_key(&self.next)
+                || self.offloads.has(self.next);
+            if self.next != 0 && !taken {
+                return self.next;
+            }
+        }
+    }
+}

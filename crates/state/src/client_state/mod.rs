@@ -1,0 +1,90 @@
+//! What one client holds, as plain data: owners, opens, locks, delegations, sessions and copies.
+
+mod grant;
+mod holdings;
+mod offload;
+mod owner;
+mod state;
+
+pub(crate) use grant::UnacknowledgedGrant;
+pub(crate) use holdings::Holdings;
+pub(crate) use offload::Offload;
+pub use offload::{BeginOffload, OffloadEnd};
+pub use owner::OwnerReply;
+pub(crate) use owner::{Owner, OwnerKind};
+pub use state::Counts;
+pub(crate) use state::{
+    DelegationState, LockState, OpenState, State, StateKind, client_of_lock_owner, lock_owner,
+};
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::channel::Creation;
+use crate::{Error, Result, SessionId, Verifier};
+
+/// Where a client of minor version 0 takes callbacks (RFC 7530, 3.1.1.1 and 16.33).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallbackAddress {
+    /// The RPC program.
+    pub program: u32,
+    /// The transport, as `tcp`.
+    pub netid: Box<[u8]>,
+    /// The universal address.
+    pub address: Box<[u8]>,
+    /// What the client wants to be reminded of in each callback.
+    pub ident: u32,
+}
+
+/// What a client has.
+pub(crate) struct ClientState {
+    pub(crate) standing: Standing,
+    /// What confirms it: for minor version 0, its announcement or a change of its callback address.
+    pub(crate) announced: Option<Announced>,
+    pub(crate) confirmed_by: Option<Verifier>,
+    pub(crate) callback: Option<CallbackAddress>,
+    pub(crate) creation: Creation,
+    pub(crate) sessions: Vec<SessionId>,
+    pub(crate) sessions_made: u64,
+    /// Whether it has said RECLAIM_COMPLETE.
+    pub(crate) reclaim_complete: bool,
+    /// Which address of the server a host of NLM used last.
+    pub(crate) server_address: Option<IpAddr>,
+    /// What a host of NLM may not know that it has.
+    pub(crate) granted: Vec<UnacknowledgedGrant>,
+    /// When it was last asked to keep fewer delegations.
+    pub(crate) asked_any: Option<Duration>,
+    pub(crate) holdings: crate::client_state::Holdings,
+}
+
+/// An announcement by SETCLIENTID that waits for its confirmation.
+#[derive(Debug, Clone)]
+pub(crate) struct Announced {
+    pub(crate) confirm: Verifier,
+    pub(crate) callback: CallbackAddress,
+}
+
+/// How far a client has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It has said who it is.
+    Unconfirmed,
+    /// It has a lease.
+    Confirmed,
+    /// It has been forgotten; who still holds it has to let go.
+    Gone,
+}
+
+impl ClientState {
+    /// A state, whatever it is.
+    pub(crate) fn at(&self, number: u32) -> Result<&State> {
+        self.holdings.get(number).ok_or(Error::BadStateid)
+    }
+}
+
+impl ClientState {
+    /// Whether anything would be lost with it.
+    pub(crate) fn has_state(&self) -> bool {
+        !self.holdings.is_empty()
+    }
+}

@@ -1,0 +1,132 @@
+//! How clients of minor versions 1 and 2 introduce themselves (RFC 8881, 18.35).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::{Birth, Names};
+use crate::client_state::Standing;
+use crate::{Caller, Client, ClientId, ClientOwner, Desk, Engine, Error, Result};
+
+/// The arguments of EXCHANGE_ID that decide.
+#[derive(Debug, Clone)]
+pub struct ExchangeId {
+    /// Who it says it is.
+    pub owner: ClientOwner,
+    /// Who calls, and from where.
+    pub caller: Caller,
+    /// Whether it wants to change what is known of it (`EXCHGID4_FLAG_UPD_CONFIRMED_REC_A`).
+    pub update: bool,
+}
+
+/// The results of EXCHANGE_ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchanged {
+    /// Its clientid.
+    pub clientid: ClientId,
+    /// What its next CREATE_SESSION must say.
+    pub sequenceid: u32,
+    /// Whether it was known (`EXCHGID4_FLAG_CONFIRMED_R`).
+    pub confirmed: bool,
+}
+
+impl Engine {
+    /// EXCHANGE_ID, by the table of cases of RFC 8881, 18.35.4.
+    ///
+    /// # Errors
+    /// [`Error::ClidInuse`], [`Error::Noent`], [`Error::NotSame`], [`Error::Perm`] as the table
+    /// says; [`Error::Delay`] where there are too many clients, and where the name belongs to a
+    /// client elsewhere whose lease is not over.
+    pub fn exchange_id(&self, now: Duration, args: ExchangeId) -> Result<Exchanged> {
+        let mut names = self.clients.names();
+        let confirmed = names.confirmed(Desk::ExchangeId, &args.owner.id).cloned();
+        if args.update {
+            return self.update(now, confirmed, &args);
+        }
+        if let Some(old) = confirmed.as_ref().filter(|old| old.is_again(&args)) {
+            return Ok(known(now, old, args.caller));
+        }
+        let holder = confirmed.as_ref().filter(|old| self.is_in_use(now, old));
+        self.may_take_name(holder, (Desk::ExchangeId, &args.owner), args.caller)?;
+        if let Some(old) = confirmed.filter(|old| !old.is_principal(args.caller)) {
+            self.discard(now, &mut names, &old);
+        }
+        // What an earlier instance of the client has stays until CREATE_SESSION confirms this one.
+        self.meet(now, &mut names, args)
+    }
+
+    fn update(
+        &self,
+        now: Duration,
+        confirmed: Option<Arc<Client>>,
+        args: &ExchangeId,
+    ) -> Result<Exchanged> {
+        let old = confirmed.ok_or(Error::Noent)?;
+        // First of all: whether a verifier is right, only the principal is told.
+        if !old.is_principal(args.caller) {
+            return Err(Error::Perm);
+        }
+        if old.verifier != args.owner.verifier {
+            return Err(Error::NotSame);
+        }
+        Ok(known(now, &old, args.caller))
+    }
+
+    /// Somebody who is not known yet, or not in this life.
+    fn meet(&self, now: Duration, names: &mut Names, args: ExchangeId) -> Result<Exchanged> {
+        let ExchangeId { owner, caller, .. } = args;
+        let birth = Birth { desk: Desk::ExchangeId, owner, caller, announced: None };
+        let client = self.introduce(now, names, birth)?;
+        let sequenceid = client.state().creation.expected();
+        Ok(Exchanged { clientid: client.id, sequenceid, confirmed: false })
+    }
+
+    /// Whether a caller may go by a name that `holder` has, if anybody. It is free for the client
+    /// itself, and for the same principal at the same origin, which has started anew. The same
+    /// principal elsewhere waits for the end of the lease, which is short if the client has moved
+    /// there, and for ever if it lives.
+    ///
+    /// # Errors
+    /// [`Error::ClidInuse`]: another principal has it; [`Error::Delay`].
+    pub(crate) fn may_take_name(
+        &self,
+        holder: Option<&Arc<Client>>,
+        (desk, owner): (Desk, &ClientOwner),
+        caller: Caller,
+    ) -> Result<()> {
+        let Some(old) = holder else { return self.grace.may_take_name((desk, owner), caller) };
+        if !old.is_principal(caller) {
+            return Err(Error::ClidInuse);
+        }
+        let is_there = old.verifier == owner.verifier || old.origin() == caller.origin;
+        if is_there { Ok(()) } else { Err(Error::Delay) }
+    }
+
+    /// Makes a client that is not confirmed yet; one that its caller introduced under the same name
+    /// makes room for it.
+    pub(crate) fn introduce(
+        &self,
+        now: Duration,
+        names: &mut Names,
+        birth: Birth,
+    ) -> Result<Arc<Client>> {
+        let old = names.unconfirmed((birth.desk, &birth.owner.id), birth.caller).cloned();
+        old.into_iter().for_each(|old| self.discard(now, names, &old));
+        self.make_room(now, names, birth.caller.origin)?;
+        Ok(self.clients.introduce(now, names, birth, &self.held))
+    }
+}
+
+impl Client {
+    /// Whether the same instance of the client asks once more, perhaps from another address.
+    fn is_again(&self, args: &ExchangeId) -> bool {
+        self.is_principal(args.caller) && self.verifier == args.owner.verifier
+    }
+}
+
+fn known(now: Duration, client: &Client, caller: Caller) -> Exchanged {
+    client.renew(now);
+    client.move_to(caller.origin);
+    let state = client.state();
+    let confirmed = state.standing == Standing::Confirmed;
+    Exchanged { clientid: client.id, sequenceid: state.creation.expected(), confirmed }
+}

@@ -1,0 +1,91 @@
+//! Leases (RFC 8881, 8.3). Courteous: who did not renew keeps what it has until somebody needs it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client_state::Standing;
+use crate::limits::{HOST_GONE_AFTER, HOST_QUESTIONS_MIN};
+use crate::sync::atomic::Ordering;
+use crate::{Caller, Client, ClientId, Desk, Engine, Error, Result};
+
+impl Engine {
+    /// RENEW (RFC 7530, 16.27): by the principal that introduced the client, or one that has opens
+    /// or locks of it.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`], [`Error::Expired`]: the client is not known, or not any more;
+    /// [`Error::WrongCred`], [`Error::Delay`]: somebody else asks; [`Error::CbPathDown`]: it is
+    /// renewed, but its callback channel is broken while it holds delegations.
+    pub fn renew(&self, now: Duration, clientid: ClientId, caller: Caller) -> Result<()> {
+        let client = self.client(clientid, caller)?;
+        let state = client.live()?;
+        if !client.is_principal(caller) && !state.holdings.has_owner_of(caller.principal) {
+            return Err(Error::WrongCred);
+        }
+        client.renew(now);
+        let holds = state.holdings.counts().delegations > 0;
+        if holds && client.lost_callbacks() { Err(Error::CbPathDown) } else { Ok(()) }
+    }
+
+    /// A confirmed client of minor version 0 by its clientid. Its lease is renewed by what is done
+    /// for it then, not by asking.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`], [`Error::Expired`]; [`Error::Delay`]: see [`Caller`].
+    pub fn client_of(&self, clientid: ClientId, caller: Caller) -> Result<Arc<Client>> {
+        self.client(clientid, caller)
+    }
+
+    /// A client by its number, of whichever desk and however it stands; for those who look after
+    /// the server.
+    #[must_use]
+    pub fn client_by_id(&self, clientid: ClientId) -> Option<Arc<Client>> {
+        self.clients.get(clientid)
+    }
+
+    fn client(&self, clientid: ClientId, caller: Caller) -> Result<Arc<Client>> {
+        let Some(client) = self.clients.get(clientid) else {
+            let gave_out = self.clients.gave_out(clientid);
+            return Err(if gave_out { Error::Expired } else { Error::StaleClientid });
+        };
+        let standing = client.live()?.standing;
+        if standing != Standing::Confirmed || client.desk != Desk::Setclientid {
+            return Err(Error::StaleClientid);
+        }
+        client.admit(caller)?;
+        Ok(client)
+    }
+
+    /// Whether a client's lease is over, or a host of NLM is believed to be gone.
+    pub(crate) fn has_expired(&self, now: Duration, client: &Client) -> bool {
+        now >= client.renewed().saturating_add(self.silence_max(client))
+    }
+
+    /// Whether a client's name is in use: its lease is not over, and it has sessions or state.
+    pub(crate) fn is_in_use(&self, now: Duration, client: &Client) -> bool {
+        let state = client.state();
+        !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
+    }
+
+    /// Whether a client's name must not be taken from it. A client of minor version 0 that has
+    /// nothing open keeps it as long as it renews its lease: others may introduce themselves by it
+    /// meanwhile (RFC 7530, 16.33.5), and are refused when they confirm that.
+    pub(crate) fn keeps_name(&self, now: Duration, client: &Client) -> bool {
+        let is_idle = client.desk == Desk::Setclientid && !self.has_expired(now, client);
+        is_idle || self.is_in_use(now, client)
+    }
+
+    /// How long a client may be silent until others may have what it holds.
+    ///
+    /// A host that never answered may be behind a firewall, so that its silence says little.
+    pub(crate) fn silence_max(&self, client: &Client) -> Duration {
+        let unanswered = client.asked.unanswered.load(Ordering::Relaxed);
+        match client.desk {
+            Desk::Setclientid | Desk::ExchangeId => self.settings.lease,
+            Desk::Nlm if client.has_callbacks() && unanswered >= HOST_QUESTIONS_MIN => {
+                HOST_GONE_AFTER
+            }
+            Desk::Nlm => self.settings.courtesy,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! How clients of minor version 0 introduce themselves (RFC 7530, 16.33 and 16.34).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::{Birth, Names};
+use crate::client_state::{Announced, Standing};
+use crate::{
+    CallbackAddress, Caller, Client, ClientId, ClientOwner, Desk, Effect, Engine, Error, Result,
+    Verifier,
+};
+
+/// The arguments of SETCLIENTID.
+#[derive(Debug, Clone)]
+pub struct Setclientid {
+    /// Who it says it is.
+    pub owner: ClientOwner,
+    /// Who calls, and from where.
+    pub caller: Caller,
+    /// Where it takes callbacks.
+    pub callback: CallbackAddress,
+}
+
+/// The results of SETCLIENTID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Introduced {
+    /// Its clientid.
+    pub clientid: ClientId,
+    /// What SETCLIENTID_CONFIRM must say.
+    pub confirm: Verifier,
+}
+
+impl Engine {
+    /// SETCLIENTID.
+    ///
+    /// # Errors
+    /// [`Error::ClidInuse`]: another principal goes by this name and has state; [`Error::Delay`]
+    /// where there are too many clients, and where the name belongs to a client elsewhere whose
+    /// lease is not over.
+    pub fn setclientid(&self, now: Duration, args: Setclientid) -> Result<Introduced> {
+        let confirm = self.next_confirm();
+        let announced = Announced { confirm, callback: args.callback };
+        let Setclientid { owner, caller, .. } = args;
+        let mut names = self.clients.names();
+        let confirmed = names.confirmed(Desk::Setclientid, &owner.id);
+        let holder = confirmed.filter(|old| self.is_in_use(now, old));
+        self.may_take_name(holder, (Desk::Setclientid, &owner), caller)?;
+        let again = |old: &&Arc<Client>| old.verifier == owner.verifier && old.is_principal(caller);
+        if let Some(old) = confirmed.filter(again) {
+            old.state().announced = Some(announced);
+            return Ok(Introduced { clientid: old.id, confirm });
+        }
+        let birth = Birth { desk: Desk::Setclientid, owner, caller, announced: Some(announced) };
+        let client = self.introduce(now, &mut names, birth)?;
+        Ok(Introduced { clientid: client.id, confirm })
+    }
+
+    /// SETCLIENTID_CONFIRM. What the client had in an earlier life is gone then.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`]: nothing was announced under this clientid and verifier;
+    /// [`Error::ClidInuse`]: by somebody else, or somebody else goes by this name now and has
+    /// state; [`Error::Delay`]: or the same principal elsewhere.
+    pub fn setclientid_confirm(
+        &self,
+        now: Duration,
+        (clientid, confirm): (ClientId, Verifier),
+        caller: Caller,
+    ) -> Result<()> {
+        let mut names = self.clients.names();
+        let client = self.clients.get(clientid).ok_or(Error::StaleClientid)?;
+        if client.desk != Desk::Setclientid {
+            return Err(Error::StaleClientid);
+        }
+        if !client.is_principal(caller) {
+            return Err(Error::ClidInuse);
+        }
+        // When it was introduced the name may have been free to be taken.
+        let holder = names.confirmed(client.desk, &client.owner);
+        let holder = holder.filter(|old| self.keeps_name(now, old));
+        self.may_take_name(holder, (client.desk, &client.name()), caller)?;
+        self.take_announcement(&client, confirm)?;
+        client.move_to(caller.origin);
+        client.renew(now);
+        if let Some(old) = self.confirm(&mut names, &client) {
+            self.discard(now, &mut names, &old);
+        }
+        Ok(())
+    }
+
+    /// Makes what was announced under `confirm` hold. Said again it changes nothing.
+    fn take_announcement(&self, client: &Arc<Client>, confirm: Verifier) -> Result<()> {
+        let mut state = client.live()?;
+        match state.announced.take() {
+            Some(announced) if announced.confirm == confirm => {
+                let moved = state.callback.as_ref() != Some(&announced.callback);
+                state.callback = Some(announced.callback);
+                state.confirmed_by = Some(confirm);
+                drop(state);
+                if moved {
+                    client.set_callbacks(false);
+                    self.outbox.push(Effect::Probe { client: Arc::clone(client) });
+                }
+                Ok(())
+            }
+            other => {
+                state.announced = other;
+                let again = state.confirmed_by == Some(confirm);
+                if again { Ok(()) } else { Err(Error::StaleClientid) }
+            }
+        }
+    }
+
+    /// Lets a client take its place under its name; who had it is handed back.
+    pub(crate) fn confirm(&self, names: &mut Names, client: &Arc<Client>) -> Option<Arc<Client>> {
+        let mut state = client.state();
+        if state.standing != Standing::Unconfirmed {
+            return None;
+        }
+        state.standing = Standing::Confirmed;
+        drop(state);
+        let old = names.confirm(client);
+        if client.desk != Desk::ExchangeId {
+            // Clients with sessions are recorded when they have said that they have reclaimed all.
+            self.grace.returned(client);
+            // What was revoked in an earlier life of the client, this one never had.
+            let before = old.as_ref().map(|old| crate::Record::Forget(old.recorded()));
+            before.into_iter().for_each(|record| self.record(record));
+            self.record(client.record());
+        }
+        old
+    }
+}

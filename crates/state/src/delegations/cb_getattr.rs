@@ -1,0 +1,159 @@
+//! What the holder of a write delegation knows better than the file system: size and change of what
+//! it has not written back yet (RFC 8881, 10.4.3).
+
+use std::time::Duration;
+
+use crate::file::{Delegated, FileState, Holder, Said};
+use crate::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
+use crate::{Client, Effect, Engine, FileKey, Share, Stateid};
+
+/// For how long what a holder said is told to all who ask: clients ask several times about one
+/// object, and each answer costs two journeys.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// For how long it is told to the first who asks, for whom it was got: Linux comes back after 15
+/// seconds at the latest.
+const KEPT: Duration = Duration::from_secs(20);
+
+/// What the holder of a write delegation says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriterSays {
+    /// Nobody else holds one, or it has changed nothing: the file system knows.
+    Nothing,
+    /// The file is changed.
+    Changed {
+        /// In bytes.
+        size: u64,
+        /// A change attribute that was never told before.
+        change: u64,
+    },
+    /// It is being asked.
+    Wait,
+}
+
+impl Engine {
+    /// A write delegation was granted while the file's change attribute was this: by that is known
+    /// later whether its holder has changed the file.
+    pub fn delegated_at(&self, client: &Client, stateid: &Stateid, change: u64) {
+        self.with_delegation(client, stateid, |delegated| delegated.given = Some(change));
+    }
+
+    /// What the holder of a write delegation, other than `mine`, says about a file of which the
+    /// file system says `change`. It is asked by CB_GETATTR; if it cannot answer, or does not
+    /// within a lease, the delegation is recalled.
+    pub fn writer_says(
+        &self,
+        now: Duration,
+        mine: Option<&Client>,
+        key: &FileKey,
+        change: u64,
+    ) -> WriterSays {
+        let Some(file) = self.files.get(key) else { return WriterSays::Nothing };
+        let mine = file.covered(key, mine.map(|client| client.id));
+        let read = Share::access(Share::READ);
+        let conflict = file.state().delegations.conflict(mine, read);
+        let Some(holder) = conflict.filter(|holder| !self.give_way(now, *holder)) else {
+            return WriterSays::Nothing;
+        };
+        let mut on_file = file.state();
+        let Some(delegated) = on_file.delegations.get_mut(holder) else {
+            return WriterSays::Nothing;
+        };
+        if let Some(says) = delegated.says(now, change) {
+            return says;
+        }
+        if !self.ask(now, &mut on_file, holder, file.key) {
+            self.recall(now, &file, &mut on_file, (mine, read));
+        }
+        WriterSays::Wait
+    }
+
+    /// The same for one who can wait a little: `pause` lets calls go out and a moment pass, and
+    /// says whether it did.
+    pub fn writer_says_soon(
+        &self,
+        now: Duration,
+        mine: Option<&Client>,
+        (key, change): (&FileKey, u64),
+        mut pause: impl FnMut(Duration) -> bool,
+    ) -> WriterSays {
+        let mut says = self.writer_says(now, mine, key, change);
+        for _ in 0..WRITER_PAUSES_MAX {
+            if says != WriterSays::Wait || !pause(WRITER_PAUSE) {
+                break;
+            }
+            says = self.writer_says(now, mine, key, change);
+        }
+        says
+    }
+
+    /// Whether a client other than `mine` may have written to a file what has not arrived here.
+    #[must_use]
+    pub fn may_be_written(&self, mine: Option<&Client>, key: &FileKey) -> bool {
+        let (mine, read) = (mine.map(|client| client.id), Share::access(Share::READ));
+        let file = self.has_delegations().then(|| self.files.get(key)).flatten();
+        file.is_some_and(|file| {
+            let mine = file.covered(key, mine);
+            file.state().delegations.conflict(mine, read).is_some()
+        })
+    }
+
+    /// Asks the holder, if it is not being asked; false if that leads nowhere.
+    fn ask(&self, now: Duration, on_file: &mut FileState, holder: Holder, file: FileKey) -> bool {
+        let Some(delegated) = on_file.delegations.get_mut(holder) else { return true };
+        let writer = delegated.writer.get_or_insert_default();
+        match writer.asked {
+            _ if writer.mute => false,
+            Some(asked) => now < asked.saturating_add(self.settings.lease),
+            None => {
+                writer.asked = Some(now);
+                if let Some(client) = self.clients.get(holder.client) {
+                    self.outbox.push(Effect::GetAttr { client, file });
+                }
+                true
+            }
+        }
+    }
+
+    /// What a client answered to CB_GETATTR, its size and change; nothing, if it cannot answer.
+    pub fn writer_attributes(
+        &self,
+        now: Duration,
+        client: &Client,
+        key: &FileKey,
+        said: Option<(u64, u64)>,
+    ) {
+        let Some(file) = self.files.get(key) else { return };
+        let mut on_file = file.state();
+        let Some(holder) = on_file.delegations.of(client.id) else { return };
+        if let Some(delegated) = on_file.delegations.get_mut(holder) {
+            let writer = delegated.writer.get_or_insert_default();
+            writer.asked = None;
+            writer.mute = said.is_none();
+            writer.said = said.map(|(size, change)| Said { at: now, size, change, told: None });
+        }
+    }
+}
+
+impl Delegated {
+    /// What its holder said, if that is fresh: a file that has changed gets a new change attribute
+    /// with every answer, since it may have changed since the one before.
+    fn says(&mut self, now: Duration, change: u64) -> Option<WriterSays> {
+        let given = self.given;
+        let writer = self.writer.as_mut()?;
+        let said = writer.said.as_mut()?;
+        let limit = if said.told.is_some() { FRESH } else { KEPT };
+        if now > said.at.saturating_add(limit) {
+            writer.said = None;
+            return None;
+        }
+        if given.is_none_or(|given| given == said.change) {
+            said.told.get_or_insert(change);
+            return Some(WriterSays::Nothing);
+        }
+        let next = writer.shown.max(change).wrapping_add(1);
+        let change = *said.told.get_or_insert(next);
+        writer.shown = change;
+        Some(WriterSays::Changed { size: said.size, change })
+    }
+}

@@ -1,0 +1,111 @@
+//! Delegations that are returned, and those that are revoked because a recall was not heeded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client_state::StateKind;
+use crate::file::{Delegated, File, Holder, Recall};
+use crate::{At, Client, Desk, Engine, Error, FileKey, Record, Result, Sender, Share, Stateid};
+
+impl Engine {
+    /// DELEGRETURN (RFC 8881, 18.6); also what is done with a delegation that was granted and
+    /// cannot be kept.
+    ///
+    /// # Errors
+    /// As a stateid is refused, also for another file than its own; [`Error::WrongCred`]: it was
+    /// given to another principal.
+    pub fn delegreturn(&self, shown: At<'_>, stateid: &Stateid) -> Result<()> {
+        let (sender, _) = shown;
+        let found = self.find(sender, stateid)?;
+        let (client, number) = (&found.client, found.number);
+        let mut state = client.live()?;
+        match found.current(&mut state, shown, stateid)?.what {
+            StateKind::Delegation(_) => {}
+            _ => return Err(Error::BadStateid),
+        }
+        let returned = state.holdings.remove(number);
+        if let Some(returned) = returned {
+            let holder = Holder { client: client.id, state: number };
+            let recalled = returned.file.state().delegations.is_recalled(holder);
+            self.tally.recalls_returned.add(usize::from(recalled));
+            self.release_state(sender.now, holder, &returned, &mut Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Whether a delegation is this client's for this file, and allows this share.
+    pub(crate) fn check_delegation(
+        &self,
+        sender: Sender<'_>,
+        stateid: &Stateid,
+        file: &FileKey,
+        share: Share,
+    ) -> Result<()> {
+        let found = self.find(sender, stateid)?;
+        let state = found.client.live()?;
+        let state = found.look(&state, sender, stateid)?;
+        let StateKind::Delegation(delegating) = &state.what else { return Err(Error::BadStateid) };
+        if state.file.key != *file {
+            return Err(Error::BadStateid);
+        }
+        if delegating.kind.allows(share.access) { Ok(()) } else { Err(Error::Openmode) }
+    }
+
+    pub(crate) fn with_delegation(
+        &self,
+        client: &Client,
+        stateid: &Stateid,
+        act: impl FnOnce(&mut Delegated),
+    ) {
+        let Ok((id, number)) = stateid.place() else { return };
+        let state = client.state();
+        let Some(known) = state.holdings.get(number).filter(|_| id == client.id) else { return };
+        let holder = Holder { client: id, state: number };
+        if let Some(delegated) = known.file.state().delegations.get_mut(holder) {
+            act(delegated);
+        }
+    }
+
+    /// Takes back by force what was not given back in time.
+    pub(crate) fn revoke_overdue(&self, now: Duration, file: &Arc<File>) {
+        let mut on_file = file.state();
+        on_file.delegations.refresh(now);
+        let overdue = on_file.delegations.iter_mut().filter(|(_, delegated)| {
+            delegated.recall.is_some_and(|recall| self.is_overdue(now, recall))
+        });
+        let overdue: Vec<Holder> = overdue.map(|(holder, _)| holder).collect();
+        drop(on_file);
+        self.tally.recalls_overdue.add(overdue.len());
+        for holder in overdue {
+            if let Some(client) = self.clients.get(holder.client) {
+                self.revoke(file, &client, holder);
+            }
+        }
+    }
+
+    /// A recall that could not be sent ends too: after twice the time.
+    fn is_overdue(&self, now: Duration, recall: Recall) -> bool {
+        if recall.until.is_some_and(|until| now >= until) {
+            return true;
+        }
+        let lease = self.settings.lease;
+        let sent = recall.sent.map(|sent| sent.saturating_add(lease));
+        let queued = recall.queued.saturating_add(lease * 2);
+        now >= sent.map_or(queued, |sent| sent.min(queued))
+    }
+
+    fn revoke(&self, file: &Arc<File>, client: &Arc<Client>, holder: Holder) {
+        let mut state = client.state();
+        if !state.holdings.revoke(holder.state) {
+            return;
+        }
+        if client.desk == Desk::Setclientid {
+            // Minor version 0 has no way to free it.
+            state.holdings.remove(holder.state);
+        }
+        client.note_revoked(&state);
+        self.tally.revoked.add(1);
+        self.drop_delegation(file, &mut file.state(), holder);
+        self.record(Record::Revoked(client.recorded(), file.key));
+    }
+}

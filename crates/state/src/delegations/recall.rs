@@ -1,0 +1,115 @@
+//! Recalls of delegations that stand against what others do (RFC 8881, 10.4).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client_state::{State, StateKind};
+use crate::courtesy::Obstacle;
+use crate::file::{File, FileState, Holder, Recall};
+use crate::{Client, ClientId, DelegationKind, Effect, Engine, FileKey, Result, Share, Stateid};
+
+impl Engine {
+    /// Begins to recall what others hold against a share.
+    pub(crate) fn recall(
+        &self,
+        now: Duration,
+        file: &Arc<File>,
+        on_file: &mut FileState,
+        (mine, share): (Option<ClientId>, Share),
+    ) {
+        let rest = now.saturating_add(self.settings.recall_rest);
+        let mut tired = Vec::new();
+        for (holder, delegated) in on_file.delegations.iter_mut() {
+            let stands = delegated.kind == DelegationKind::Write || share.ends_reading();
+            if Some(holder.client) == mine || !stands || delegated.recall.is_some() {
+                continue;
+            }
+            // Whose lease is over is not asked: it is sent away by who looks again.
+            let client = self.clients.get(holder.client);
+            let Some(client) = client.filter(|client| !self.has_expired(now, client)) else {
+                continue;
+            };
+            delegated.recall =
+                Some(Recall { queued: now, sent: None, until: None, wanted_by: mine });
+            tired.push(holder.client);
+            let (stateid, file) = (delegated.stateid, file.key);
+            self.outbox.push(Effect::Recall { client, stateid, file, truncate: false });
+        }
+        tired.into_iter().for_each(|client| on_file.delegations.tire(client, rest));
+        self.files.watch(file);
+    }
+
+    /// Recalls what others than `mine` hold of a file and an operation stands against: READ or
+    /// WRITE without an open, SETATTR, REMOVE, RENAME, LINK; of any protocol. A client's own
+    /// operation never recalls its own delegation.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: they are being recalled.
+    pub fn break_delegations(
+        &self,
+        now: Duration,
+        mine: Option<&Client>,
+        key: &FileKey,
+        share: Share,
+    ) -> Result<()> {
+        let Some(file) = self.files.get(key) else { return Ok(()) };
+        let mine = file.covered(key, mine.map(|client| client.id));
+        self.unless_expired(now, || self.try_break(now, &file, (mine, share)))
+    }
+
+    /// Recalls all that is delegated of the files of an export, since it has changed who may see
+    /// them.
+    pub fn recall_export(&self, now: Duration, export: u32) {
+        if !self.has_delegations() {
+            return;
+        }
+        for file in self.files.all().iter().filter(|file| file.key.export == export) {
+            self.recall(now, file, &mut file.state(), (None, Share::access(Share::BOTH)));
+        }
+    }
+
+    pub(crate) fn try_break(
+        &self,
+        now: Duration,
+        file: &Arc<File>,
+        (mine, share): (Option<ClientId>, Share),
+    ) -> Result<(), Obstacle> {
+        let mut on_file = file.state();
+        let Some(holder) = on_file.delegations.conflict(mine, share) else { return Ok(()) };
+        self.recall(now, file, &mut on_file, (mine, share));
+        Err(Obstacle::Delegation(holder))
+    }
+
+    /// A CB_RECALL has left: the client has a lease's time from now on to heed it. Said again,
+    /// because it had to be sent again over another session, it changes nothing.
+    pub fn recall_sent(&self, now: Duration, client: &Client, stateid: &Stateid) {
+        self.with_delegation(client, stateid, |delegated| {
+            if let Some(recall) = &mut delegated.recall {
+                self.tally.recalls_sent.add(usize::from(recall.sent.is_none()));
+                recall.sent.get_or_insert(now);
+            }
+        });
+    }
+
+    /// The recalls of a client that are under way, for a session or address that is new.
+    #[must_use]
+    pub fn recalls(&self, client: &Arc<Client>) -> Vec<Effect> {
+        let state = client.state();
+        let delegated = state
+            .holdings
+            .states()
+            .filter(|(_, state)| matches!(state.what, StateKind::Delegation(_)));
+        let recalled = |(number, state): (u32, &State)| {
+            let holder = Holder { client: client.id, state: number };
+            let stateid = state
+                .file
+                .state()
+                .delegations
+                .get_mut(holder)
+                .and_then(|delegated| delegated.recall.map(|_| delegated.stateid))?;
+            let client = Arc::clone(client);
+            Some(Effect::Recall { client, stateid, file: state.file.key, truncate: false })
+        };
+        delegated.filter_map(recalled).collect()
+    }
+}

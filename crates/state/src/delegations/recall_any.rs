@@ -1,0 +1,76 @@
+//! Delegations are asked back, whichever a client can spare, where their bound is near (RFC 8881,
+//! 20.6): before none is granted any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::limits::RECALL_ANY_REST;
+use crate::sync::atomic::Ordering;
+use crate::{Client, Desk, Effect, Engine};
+
+/// A number and its bound.
+#[derive(Clone, Copy)]
+struct Fullness {
+    len: usize,
+    limit: usize,
+}
+
+impl Fullness {
+    /// Whether seven eighths are taken.
+    const fn is_near(self) -> bool {
+        self.len >= self.limit - self.limit / 8
+    }
+
+    /// How many there are beyond three quarters: if so many go, others have room for a while.
+    const fn excess(self) -> usize {
+        self.len.saturating_sub(self.limit / 4 * 3)
+    }
+}
+
+impl Engine {
+    /// Asks clients to keep fewer delegations, each in proportion, where all together come near
+    /// their bound; and one alone that comes near that of its states.
+    pub(crate) fn recall_any(&self, now: Duration) {
+        let len = self.files.delegations.load(Ordering::Acquire);
+        if len == 0 {
+            return;
+        }
+        let all = Fullness { len, limit: self.settings.limits.delegations };
+        for client in self.clients.all() {
+            // In minor version 0 there is no such question.
+            if client.desk == Desk::ExchangeId && client.has_callbacks() {
+                self.recall_any_of(now, &client, all);
+            }
+        }
+    }
+
+    fn recall_any_of(&self, now: Duration, client: &Arc<Client>, all: Fullness) {
+        let mut state = client.state();
+        let held = state.holdings.counts().delegations;
+        let own =
+            Fullness { len: state.holdings.len(), limit: self.settings.limits.states_per_client };
+        let share = if all.is_near() { (all.excess() * held).div_ceil(all.len) } else { 0 };
+        let too_many = if own.is_near() { share.max(own.excess()) } else { share }.min(held);
+        let rests = state.asked_any.is_some_and(|at| now < at.saturating_add(RECALL_ANY_REST));
+        if too_many == 0 || rests || self.has_expired(now, client) {
+            return;
+        }
+        state.asked_any = Some(now);
+        drop(state);
+        self.tally.recalls_any.add(1);
+        let (client, keep) = (Arc::clone(client), (held - too_many) as u32);
+        self.outbox.push(Effect::RecallAny { client, keep });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_makes_room_and_no_more() {
+        let of = |len| Fullness { len, limit: 64 };
+        assert_eq!([55, 56, 64].map(|len| of(len).is_near()), [false, true, true]);
+        assert_eq!([10, 48, 56, 64].map(|len| of(len).excess()), [0, 0, 8, 16]);
+    }
+}

@@ -1,0 +1,259 @@
+//! LOCK, LOCKT, LOCKU and RELEASE_LOCKOWNER (RFC 8881, 18.10 to 18.12; RFC 7530, 16.37).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::place::Place;
+use super::place::lock_place;
+use crate::client_state::{ClientState, LockState, Owner, OwnerKind, StateKind, lock_owner};
+use crate::courtesy::Blocked;
+use crate::{
+    ByteRange, Client, Desk, Engine, Error, FileKey, Locals, LockRefusal, LockType, Offer, Result,
+    Sender, Settings, Share, Stateid, Taken,
+};
+
+/// What a LOCK asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Lock<'a> {
+    /// The file, which must be the stateid's.
+    pub file: FileKey,
+    /// Which bytes.
+    pub range: ByteRange,
+    /// Shared or alone.
+    pub kind: LockType,
+    /// Whether it was held before the restart.
+    pub reclaim: bool,
+    /// Whether the client waits (`READW_LT`, `WRITEW_LT`): it keeps a place then.
+    pub wait: bool,
+    /// Whose it is to be.
+    pub locker: Locker<'a>,
+}
+
+/// Whose a lock is to be (`locker4`).
+#[derive(Debug, Clone, Copy)]
+pub enum Locker<'a> {
+    /// A lock-owner's that has no lock in this file under this open.
+    New {
+        /// The open.
+        open: Stateid,
+        /// The lock-owner.
+        owner: &'a [u8],
+        /// The first number of the lock-owner, in minor version 0.
+        seqid: u32,
+    },
+    /// One that has.
+    Known {
+        /// Its lock stateid.
+        lock: Stateid,
+    },
+}
+
+impl Engine {
+    /// LOCK.
+    ///
+    /// # Errors
+    /// [`LockRefusal::Denied`]; [`Error::Openmode`], [`Error::Grace`], [`Error::NoGrace`],
+    /// [`Error::ReclaimBad`], [`Error::ReclaimConflict`], [`Error::BadSeqid`],
+    /// [`Error::Resource`]; as a stateid is refused.
+    pub fn lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<Stateid, LockRefusal> {
+        self.lock_counted(sender, args).map(|(stateid, _)| stateid)
+    }
+
+    /// LOCK beside programs on the server, from which the bytes are taken first.
+    ///
+    /// # Errors
+    /// As [`Engine::lock`]; [`Taken`] if a program has them.
+    pub fn lock_beside(
+        &self,
+        locals: &dyn Locals,
+        sender: Sender<'_>,
+        args: &Lock<'_>,
+    ) -> Result<Result<Stateid, LockRefusal>, Taken> {
+        let mut locked = None;
+        let taken = locals.take(&args.file, (args.range, args.kind), &mut || {
+            let done = locked.insert(self.lock_counted(sender, args));
+            done.as_ref().ok().map(|(_, held)| *held)
+        });
+        locked.map(|locked| locked.map(|(stateid, _)| stateid)).ok_or(taken)
+    }
+
+    /// Locks; tells the stateid, and how many ranges of the file are held now.
+    fn lock_counted(
+        &self,
+        sender: Sender<'_>,
+        args: &Lock<'_>,
+    ) -> Result<(Stateid, usize), LockRefusal> {
+        let locked = self.unless_courteous(sender.now, || self.try_lock(sender, args));
+        match locked {
+            Err(LockRefusal::Denied { .. }) if args.reclaim => Err(Error::ReclaimConflict.into()),
+            locked => locked,
+        }
+    }
+
+    fn try_lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<(Stateid, usize), Blocked> {
+        let named = match &args.locker {
+            Locker::New { open, .. } => open,
+            Locker::Known { lock } => lock,
+        };
+        let found = self.find(sender, named)?;
+        let client = &*found.client;
+        let mut state = client.live()?;
+        let place = lock_place(sender, &found, &mut state, args)?;
+        self.may_lock(sender.now, client, &state, args)?;
+        check_mode(&state, place.open, args.kind)?;
+        self.has_room(&state, place)?;
+        let owner = match place.owner {
+            Some(owner) => owner,
+            None => self.add_locker(sender, &mut state, args)?,
+        };
+        if args.wait {
+            state.holdings.comes_by(owner, args.file.export);
+        }
+        let file = &state.at(place.named)?.file;
+        let wish =
+            Offer { owner: lock_owner(client.id, owner), range: args.range, kind: args.kind };
+        let wait = args.wait.then(|| self.waits_until(sender.now, client));
+        let mut offers = Vec::new();
+        let locked = self.lock_in(file, sender.now, (client, wish, wait), &mut offers);
+        let noted = match locked {
+            Ok((held, more)) => {
+                let place = Place { owner: Some(owner), ..place };
+                let stateid = self.note_lock((sender, client), &mut state, place, args);
+                if let Ok((_, lock)) = stateid.and_then(|lock| lock.place()) {
+                    state.holdings.count_ranges(lock, more);
+                }
+                stateid.map(|stateid| (stateid, held)).map_err(Blocked::from)
+            }
+            Err(blocked) => {
+                let waits = args.wait && matches!(blocked, Blocked::By(_));
+                forget_unused(sender.now, &mut state, (owner, place), waits);
+                Err(blocked)
+            }
+        };
+        drop(state);
+        self.announce(offers.into_iter().map(|offer| (args.file, offer)).collect());
+        noted
+    }
+
+    fn may_lock(
+        &self,
+        now: Duration,
+        client: &Client,
+        state: &ClientState,
+        args: &Lock<'_>,
+    ) -> Result<()> {
+        if args.reclaim {
+            if state.reclaim_complete {
+                return Err(Error::NoGrace);
+            }
+            return self.grace.may_reclaim(now, client, &args.file);
+        }
+        let waits = client.desk == Desk::ExchangeId && !state.reclaim_complete;
+        if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
+    }
+
+    /// Whether one lock more can be remembered: one that is held and has no state would never be
+    /// free again.
+    fn has_room(&self, state: &ClientState, place: Place) -> Result<()> {
+        let most = self.settings.limits.states_per_client;
+        let full = place.lock.is_none() && state.holdings.len() >= most;
+        if full || !state.holdings.has_room() { Err(Error::Resource) } else { Ok(()) }
+    }
+
+    fn add_locker(
+        &self,
+        sender: Sender<'_>,
+        state: &mut ClientState,
+        args: &Lock<'_>,
+    ) -> Result<u32> {
+        let Locker::New { owner, seqid, .. } = args.locker else { return Err(Error::BadStateid) };
+        let now = sender.now;
+        let named = (owner, sender.caller.principal);
+        let owner = if sender.is_unsequenced() {
+            Owner::new(now, OwnerKind::Lock, named, seqid)
+        } else {
+            // Who waits no more than this has no place any more.
+            let Settings { lock_wait, lock_offer, .. } = self.settings;
+            state.holdings.reap_owners(now.saturating_sub(lock_wait + lock_offer));
+            Owner::sequenced(now, OwnerKind::Lock, named)
+        };
+        state.holdings.add_owner(&self.settings.limits, owner)
+    }
+
+    /// The lock is held: its stateid is new, or another.
+    fn note_lock(
+        &self,
+        (sender, client): (Sender<'_>, &Arc<Client>),
+        state: &mut ClientState,
+        place: Place,
+        args: &Lock<'_>,
+    ) -> Result<Stateid> {
+        let owner = place.owner.ok_or(Error::BadStateid)?;
+        if let Locker::New { seqid, .. } = args.locker
+            && let Some(owner) = state.holdings.owner_mut(owner)
+        {
+            owner.advance(seqid);
+        }
+        match place.lock {
+            Some(number) => {
+                let lock = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
+                Ok(lock.change(client.id, number))
+            }
+            None => {
+                let shared = state.borrows(client, sender.caller, owner);
+                let what =
+                    StateKind::Lock(LockState { owner, open: place.open, ranges: 0, shared });
+                let file = Arc::clone(&state.at(place.named)?.file);
+                let at = (sender.now, &file);
+                let number = state.holdings.insert(&self.settings.limits, at, what)?;
+                Ok(Stateid::new(client.id, number, 1))
+            }
+        }
+    }
+
+    /// LOCKT.
+    ///
+    /// # Errors
+    /// [`LockRefusal::Denied`]; [`Error::Grace`].
+    pub fn test_lock(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        owner: &[u8],
+        (key, range, kind): (&FileKey, ByteRange, LockType),
+    ) -> Result<(), LockRefusal> {
+        if self.is_in_grace() {
+            return Err(Error::Grace.into());
+        }
+        client.renew_unsequenced(now);
+        let Some(file) = self.files.get(key) else { return Ok(()) };
+        self.unless_courteous(now, || {
+            let owner = client.live()?.holdings.find_owner(OwnerKind::Lock, owner);
+            // No owner has the number zero.
+            let owner = lock_owner(client.id, owner.unwrap_or(0));
+            let conflict = file.state().locks.test(owner, range, kind);
+            conflict.map_or(Ok(()), |conflict| Err(Blocked::By(conflict)))
+        })
+    }
+}
+
+/// Forgets a lock-owner that was made for a lock it did not get and does not wait for.
+fn forget_unused(
+    now: Duration,
+    state: &mut ClientState,
+    (owner, place): (u32, Place),
+    waits: bool,
+) {
+    if waits {
+        state.holdings.owner_mut(owner).into_iter().for_each(|owner| owner.seen(now));
+    } else if place.owner.is_none() {
+        state.holdings.forget_idle(owner);
+    }
+}
+
+/// A lock needs a file that is open for it (RFC 8881, 18.10.4).
+fn check_mode(state: &ClientState, open: u32, kind: LockType) -> Result<()> {
+    let needed = if kind == LockType::Write { Share::WRITE } else { Share::READ };
+    let granted = state.holdings.opening(open)?.share.access;
+    if granted & needed != 0 { Ok(()) } else { Err(Error::Openmode) }
+}

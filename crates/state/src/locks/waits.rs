@@ -1,0 +1,57 @@
+//! Attempts to lock, and owners that wait for their turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::courtesy::Blocked;
+use crate::file::{File, share_of};
+use crate::{Client, Desk, Engine, Error, Offer, Result, Settings};
+
+impl Engine {
+    /// Locks bytes of a file; tells how many ranges are held then, and how many more than before.
+    /// Whether they can be had or not, others may be offered theirs.
+    pub(crate) fn lock_in(
+        &self,
+        file: &Arc<File>,
+        now: Duration,
+        (client, wish, wait): (&Client, Offer, Option<Duration>),
+        offers: &mut Vec<Offer>,
+    ) -> Result<(usize, isize), Blocked> {
+        let mut on_file = file.state();
+        // To a host of NLM, which opens nothing, it may have been delegated a moment ago.
+        if on_file.delegations.conflict(Some(client.id), share_of(wish.kind)).is_some() {
+            return Err(Error::Delay.into());
+        }
+        let locks = &mut on_file.locks;
+        locks.expire(now, offers);
+        let (known, before) = (locks.len(), locks.counts().0);
+        if known >= self.settings.limits.locks_per_file {
+            return Err(Error::Resource.into());
+        }
+        let Err(conflict) = locks.lock(now, wish, wait, offers) else {
+            let (held, _) = locks.counts();
+            return Ok((held, held.cast_signed() - before.cast_signed()));
+        };
+        if wait.is_some() {
+            self.tally.lock_waits.add(usize::from(locks.len() > known));
+            self.files.watch(file);
+        }
+        Err(conflict.into())
+    }
+
+    /// How long a waiter that begins to wait now keeps its place.
+    pub(crate) fn waits_until(&self, now: Duration, client: &Client) -> Duration {
+        let Settings { lock_wait, lease, .. } = self.settings;
+        now.saturating_add(match client.desk {
+            Desk::Setclientid => lock_wait.min(lease),
+            Desk::ExchangeId | Desk::Nlm => lock_wait,
+        })
+    }
+
+    /// Ends waits and offers of a file whose time is over.
+    pub(crate) fn expire_waits(&self, now: Duration, file: &Arc<File>) {
+        let mut offers = Vec::new();
+        file.state().locks.expire(now, &mut offers);
+        self.wake_waiters(file, offers);
+    }
+}

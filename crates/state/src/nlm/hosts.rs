@@ -1,0 +1,65 @@
+//! Hosts of NLM: known by name, and forgotten when they start anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Birth;
+use crate::file::Holder;
+use crate::{Caller, Client, ClientOwner, Desk, Engine, Origin, Principal, Result, Verifier};
+
+impl Engine {
+    /// The host of this name, known or not. A new one is recorded: the answer must wait for
+    /// [`Engine::unstored`].
+    ///
+    /// # Errors
+    /// [`Error::Delay`] where there are too many clients, or too many of its origin.
+    pub fn host(&self, now: Duration, name: &[u8], origin: Origin) -> Result<Arc<Client>> {
+        let mut names = self.clients.names();
+        if let Some(host) = names.host(name) {
+            host.renew(now);
+            return Ok(host);
+        }
+        let owner = ClientOwner { verifier: Verifier::default(), id: name.into() };
+        let caller = Caller { principal: Principal::default(), origin };
+        let birth = Birth { desk: Desk::Nlm, owner, caller, announced: None };
+        let host = self.introduce(now, &mut names, birth)?;
+        self.confirm(&mut names, &host);
+        Ok(host)
+    }
+
+    /// The host of this name, if it is known: only such a one can have anything.
+    #[must_use]
+    pub fn known_host(&self, now: Duration, name: &[u8]) -> Option<Arc<Client>> {
+        self.clients.names().host(name).inspect(|host| host.renew(now))
+    }
+
+    /// A host wants to be forgotten (FREE_ALL): all it had is free.
+    pub fn forget_host(&self, now: Duration, name: &[u8]) {
+        if let Some(host) = self.known_host(now, name) {
+            self.evict(now, &host);
+        }
+    }
+
+    /// SM_NOTIFY: a host has started anew for the `state`-th time, and what it held is free; but
+    /// not what was asked for since, for it is told late, or again.
+    pub fn host_began_anew(&self, now: Duration, name: &[u8], state: i32) {
+        match self.known_host(now, name) {
+            Some(host) if host.monitor_state() == state => self.release_before(now, &host, state),
+            Some(host) => self.evict(now, &host),
+            None => {}
+        }
+    }
+
+    /// Frees what was not asked for since the host started anew for the `state`-th time.
+    fn release_before(&self, now: Duration, host: &Client, state: i32) {
+        let mut held = host.state();
+        let mut wakes = Vec::new();
+        for number in held.holdings.asked_before(state) {
+            let Some(stale) = held.holdings.remove(number) else { continue };
+            stale.owner().into_iter().for_each(|owner| held.holdings.forget_idle(owner));
+            self.release_state(now, Holder { client: host.id, state: number }, &stale, &mut wakes);
+        }
+        drop(held);
+        self.announce(wakes);
+    }
+}

@@ -1,0 +1,228 @@
+//! The lock manager of NFSv3: hosts without leases, whose locks and shares stand among those of
+//! NFSv4 (RFC 1813, appendix II).
+//!
+//! A host is a client without a lease: it says when it has started anew, and so does the server.
+//! One that is silent is asked whether it is still there (`hosts.rs`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::shares::host_owner;
+use crate::client_state::{ClientState, LockState, OwnerKind, StateKind, lock_owner};
+use crate::courtesy::Blocked;
+use crate::file::{File, FileState, share_of};
+use crate::{ByteRange, Client, Engine, Error, FileKey, LockRefusal, LockType, Offer, Result};
+
+/// No open: locks of hosts are under none.
+const NO_OPEN: u32 = 0;
+
+/// A lock of a host.
+#[derive(Debug, Clone, Copy)]
+pub struct HostLock<'a> {
+    /// Which of the host's owners.
+    pub owner: &'a [u8],
+    /// The file.
+    pub file: FileKey,
+    /// Which bytes.
+    pub range: ByteRange,
+    /// Shared or alone.
+    pub kind: LockType,
+}
+
+/// When a lock of a host may be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claiming {
+    /// Now or not at all.
+    Now,
+    /// Later, if not now.
+    Wait,
+    /// Now: it waited and was offered it, and is still to be told that it has it
+    /// ([`Engine::grant_known`], [`Engine::withdraw_grant`]).
+    Offered,
+    /// It was held before the restart.
+    Reclaim,
+}
+
+impl Engine {
+    /// NLM_LOCK. Tells how many ranges of the file are held now.
+    ///
+    /// # Errors
+    /// [`LockRefusal::Denied`]: with [`Claiming::Wait`] the owner keeps a place and is told by a
+    /// notice; [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]; [`Error::Delay`] while
+    /// a delegation is recalled; [`Error::Resource`], with [`Claiming::Offered`] also if it is not
+    /// offered any more.
+    pub fn lock_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+        claiming: Claiming,
+    ) -> Result<usize, LockRefusal> {
+        self.may_lock_host(now, host, lock, claiming)?;
+        self.break_delegations(now, Some(host), &lock.file, share_of(lock.kind))?;
+        let locked = self.unless_courteous(now, || self.try_lock_host(now, host, lock, claiming));
+        if matches!(locked, Err(LockRefusal::Error(_))) {
+            self.tidy_host(now, host, lock);
+        }
+        locked
+    }
+
+    pub(crate) fn may_lock_host(
+        &self,
+        now: Duration,
+        host: &Client,
+        lock: &HostLock<'_>,
+        claiming: Claiming,
+    ) -> Result<()> {
+        match claiming {
+            Claiming::Reclaim => self.grace.may_reclaim(now, host, &lock.file),
+            _ if self.is_in_grace() => Err(Error::Grace),
+            _ => Ok(()),
+        }
+    }
+
+    fn try_lock_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+        claiming: Claiming,
+    ) -> Result<usize, Blocked> {
+        let limits = &self.settings.limits;
+        let file = self.file(&lock.file)?;
+        let mut state = host.live()?;
+        let may = claiming != Claiming::Offered || is_offered(&state, (host, &file), lock);
+        if !may || !state.holdings.has_room() {
+            return Err(Error::Resource.into());
+        }
+        let owner = host_owner(&mut state, limits, now, (OwnerKind::Lock, lock.owner))?;
+        let number = match state.holdings.find(owner, &file) {
+            Some(number) => number,
+            None => {
+                // What waits is the host's, too: it goes when the host does.
+                let what =
+                    StateKind::Lock(LockState { owner, open: NO_OPEN, ranges: 0, shared: false });
+                state.holdings.insert(limits, (now, &file), what)?
+            }
+        };
+        state.holdings.asked(number, host.monitor_state());
+        let wish = Offer { owner: lock_owner(host.id, owner), range: lock.range, kind: lock.kind };
+        let wait = (claiming == Claiming::Wait).then(|| self.waits_until(now, host));
+        if wait.is_some() {
+            state.holdings.comes_by(owner, lock.file.export);
+        }
+        let before = (claiming == Claiming::Offered)
+            .then(|| file.state().locks.held_within(wish.owner, lock.range));
+        let mut offers = Vec::new();
+        let locked =
+            self.lock_in(&file, now, (host, wish, wait), &mut offers).map(|(held, more)| {
+                state.holdings.count_ranges(number, more);
+                state.note_granted(owner, lock, before);
+                held
+            });
+        drop(state);
+        self.wake_waiters(&file, offers);
+        if matches!(locked, Err(Blocked::By(_))) && wait.is_none() {
+            self.tidy_host(now, host, lock);
+        }
+        locked
+    }
+
+    /// NLM_TEST.
+    ///
+    /// # Errors
+    /// As [`Engine::test_lock`].
+    pub fn test_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+    ) -> Result<(), LockRefusal> {
+        self.test_lock(now, host, lock.owner, (&lock.file, lock.range, lock.kind))
+    }
+
+    /// NLM_UNLOCK: what the owner holds of the range is free.
+    ///
+    /// # Errors
+    /// [`Error::Resource`]: it would make one range too many.
+    pub fn unlock_host(
+        &self,
+        now: Duration,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+    ) -> Result<()> {
+        self.change_host(host, lock, |(owner, has_room), on_file, offers| {
+            self.may_split(on_file, (owner, lock.range), has_room)?;
+            on_file.locks.unlock(now, owner, lock.range, offers);
+            Ok(())
+        })?;
+        host.state().forget_granted(lock);
+        self.tell_unlocked(lock.file, lock.range);
+        self.tidy_host(now, host, lock);
+        Ok(())
+    }
+
+    /// NLM_CANCEL: the owner waits no more; nor has it the lock, if it could not know yet.
+    pub fn cancel_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
+        self.withdraw_grant(now, host, lock);
+        // Who waits no more has nothing more by that: it cannot be refused.
+        let _ = self.change_host(host, lock, |(owner, _), on_file, offers| {
+            let waiter = Offer { owner, range: lock.range, kind: lock.kind };
+            on_file.locks.cancel(now, waiter, offers);
+            Ok(())
+        });
+        self.tidy_host(now, host, lock);
+    }
+
+    /// Does something to what an owner has of a file; it is told which owner of all clients' that
+    /// is, and whether there is room for more.
+    pub(crate) fn change_host(
+        &self,
+        host: &Arc<Client>,
+        lock: &HostLock<'_>,
+        change: impl FnOnce((u64, bool), &mut FileState, &mut Vec<Offer>) -> Result<()>,
+    ) -> Result<()> {
+        let mut state = host.state();
+        let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner);
+        let (Some(owner), Some(file)) = (owner, self.files.get(&lock.file)) else { return Ok(()) };
+        let (mut offers, mut on_file) = (Vec::new(), file.state());
+        let (before, _) = on_file.locks.counts();
+        let whose = (lock_owner(host.id, owner), state.holdings.has_room());
+        let changed = change(whose, &mut on_file, &mut offers);
+        let (after, _) = on_file.locks.counts();
+        drop(on_file);
+        if let Some(number) = state.holdings.find(owner, &file) {
+            state.holdings.count_ranges(number, after.cast_signed() - before.cast_signed());
+        }
+        drop(state);
+        self.wake_waiters(&file, offers);
+        changed
+    }
+
+    /// Forgets an owner that has nothing of a file and waits for nothing, and the owner itself
+    /// where that was the last.
+    pub(crate) fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
+        let mut state = host.state();
+        let Some(file) = self.files.get(&lock.file) else { return };
+        if let Some(owner) = state.holdings.find_owner(OwnerKind::Lock, lock.owner) {
+            let number = state.holdings.find(owner, &file);
+            let is_idle = |_: &u32| !file.state().locks.knows(lock_owner(host.id, owner));
+            if let Some(number) = number.filter(is_idle) {
+                state.holdings.remove(number);
+            }
+            state.holdings.forget_idle(owner);
+        }
+        drop(state);
+        self.files.let_go(now, &file);
+    }
+}
+
+/// Whether a lock is kept for an owner that waited for it. Else it has cancelled, or has asked
+/// again and may have let go since: nobody would free what it is given now, unless it says so.
+fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLock<'_>) -> bool {
+    let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner);
+    owner.is_some_and(|owner| {
+        let HostLock { range, kind, .. } = *lock;
+        file.state().locks.is_offered(Offer { owner: lock_owner(host.id, owner), range, kind })
+    })
+}

@@ -1,0 +1,65 @@
+//! Locks taken for hosts of NLM that waited for them, as long as the host may not know of it: its
+//! answer to NLM_GRANTED is not there yet, or was lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::locks::HostLock;
+use crate::client_state::{ClientState, OwnerKind, UnacknowledgedGrant};
+use crate::{ByteRange, Client, Engine, LockType};
+
+impl Engine {
+    /// The host has said that it has the lock.
+    pub fn grant_known(&self, host: &Client, lock: &HostLock<'_>) {
+        drop(take(host, lock));
+    }
+
+    /// The host has no use for the lock, or does not know that it has it: if so, it holds what it
+    /// held before. Not if it has asked for the lock once more and was answered.
+    pub fn withdraw_grant(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
+        let Some(UnacknowledgedGrant { before, .. }) = take(host, lock) else { return };
+        let HostLock { range, kind, .. } = *lock;
+        // What was more than one range before is so again, whatever room there is.
+        let _ = self.change_host(host, lock, |(owner, _), on_file, offers| {
+            // What was shared for a moment others may share by now.
+            let left = before.into_iter().map(|(piece, had)| (piece, had.min(kind)));
+            on_file.locks.reduce(now, (owner, range), left, offers);
+            Ok(())
+        });
+        self.tell_unlocked(lock.file, lock.range);
+        self.tidy_host(now, host, lock);
+    }
+}
+
+impl ClientState {
+    /// An owner has a lock: it has asked and is answered; or it had something `before`, and is
+    /// still to be told.
+    pub(crate) fn note_granted(
+        &mut self,
+        owner: u32,
+        lock: &HostLock<'_>,
+        before: Option<Vec<(ByteRange, LockType)>>,
+    ) {
+        let HostLock { file, range, kind, .. } = *lock;
+        self.granted.retain(|it| it.owner != owner || it.file != file || !it.range.overlaps(range));
+        let granted = before.map(|before| UnacknowledgedGrant { owner, file, range, kind, before });
+        self.granted.extend(granted);
+    }
+
+    /// An owner has let go of a range, whether it knew what it had of it or not.
+    pub(crate) fn forget_granted(&mut self, lock: &HostLock<'_>) {
+        if let Some(owner) = self.holdings.find_owner(OwnerKind::Lock, lock.owner) {
+            self.note_granted(owner, lock, None);
+        }
+    }
+}
+
+/// Takes out what is noted of exactly this lock.
+fn take(host: &Client, lock: &HostLock<'_>) -> Option<UnacknowledgedGrant> {
+    let mut state = host.state();
+    let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner)?;
+    let wanted = (owner, lock.file, lock.range, lock.kind);
+    let is_it = |it: &UnacknowledgedGrant| (it.owner, it.file, it.range, it.kind) == wanted;
+    let at = state.granted.iter().position(is_it)?;
+    Some(state.granted.swap_remove(at))
+}

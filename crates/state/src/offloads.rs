@@ -1,0 +1,195 @@
+//! Copies that go on after COPY was answered (RFC 7862, 4): how far they are, how they ended, and
+//! whether the client still wants them. Who copies asks here before each piece.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client_state::Offload;
+use crate::{
+    BeginOffload, Client, Effect, Engine, Error, FileKey, OffloadEnd, Principal, Result, Stateid,
+};
+
+/// How far a copy is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffloadStatus {
+    /// Bytes that were copied.
+    pub copied: u64,
+    /// How it ended, if it has.
+    pub end: Option<OffloadEnd>,
+}
+
+/// A copy that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopyUnderWay {
+    /// Into which file.
+    pub file: FileKey,
+    /// Bytes that were copied.
+    pub copied: u64,
+    /// How long ago it was asked for.
+    pub age: Duration,
+}
+
+/// A copy's stateid does not change; it never is zero (RFC 7862, 4.8).
+const SEQID: u32 = 1;
+
+impl Engine {
+    /// A copy into a file begins.
+    ///
+    /// # Errors
+    /// [`Error::Resource`]: the client has as many as it may; [`Error::Expired`].
+    pub fn begin_offload(
+        &self,
+        now: Duration,
+        client: &Client,
+        wanted: BeginOffload,
+    ) -> Result<Stateid> {
+        let mut state = client.live()?;
+        let holdings = &mut state.holdings;
+        holdings.offloads.forget(now.saturating_sub(self.settings.lease));
+        if holdings.offloads.0.len() >= self.settings.limits.offloads_per_client {
+            return Err(Error::Resource);
+        }
+        let number = holdings.number();
+        let (copied, busy, cancelled, over, end) = (0, false, false, None, None);
+        let offload = Offload { wanted, began: now, copied, busy, cancelled, over, end };
+        holdings.offloads.0.insert(number, offload);
+        Ok(Stateid::new(client.id, number, SEQID))
+    }
+
+    /// A copy need not be remembered any more: the client has heard how it ended, or was never told
+    /// of it.
+    pub fn forget_offload(&self, client: &Client, stateid: &Stateid) {
+        if let Ok(number) = self.offload_number(client, stateid) {
+            client.state().holdings.offloads.0.remove(&number);
+        }
+    }
+
+    /// Whether another piece may be copied: not when the client has cancelled the copy, has gone,
+    /// or its lease is over. Then [`Engine::end_piece`].
+    #[must_use]
+    pub fn begin_piece(&self, now: Duration, client: &Client, stateid: &Stateid) -> bool {
+        let (Ok(number), Ok(mut state)) = (self.offload_number(client, stateid), client.live())
+        else {
+            return false;
+        };
+        let offloads = &mut state.holdings.offloads;
+        if self.has_expired(now, client) {
+            offloads.0.remove(&number);
+            return false;
+        }
+        let Some(offload) = offloads.0.get_mut(&number) else { return false };
+        offload.busy = !offload.cancelled && offload.over.is_none();
+        offload.busy
+    }
+
+    /// A piece was copied, so many bytes in all now; with `end` it was the last.
+    pub fn end_piece(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        stateid: &Stateid,
+        copied: u64,
+        end: Option<OffloadEnd>,
+    ) {
+        let Ok(number) = self.offload_number(client, stateid) else { return };
+        let mut state = client.state();
+        let Some(offload) = state.holdings.offloads.0.get_mut(&number) else { return };
+        (offload.busy, offload.copied) = (false, copied);
+        if offload.over.is_none() && (end.is_some() || offload.cancelled) {
+            (offload.over, offload.end) = (Some(now), end);
+        }
+        // Who has cancelled it waits for nothing.
+        if !offload.cancelled
+            && let Some(effect) = offload.effect(client, number)
+        {
+            drop(state);
+            self.outbox.push(effect);
+        }
+    }
+
+    /// How far a copy into a file is.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`]; [`Error::Expired`].
+    pub fn offload_status(
+        &self,
+        client: &Client,
+        file: &FileKey,
+        stateid: &Stateid,
+    ) -> Result<OffloadStatus> {
+        let number = self.offload_number(client, stateid)?;
+        let mut state = client.live()?;
+        let offload = state.holdings.offloads.of(file, number)?;
+        Ok(OffloadStatus { copied: offload.copied, end: offload.end })
+    }
+
+    /// The user of a client who asked for a copy does not want it any more.
+    ///
+    /// # Errors
+    /// [`Error::BadStateid`], also of a copy that another user asked for; [`Error::Expired`];
+    /// [`Error::Delay`]: a piece is being copied, and until it is there the client must not write
+    /// to the file.
+    pub fn cancel_offload(
+        &self,
+        (client, principal): (&Client, &Principal),
+        file: &FileKey,
+        stateid: &Stateid,
+    ) -> Result<()> {
+        let number = self.offload_number(client, stateid)?;
+        let mut state = client.live()?;
+        let offload = state.holdings.offloads.of(file, number)?;
+        if offload.wanted.principal != *principal {
+            return Err(Error::BadStateid);
+        }
+        if offload.busy {
+            offload.cancelled = true;
+            return Err(Error::Delay);
+        }
+        state.holdings.offloads.0.remove(&number);
+        Ok(())
+    }
+
+    /// Copies that ended within a lease and of which the client has not said that it knows.
+    #[must_use]
+    pub fn offloads(&self, now: Duration, client: &Arc<Client>) -> Vec<Effect> {
+        let since = now.saturating_sub(self.settings.lease);
+        let mut state = client.state();
+        let offloads = &mut state.holdings.offloads;
+        offloads.forget(since);
+        let told = offloads.0.iter().filter(|(_, offload)| !offload.cancelled);
+        told.filter_map(|(number, offload)| offload.effect(client, *number)).collect()
+    }
+
+    /// The copies of a client that are under way, for those who look after the server: the oldest
+    /// first.
+    #[must_use]
+    pub fn copies(&self, now: Duration, client: &Client) -> Vec<CopyUnderWay> {
+        let state = client.state();
+        let copies = state.holdings.offloads.0.iter().filter(|(_, offload)| offload.over.is_none());
+        let mut copies: Vec<_> = copies.collect();
+        copies.sort_unstable_by_key(|(number, offload)| (offload.began, **number));
+        copies.into_iter().map(|(_, offload)| offload.under_way(now)).collect()
+    }
+
+    fn offload_number(&self, client: &Client, stateid: &Stateid) -> Result<u32> {
+        match stateid.place() {
+            Ok((id, number)) if id == client.id && stateid.seqid == SEQID => Ok(number),
+            _ => Err(Error::BadStateid),
+        }
+    }
+}
+
+impl Offload {
+    fn under_way(&self, now: Duration) -> CopyUnderWay {
+        let (file, copied) = (self.wanted.file, self.copied);
+        CopyUnderWay { file, copied, age: now.saturating_sub(self.began) }
+    }
+
+    /// What the client must hear, if the copy has ended.
+    fn effect(&self, client: &Arc<Client>, number: u32) -> Option<Effect> {
+        let end = self.end?;
+        let stateid = Stateid::new(client.id, number, SEQID);
+        let (file, asked_by, copied) = (self.wanted.file, self.wanted.asked_by, self.copied);
+        Some(Effect::Offload { client: Arc::clone(client), stateid, file, asked_by, copied, end })
+    }
+}

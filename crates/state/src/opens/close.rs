@@ -1,0 +1,121 @@
+//! What becomes of opens: OPEN_CONFIRM, OPEN_DOWNGRADE, CLOSE.
+
+use crate::client_state::{ClientState, OpenState};
+use crate::file::Holder;
+use crate::lookup::{confirmed, opening};
+use crate::{At, Client, Engine, Error, Result, Share, Stateid};
+
+impl Engine {
+    /// OPEN_CONFIRM (RFC 7530, 16.18).
+    ///
+    /// # Errors
+    /// As a stateid is refused, also for another file than its own; [`Error::WrongCred`]: it is
+    /// another principal's; [`Error::BadStateid`]: its owner was confirmed before.
+    pub fn open_confirm(&self, shown: At<'_>, stateid: &Stateid) -> Result<Stateid> {
+        let found = self.find(shown.0, stateid)?;
+        let (client, number) = (&found.client, found.number);
+        let mut state = client.live()?;
+        let owner = opening(&found, &mut state, shown, stateid)?.owner;
+        let owner = state.holdings.owner_mut(owner).ok_or(Error::BadStateid)?;
+        if std::mem::replace(&mut owner.confirmed, true) {
+            return Err(Error::BadStateid);
+        }
+        changed(&mut state, client, number)
+    }
+
+    /// OPEN_DOWNGRADE (RFC 8881, 18.18).
+    ///
+    /// # Errors
+    /// As a stateid is refused; [`Error::Inval`]: the file was never opened like this.
+    pub fn open_downgrade(
+        &self,
+        shown: At<'_>,
+        stateid: &Stateid,
+        share: Share,
+    ) -> Result<Stateid> {
+        let found = self.find(shown.0, stateid)?;
+        let (client, number) = (&found.client, found.number);
+        let mut state = client.live()?;
+        confirmed(&found, &mut state, shown, stateid)?;
+        let opening = opening(&found, &mut state, shown, stateid)?;
+        if !share.is_valid() || !opening.may_become(share) {
+            return Err(Error::Inval);
+        }
+        opening.share = share;
+        opening.opened = Share::within(opening.opened, share);
+        let file = state.holdings.get(number).ok_or(Error::BadStateid)?.file.clone();
+        let holder = Holder { client: client.id, state: number };
+        self.set_share(&mut file.state(), holder, Some(share));
+        changed(&mut state, client, number)
+    }
+
+    /// CLOSE (RFC 8881, 18.2). Locks under the open are freed with it, as Linux clients expect.
+    ///
+    /// # Errors
+    /// As a stateid is refused.
+    pub fn close(&self, shown: At<'_>, stateid: &Stateid) -> Result<Stateid> {
+        let (sender, _) = shown;
+        let found = self.find(sender, stateid)?;
+        let (client, number) = (&found.client, found.number);
+        let mut wakes = Vec::new();
+        let mut state = client.live()?;
+        let owner = confirmed(&found, &mut state, shown, stateid)?;
+        self.free_locks(sender.now, client, &mut state, number, &mut wakes);
+        let stateid = changed(&mut state, client, number)?;
+        let holder = Holder { client: client.id, state: number };
+        let open = if sender.is_unsequenced() {
+            if let Some(owner) = state.holdings.owner_mut(owner) {
+                owner.closed = Some(number);
+            }
+            state.holdings.close(number)
+        } else {
+            let open = state.holdings.remove(number);
+            state.holdings.forget_idle(owner);
+            open
+        };
+        if let Some(open) = open {
+            self.release_state(sender.now, holder, &open, &mut wakes);
+        }
+        drop(state);
+        self.announce(wakes);
+        // The state is gone: what is told is a stateid that nobody may use (RFC 8881, 18.2.4).
+        Ok(if sender.is_unsequenced() { stateid } else { Stateid::INVALID })
+    }
+}
+
+impl OpenState {
+    /// Whether an open can be downgraded to a share: it must be what some of its OPENs together
+    /// were for.
+    fn may_become(&self, share: Share) -> bool {
+        let within = Share::within(self.opened, share);
+        let seen = Share::united(within);
+        seen == share
+    }
+}
+
+impl Share {
+    /// Its bit among the shares an open was opened with.
+    pub(crate) const fn bit(self) -> u16 {
+        1 << (self.deny << 2 | self.access)
+    }
+
+    /// Those of a set of shares that ask for nothing but what `share` does.
+    fn within(set: u16, share: Self) -> u16 {
+        let fits = |one: &Self| one.and(share) == share;
+        Self::of(set).filter(fits).fold(0, |kept, one| kept | one.bit())
+    }
+
+    fn united(set: u16) -> Self {
+        Self::of(set).fold(Self::default(), Self::and)
+    }
+
+    fn of(set: u16) -> impl Iterator<Item = Self> {
+        let share = |number: u32| Self { access: number & 3, deny: number >> 2 };
+        (0..16).map(share).filter(move |share| set & share.bit() != 0)
+    }
+}
+
+fn changed(state: &mut ClientState, client: &Client, number: u32) -> Result<Stateid> {
+    let open = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
+    Ok(open.change(client.id, number))
+}

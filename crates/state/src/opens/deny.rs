@@ -1,0 +1,39 @@
+//! Deny modes against calls that come without an open: READ and WRITE of NFSv3.
+
+use std::time::Duration;
+
+use crate::courtesy::Obstacle;
+use crate::sync::atomic::Ordering;
+use crate::{Engine, FileKey, Result};
+
+impl Engine {
+    /// Whether any open of any file denies others anything. Costs a look at a number.
+    #[must_use]
+    pub fn has_denies(&self) -> bool {
+        self.files.denies.load(Ordering::Acquire) > 0
+    }
+
+    /// Checks an access without an open ([`Share::READ`] and [`Share::WRITE`]) against the deny
+    /// modes of a file. The shares of the host of NLM named `host` do not count: it checks its own
+    /// programs itself. Clients whose lease is over are evicted if they deny the access.
+    ///
+    /// # Errors
+    /// [`crate::Error::ShareDenied`].
+    pub fn check_denied(
+        &self,
+        now: Duration,
+        host: &[u8],
+        (key, access): (&FileKey, u32),
+    ) -> Result<()> {
+        let Some(file) = self.files.get(key) else { return Ok(()) };
+        // The names of all clients are behind one mutex.
+        if file.state().shares.denied(None, access).is_none() {
+            return Ok(());
+        }
+        let mine = self.clients.names().host(host).map(|host| host.id);
+        self.unless_expired(now, || {
+            let denied = file.state().shares.denied(mine, access);
+            denied.map_or(Ok(()), |holder| Err(Obstacle::Share(holder)))
+        })
+    }
+}

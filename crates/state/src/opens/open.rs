@@ -1,0 +1,284 @@
+//! OPEN: share reservations, upgrades, claims (RFC 8881, 18.16).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_vfs::{Cred, Disk};
+
+use crate::client_state::{ClientState, OpenState, Owner, OwnerKind, StateKind};
+use crate::courtesy::Obstacle;
+use crate::delegations::{DelegationRequest, Wanted};
+use crate::file::{File, FileState, Holder};
+use crate::lookup::forget_opener;
+use crate::sync::MutexGuard;
+use crate::{
+    Caller, Client, Delegation, DelegationKind, DelegationWish, Desk, Engine, Error, FileKey,
+    Result, Sender, Share, Stateid,
+};
+
+/// What an OPEN asks for, its file being found.
+#[derive(Debug, Clone, Copy)]
+pub struct Open<'a> {
+    /// Whose it is to be; of minor version 0, one that [`Engine::client_of`] found.
+    pub client: &'a Arc<Client>,
+    /// Who asks, and from where.
+    pub caller: Caller,
+    /// The open-owner.
+    pub owner: &'a [u8],
+    /// The file.
+    pub file: FileKey,
+    /// What for.
+    pub share: Share,
+    /// By which right.
+    pub claim: Claim,
+    /// Which delegation the client would like.
+    pub wish: DelegationWish,
+    /// Who opens it, if it was judged whether he may.
+    pub user: Option<&'a Arc<Cred<Disk>>>,
+    /// Whether it is emptied then, whatever it is opened for.
+    pub empties: bool,
+}
+
+/// By which right a file is opened (`open_claim_type4`); by name or by handle is all the same here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It is a new open (`CLAIM_NULL`, `CLAIM_FH`).
+    New,
+    /// It was open before the restart, with this delegation (`CLAIM_PREVIOUS`).
+    Previous(Option<DelegationKind>),
+    /// It is open at the client under this delegation (`CLAIM_DELEGATE_CUR`, `CLAIM_DELEG_CUR_FH`).
+    Delegated(Stateid),
+}
+
+/// What an OPEN got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// The open's stateid.
+    pub stateid: Stateid,
+    /// Whether the owner has to confirm it (`OPEN4_RESULT_CONFIRM`).
+    pub confirm: bool,
+    /// A delegation, or why there is none.
+    pub delegation: Delegation,
+    /// What it was before, if the owner had the file open.
+    pub before: Option<Before>,
+}
+
+/// What an open was before another OPEN added to it ([`Engine::withdraw_open`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    seqid: u32,
+    share: Share,
+    opened: u16,
+}
+
+impl Engine {
+    /// Whether an OPEN of this claim is let in now; to be asked before the file is looked for.
+    ///
+    /// # Errors
+    /// [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`].
+    pub fn may_claim(&self, client: &Client, reclaims: bool) -> Result<()> {
+        let complete = client.live()?.reclaim_complete;
+        if reclaims {
+            return if complete || !self.is_in_grace() { Err(Error::NoGrace) } else { Ok(()) };
+        }
+        let waits = client.desk == Desk::ExchangeId && !complete;
+        if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
+    }
+
+    /// OPEN, its file being there.
+    ///
+    /// # Errors
+    /// [`Error::ShareDenied`]; [`Error::Delay`]: a delegation is being recalled; [`Error::Grace`],
+    /// [`Error::NoGrace`], [`Error::ReclaimBad`], [`Error::ReclaimConflict`]; as a stateid is
+    /// refused; [`Error::Inval`]; [`Error::Resource`].
+    pub fn open(&self, now: Duration, open: &Open<'_>) -> Result<Opened> {
+        if !open.share.is_valid() {
+            return Err(Error::Inval);
+        }
+        self.check_claim(now, open)?;
+        let file = self.file(&open.file)?;
+        let opened = self.unless_expired(now, || self.try_open(now, open, &file));
+        match &opened {
+            Ok(_) => open.client.renew_unsequenced(now),
+            Err(_) => forget_opener(open.client, open.owner),
+        }
+        self.files.let_go(now, &file);
+        match (opened, open.claim) {
+            (Err(Error::ShareDenied | Error::Delay), Claim::Previous(_)) => {
+                Err(Error::ReclaimConflict)
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    fn check_claim(&self, now: Duration, open: &Open<'_>) -> Result<()> {
+        match open.claim {
+            Claim::New => self.may_claim(open.client, false),
+            Claim::Previous(_) => {
+                self.may_claim(open.client, true)?;
+                self.grace.may_reclaim(now, open.client, &open.file)
+            }
+            Claim::Delegated(stateid) => {
+                let sender = Sender { caller: open.caller, ..Sender::of(now, open.client) };
+                self.check_delegation(sender, &stateid, &open.file, open.share)
+            }
+        }
+    }
+
+    fn try_open(
+        &self,
+        now: Duration,
+        open: &Open<'_>,
+        file: &Arc<File>,
+    ) -> Result<Opened, Obstacle> {
+        let mut state = open.client.live()?;
+        let owner = self.opener(now, &mut state, open)?;
+        let mut on_file = file.state();
+        let known = state.holdings.find(owner, file);
+        let (share, mine) = (open.against(), file.covered(&open.file, Some(open.client.id)));
+        // What the owner itself denied, it is denied, too (RFC 7530, 16.16.5).
+        if let Some(other) = on_file.shares.conflict(None, share) {
+            return Err(Obstacle::Share(other));
+        }
+        if let Some(other) = on_file.delegations.conflict(mine, share) {
+            self.recall(now, file, &mut on_file, (mine, share));
+            return Err(Obstacle::Delegation(other));
+        }
+        on_file.by_many_exports |= open.file.export != file.key.export;
+        let shared = state.borrows(open.client, open.caller, owner);
+        let (stateid, before) = match known {
+            Some(number) => upgrade(open, &mut state, (number, shared))?,
+            None => {
+                let (user, share) = (open.user.cloned(), open.share);
+                let opening = OpenState { owner, share, user, opened: 0, closed: false, shared };
+                let limits = &self.settings.limits;
+                let number =
+                    state.holdings.insert(limits, (now, file), StateKind::Open(opening))?;
+                note(&mut state, number, share);
+                (Stateid::new(open.client.id, number, 1), None)
+            }
+        };
+        self.settle(now, open, file, (state, on_file), (owner, stateid, before))
+    }
+
+    /// The open stands: its share is counted, and perhaps the file delegated.
+    fn settle(
+        &self,
+        now: Duration,
+        open: &Open<'_>,
+        file: &Arc<File>,
+        (mut state, mut on_file): (MutexGuard<'_, ClientState>, MutexGuard<'_, FileState>),
+        (owner, stateid, before): (u32, Stateid, Option<Before>),
+    ) -> Result<Opened, Obstacle> {
+        let (_, number) = stateid.place()?;
+        let holder = Holder { client: open.client.id, state: number };
+        let share = state.holdings.get(number).and_then(|state| match &state.what {
+            StateKind::Open(opening) => Some(opening.share),
+            _ => None,
+        });
+        self.set_share(&mut on_file, holder, share);
+        let confirmed = state.holdings.owner_mut(owner).is_some_and(|owner| {
+            owner.confirmed |= matches!(open.claim, Claim::Previous(_));
+            owner.confirmed
+        });
+        let delegation = if confirmed {
+            self.delegate(now, &open.delegation(), file, (&mut state, &mut on_file))
+        } else {
+            Delegation::Refused(crate::NoDelegation::Resource)
+        };
+        Ok(Opened { stateid, confirm: !confirmed, delegation, before })
+    }
+
+    /// Takes an OPEN back of which nobody was told: the file is open as it was before, or not at
+    /// all, and not delegated by it; unless something else has come of the open meanwhile.
+    pub fn withdraw_open(
+        &self,
+        now: Duration,
+        (client, file): (&Arc<Client>, &FileKey),
+        opened: &Opened,
+    ) {
+        if let Delegation::Granted { stateid, .. } = opened.delegation {
+            let sender = Sender::of(now, client);
+            // It was given just now: nobody can have returned it.
+            let _ = self.delegreturn((sender, file), &stateid);
+        }
+        let Ok((_, number)) = opened.stateid.place() else { return };
+        let holder = Holder { client: client.id, state: number };
+        let mut state = client.state();
+        let known = state.holdings.get_mut(number);
+        let Some(known) = known.filter(|known| known.seqid == opened.stateid.seqid) else { return };
+        let StateKind::Open(opening) = &mut known.what else { return };
+        if let Some(before) = opened.before {
+            (opening.share, opening.opened) = (before.share, before.opened);
+            known.seqid = before.seqid;
+            self.set_share(&mut known.file.state(), holder, Some(before.share));
+            return;
+        }
+        let owner = opening.owner;
+        let withdrawn = state.holdings.remove(number);
+        if client.desk != Desk::Setclientid {
+            state.holdings.forget_idle(owner);
+        }
+        drop(state);
+        let withdrawn = withdrawn.into_iter();
+        withdrawn.for_each(|open| self.release_state(now, holder, &open, &mut Vec::new()));
+    }
+
+    fn opener(&self, now: Duration, state: &mut ClientState, open: &Open<'_>) -> Result<u32> {
+        match state.holdings.find_owner(OwnerKind::Open, open.owner) {
+            Some(owner) => Ok(owner),
+            None => {
+                let named = (open.owner, open.caller.principal);
+                let owner = Owner::sequenced(now, OwnerKind::Open, named);
+                state.holdings.add_owner(&self.settings.limits, owner)
+            }
+        }
+    }
+}
+
+/// Adds a share to an open.
+fn upgrade(
+    open: &Open<'_>,
+    state: &mut ClientState,
+    (number, shared): (u32, bool),
+) -> Result<(Stateid, Option<Before>), Error> {
+    let known = state.holdings.get_mut(number).ok_or(Error::BadStateid)?;
+    let StateKind::Open(opening) = &mut known.what else { return Err(Error::BadStateid) };
+    let OpenState { share, opened, .. } = *opening;
+    let before = Before { seqid: known.seqid, share, opened };
+    opening.opened |= open.share.bit();
+    opening.shared |= shared;
+    opening.share = share.and(open.share);
+    opening.user = opening.user.take().filter(|user| open.user == Some(user));
+    Ok((known.change(open.client.id, number), Some(before)))
+}
+
+impl Open<'_> {
+    /// The delegation that comes with it, if one does. An open under a delegation gets no other.
+    fn delegation(&self) -> DelegationRequest<'_> {
+        let wanted = match (self.claim, self.wish) {
+            (Claim::Previous(had), _) => Wanted::Reclaim(had),
+            (Claim::Delegated(_), wish) if wish != DelegationWish::Cancel => {
+                Wanted::New(DelegationWish::None)
+            }
+            (_, wish) => Wanted::New(wish),
+        };
+        let (principal, access) = (self.caller.principal, self.share.access);
+        DelegationRequest { client: self.client, principal, user: self.user, access, wanted }
+    }
+
+    /// What it stands for against others: who empties a file writes it.
+    const fn against(&self) -> Share {
+        let writes = if self.empties { Share::WRITE } else { 0 };
+        self.share.and(Share::access(writes))
+    }
+}
+
+/// Remembers that a file was opened with this share.
+fn note(state: &mut ClientState, number: u32, share: Share) {
+    if let Some(StateKind::Open(opening)) =
+        state.holdings.get_mut(number).map(|open| &mut open.what)
+    {
+        opening.opened |= share.bit();
+    }
+}

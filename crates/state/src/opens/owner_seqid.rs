@@ -1,0 +1,195 @@
+//! Open-owners and lock-owners, and the order of their operations in minor version 0 (RFC 7530,
+//! 9.1.7): each has a number, and the last answer is kept for a retry.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client_state::{ClientState, Owner, OwnerKind, StateKind};
+use crate::file::Holder;
+use crate::{At, Caller, Client, Engine, Error, OwnerReply, Result, Stateid};
+
+/// What an owner says to an operation.
+#[derive(Debug)]
+pub enum Turn {
+    /// It is its turn.
+    New(OwnerTurn),
+    /// It was done, and this was the answer.
+    Again(OwnerReply),
+}
+
+/// An owner while an operation of it is worked on. Dropped without an end, the operation was none.
+#[derive(Debug)]
+pub struct OwnerTurn {
+    client: Arc<Client>,
+    owner: u32,
+    seqid: u32,
+    open: bool,
+}
+
+/// An owner whose operation is done, until its answer may be said: the owner counts on, but is
+/// not answered again before. Dropped without an answer, the operation does not count.
+#[derive(Debug)]
+pub struct OwnerAnswer {
+    client: Arc<Client>,
+    owner: u32,
+    seqid: u32,
+    open: bool,
+}
+
+impl OwnerTurn {
+    /// Whose turn it is.
+    #[must_use]
+    pub const fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// Ends the operation: its result, from its status on, and the current file handle if it is
+    /// another now. Not for failures after which the owner does not count on (`STALE_CLIENTID`,
+    /// `STALE_STATEID`, `BAD_STATEID`, `BAD_SEQID`, `BADXDR`, `RESOURCE`, `NOFILEHANDLE`, `MOVED`;
+    /// RFC 7530, 9.1.7): there the turn is dropped.
+    pub fn answered(self, result: &[u8], handle: Option<&[u8]>) {
+        self.done().told(result, handle);
+    }
+
+    /// Ends the operation, whose answer is not true yet: a barrier is to be waited for.
+    #[must_use]
+    pub fn done(mut self) -> OwnerAnswer {
+        let (owner, seqid) = (self.owner, self.seqid);
+        self.end(|owner| (owner.seqid, owner.owed) = (seqid, true));
+        OwnerAnswer { client: Arc::clone(&self.client), owner, seqid, open: true }
+    }
+
+    fn end(&mut self, count: impl FnOnce(&mut Owner)) {
+        if !std::mem::replace(&mut self.open, false) {
+            return;
+        }
+        let mut state = self.client.state();
+        let Some(owner) = state.holdings.owner_mut(self.owner) else { return };
+        owner.busy = false;
+        count(owner);
+    }
+}
+
+impl Drop for OwnerTurn {
+    fn drop(&mut self) {
+        self.end(|_| {});
+    }
+}
+
+impl OwnerAnswer {
+    /// Keeps the answer, as [`OwnerTurn::answered`] does.
+    pub fn told(mut self, result: &[u8], handle: Option<&[u8]>) {
+        let reply = OwnerReply { result: result.into(), handle: handle.map(Into::into) };
+        self.end(|owner| owner.last = Some(reply));
+    }
+
+    /// The owner may have counted on meanwhile: then nobody asks for this answer any more.
+    fn end(&mut self, settle: impl FnOnce(&mut Owner)) {
+        if !std::mem::replace(&mut self.open, false) {
+            return;
+        }
+        let mut state = self.client.state();
+        let owner = state.holdings.owner_mut(self.owner);
+        if let Some(owner) = owner.filter(|owner| owner.owed && owner.seqid == self.seqid) {
+            owner.owed = false;
+            settle(owner);
+        }
+    }
+}
+
+impl Drop for OwnerAnswer {
+    fn drop(&mut self) {
+        let before = self.seqid.wrapping_sub(1);
+        self.end(|owner| owner.seqid = before);
+    }
+}
+
+impl Engine {
+    /// The turn of an open-owner for an OPEN of minor version 0. An owner that was never confirmed
+    /// may begin anew: what it has opened is gone then.
+    ///
+    /// # Errors
+    /// [`Error::BadSeqid`]; [`Error::Delay`]: another operation of the owner is worked on.
+    pub fn open_turn(
+        &self,
+        (now, caller): (Duration, Caller),
+        client: &Arc<Client>,
+        name: &[u8],
+        seqid: u32,
+    ) -> Result<Turn> {
+        let mut state = client.live()?;
+        let mut known = state.holdings.find_owner(OwnerKind::Open, name);
+        if let Some(number) = known.take_if(|number| restarts(&state, *number, seqid)) {
+            self.drop_owner(now, client, &mut state, number);
+        }
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let owner = Owner::new(now, OwnerKind::Open, (name, caller.principal), seqid);
+                state.holdings.add_owner(&self.settings.limits, owner)?
+            }
+        };
+        self.take_turn(now, client, &mut state, (number, seqid))
+    }
+
+    /// The turn of the owner of an open or lock state, for an operation of minor version 0 that
+    /// names it: CLOSE, OPEN_CONFIRM, OPEN_DOWNGRADE, LOCK, LOCKU. A stateid that was guessed takes
+    /// no turn: the state must be of this file and this principal.
+    ///
+    /// # Errors
+    /// As a stateid is refused; [`Error::BadSeqid`], [`Error::Delay`].
+    pub fn stateid_turn(
+        &self,
+        (sender, file): At<'_>,
+        stateid: &Stateid,
+        seqid: u32,
+    ) -> Result<Turn> {
+        let found = self.find(sender, stateid)?;
+        let client = &found.client;
+        let mut state = client.live()?;
+        let owner = state.at(found.number)?.owner().ok_or(Error::BadStateid)?;
+        found.may_change(&state, (sender, Some(file)))?;
+        self.take_turn(sender.now, client, &mut state, (owner, seqid))
+    }
+
+    fn drop_owner(&self, now: Duration, client: &Arc<Client>, state: &mut ClientState, owner: u32) {
+        let of_owner =
+            |what: &StateKind| matches!(what, StateKind::Open(opening) if opening.owner == owner);
+        let opens = state.holdings.states().filter(|(_, state)| of_owner(&state.what));
+        let opens: Vec<u32> = opens.map(|(number, _)| number).collect();
+        for number in opens {
+            if let Some(open) = state.holdings.remove(number) {
+                // Nothing was ever locked under it: it was not confirmed.
+                let holder = Holder { client: client.id, state: number };
+                self.release_state(now, holder, &open, &mut Vec::new());
+            }
+        }
+        state.holdings.remove_owner(owner);
+    }
+
+    fn take_turn(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        state: &mut ClientState,
+        (number, seqid): (u32, u32),
+    ) -> Result<Turn> {
+        let owner = state.holdings.owner_mut(number).ok_or(Error::BadStateid)?;
+        if let Some(reply) = owner.begin(now, seqid)? {
+            self.tally.replies_again.add(1);
+            return Ok(Turn::Again(reply));
+        }
+        let closed = owner.closed.take();
+        closed.and_then(|closed| state.holdings.remove(closed));
+        Ok(Turn::New(OwnerTurn { client: Arc::clone(client), owner: number, seqid, open: true }))
+    }
+}
+
+/// Whether an OPEN makes an owner begin anew.
+fn restarts(state: &ClientState, owner: u32, seqid: u32) -> bool {
+    let owner = state.holdings.owner(owner);
+    owner.is_some_and(|owner| {
+        let again = owner.seqid == seqid && owner.last.is_some();
+        !owner.confirmed && !owner.busy && !owner.owed && !again
+    })
+}

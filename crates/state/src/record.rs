@@ -1,0 +1,94 @@
+//! Records of who may reclaim what, on their way to stable storage.
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::table::lock;
+use crate::{Desk, FileKey, Origin, Principal, Verifier};
+
+/// A client as stable storage remembers it: its name, at which desk.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordedClient {
+    /// At which desk it came.
+    pub desk: Desk,
+    /// Its owner id.
+    pub id: Box<[u8]>,
+}
+
+/// By what a client is known again after a restart of the server: a reclaim is let in only from the
+/// same principal, and only from where the client was or by the same instance of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Who introduced it.
+    pub principal: Principal,
+    /// From where.
+    pub origin: Origin,
+    /// Its instance.
+    pub verifier: Verifier,
+}
+
+impl Identity {
+    /// Whether another may be the same client, which has moved or has started anew, but not both.
+    #[must_use]
+    pub fn is_again(&self, other: &Self) -> bool {
+        let here = self.origin == other.origin;
+        if self.principal == other.principal {
+            return here || self.verifier == other.verifier;
+        }
+        here && other.principal == Principal::SYSTEM
+    }
+}
+
+/// One change of what must outlive a restart. Applied in order they make a set of clients, each
+/// with the files whose state it lost: what [`crate::Recovered`] is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// The client may have state, and may reclaim it after a restart. One with sessions says by
+    /// what leads to this (RECLAIM_COMPLETE, FREE_STATEID of the last that was revoked) that it
+    /// knows what it has lost: what was revoked before is no hindrance any more.
+    Client(RecordedClient, Option<Identity>),
+    /// The client must not reclaim anything: it is gone, lost its lease, or did not come back in
+    /// grace (RFC 8881, 8.4.2.1).
+    Forget(RecordedClient),
+    /// The client's state of this file was revoked, and must not be reclaimed.
+    Revoked(RecordedClient, FileKey),
+}
+
+/// A place in the sequence of records: all that came before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(pub u64);
+
+/// Records on their way to stable storage.
+#[derive(Default)]
+pub(crate) struct Journal {
+    queue: Mutex<Vec<Record>>,
+    written: AtomicU64,
+    stored: AtomicU64,
+}
+
+impl Journal {
+    pub(crate) fn append(&self, record: Record) {
+        let mut queue = lock(&self.queue);
+        queue.push(record);
+        self.written.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes what has to be stored, and the mark to be acknowledged when it is.
+    pub(crate) fn take(&self, into: &mut Vec<Record>) -> Mark {
+        let mut queue = lock(&self.queue);
+        into.append(&mut queue);
+        Mark(self.written.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn acknowledge(&self, Mark(mark): Mark) {
+        self.stored.fetch_max(mark, Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_stored(&self, Mark(mark): Mark) -> bool {
+        self.stored.load(Ordering::Acquire) >= mark
+    }
+
+    pub(crate) fn unstored(&self) -> Option<Mark> {
+        let mark = Mark(self.written.load(Ordering::Acquire));
+        (!self.is_stored(mark)).then_some(mark)
+    }
+}

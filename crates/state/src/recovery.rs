@@ -1,0 +1,251 @@
+//! Clients that may reclaim after a restart, as stable storage knew them (RFC 8881, 8.4.2).
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::table::lock;
+use crate::{
+    Caller, Client, ClientOwner, Desk, Error, FileKey, Identity, Record, RecordedClient, Result,
+};
+
+/// What stable storage knew when the server started.
+#[derive(Debug, Clone, Default)]
+pub struct Recovered {
+    clients: HashMap<RecordedClient, Remembered>,
+}
+
+/// What is known of a client from before the restart.
+#[derive(Debug, Clone)]
+struct Remembered {
+    /// Nothing, if an earlier version of this program recorded it: then anybody may be that client.
+    identity: Option<Identity>,
+    /// The files whose state it must not reclaim.
+    revoked: HashSet<FileKey>,
+}
+
+impl Recovered {
+    /// Nothing: the server has never run.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Applies a record; in the order in which they were stored.
+    pub fn apply(&mut self, record: Record) {
+        match record {
+            Record::Client(client, identity) => self.know(client, identity),
+            Record::Forget(client) => {
+                self.clients.remove(&client);
+            }
+            Record::Revoked(client, file) => {
+                // A client that is not remembered must not become so by what it lost.
+                if let Some(known) = self.clients.get_mut(&client) {
+                    known.revoked.insert(file);
+                }
+            }
+        }
+    }
+
+    fn know(&mut self, client: RecordedClient, identity: Option<Identity>) {
+        let knows_its_losses = client.desk == Desk::ExchangeId;
+        let new = Remembered { identity, revoked: HashSet::new() };
+        let known = self.clients.entry(client).or_insert(new);
+        known.identity = identity;
+        if knows_its_losses {
+            known.revoked.clear();
+        }
+    }
+
+    /// The fewest records that make the same.
+    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        self.clients.iter().flat_map(|(client, known)| {
+            let revoked = known.revoked.iter();
+            let revoked = revoked.map(|file| Record::Revoked(client.clone(), *file));
+            std::iter::once(Record::Client(client.clone(), known.identity)).chain(revoked)
+        })
+    }
+
+    /// The hosts of NLM: they have to be told of the restart, or they reclaim nothing.
+    pub fn hosts(&self) -> impl Iterator<Item = &[u8]> {
+        self.clients.keys().filter(|client| client.desk == Desk::Nlm).map(|client| &*client.id)
+    }
+
+    /// Whether nobody has anything to reclaim.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+    }
+}
+
+/// For how long nobody must have reclaimed anything before a grace period ends whose
+/// time is over: a thousand clients take a while, and get as much time once more.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// The grace period.
+pub(crate) struct Grace {
+    on: AtomicBool,
+    until: Duration,
+    /// When it ends though clients still reclaim.
+    latest: Duration,
+    /// When somebody reclaimed something last.
+    reclaimed_nanoseconds: AtomicU64,
+    expected: Mutex<HashMap<RecordedClient, Expected>>,
+}
+
+/// A client that may reclaim.
+struct Expected {
+    remembered: Remembered,
+    /// Whether it has come back.
+    returned: bool,
+    /// Whether it has reclaimed all it wanted.
+    complete: bool,
+}
+
+impl Grace {
+    pub(crate) fn new((until, length): (Duration, Duration), recovered: Recovered) -> Self {
+        let expected = |(client, remembered)| {
+            (client, Expected { remembered, returned: false, complete: false })
+        };
+        let expected: HashMap<_, _> = recovered.clients.into_iter().map(expected).collect();
+        let on = AtomicBool::new(!expected.is_empty());
+        Self {
+            on,
+            until,
+            latest: until.saturating_add(length),
+            reclaimed_nanoseconds: AtomicU64::new(0),
+            expected: Mutex::new(expected),
+        }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Acquire)
+    }
+
+    /// When it ends, unless clients still reclaim.
+    pub(crate) const fn until(&self) -> Duration {
+        self.until
+    }
+
+    /// Whether a caller may go by a name: while grace lasts, it belongs to the client that had it
+    /// before the restart, until that has come back.
+    ///
+    /// # Errors
+    /// [`Error::ClidInuse`]: another principal had it; [`Error::Delay`]: the same one elsewhere.
+    pub(crate) fn may_take_name(
+        &self,
+        (desk, owner): (Desk, &ClientOwner),
+        caller: Caller,
+    ) -> Result<()> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        let Caller { principal, origin } = caller;
+        let identity = Identity { principal, origin, verifier: owner.verifier };
+        let name = RecordedClient { desk, id: owner.id.clone() };
+        let expected = lock(&self.expected);
+        let known = expected.get(&name).filter(|expected| !expected.is_of(&identity));
+        match known.and_then(|expected| expected.remembered.identity) {
+            Some(other) if other.principal != principal => Err(Error::ClidInuse),
+            Some(_) => Err(Error::Delay),
+            None => Ok(()),
+        }
+    }
+
+    /// A client has come back.
+    pub(crate) fn returned(&self, client: &Client) {
+        self.change(client, |expected| expected.returned = true);
+    }
+
+    /// A client has lost all it had, and what it may have had before the restart.
+    pub(crate) fn forget(&self, client: &Client) {
+        if self.is_on() {
+            let mut expected = lock(&self.expected);
+            let name = client.recorded();
+            if expected.get(&name).is_some_and(|known| known.is_of(&client.identity())) {
+                expected.remove(&name);
+            }
+        }
+    }
+
+    /// A client with sessions has reclaimed all it wanted.
+    pub(crate) fn complete(&self, client: &Client) {
+        self.change(client, |expected| (expected.returned, expected.complete) = (true, true));
+    }
+
+    /// Changes what is known of a client that is expected.
+    fn change(&self, client: &Client, change: impl FnOnce(&mut Expected)) {
+        if self.is_on() {
+            let mut expected = lock(&self.expected);
+            let name = client.recorded();
+            match expected.get_mut(&name) {
+                Some(known) if known.is_of(&client.identity()) => change(known),
+                // A later instance of the client, which has nothing of before the restart.
+                Some(_) => {
+                    expected.remove(&name);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Whether nobody needs to be waited for: minor version 0 has no way to say so.
+    pub(crate) fn is_idle(&self) -> bool {
+        let expected = lock(&self.expected);
+        expected
+            .iter()
+            .all(|(client, expected)| client.desk == Desk::ExchangeId && expected.complete)
+    }
+
+    /// Whether `client` may reclaim what it had of `file`.
+    pub(crate) fn may_reclaim(&self, now: Duration, client: &Client, file: &FileKey) -> Result<()> {
+        if !self.is_on() {
+            return Err(Error::NoGrace);
+        }
+        match lock(&self.expected).get(&client.recorded()) {
+            None => Err(Error::ReclaimBad),
+            Some(expected) if !expected.is_of(&client.identity()) => Err(Error::ReclaimBad),
+            Some(expected) if expected.complete => Err(Error::NoGrace),
+            Some(expected) if expected.remembered.revoked.contains(file) => Err(Error::ReclaimBad),
+            Some(_) => {
+                self.reclaimed_nanoseconds.fetch_max(now.as_nanos() as u64, Ordering::AcqRel);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether its time is over, and nobody is reclaiming any more.
+    pub(crate) fn is_over(&self, now: Duration) -> bool {
+        let last = Duration::from_nanos(self.reclaimed_nanoseconds.load(Ordering::Acquire));
+        let quiet = last.is_zero() || now >= last.saturating_add(QUIET);
+        now >= self.latest || now >= self.until && quiet
+    }
+
+    /// Whether a client of NFSv4 may still reclaim.
+    pub(crate) fn awaits_opens(&self) -> bool {
+        let may = |(client, expected): (&RecordedClient, &Expected)| {
+            client.desk != Desk::Nlm && !expected.complete
+        };
+        self.is_on() && lock(&self.expected).iter().any(may)
+    }
+
+    /// Ends it; tells who was waited for in vain before anybody else is let in.
+    pub(crate) fn end(&self, lose: impl FnMut(RecordedClient)) {
+        let mut expected = lock(&self.expected);
+        let lost = expected.drain().filter(|(client, expected)| match client.desk {
+            Desk::Setclientid | Desk::Nlm => !expected.returned,
+            Desk::ExchangeId => !expected.complete,
+        });
+        let mut lost: Vec<_> = lost.map(|(client, _)| client).collect();
+        lost.sort_unstable();
+        lost.into_iter().for_each(lose);
+        self.on.store(false, Ordering::Release);
+    }
+}
+
+impl Expected {
+    fn is_of(&self, identity: &Identity) -> bool {
+        self.remembered.identity.is_none_or(|known| known.is_again(identity))
+    }
+}

@@ -1,0 +1,114 @@
+//! States that are taken from their files, and waiters that are told so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client_state::{Holdings, State, StateKind, client_of_lock_owner};
+use crate::file::{File, FileState, Holder};
+use crate::sync::atomic::Ordering;
+use crate::{ByteRange, Client, Desk, Effect, Engine, FileKey, Offer, SessionId, Share};
+
+pub(crate) type Wakes = Vec<(FileKey, Offer)>;
+
+impl Engine {
+    /// Takes all that a client held from the files.
+    pub(crate) fn release(&self, now: Duration, client: &Arc<Client>, holdings: Holdings) {
+        let mut wakes = Vec::new();
+        for (number, state) in holdings.states {
+            let holder = Holder { client: client.id, state: number };
+            self.release_state(now, holder, &state, &mut wakes);
+        }
+        self.announce(wakes);
+    }
+
+    /// Takes a state that is no more from its file, which may be forgotten then; who can have what
+    /// it kept is collected in `wakes`.
+    pub(crate) fn release_state(
+        &self,
+        now: Duration,
+        holder: Holder,
+        state: &State,
+        wakes: &mut Wakes,
+    ) {
+        let mut offers = Vec::new();
+        let mut file = state.file.state();
+        match &state.what {
+            StateKind::Open(_) => self.set_share(&mut file, holder, None),
+            StateKind::Lock(locking) => {
+                let owner = u64::from(holder.client.number()) << 32 | u64::from(locking.owner);
+                let all = file.locks.held_by(owner).map(|(range, _)| range);
+                let all = all.reduce(crate::ByteRange::hull);
+                all.into_iter().for_each(|range| self.tell_unlocked(state.file.key, range));
+                file.locks.forget(now, owner, &mut offers);
+            }
+            StateKind::Delegation(_) => self.drop_delegation(&state.file, &mut file, holder),
+            StateKind::Revoked => {}
+        }
+        drop(file);
+        self.files.let_go(now, &state.file);
+        wakes.extend(offers.into_iter().map(|offer| (state.file.key, offer)));
+    }
+
+    pub(crate) fn drop_session(&self, id: &SessionId) {
+        if let Some(session) = self.sessions.remove(id) {
+            session.channels().slots.close(self.replies(&session.client));
+        }
+    }
+
+    /// Gives an open of a file this share, or none if it ends, and counts the opens that deny
+    /// something.
+    pub(crate) fn set_share(&self, on_file: &mut FileState, holder: Holder, share: Option<Share>) {
+        let denies = |share: Option<Share>| share.is_some_and(|share| share.deny != 0);
+        let old = on_file.shares.set(holder, share);
+        match (denies(old), denies(share)) {
+            (false, true) => drop(self.files.denies.fetch_add(1, Ordering::AcqRel)),
+            (true, false) => drop(self.files.denies.fetch_sub(1, Ordering::AcqRel)),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn drop_delegation(&self, file: &File, on_file: &mut FileState, holder: Holder) {
+        if on_file.delegations.remove(holder).is_some() {
+            self.files.delegations.fetch_sub(1, Ordering::AcqRel);
+            self.tell_undelegated(file.key);
+        }
+    }
+
+    pub(crate) fn wake_waiters(&self, file: &Arc<File>, offers: Vec<Offer>) {
+        if !offers.is_empty() {
+            self.files.watch(file);
+        }
+        self.announce(offers.into_iter().map(|offer| (file.key, offer)).collect());
+    }
+
+    /// Tells waiters that their locks can be had. No lock may be held.
+    pub(crate) fn announce(&self, wakes: Wakes) {
+        for (file, offer) in wakes {
+            let id = self.clients.id(client_of_lock_owner(offer.owner));
+            let Some(client) = self.clients.get(id) else { continue };
+            if client.desk == Desk::Setclientid {
+                continue;
+            }
+            let state = client.state();
+            let owner = state.holdings.owner(offer.owner as u32);
+            let owner = owner.map(|owner| (owner.name.clone(), owner.export));
+            drop(state);
+            if let Some((owner, export)) = owner {
+                let (file, Offer { range, kind, .. }) = (FileKey { export, ..file }, offer);
+                self.outbox.push(Effect::NotifyLock { client, owner, file, range, kind });
+            }
+        }
+    }
+
+    pub(crate) fn tell_unlocked(&self, file: FileKey, range: ByteRange) {
+        if self.settings.locals {
+            self.unlocked.push((file, range));
+        }
+    }
+
+    pub(crate) fn tell_undelegated(&self, file: FileKey) {
+        if self.settings.locals {
+            self.undelegated.push(file);
+        }
+    }
+}

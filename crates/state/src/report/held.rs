@@ -1,0 +1,276 @@
+//! What clients have, for those who look after the server: a part at a time, so that nobody is kept
+//! waiting for long, however much there is.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client_state::{Holdings, Standing, State, StateKind, client_of_lock_owner, lock_owner};
+use crate::file::{File, Holder};
+use crate::limits::{BLOCKERS_SHOWN_MAX, RANGES_SHOWN_MAX};
+use crate::{
+    ByteRange, Client, ClientId, Counts, DelegationKind, Engine, FileKey, LockType, Share,
+};
+
+/// A client in short.
+#[derive(Debug, Clone)]
+pub struct ClientSummary {
+    /// Which.
+    pub client: Arc<Client>,
+    /// Whether it has confirmed who it is.
+    pub confirmed: bool,
+    /// Whether its lease is over: it keeps what nobody else needs.
+    pub expired: bool,
+    /// How long it has been known.
+    pub age: Duration,
+    /// How long it has not been heard of.
+    pub silent: Duration,
+    /// Its sessions.
+    pub sessions: usize,
+    /// What it has.
+    pub counts: Counts,
+    /// What it waits for: how often, and those who stand in its way, not all of them if they are
+    /// many.
+    pub waits: usize,
+    /// Who stands in its way.
+    pub waits_for: BTreeSet<ClientId>,
+}
+
+/// A state of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldState {
+    /// Its number among the client's.
+    pub number: u32,
+    /// Of which file.
+    pub file: FileKey,
+    /// How long it has been there.
+    pub age: Duration,
+    /// What it is.
+    pub held: Held,
+}
+
+/// What a state of a client is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// An open.
+    Open {
+        /// Whose.
+        owner: Box<[u8]>,
+        /// For what.
+        share: Share,
+    },
+    /// Locks of a lock-owner.
+    Locks {
+        /// Whose.
+        owner: Box<[u8]>,
+        /// How many.
+        count: usize,
+        /// The first of them.
+        ranges: Vec<(ByteRange, LockType)>,
+    },
+    /// A delegation.
+    Delegation {
+        /// For what.
+        kind: DelegationKind,
+        /// Since when it has been recalled.
+        recalled: Option<Duration>,
+    },
+    /// A delegation that was taken back by force.
+    Revoked,
+}
+
+/// Somebody who waits for somebody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Who waits; nobody who is known by name, if it is one of NFSv3 or the server itself.
+    pub client: Option<ClientId>,
+    /// For whom; for nobody any more, where it only has to come and take what it waits for.
+    pub holder: Option<ClientId>,
+    /// In which file.
+    pub file: FileKey,
+    /// For how long.
+    pub age: Duration,
+    /// For what.
+    pub awaited: Awaited,
+}
+
+/// What somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// A lock.
+    Lock(ByteRange, LockType),
+    /// The return of a delegation.
+    Return(DelegationKind),
+}
+
+impl Engine {
+    /// Up to `count` clients that came after the client `after`, in that order, hosts of NLM among
+    /// them.
+    #[must_use]
+    pub fn clients_after(
+        &self,
+        now: Duration,
+        after: ClientId,
+        count: usize,
+    ) -> Vec<ClientSummary> {
+        self.summaries(now, self.clients.after(after).into_iter().take(count))
+    }
+
+    /// One client.
+    #[must_use]
+    pub fn summary(&self, now: Duration, client: &Arc<Client>) -> Option<ClientSummary> {
+        self.summaries(now, std::iter::once(Arc::clone(client))).pop()
+    }
+
+    fn summaries(
+        &self,
+        now: Duration,
+        clients: impl Iterator<Item = Arc<Client>>,
+    ) -> Vec<ClientSummary> {
+        let mut page: Vec<_> = clients.map(|client| self.sum_up(now, client)).collect();
+        let places = page.iter().zip(0..).map(|(summary, at)| (summary.client.id, at));
+        let places: HashMap<ClientId, usize> = places.collect();
+        let is_here = |client: ClientId| places.contains_key(&client);
+        self.each_wait(now, &is_here, &mut |waiting| {
+            let at = waiting.client.and_then(|client| places.get(&client));
+            if let Some(summary) = at.and_then(|at| page.get_mut(*at)) {
+                summary.waits += 1;
+                if summary.waits_for.len() < BLOCKERS_SHOWN_MAX {
+                    summary.waits_for.extend(waiting.holder);
+                }
+            }
+        });
+        page
+    }
+
+    fn sum_up(&self, now: Duration, client: Arc<Client>) -> ClientSummary {
+        let state = client.state();
+        let (confirmed, sessions) = (state.standing == Standing::Confirmed, state.sessions.len());
+        let counts = state.holdings.counts();
+        drop(state);
+        ClientSummary {
+            confirmed,
+            expired: self.has_expired(now, &client),
+            age: now.saturating_sub(client.met),
+            silent: now.saturating_sub(client.renewed()),
+            sessions,
+            counts,
+            waits: 0,
+            waits_for: BTreeSet::new(),
+            client,
+        }
+    }
+
+    /// Up to `count` states of a client whose numbers are above `after`, in order.
+    #[must_use]
+    pub fn states_after(
+        &self,
+        now: Duration,
+        client: &Client,
+        (after, count): (u32, usize),
+    ) -> Vec<HeldState> {
+        let state = client.state();
+        let numbers = state.holdings.states().map(|(number, _)| number);
+        let mut numbers: Vec<u32> = numbers.filter(|number| *number > after).collect();
+        numbers.sort_unstable();
+        let shown = |number: u32| {
+            let it = state.holdings.get(number)?;
+            let held = held(client, &state.holdings, (number, it), now)?;
+            let age = it.age(now);
+            Some(HeldState { number, file: it.file.key, age, held })
+        };
+        numbers.into_iter().filter_map(shown).take(count).collect()
+    }
+
+    /// Up to `count` of those who wait for a lock or for a delegation that is recalled, and for
+    /// whom; of `client` only, if one is given. Tells how many there are in all.
+    #[must_use]
+    pub fn waits(
+        &self,
+        now: Duration,
+        client: Option<ClientId>,
+        count: usize,
+    ) -> (Vec<Waiting>, usize) {
+        let (mut found, mut all) = (Vec::new(), 0);
+        let wanted = |waiter: ClientId| client.is_none_or(|client| client == waiter);
+        self.each_wait(now, &wanted, &mut |waiting| {
+            all += 1;
+            if found.len() < count {
+                found.push(waiting);
+            }
+        });
+        (found, all)
+    }
+
+    /// All who wait and are `wanted`; of waiters that nobody knows, those whom no client is asked
+    /// for.
+    fn each_wait(
+        &self,
+        now: Duration,
+        wanted: &dyn Fn(ClientId) -> bool,
+        each: &mut dyn FnMut(Waiting),
+    ) {
+        let client = |owner: u64| self.clients.id(client_of_lock_owner(owner));
+        self.files.each_watched(now, |file| {
+            let on_file = file.state();
+            for (wish, since) in
+                on_file.locks.waits().filter(|(wish, _)| wanted(client(wish.owner)))
+            {
+                let holder = on_file.locks.blocker(wish).map(|conflict| client(conflict.owner));
+                each(Waiting {
+                    client: Some(client(wish.owner)),
+                    holder,
+                    file: file.key,
+                    age: now.saturating_sub(since),
+                    awaited: Awaited::Lock(wish.range, wish.kind),
+                });
+            }
+            for (holder, delegated) in on_file.delegations.iter() {
+                let Some(recall) = delegated.recall else { continue };
+                let asked = recall.wanted_by.map_or_else(|| wanted(ClientId(0)), wanted);
+                if asked {
+                    each(Waiting {
+                        client: recall.wanted_by,
+                        holder: Some(holder.client),
+                        file: file.key,
+                        age: now.saturating_sub(recall.queued),
+                        awaited: Awaited::Return(delegated.kind),
+                    });
+                }
+            }
+        });
+    }
+}
+
+fn held(
+    client: &Client,
+    holdings: &Holdings,
+    (number, state): (u32, &State),
+    now: Duration,
+) -> Option<Held> {
+    let name = |owner: u32| holdings.owner(owner).map(|owner| owner.name.clone());
+    Some(match &state.what {
+        StateKind::Open(opening) if opening.closed => return None,
+        StateKind::Open(opening) => {
+            Held::Open { owner: name(opening.owner).unwrap_or_default(), share: opening.share }
+        }
+        StateKind::Lock(locking) => {
+            let (count, ranges) = ranges(&state.file, lock_owner(client.id, locking.owner));
+            Held::Locks { owner: name(locking.owner).unwrap_or_default(), count, ranges }
+        }
+        StateKind::Delegation(delegating) => {
+            let holder = Holder { client: client.id, state: number };
+            let mut on_file = state.file.state();
+            let recall = on_file.delegations.get_mut(holder).and_then(|it| it.recall);
+            let recalled = recall.map(|recall| now.saturating_sub(recall.queued));
+            Held::Delegation { kind: delegating.kind, recalled }
+        }
+        StateKind::Revoked => Held::Revoked,
+    })
+}
+
+fn ranges(file: &File, owner: u64) -> (usize, Vec<(ByteRange, LockType)>) {
+    let on_file = file.state();
+    let first = on_file.locks.held_by(owner).take(RANGES_SHOWN_MAX).collect();
+    (on_file.locks.held_by(owner).count(), first)
+}

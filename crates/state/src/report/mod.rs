@@ -1,0 +1,9 @@
+//! Reports for administrators and metrics.
+
+mod held;
+mod stats;
+mod totals;
+
+pub use held::{Awaited, ClientSummary, Held, HeldState, Waiting};
+pub use stats::Census;
+pub use totals::Totals;

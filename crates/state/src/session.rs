@@ -1,0 +1,119 @@
+//! Sessions (RFC 8881, 2.10): requests done exactly once, and the way back to the client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::channel::{Connections, Slots};
+use crate::sync::{Mutex, MutexGuard};
+use crate::table::{Keyed, lock};
+use crate::{BackChannel, ChannelAttrs, Client, ConnectionId, SessionId};
+
+/// A session. Its channels are behind a lock of their own, under which none other is taken: each
+/// request takes it twice, when it comes and when it is answered.
+pub struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) client: Arc<Client>,
+    pub(crate) made: Duration,
+    pub(crate) fore: ChannelAttrs,
+    pub(crate) channels: Mutex<Channels>,
+}
+
+/// The way here, and the way back.
+pub(crate) struct Channels {
+    pub(crate) slots: Slots,
+    pub(crate) back: Back,
+}
+
+/// The way back.
+pub(crate) struct Back {
+    pub(crate) channel: Option<BackChannel>,
+    pub(crate) connections: Connections,
+    /// A fault the client must know of (`SEQ4_STATUS_BACKCHANNEL_FAULT`).
+    pub(crate) fault: bool,
+    /// Somebody has answered there.
+    pub(crate) worked: bool,
+}
+
+impl Keyed for Session {
+    type Key = SessionId;
+
+    fn key(&self) -> &SessionId {
+        &self.id
+    }
+}
+
+impl Session {
+    /// Its sessionid.
+    #[must_use]
+    pub const fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub const fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// When it was made.
+    #[must_use]
+    pub const fn made(&self) -> Duration {
+        self.made
+    }
+
+    /// How many connections carry its requests, in either direction.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.channels().back.connections.len()
+    }
+
+    /// How many requests may be under way at a time: its slots, which come and go.
+    #[must_use]
+    pub fn slots_len(&self) -> u32 {
+        self.channels().slots.len()
+    }
+
+    /// What was agreed on about requests of the client.
+    #[must_use]
+    pub const fn fore(&self) -> &ChannelAttrs {
+        &self.fore
+    }
+
+    /// What was agreed on about requests of the server, if there may be any.
+    #[must_use]
+    pub fn back(&self) -> Option<BackChannel> {
+        self.channels().back.channel.clone()
+    }
+
+    /// The connections on which the server may send its requests, the newest last.
+    #[must_use]
+    pub fn back_connections(&self) -> Vec<ConnectionId> {
+        self.channels().back.connections.back().collect()
+    }
+
+    /// Whether somebody has answered on its way back.
+    pub(crate) fn is_reachable(&self) -> bool {
+        let back = &self.channels().back;
+        back.channel.is_some() && back.worked
+    }
+
+    pub(crate) fn channels(&self) -> MutexGuard<'_, Channels> {
+        lock(&self.channels)
+    }
+}
+
+impl Back {
+    /// Whether somebody has answered there, and no connection leads there any more.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.channel.is_some() && self.worked && self.connections.back().next().is_none()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Session(")?;
+        self.id.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str(")")
+    }
+}

@@ -1,0 +1,135 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::channel::{Connections, Creation, Slots};
+use crate::client_state::{ClientState, Standing};
+use crate::session::{Back, Channels};
+use crate::sync::Mutex;
+use crate::{
+    BackChannel, CallbackSecurity, Caller, ChannelAttrs, Client, ClientId, ConnectionId,
+    CreatedSession, Desk, Direction, Effect, Engine, Error, Result, Session, SessionId,
+};
+
+/// The arguments of CREATE_SESSION (RFC 8881, 18.36).
+#[derive(Debug, Clone)]
+pub struct CreateSession {
+    /// Whose it is to be.
+    pub clientid: ClientId,
+    /// The next sequence of the client's, as EXCHANGE_ID told it.
+    pub sequenceid: u32,
+    /// Who calls, and from where.
+    pub caller: Caller,
+    /// On which connection.
+    pub connection: ConnectionId,
+    /// Whether that shall carry callbacks too (`CREATE_SESSION4_FLAG_CONN_BACK_CHAN`).
+    pub back_wanted: bool,
+    /// What the client wishes for its requests ...
+    pub fore: ChannelAttrs,
+    /// ... and the server's.
+    pub back: ChannelAttrs,
+    /// In which minor version it was asked for: that of its callbacks too.
+    pub minor: u32,
+    /// The RPC program of its callbacks.
+    pub program: u32,
+    /// The credentials it takes there.
+    pub security: Box<[CallbackSecurity]>,
+}
+
+impl Engine {
+    /// CREATE_SESSION. The first one confirms the client; what it had in an earlier life is gone
+    /// then.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`], [`Error::SeqMisordered`]; [`Error::ClidInuse`]: the client was
+    /// introduced by another principal, or its name is in use; [`Error::Toosmall`];
+    /// [`Error::Nospc`]: too many sessions;
+    /// [`Error::Delay`]: no memory for replies, or none beside what the client has of it.
+    pub fn create_session(&self, now: Duration, args: &CreateSession) -> Result<CreatedSession> {
+        let mut names = self.clients.names();
+        let client = self.clients.get(args.clientid).ok_or(Error::StaleClientid)?;
+        if client.desk != Desk::ExchangeId {
+            return Err(Error::StaleClientid);
+        }
+        let mut state = client.live().map_err(|_| Error::StaleClientid)?;
+        if !client.is_principal(args.caller) {
+            return Err(Error::ClidInuse);
+        }
+        if let Some(made) = state.creation.replay(args.sequenceid)? {
+            return Ok(made);
+        }
+        if state.standing == Standing::Unconfirmed {
+            // When it was introduced the name may have been free to be taken.
+            let holder = names.confirmed(client.desk, &client.owner);
+            let holder = holder.filter(|old| self.is_in_use(now, old));
+            self.may_take_name(holder, (client.desk, &client.name()), args.caller)?;
+        }
+        // What is refused changes nothing, the sequence neither.
+        let made = self.build((now, &client), &mut state, args)?;
+        state.creation = Creation { sequenceid: args.sequenceid, answer: Some(made) };
+        drop(state);
+        client.move_to(args.caller.origin);
+        client.renew(now);
+        if let Some(old) = self.confirm(&mut names, &client) {
+            self.discard(now, &mut names, &old);
+        }
+        Ok(made)
+    }
+
+    fn build(
+        &self,
+        (made, client): (Duration, &Arc<Client>),
+        state: &mut ClientState,
+        args: &CreateSession,
+    ) -> Result<CreatedSession> {
+        if state.sessions.len() >= self.settings.limits.sessions_per_client {
+            return Err(Error::Nospc);
+        }
+        let fore = args.fore.fore(self.settings.message_bytes_max)?;
+        let back_attrs = args.back.back()?;
+        let slots = Slots::new(self.replies(client), &fore, &self.settings.limits)?;
+        let fore = ChannelAttrs { requests_max: slots.len(), ..fore };
+        state.sessions_made += 1;
+        let id = SessionId::new(&self.settings.secret, client.id, state.sessions_made);
+        let channel = args.back_wanted.then(|| BackChannel {
+            attrs: back_attrs,
+            minor: args.minor,
+            program: args.program,
+            security: args.security.clone(),
+        });
+        let mut connections = Connections::default();
+        let direction = if args.back_wanted { Direction::Both } else { Direction::Fore };
+        connections.bind(args.connection, direction);
+        let back = Back { channel, connections, fault: false, worked: false };
+        let channels = Mutex::new(Channels { slots, back });
+        let session = Session { id, client: Arc::clone(client), made, fore, channels };
+        state.sessions.push(id);
+        self.sessions.insert(Arc::new(session));
+        if args.back_wanted {
+            self.outbox.push(Effect::Probe { client: Arc::clone(client) });
+        }
+        let back = args.back_wanted.then_some(back_attrs);
+        Ok(CreatedSession { session: id, sequenceid: args.sequenceid, back, fore, back_attrs })
+    }
+
+    /// DESTROY_SESSION (RFC 8881, 18.37). The client keeps its state until its lease is over.
+    ///
+    /// # Errors
+    /// [`Error::BadSession`]; [`Error::WrongCred`]: it is another principal's;
+    /// [`Error::ConnNotBound`]: it came on a connection that is none of the session's.
+    pub fn destroy_session(
+        &self,
+        id: &SessionId,
+        (connection, caller): (ConnectionId, Caller),
+    ) -> Result<()> {
+        let session = self.session(id).ok_or(Error::BadSession)?;
+        if !session.client.is_principal(caller) {
+            return Err(Error::WrongCred);
+        }
+        if !session.channels().back.connections.has(connection) {
+            return Err(Error::ConnNotBound);
+        }
+        session.client.state().sessions.retain(|other| other != id);
+        self.drop_session(id);
+        Ok(())
+    }
+}

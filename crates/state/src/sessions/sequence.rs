@@ -1,0 +1,141 @@
+//! SEQUENCE: a request takes its slot, or is answered as it was before (RFC 8881, 18.46).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::channel::SlotAnswer;
+use crate::limits::SMALL_REPLY_BYTES_MAX;
+use crate::session::{Back, Channels};
+use crate::{
+    Client, Direction, Engine, Error, Result, Sequence, SequenceAnswer, Session, StatusFlags,
+};
+
+/// What a SEQUENCE comes to.
+#[derive(Debug)]
+pub enum Sequenced {
+    /// The request is new, and SEQUENCE answered as the ticket says ([`Ticket::answer`]). What is
+    /// answered to all of it must be told to the ticket.
+    New(Ticket),
+    /// It was done: this was the answer to the whole COMPOUND.
+    Again(Arc<[u8]>),
+    /// It was done, and its answer not kept: SEQUENCE is answered so, and the next operation with
+    /// `RETRY_UNCACHED_REP`.
+    Forgotten(SequenceAnswer),
+}
+
+/// A slot while a request of it is worked on. Dropped without an answer it forgets the request.
+#[derive(Debug)]
+pub struct Ticket {
+    session: Arc<Session>,
+    answer: SequenceAnswer,
+    cache_this: bool,
+    open: bool,
+}
+
+impl Ticket {
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub fn client(&self) -> &Arc<Client> {
+        &self.session.client
+    }
+
+    /// What was answered to its SEQUENCE.
+    #[must_use]
+    pub const fn answer(&self) -> &SequenceAnswer {
+        &self.answer
+    }
+
+    /// Whether the client wants the answer kept; one above
+    /// [`super::ChannelAttrs::response_cached_bytes_max`] must be refused before it is carried out
+    /// (`NFS4ERR_REP_TOO_BIG_TO_CACHE`).
+    #[must_use]
+    pub const fn cache_this(&self) -> bool {
+        self.cache_this
+    }
+
+    /// Ends the request. `reply` is the answer to the whole COMPOUND, from its status on, if it is
+    /// at hand in one piece; it is kept if the client asked for it, or if it is small.
+    pub fn answered(mut self, reply: Option<&[u8]>) {
+        let cached_max = self.session.fore.response_cached_bytes_max as usize;
+        let bytes_max = if self.cache_this { cached_max } else { SMALL_REPLY_BYTES_MAX };
+        let kept = reply.filter(|reply| reply.len() <= bytes_max.min(cached_max));
+        self.open = false;
+        self.session.channels().slots.end(self.answer.slot, kept, self.answer);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.open {
+            self.session.channels().slots.end(self.answer.slot, None, self.answer);
+        }
+    }
+}
+
+impl Engine {
+    /// SEQUENCE. Renews the lease.
+    ///
+    /// # Errors
+    /// [`Error::BadSession`], [`Error::BadSlot`], [`Error::BadHighSlot`], [`Error::SeqMisordered`],
+    /// [`Error::SeqFalseRetry`]; [`Error::ReqTooBig`], [`Error::TooManyOps`]: more than was agreed
+    /// on; [`Error::Delay`]: the request is being worked on; [`Error::ConnNotBound`]: the
+    /// connection comes from elsewhere than the client, whose principal has not bound it to the
+    /// session.
+    pub fn sequence(&self, now: Duration, args: &Sequence) -> Result<Sequenced> {
+        let session = self.session(&args.session).ok_or(Error::BadSession)?;
+        // What is refused must leave its slot alone (RFC 8881, 18.46.3).
+        args.keep_to(&session.fore)?;
+        let mut channels = session.channels();
+        let Channels { slots, back } = &mut *channels;
+        let is_bound = back.connections.has(args.connection);
+        if !is_bound && session.client.origin() != args.origin {
+            return Err(Error::ConnNotBound);
+        }
+        match slots.begin(args)? {
+            SlotAnswer::Again(reply) => {
+                self.tally.replies_again.add(1);
+                return Ok(Sequenced::Again(reply));
+            }
+            SlotAnswer::Forgotten(answer) => {
+                self.tally.replies_again.add(1);
+                return Ok(Sequenced::Forgotten(answer));
+            }
+            SlotAnswer::New(knew) => {
+                if slots.adapt(self.replies(&session.client), args, knew) {
+                    self.tally.slot_recalls_heeded.add(1);
+                }
+            }
+        }
+        if !is_bound {
+            back.connections.bind(args.connection, Direction::Fore);
+        }
+        let answer = SequenceAnswer {
+            session: args.session,
+            seqid: args.seqid,
+            slot: args.slot,
+            highest_slot: slots.len().saturating_sub(1),
+            target_highest_slot: slots.target(),
+            status: status(&session.client, back),
+        };
+        drop(channels);
+        session.client.renew(now);
+        let cache_this = args.cache_this;
+        Ok(Sequenced::New(Ticket { session, answer, cache_this, open: true }))
+    }
+}
+
+/// What a client must know. It costs a look at three numbers: what is behind the client's lock is
+/// not asked for with every request.
+fn status(client: &Client, back: &Back) -> StatusFlags {
+    let cut_off = back.is_cut_off();
+    StatusFlags::CB_PATH_DOWN.when(client.lost_callbacks() || cut_off)
+        | StatusFlags::CB_PATH_DOWN_SESSION.when(cut_off)
+        | StatusFlags::BACKCHANNEL_FAULT.when(back.fault)
+        | StatusFlags::RECALLABLE_STATE_REVOKED.when(client.has_revoked())
+}

@@ -1,0 +1,29 @@
+//! Deadlines: what happens only because time passes.
+
+use std::time::Duration;
+
+use crate::Engine;
+
+impl Engine {
+    /// Lets time pass: leases end, recalls are over, waiters give up, grace ends; what becomes
+    /// short is asked back. To be called about once a second.
+    pub fn tick(&self, now: Duration) {
+        self.end_grace_if_due(now);
+        self.expire_clients(now);
+        self.end_courtesy(now);
+        self.ask_hosts(now);
+        self.watch_files(now);
+        self.recall_slots(now);
+        self.recall_any(now);
+    }
+
+    /// Tells all files that wait for it what time it is.
+    pub(crate) fn watch_files(&self, now: Duration) {
+        for file in self.files.watched() {
+            self.expire_waits(now, &file);
+            self.revoke_overdue(now, &file);
+            self.files.unwatch(&file);
+            self.files.let_go(now, &file);
+        }
+    }
+}

@@ -1,8 +1,8 @@
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// How often something happened since the server started; counted where it is rare.
+/// Counts of events since the server started; only rare events are counted.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct Counters {
     pub(crate) recalls_sent: Count,
     pub(crate) recalls_returned: Count,
     pub(crate) recalls_overdue: Count,

@@ -6,7 +6,7 @@ use crate::client_state::client_of_lock_owner;
 use crate::file::Holder;
 use crate::{ByteRange, ClientId, Conflict, Engine, Error, LockType, Result};
 
-/// What stands in the way of an operation, and who: it may be one whose lease is over.
+/// An obstacle to an operation, and its holder, whose lease may have expired.
 pub(crate) enum Obstacle {
     /// Somebody's open.
     Share(Holder),
@@ -22,23 +22,23 @@ impl From<Error> for Obstacle {
     }
 }
 
-/// How often an operation looks again after somebody whose lease is over was sent away. Each time
-/// it is another; who comes in between has a lease. Clients by the thousand that went home with
-/// one file open are sent away in milliseconds.
+/// Number of expired clients that one operation evicts at most. Each retry meets another one, since
+/// new holders have a lease. Thousands of clients that left with one file open are evicted within
+/// milliseconds.
 pub(crate) const EVICTIONS_MAX: usize = 4096;
 
-/// Why a lock cannot be had.
+/// The reason why a lock cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockRefusal {
-    /// Somebody has it (`LOCK4denied`).
+    /// Another owner has it (`LOCK4denied`).
     Denied {
-        /// Which bytes of it.
+        /// The bytes of the conflicting lock.
         range: ByteRange,
-        /// Shared or alone.
+        /// Read or write.
         kind: LockType,
-        /// Whose.
+        /// The client that has it.
         client: ClientId,
-        /// Which of its owners.
+        /// The owner that has it.
         owner: Box<[u8]>,
     },
     /// For another reason.
@@ -51,7 +51,7 @@ impl From<Error> for LockRefusal {
     }
 }
 
-/// Why a lock cannot be had, before the one who has it was looked at.
+/// The reason why a lock cannot be had, before its holder is looked up.
 pub(crate) enum Blocked {
     By(Conflict),
     Error(Error),
@@ -70,7 +70,7 @@ impl From<Conflict> for Blocked {
 }
 
 impl Engine {
-    /// Does something again as long as only clients whose lease is over stand in its way.
+    /// Retries an operation as long as only clients with an expired lease stand in its way.
     pub(crate) fn unless_expired<T>(
         &self,
         now: Duration,
@@ -90,10 +90,10 @@ impl Engine {
         Err(Error::Delay)
     }
 
-    /// Sends a client away whose lease is over; false if it has one.
+    /// Evicts a client whose lease has expired; returns false if it has not.
     pub(crate) fn give_way(&self, now: Duration, holder: Holder) -> bool {
         let Some(client) = self.clients.get(holder.client) else {
-            // It is being sent away right now.
+            // It is being evicted right now.
             return true;
         };
         let expired = self.has_expired(now, &client);
@@ -103,8 +103,8 @@ impl Engine {
         expired
     }
 
-    /// Does something again as long as only locks of clients whose lease is over stand in its way;
-    /// tells who has the lock that does.
+    /// Retries an operation as long as only locks of clients with an expired lease stand in its
+    /// way; returns the holder of the lock that does.
     pub(crate) fn unless_courteous<T>(
         &self,
         now: Duration,

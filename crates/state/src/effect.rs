@@ -1,4 +1,4 @@
-//! What must go out: to clients, and to stable storage.
+//! Messages to clients that the shell must send.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,76 +14,76 @@ use crate::{ByteRange, Client, FileKey, LockType, OffloadEnd, SequenceAnswer, Se
 pub enum Effect {
     /// CB_RECALL. Then [`crate::Engine::recall_sent`], from which on the deadline counts.
     Recall {
-        /// Whose delegation.
+        /// The client that has the delegation.
         client: Arc<Client>,
-        /// Which.
+        /// The delegation.
         stateid: Stateid,
-        /// Of which file.
+        /// The file.
         file: FileKey,
-        /// Whether the file is about to be emptied: nothing need be written back.
+        /// True if the file is about to be emptied, so that nothing need be written back.
         truncate: bool,
     },
     /// CB_NOTIFY_LOCK: the lock-owner may lock now what it waits for. Only for clients that have
     /// sessions; nothing hangs on it, for the client polls too (RFC 8881, 20.11). To a host of NLM
     /// it is NLM_GRANTED, for which the lock is taken first.
     NotifyLock {
-        /// Whose turn it is.
+        /// The client whose owner waits.
         client: Arc<Client>,
         /// The lock-owner.
         owner: Box<[u8]>,
-        /// In which file.
+        /// The file.
         file: FileKey,
-        /// Which bytes.
+        /// The bytes.
         range: ByteRange,
-        /// Shared or alone.
+        /// Read or write.
         kind: LockType,
     },
     /// CB_GETATTR of size and change. Then [`crate::Engine::writer_attributes`].
     GetAttr {
-        /// Who holds the write delegation.
+        /// The holder of the write delegation.
         client: Arc<Client>,
-        /// Of which file.
+        /// The file.
         file: FileKey,
     },
     /// CB_RECALL_ANY of delegations, for reading and for writing: only for clients that have
     /// sessions. Nothing hangs on it.
     RecallAny {
-        /// Who is to give some back.
+        /// The client that is to give some back.
         client: Arc<Client>,
-        /// How many it may keep.
+        /// Number of delegations that it may keep.
         keep: u32,
     },
     /// CB_RECALL_SLOT over the session's own back channel; then [`crate::Engine::slots_recalled`].
     /// Nothing hangs on it: the client hears of it with its next SEQUENCE, too.
     RecallSlot {
-        /// Whose session.
+        /// The client of the session.
         client: Arc<Client>,
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The highest slot the client should use.
         target: u32,
     },
     /// CB_OFFLOAD: a copy has ended. Then [`crate::Engine::forget_offload`].
     Offload {
-        /// Who asked for it.
+        /// The client that asked for it.
         client: Arc<Client>,
-        /// Which copy.
+        /// The stateid of the copy.
         stateid: Stateid,
-        /// Into which file.
+        /// The file that is written.
         file: FileKey,
         /// The request that asked for it: a client that has not seen its answer yet is told so by
         /// this (RFC 8881, 2.10.6.3).
         asked_by: SequenceAnswer,
         /// Bytes that were copied.
         copied: u64,
-        /// How it ended.
+        /// The end of the copy.
         end: OffloadEnd,
     },
     /// CB_NULL: a callback channel has been announced. Then [`crate::Engine::callbacks_work`] or
     /// [`crate::Engine::callbacks_fail`]. To a host of NLM it is NLM NULL, to find out whether it
     /// is still there; then [`crate::Engine::host_answered`].
     Probe {
-        /// Whose.
+        /// The client of the channel.
         client: Arc<Client>,
     },
 }
@@ -93,12 +93,12 @@ pub enum Effect {
 /// confirmation or a silent host, and in some seconds one CB_RECALL_SLOT for a session and one
 /// CB_RECALL_ANY for a client.
 #[derive(Default)]
-pub(crate) struct Outbox {
+pub(crate) struct EffectQueue {
     effects: Mutex<VecDeque<Effect>>,
     waiting: AtomicUsize,
 }
 
-impl Outbox {
+impl EffectQueue {
     pub(crate) fn push(&self, effect: Effect) {
         let mut effects = lock(&self.effects);
         effects.push_back(effect);

@@ -2,11 +2,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Clients;
-use crate::counters::Tally;
-use crate::effect::Outbox;
+use crate::counters::Counters;
+use crate::effect::EffectQueue;
 use crate::file::{File, Files};
-use crate::id_hasher::Numbers;
-use crate::local_locks::Freed;
+use crate::id_hasher::BuildIdHasher;
+use crate::local_locks::ReleaseQueue;
 use crate::memory_pool::{Pool, Portion};
 use crate::record::Journal;
 use crate::recovery::Grace;
@@ -17,36 +17,36 @@ use crate::{
     Session, SessionId, Verifier,
 };
 
-/// What is decided when the server starts.
+/// Settings that are chosen when the server starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// A number that no other life of this server had; neither 0 nor all ones.
     pub boot: u32,
-    /// What nobody else knows: clients and sessions are named by it.
+    /// A secret by which clients and sessions are named.
     pub secret: Secret,
-    /// How long a client may be silent.
+    /// Time that a client may be silent.
     pub lease: Duration,
-    /// How long only reclaims are let in after a restart: a lease, at least.
+    /// Time after a restart in which only reclaims are accepted: a lease, at least.
     pub grace: Duration,
-    /// How long an expired client keeps what nobody else needs.
+    /// Time that an expired client keeps state that nobody else needs.
     pub courtesy: Duration,
-    /// How long a lock is kept for the waiter whose turn it is.
+    /// Time that a lock is reserved for the waiter that is next.
     pub lock_offer: Duration,
-    /// How long a waiter that does not ask again keeps its place: in minor version 0, where all
-    /// have to ask again, a lease at most. Who is called back asks again after 30 s (Linux).
+    /// Time that a waiter keeps its place without asking again; a lease at most in minor version 0,
+    /// where all have to ask again. Linux clients that are called back ask again after 30 s.
     pub lock_wait: Duration,
-    /// How long a file is not delegated after a recall.
+    /// Time that a file is not delegated again after a recall.
     pub recall_rest: Duration,
-    /// Whether delegations are granted.
+    /// True if delegations are granted.
     pub delegations: bool,
-    /// Whether somebody fetches records and acknowledges them: else none are made.
+    /// True if the shell stores records; else none are made.
     pub durable: bool,
-    /// Whether somebody wants to know of bytes that are unlocked and of delegations that are over,
-    /// because programs on the server lock and open files, too.
+    /// True if the shell is told of unlocked bytes and ended delegations, because programs on the
+    /// server lock and open files, too.
     pub locals: bool,
     /// Longest message, in bytes.
     pub message_bytes_max: u32,
-    /// How much is remembered.
+    /// Bounds of the state.
     pub limits: Limits,
 }
 
@@ -77,22 +77,22 @@ impl Settings {
 /// Everything that clients have here. All of it can be used from many threads at once.
 ///
 /// Order of locks, outermost first: names of clients, a client, a file; under each of them, one at
-/// a time and for a moment: a part of a table, a session's channels, outbox, journal,
+/// a time and for a moment: a part of a table, a session's channels, effect_queue, journal,
 /// grace. No two clients and no two files are ever locked together; who has to go from a file to
 /// the client that stands in the way lets go first and looks again afterwards.
 pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) clients: Clients,
-    pub(crate) sessions: Table<Session, Numbers>,
+    pub(crate) sessions: Table<Session, BuildIdHasher>,
     pub(crate) reply_cache: Pool,
     /// The memory for what clients hold.
     pub(crate) held: Arc<Pool>,
     pub(crate) files: Files,
     pub(crate) grace: Grace,
-    pub(crate) outbox: Outbox,
-    pub(crate) tally: Tally,
-    pub(crate) unlocked: Freed<(FileKey, ByteRange)>,
-    pub(crate) undelegated: Freed<FileKey>,
+    pub(crate) effect_queue: EffectQueue,
+    pub(crate) counters: Counters,
+    pub(crate) unlocked: ReleaseQueue<(FileKey, ByteRange)>,
+    pub(crate) undelegated: ReleaseQueue<FileKey>,
     journal: Journal,
     confirms: AtomicU64,
 }
@@ -110,64 +110,65 @@ impl Engine {
             held: Arc::new(Pool::new(settings.limits.held_bytes)),
             files: Files::new(),
             grace: Grace::new((now.saturating_add(settings.grace), settings.grace), recovered),
-            outbox: Outbox::default(),
-            tally: Tally::default(),
-            unlocked: Freed::default(),
-            undelegated: Freed::default(),
+            effect_queue: EffectQueue::default(),
+            counters: Counters::default(),
+            unlocked: ReleaseQueue::default(),
+            undelegated: ReleaseQueue::default(),
             journal: Journal::default(),
             confirms: AtomicU64::new(1),
             settings,
         }
     }
 
-    /// What was decided.
+    /// Returns the settings.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What must be said to clients next.
+    /// Returns the next message to a client.
     #[must_use]
     pub fn poll_effect(&self) -> Option<Effect> {
-        self.outbox.pop()
+        self.effect_queue.pop()
     }
 
-    /// Whether something must be said to clients; costs a look at a number.
+    /// Returns whether there are messages to clients; it reads one number.
     #[must_use]
     pub fn has_effects(&self) -> bool {
-        !self.outbox.is_empty()
+        !self.effect_queue.is_empty()
     }
 
-    /// What must be stored, and the mark to be acknowledged by [`Engine::stored`] when it is.
+    /// Takes the records to store; returns the mark to be acknowledged by [`Engine::stored`]
+    /// afterwards.
     pub fn poll_records(&self, into: &mut Vec<Record>) -> Mark {
         self.journal.take(into)
     }
 
-    /// Everything before `mark` is on stable storage.
+    /// Notes that everything before `mark` is on stable storage.
     pub fn stored(&self, mark: Mark) {
         self.journal.acknowledge(mark);
     }
 
-    /// Whether everything before `mark` is on stable storage.
+    /// Returns whether everything before `mark` is on stable storage.
     #[must_use]
     pub fn is_stored(&self, mark: Mark) -> bool {
         self.journal.is_stored(mark)
     }
 
-    /// What the answer to an operation on state must wait for before it leaves, if for anything:
-    /// until [`Engine::is_stored`]. Nearly always nothing.
+    /// Returns the mark that the answer to an operation on state must wait for until
+    /// [`Engine::is_stored`]; nearly always none.
     #[must_use]
     pub fn unstored(&self) -> Option<Mark> {
         self.journal.unstored()
     }
 
-    /// Whether all that was recorded is on stable storage, when `settle` has put there what was
-    /// not; it always is where nothing outlives the server, and there is no `settle`.
+    /// Returns whether all records are on stable storage, after `settle` has stored those that were
+    /// not. Without `settle` nothing outlives the server, and the answer is true.
     pub fn is_settled(&self, settle: Option<impl FnOnce(Mark) -> bool>) -> bool {
         self.unstored().zip(settle).is_none_or(|(mark, settle)| settle(mark))
     }
 
-    /// Whether anything is delegated to anybody; costs a look at a number.
+    /// Returns whether any file is delegated; it reads one number.
     #[must_use]
     pub fn has_delegations(&self) -> bool {
         self.files.delegations.load(Ordering::Acquire) > 0

@@ -19,7 +19,7 @@ pub enum Error {
     ClientidBusy,
     /// The owner id is another principal's.
     ClidInuse,
-    /// Said before.
+    /// WriterReply before.
     CompleteAlready,
     /// The client asks for a back channel it does not have.
     CbPathDown,
@@ -85,5 +85,5 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What an operation on state comes to.
+/// The result of an operation on state.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::{Caller, Client, Engine, Error, Record, Result};
 
 impl Engine {
-    /// Whether only reclaims are let in.
+    /// Returns whether only reclaims are let in.
     #[must_use]
     pub fn is_in_grace(&self) -> bool {
         self.grace.is_on()
     }
 
-    /// Whether a client of NFSv4 may still reclaim opens and delegations. The records name clients,
-    /// not files, so this holds for every file. Hosts of NLM do not count: their locks are
+    /// Returns whether a client of NFSv4 may still reclaim opens and delegations. The records name
+    /// clients, not files, so this holds for every file. Hosts of NLM do not count: their locks are
     /// advisory.
     #[must_use]
     pub fn awaits_opens(&self) -> bool {
@@ -46,12 +46,13 @@ impl Engine {
         if !self.is_in_grace() || !(self.grace.is_over(now) || self.grace.is_idle()) {
             return;
         }
-        // Who did not come back loses its claim before anybody else can get what it had: the
+        // A client that did not return loses its claim before others can take its state: the
         // records are appended first, and no answer leaves before they are stored.
         self.grace.end(|client| self.record(Record::Forget(client)));
     }
 
-    /// How long only reclaims are let in from now on, at most; nothing if all are.
+    /// Returns the time for which only reclaims are accepted from now on, at most; zero outside
+    /// grace.
     #[must_use]
     pub fn grace_left(&self, now: Duration) -> Duration {
         if self.is_in_grace() { self.grace.until().saturating_sub(now) } else { Duration::ZERO }

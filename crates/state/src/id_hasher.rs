@@ -4,15 +4,15 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// Makes hashers for maps whose keys are our own numbers; keys that peers or file systems choose
 /// must not be hashed so.
-pub(crate) type Numbers = BuildHasherDefault<Number>;
+pub(crate) type BuildIdHasher = BuildHasherDefault<IdHasher>;
 
 /// An odd number without pattern: the golden ratio's.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Default)]
-pub(crate) struct Number(u64);
+pub(crate) struct IdHasher(u64);
 
-impl Hasher for Number {
+impl Hasher for IdHasher {
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|word| self.write_u64(u64::from_ne_bytes(*word)));
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn numbers_in_a_row_and_addresses_are_spread() {
-        let hash = |number: u64| Numbers::default().hash_one(number);
+        let hash = |number: u64| BuildIdHasher::default().hash_one(number);
         for step in [1, 64, 1 << 32] {
             // A map of 128 places takes the lowest bits for the place and the highest for the tag.
             let places: HashSet<u64> = (0..128).map(|number| hash(number * step) % 128).collect();

@@ -17,7 +17,7 @@ impl ClientId {
         Self(u64::from(boot ^ mask) << 32 | u64::from(number))
     }
 
-    /// Whether it was given out in this life of the server.
+    /// Returns whether it was given out in this life of the server.
     pub(crate) fn is_of(self, secret: &Secret, boot: u32) -> bool {
         self == Self::new(secret, boot, self.number())
     }
@@ -39,7 +39,7 @@ impl fmt::Display for ClientId {
 /// a server gives out thousands.
 const FEISTEL_ROUNDS: u64 = 8;
 
-/// What nobody else knows, and no log shows.
+/// A secret of the server, which no log shows.
 #[derive(Clone, Copy)]
 pub struct Secret(pub [u8; 16]);
 
@@ -105,7 +105,7 @@ impl SessionId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Verifier(pub [u8; 8]);
 
-/// Who a client says it is: `nfs_client_id4` or `client_owner4`.
+/// The name that a client presents: `nfs_client_id4` or `client_owner4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientOwner {
     /// Another in each life of the client.
@@ -114,7 +114,8 @@ pub struct ClientOwner {
     pub id: Box<[u8]>,
 }
 
-/// Who calls, as far as it matters to whom a client's state belongs: compared, never looked into.
+/// The principal of a call, as an opaque number that is only compared: a client's state belongs to
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Principal(pub u64);
 
@@ -129,12 +130,12 @@ impl Principal {
     }
 }
 
-/// Who sends an operation, and from where.
+/// The principal and the origin of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Caller {
-    /// Who.
+    /// The principal.
     pub principal: Principal,
-    /// From where.
+    /// The origin.
     pub origin: Origin,
 }
 
@@ -142,7 +143,8 @@ pub struct Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// Which front desk a client came to. One id at both is two clients (RFC 8881, 2.4).
+/// The protocol by which a client introduces itself. One id in two of them is two clients (RFC
+/// 8881, 2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Desk {
     /// SETCLIENTID: minor version 0.

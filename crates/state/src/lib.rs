@@ -26,15 +26,18 @@
 //! it, neither by a name nor by a call of a method. Data has names in the singular, operations in
 //! the plural. From below to above:
 //!
-//! | modules | content |
-//! |---|---|
-//! | `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock` | names, bounds, containers; the byte-range locks of one file |
-//! | `file`, `channel`, `client_state`, `record` | what clients have of one file; slots and connections; what one client holds; records for stable storage |
-//! | `client`, `session`, `recovery`, `effect`, `counters` | a client, a session, who may reclaim, messages to clients |
-//! | `engine` | [`Engine`]: the tables of all of these, and its [`Settings`] |
-//! | `grace`, `release`, `lookup`, `clients`, `courtesy` | steps that all facades take: a state leaves its file, a stateid is looked up, a client is evicted |
-//! | `delegations`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `stateid_check` | the facades: one folder for one public noun, each a set of `impl Engine` blocks |
-//! | `report`, `tick` | reports for administrators; deadlines |
+//! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`: names, bounds, containers,
+//!    and the byte-range locks of one file.
+//! 2. `file`, `channel`, `client_state`, `record`: what clients have of one file, slots and
+//!    connections, the state of one client, records for stable storage.
+//! 3. `client`, `session`, `recovery`, `effect`, `counters`: a client, a session, who may reclaim,
+//!    messages to clients, counts of events.
+//! 4. `engine`: [`Engine`], which has the tables of all of these, and its [`Settings`].
+//! 5. `grace`, `release`, `lookup`, `clients`, `courtesy`: steps that operations share. A state
+//!    leaves its file, a stateid is looked up, an expired client is evicted.
+//! 6. `delegations`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `stateid_check`: the facades.
+//!    Each is a set of `impl Engine` blocks about one public noun.
+//! 7. `report`, `tick`: reports for administrators, and deadlines.
 //!
 //! Layouts (pNFS) would be one more kind of state in `client_state` and one more facade, and
 //! directory delegations one more file of `delegations`.

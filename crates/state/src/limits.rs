@@ -1,4 +1,4 @@
-//! How much is remembered at most, and why so much.
+//! Bounds of the state, with their reasons.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What a server of one machine can bear.
+    /// Bounds for a server of one machine.
     pub const DEFAULT: Self = Self {
         clients: 16_384,
         sessions_per_client: 64,
@@ -64,12 +64,12 @@ pub(crate) const SLOTS_START: u32 = 64;
 /// Slots a session keeps when memory is short: enough to go on.
 pub(crate) const SLOTS_MIN: u32 = 4;
 
-/// How long a session is left alone that was asked for slots: a client follows with its next
-/// request, and one that is idle sends that within some seconds of CB_RECALL_SLOT.
+/// Pause between two recalls of slots of a session: a client follows with its next request, and an
+/// idle one sends that within some seconds of CB_RECALL_SLOT.
 pub(crate) const SLOT_RECALL_REST: Duration = Duration::from_secs(10);
 
-/// How long a client is left alone that was asked to keep fewer delegations: it looks through all
-/// of them, and gives them back one by one.
+/// Pause between two CB_RECALL_ANY to a client, which looks through all its delegations and returns
+/// them one by one.
 pub(crate) const RECALL_ANY_REST: Duration = Duration::from_secs(5);
 
 /// Bytes of one reply that are kept for a retry: beyond it a request is told that its reply is too
@@ -102,24 +102,24 @@ pub(crate) const FAIR_PART: usize = 8;
 /// machines of a small office.
 pub(crate) const CLIENTS_PER_ORIGIN_MIN: usize = 16;
 
-/// How long an origin is refused at once that nobody could make room for: all clients are looked at
-/// to find that out.
+/// Time for which an origin is refused at once after no client could go for it: that check looks at
+/// all clients.
 pub(crate) const REFUSAL: Duration = Duration::from_secs(1);
 
 /// The part of all clients that goes at once where the table is full of those that nobody would
 /// miss: 64 of 16,384, while a thousand may be on their way to confirm themselves.
 pub(crate) const GOING_PART: usize = 256;
 
-/// How long a host of NLM that holds something may be silent until it is asked whether it is there,
-/// and how long it is left alone then. A question costs two short connections.
+/// Silence after which a host of NLM that holds something is asked whether it is there, and the
+/// pause between two questions. A question costs two short connections.
 pub(crate) const HOST_ASK_PAUSE: Duration = Duration::from_secs(60);
 
-/// How long a host of NLM must have been silent that answered once and does not any more, until
-/// others may have what it holds: a machine takes a few minutes to start anew, and tells then.
+/// Silence after which others may take the locks of a host of NLM that answered once and does not
+/// any more: a machine takes a few minutes to restart, and says so then.
 pub(crate) const HOST_GONE_AFTER: Duration = Duration::from_secs(300);
 
-/// How many questions in a row it must not have answered: one may meet a network that is down for a
-/// moment, or a server that is short of sockets.
+/// Number of questions in a row that it must leave unanswered: one may meet a network that is down
+/// for a moment, or a server that is short of sockets.
 pub(crate) const HOST_QUESTIONS_MIN: u32 = 3;
 
 /// Those who stand in a client's way are shown up to this many: enough to see who is at the root of
@@ -129,12 +129,12 @@ pub(crate) const BLOCKERS_SHOWN_MAX: usize = 8;
 /// Byte ranges of a lock-owner that are shown, of perhaps tens of thousands.
 pub(crate) const RANGES_SHOWN_MAX: usize = 16;
 
-/// How long the holder of a write delegation is waited for who is asked what it has written: it
-/// answers within a journey of the network. In the end who wanted to know is told to come again,
-/// which Linux does after a tenth of a second in NFSv4, and after five seconds in NFSv3.
+/// Pause while waiting for the holder of a write delegation to answer CB_GETATTR, which takes a
+/// round trip of the network. After the last pause the caller is told to retry, which Linux does
+/// after a tenth of a second in NFSv4, and after five seconds in NFSv3.
 pub const WRITER_PAUSE: Duration = Duration::from_millis(1);
 
-/// Times of that length.
+/// Number of these pauses.
 pub const WRITER_PAUSES_MAX: u32 = 100;
 
 /// Parts of a table that clients meet in by chance only.

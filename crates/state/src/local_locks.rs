@@ -7,7 +7,7 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
 use crate::{ByteRange, DelegationKind, FileKey, LockType};
 
-/// What came of an attempt to take bytes of a file from programs on the server.
+/// The result of an attempt to take bytes of a file from programs on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// They have been taken, and what was to be done then was done.
@@ -42,27 +42,27 @@ pub trait Locals: Send + Sync {
     /// if one has it open, or nobody would be told: then it must not stay delegated.
     fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool;
 
-    /// Lets programs have what clients have let go of ([`Engine::poll_unlocked`],
-    /// [`Engine::poll_undelegated`]).
+    /// Lets programs have what clients have let go of ([`crate::Engine::poll_unlocked`],
+    /// [`crate::Engine::poll_undelegated`]).
     fn settle(&self);
 
-    /// Whether no program holds bytes that a lock would want.
+    /// Returns whether no program holds bytes that a lock would want.
     fn is_free(&self, file: &FileKey, lock: (ByteRange, LockType)) -> bool;
 }
 
-/// What clients have let go of, and programs may have.
-pub(crate) struct Freed<T> {
+/// A queue of bytes or files that clients have released, so that programs may have them.
+pub(crate) struct ReleaseQueue<T> {
     queue: Mutex<VecDeque<T>>,
     waiting: AtomicUsize,
 }
 
-impl<T> Default for Freed<T> {
+impl<T> Default for ReleaseQueue<T> {
     fn default() -> Self {
         Self { queue: Mutex::new(VecDeque::new()), waiting: AtomicUsize::new(0) }
     }
 }
 
-impl<T> Freed<T> {
+impl<T> ReleaseQueue<T> {
     pub(crate) fn push(&self, freed: T) {
         let mut queue = lock(&self.queue);
         queue.push_back(freed);

@@ -8,7 +8,7 @@ use crate::client_state::{ClientState, OpenState, OwnerKind, State, StateKind};
 use crate::file::Holder;
 use crate::{Caller, Client, Desk, Engine, Error, FileKey, Principal, Result, Stateid};
 
-/// Who sends an operation, and when it came.
+/// The sender of an operation, and the time.
 #[derive(Debug, Clone, Copy)]
 pub struct Sender<'a> {
     /// The time.
@@ -28,13 +28,14 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Who shows a stateid, and of which file: that of the current handle.
+/// The sender of a stateid, and the file of the current handle.
 pub type At<'a> = (Sender<'a>, &'a FileKey);
 
-/// Whose state a stateid names: in minor version 0 the stateid says it, later the session does.
+/// The client of the state that a stateid names: in minor version 0 the stateid says it, later the
+/// session does.
 pub type Bearer<'a> = Cow<'a, Arc<Client>>;
 
-/// Where a state is, if there is one.
+/// The client and the number of a state that may exist.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) client: Bearer<'a>,
@@ -42,7 +43,7 @@ pub(crate) struct Found<'a> {
 }
 
 impl Engine {
-    /// Whose state a stateid names.
+    /// Finds the client of a stateid.
     pub(crate) fn find<'a>(&self, sender: Sender<'a>, stateid: &Stateid) -> Result<Found<'a>> {
         let (id, number) = stateid.place()?;
         if let Some(client) = sender.client {
@@ -102,7 +103,7 @@ impl Found<'_> {
         Ok(it)
     }
 
-    /// Whether the caller may change the state, and it is of this file, if one is named.
+    /// Checks whether the caller may change the state, and it is of this file, if one is named.
     ///
     /// # Errors
     /// [`Error::BadStateid`]: it is of another file; [`Error::WrongCred`].
@@ -120,7 +121,7 @@ impl Found<'_> {
         if may { Ok(()) } else { Err(Error::WrongCred) }
     }
 
-    /// Whether it is this principal's, or one that the client's users share.
+    /// Returns whether it is this principal's, or one that the client's users share.
     fn is_of(&self, principal: Principal, state: &ClientState, it: &State) -> bool {
         if !matches!(it.what, StateKind::Delegation(_)) {
             return state.holdings.is_of(it, principal);
@@ -143,7 +144,7 @@ fn check_seqid(given: u32, current: u32, unsequenced: bool) -> Result<()> {
 }
 
 impl State {
-    /// Whether a stateid is the one it has now.
+    /// Checks whether a stateid is the one it has now.
     pub(crate) fn check(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
         match &self.what {
             StateKind::Open(opening) if opening.closed => Err(Error::BadStateid),
@@ -154,15 +155,15 @@ impl State {
 }
 
 impl Sender<'_> {
-    /// Whether stateids are of minor version 0.
+    /// Returns whether stateids are of minor version 0.
     pub(crate) fn is_unsequenced(&self) -> bool {
         self.client.is_none_or(|client| client.desk == Desk::Setclientid)
     }
 }
 
 impl ClientState {
-    /// Whether a caller acts under the name of an owner that is another principal's: neither its
-    /// own nor, if it is the client itself, one of the client's.
+    /// Returns whether a caller acts under the name of an owner that is another principal's:
+    /// neither its own nor, if it is the client itself, one of the client's.
     pub(crate) fn borrows(&self, client: &Client, caller: Caller, owner: u32) -> bool {
         let known = self.holdings.owner(owner).map(|owner| owner.principal);
         known.is_some_and(|known| known != caller.principal) && !client.is_principal(caller)

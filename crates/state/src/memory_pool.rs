@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
-/// How much of such memory has been given out.
+/// Memory of which parts are given out.
 #[derive(Default)]
 pub(crate) struct Pool {
     reserved_bytes: AtomicUsize,
     limit_bytes: usize,
 }
 
-/// How much of it the clients of one origin have.
+/// Bytes of it that the clients of one origin have.
 #[derive(Default)]
 pub(crate) struct PoolShare(AtomicUsize);
 
@@ -48,7 +48,7 @@ impl PoolShare {
     }
 }
 
-/// What one client has of a pool, and gives back when it is gone itself.
+/// The part of a pool that one client has; it goes back when this is dropped.
 pub(crate) struct Allotment {
     pool: Arc<Pool>,
     share: Arc<PoolShare>,
@@ -73,13 +73,13 @@ impl Allotment {
         Ok(())
     }
 
-    /// Whether so many bytes could be taken.
+    /// Returns whether so many bytes could be taken.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         let left = self.pool.limit_bytes.saturating_sub(self.pool.reserved_bytes());
         self.share.bytes() + 2 * bytes <= left
     }
 
-    /// What took `before` bytes takes `after` now, whether there are so many or not.
+    /// Changes an amount from `before` to `after` bytes, even beyond the limit.
     pub(crate) fn adjust(&self, before: usize, after: usize) {
         match after.checked_sub(before) {
             Some(more) => {
@@ -112,7 +112,7 @@ impl Drop for Allotment {
 }
 
 impl Portion<'_> {
-    /// Whether so much is given out that some must come back.
+    /// Returns whether so much is given out that some must come back.
     pub(crate) fn is_short(&self) -> bool {
         self.pool.wanted_bytes() > 0
     }

@@ -9,23 +9,23 @@ use crate::{
     BeginOffload, Client, Effect, Engine, Error, FileKey, OffloadEnd, Principal, Result, Stateid,
 };
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffloadStatus {
     /// Bytes that were copied.
     pub copied: u64,
-    /// How it ended, if it has.
+    /// Its end, if it has ended.
     pub end: Option<OffloadEnd>,
 }
 
 /// A copy that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyUnderWay {
-    /// Into which file.
+    /// The file that is written.
     pub file: FileKey,
     /// Bytes that were copied.
     pub copied: u64,
-    /// How long ago it was asked for.
+    /// Time since it was asked for.
     pub age: Duration,
 }
 
@@ -64,8 +64,8 @@ impl Engine {
         }
     }
 
-    /// Whether another piece may be copied: not when the client has cancelled the copy, has gone,
-    /// or its lease is over. Then [`Engine::end_piece`].
+    /// Returns whether another piece may be copied: not if the client has cancelled the copy, is
+    /// gone, or its lease has expired. After the piece comes [`Engine::end_piece`].
     #[must_use]
     pub fn begin_piece(&self, now: Duration, client: &Client, stateid: &Stateid) -> bool {
         let (Ok(number), Ok(mut state)) = (self.offload_number(client, stateid), client.live())
@@ -98,16 +98,16 @@ impl Engine {
         if offload.over.is_none() && (end.is_some() || offload.cancelled) {
             (offload.over, offload.end) = (Some(now), end);
         }
-        // Who has cancelled it waits for nothing.
+        // A client that has cancelled the copy waits for no notice.
         if !offload.cancelled
             && let Some(effect) = offload.effect(client, number)
         {
             drop(state);
-            self.outbox.push(effect);
+            self.effect_queue.push(effect);
         }
     }
 
-    /// How far a copy into a file is.
+    /// Returns the progress of a copy into a file.
     ///
     /// # Errors
     /// [`Error::BadStateid`]; [`Error::Expired`].
@@ -185,7 +185,7 @@ impl Offload {
         CopyUnderWay { file, copied, age: now.saturating_sub(self.began) }
     }
 
-    /// What the client must hear, if the copy has ended.
+    /// Returns the notice of the end of the copy, if it has ended.
     fn effect(&self, client: &Arc<Client>, number: u32) -> Option<Effect> {
         let end = self.end?;
         let stateid = Stateid::new(client.id, number, SEQID);

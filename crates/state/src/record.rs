@@ -18,16 +18,17 @@ pub struct RecordedClient {
 /// same principal, and only from where the client was or by the same instance of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Who introduced it.
+    /// The principal that introduced it.
     pub principal: Principal,
-    /// From where.
+    /// The origin.
     pub origin: Origin,
     /// Its instance.
     pub verifier: Verifier,
 }
 
 impl Identity {
-    /// Whether another may be the same client, which has moved or has started anew, but not both.
+    /// Returns whether `other` may be the same client, which may have moved or restarted, but not
+    /// both.
     #[must_use]
     pub fn is_again(&self, other: &Self) -> bool {
         let here = self.origin == other.origin;

@@ -10,13 +10,13 @@ use crate::{
     Caller, Client, ClientOwner, Desk, Error, FileKey, Identity, Record, RecordedClient, Result,
 };
 
-/// What stable storage knew when the server started.
+/// The clients that stable storage knew when the server started.
 #[derive(Debug, Clone, Default)]
 pub struct Recovered {
     clients: HashMap<RecordedClient, Remembered>,
 }
 
-/// What is known of a client from before the restart.
+/// A client from before the restart.
 #[derive(Debug, Clone)]
 struct Remembered {
     /// Nothing, if an earlier version of this program recorded it: then anybody may be that client.
@@ -72,7 +72,7 @@ impl Recovered {
         self.clients.keys().filter(|client| client.desk == Desk::Nlm).map(|client| &*client.id)
     }
 
-    /// Whether nobody has anything to reclaim.
+    /// Returns whether nobody has anything to reclaim.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
@@ -97,9 +97,9 @@ pub(crate) struct Grace {
 /// A client that may reclaim.
 struct Expected {
     remembered: Remembered,
-    /// Whether it has come back.
+    /// True if it has come back.
     returned: bool,
-    /// Whether it has reclaimed all it wanted.
+    /// True if it has reclaimed all it wanted.
     complete: bool,
 }
 
@@ -128,8 +128,8 @@ impl Grace {
         self.until
     }
 
-    /// Whether a caller may go by a name: while grace lasts, it belongs to the client that had it
-    /// before the restart, until that has come back.
+    /// Checks whether a caller may take a name: during grace it belongs to the client that had it
+    /// before the restart, until that has returned.
     ///
     /// # Errors
     /// [`Error::ClidInuse`]: another principal had it; [`Error::Delay`]: the same one elsewhere.
@@ -190,7 +190,8 @@ impl Grace {
         }
     }
 
-    /// Whether nobody needs to be waited for: minor version 0 has no way to say so.
+    /// Returns whether grace can end early: all clients have completed. Minor version 0 has no way
+    /// to say so.
     pub(crate) fn is_idle(&self) -> bool {
         let expected = lock(&self.expected);
         expected
@@ -198,7 +199,7 @@ impl Grace {
             .all(|(client, expected)| client.desk == Desk::ExchangeId && expected.complete)
     }
 
-    /// Whether `client` may reclaim what it had of `file`.
+    /// Checks whether `client` may reclaim its state of `file`.
     pub(crate) fn may_reclaim(&self, now: Duration, client: &Client, file: &FileKey) -> Result<()> {
         if !self.is_on() {
             return Err(Error::NoGrace);
@@ -215,14 +216,14 @@ impl Grace {
         }
     }
 
-    /// Whether its time is over, and nobody is reclaiming any more.
+    /// Returns whether its time is over and no client is reclaiming any more.
     pub(crate) fn is_over(&self, now: Duration) -> bool {
         let last = Duration::from_nanos(self.reclaimed_nanoseconds.load(Ordering::Acquire));
         let quiet = last.is_zero() || now >= last.saturating_add(QUIET);
         now >= self.latest || now >= self.until && quiet
     }
 
-    /// Whether a client of NFSv4 may still reclaim.
+    /// Returns whether a client of NFSv4 may still reclaim.
     pub(crate) fn awaits_opens(&self) -> bool {
         let may = |(client, expected): (&RecordedClient, &Expected)| {
             client.desk != Desk::Nlm && !expected.complete

@@ -95,7 +95,7 @@ impl Engine {
             drop(state);
             if let Some((owner, export)) = owner {
                 let (file, Offer { range, kind, .. }) = (FileKey { export, ..file }, offer);
-                self.outbox.push(Effect::NotifyLock { client, owner, file, range, kind });
+                self.effect_queue.push(Effect::NotifyLock { client, owner, file, range, kind });
             }
         }
     }

@@ -50,7 +50,7 @@ impl Session {
         self.id
     }
 
-    /// Whose it is.
+    /// Returns the client of the session.
     #[must_use]
     pub const fn client(&self) -> &Arc<Client> {
         &self.client
@@ -62,25 +62,25 @@ impl Session {
         self.made
     }
 
-    /// How many connections carry its requests, in either direction.
+    /// Returns the number of connections that carry its requests, in either direction.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.channels().back.connections.len()
     }
 
-    /// How many requests may be under way at a time: its slots, which come and go.
+    /// Returns the number of its slots, which varies.
     #[must_use]
     pub fn slots_len(&self) -> u32 {
         self.channels().slots.len()
     }
 
-    /// What was agreed on about requests of the client.
+    /// Returns the attributes of the fore channel.
     #[must_use]
     pub const fn fore(&self) -> &ChannelAttrs {
         &self.fore
     }
 
-    /// What was agreed on about requests of the server, if there may be any.
+    /// Returns the back channel, if there is one.
     #[must_use]
     pub fn back(&self) -> Option<BackChannel> {
         self.channels().back.channel.clone()
@@ -92,7 +92,7 @@ impl Session {
         self.channels().back.connections.back().collect()
     }
 
-    /// Whether somebody has answered on its way back.
+    /// Returns whether the client has answered on its back channel.
     pub(crate) fn is_reachable(&self) -> bool {
         let back = &self.channels().back;
         back.channel.is_some() && back.worked
@@ -104,7 +104,7 @@ impl Session {
 }
 
 impl Back {
-    /// Whether somebody has answered there, and no connection leads there any more.
+    /// Returns whether the client has answered there, and no connection leads there any more.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.channel.is_some() && self.worked && self.connections.back().next().is_none()
     }

@@ -1,11 +1,11 @@
 use crate::{ClientId, Error, Result};
 
-/// A stateid (RFC 8881, 8.2): which state, and the how-manieth change of it.
+/// A stateid (RFC 8881, 8.2): a state, and the number of its changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stateid {
     /// Counts the changes, from one.
     pub seqid: u32,
-    /// Which state: the clientid, which nobody can guess, and the state's number in four bytes.
+    /// The clientid, which nobody can guess, and the number of the state in four bytes.
     pub other: [u8; 12],
 }
 
@@ -32,7 +32,7 @@ impl Stateid {
     /// None at all.
     pub const INVALID: Self = Self { seqid: u32::MAX, other: [0; 12] };
 
-    /// What it stands for if it is no state's.
+    /// Returns its meaning if it names no state.
     #[must_use]
     pub fn special(&self) -> Option<Special> {
         match *self {
@@ -44,7 +44,7 @@ impl Stateid {
         }
     }
 
-    /// Whether it is of a state of this client.
+    /// Returns whether it is of a state of this client.
     #[must_use]
     pub fn is_of(&self, client: ClientId) -> bool {
         self.other.first_chunk::<8>() == Some(&client.0.to_be_bytes())
@@ -58,7 +58,7 @@ impl Stateid {
         Self { seqid, other }
     }
 
-    /// Whose state it names, and which.
+    /// Returns the client and the number of the state that it names.
     pub(crate) fn place(&self) -> Result<(ClientId, u32)> {
         if self.other == [0; 12] || self.other == [0xff; 12] {
             return Err(Error::BadStateid);

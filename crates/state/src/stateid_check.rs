@@ -10,28 +10,28 @@ use crate::courtesy::Obstacle;
 use crate::file::{File, Holder};
 use crate::{Bearer, ClientId, Engine, Error, FileKey, Result, Sender, Share, Special, Stateid};
 
-/// What is to be done with the data of a file.
+/// An access to the data of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Io<'a> {
     /// The file.
     pub file: &'a FileKey,
     /// [`Share::READ`] or [`Share::WRITE`]; 0 for neither.
     pub access: u32,
-    /// Who does it, if that matters.
+    /// The user, if it matters.
     pub user: Option<&'a Arc<Cred<Disk>>>,
 }
 
-/// Who shows a stateid.
+/// The bearer of a stateid that was accepted.
 #[derive(Debug, Clone)]
 pub struct Shown<'a> {
     /// The client.
     pub bearer: Bearer<'a>,
-    /// Whether it was [`Io::user`] who opened the file, for just this, and was judged then. In the
-    /// same groups: those who are mapped to one user may be many.
+    /// True if [`Io::user`] opened the file for this access and was judged then, with the same
+    /// groups: many users may be mapped to one.
     pub opened: bool,
 }
 
-/// How a stateid of somebody's state is judged.
+/// The verdict on a stateid that names a state.
 enum Judged<'a> {
     /// The client may do it under its state.
     Shown(Shown<'a>),
@@ -51,16 +51,16 @@ enum Denials {
 }
 
 impl Io<'_> {
-    /// Whether it is done by just this user.
+    /// Returns whether it is done by just this user.
     fn is_of(&self, user: &Option<Arc<Cred<Disk>>>) -> bool {
         self.user.is_some() && self.user == user.as_ref()
     }
 }
 
 impl Engine {
-    /// Whether a stateid lets its bearer read or write a file; tells who shows it, if it is of
-    /// anybody's state. Without an open it depends on what others have opened and been delegated
-    /// (RFC 8881, 9.1.2).
+    /// Checks whether a stateid lets its bearer read or write a file; returns the bearer if the
+    /// stateid names a state. Without an open the answer depends on the opens and delegations of
+    /// others (RFC 8881, 9.1.2).
     ///
     /// # Errors
     /// As a stateid is refused; [`Error::Openmode`]; [`Error::ShareDenied`] (`LOCKED` for READ and

@@ -1,5 +1,5 @@
-//! What threads meet in: the standard library's, or where schedules are explored that of `shuttle`,
-//! which chooses who goes on at each of them.
+//! Locks and atomics: those of the standard library, or those of `shuttle` for tests of schedules,
+//! where it chooses the next thread at each of them.
 
 #[cfg(feature = "schedules")]
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, RwLock, atomic};

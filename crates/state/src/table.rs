@@ -13,7 +13,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is found by a key of its own.
+/// A value that has its own key.
 pub(crate) trait Keyed {
     /// The key. It never changes.
     type Key: Hash + Eq;

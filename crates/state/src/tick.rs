@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::Engine;
 
 impl Engine {
-    /// Lets time pass: leases end, recalls are over, waiters give up, grace ends; what becomes
-    /// short is asked back. To be called about once a second.
+    /// Lets time pass: leases, recalls, waits and grace end, and scarce slots and delegations are
+    /// recalled. The shell calls it about once a second.
     pub fn tick(&self, now: Duration) {
         self.end_grace_if_due(now);
         self.expire_clients(now);
@@ -17,7 +17,7 @@ impl Engine {
         self.recall_any(now);
     }
 
-    /// Tells all files that wait for it what time it is.
+    /// Lets time pass in all files that wait for it.
     pub(crate) fn watch_files(&self, now: Duration) {
         for file in self.files.watched() {
             self.expire_waits(now, &file);

@@ -1,4 +1,4 @@
-//! How many opens deny others something: zero again when they have ended, in whatever way.
+//! The count of opens with a deny mode is zero again when they have ended, in whatever way.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

@@ -75,7 +75,7 @@ fn granted(held: LockType) -> (Engine, [Arc<Client>; 2], HostLock<'static>) {
     (engine, [one, two], wish)
 }
 
-/// Who gives up waiting for more keeps what it had.
+/// A cancelled wait leaves the locks that the owner had.
 #[test]
 fn a_grant_that_is_withdrawn_leaves_what_was_held_before() {
     for cancels in [false, true] {
@@ -112,7 +112,7 @@ fn a_grant_that_is_known_is_not_withdrawn() {
     }
 }
 
-/// What is left when all is unlocked is nothing: no owner, no state, no file.
+/// After the last unlock nothing is left: no owner, no state, no file.
 #[test]
 fn nothing_stays_behind() {
     let engine = engine();
@@ -208,7 +208,7 @@ fn answering() -> (Engine, Arc<Client>, Duration) {
     (engine, host, now)
 }
 
-/// Whether another host is denied the bytes that the first one has locked.
+/// Returns whether another host is denied the bytes that the first one has locked.
 fn is_held(engine: &Engine, now: Duration) -> bool {
     let other = engine.host(now, b"two", Origin::default()).unwrap();
     denied(engine.test_host(now, &other, &write(b"p", bytes(0, 9))))
@@ -410,7 +410,8 @@ fn delegation(engine: &Engine, client: &Arc<Client>, access: u32) -> Delegation 
     engine.open(NOW, &open).unwrap().delegation
 }
 
-/// Who has a file delegated for writing locks it without asking, and for reading locks it shared.
+/// The holder of a write delegation locks without asking, and that of a read delegation takes read
+/// locks.
 #[test]
 fn what_a_host_has_locked_is_not_delegated_to_others() {
     let contention = Delegation::Refused(NoDelegation::Contention);
@@ -429,7 +430,7 @@ fn what_a_host_has_locked_is_not_delegated_to_others() {
     }
 }
 
-/// What waits is about to be locked, too: the delegation would be in its way for nothing.
+/// A waiter is about to lock, too, and a delegation would be recalled at once.
 #[test]
 fn what_a_host_waits_for_is_not_delegated_to_others() {
     let engine = engine();
@@ -484,7 +485,7 @@ fn a_share_that_is_asked_for_again_is_shown_as_it_is() {
     }
 }
 
-/// What it lost before is nothing that it could reclaim.
+/// A client cannot reclaim state that it lost before.
 #[test]
 fn a_client_that_starts_anew_may_reclaim_what_was_revoked_in_its_earlier_life() {
     let mut settings = Settings::new(7, [7; 16]);

@@ -1,4 +1,4 @@
-//! What clients have had and have no more leaves nothing behind, however it ended.
+//! State that has ended leaves nothing behind, however it ended.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -460,7 +460,8 @@ fn a_file_whose_last_share_a_host_gives_up_is_forgotten() {
     assert_eq!((engine.census().states, engine.census().files), (0, 0));
 }
 
-/// Who is gone keeps for a day what nobody needs; the memory for replies is needed by all.
+/// An expired client keeps its state for a day if nobody needs it, but all need the memory for
+/// replies.
 #[test]
 fn a_client_that_is_gone_keeps_no_memory_for_replies_that_others_lack() {
     // Four slots of a bit more than 4 KB each, and not eight.

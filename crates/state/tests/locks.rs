@@ -44,7 +44,7 @@ fn pieces(row: &[Option<LockType>; CELLS]) -> Vec<(ByteRange, LockType)> {
     pieces.into_iter().map(|(first, last, kind)| (range(first, last), kind)).collect()
 }
 
-/// What all owners together hold of a cell.
+/// Returns the lock that all owners together hold of a cell.
 fn united(model: &Model, cell: usize) -> Option<LockType> {
     model.iter().map(|row| row[cell]).max().flatten()
 }
@@ -108,7 +108,7 @@ proptest! {
         prop_assert!(offers.is_empty());
     }
 
-    /// Whatever happens, an offer can be taken up at once, and nobody waits for what is free.
+    /// An offer can always be taken up at once, and no owner waits for free bytes.
     #[test]
     fn an_offer_is_good_and_nobody_waits_for_what_is_free(
         steps in proptest::collection::vec(step(), 1..60),

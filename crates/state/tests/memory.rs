@@ -1,4 +1,4 @@
-//! What a server with 1,000 clients, 100,000 opens and 100,000 delegations takes of memory.
+//! Memory of a server with 1,000 clients, 100,000 opens and 100,000 delegations.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;

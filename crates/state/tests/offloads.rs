@@ -47,7 +47,7 @@ fn client(engine: &Engine) -> Arc<Client> {
     Arc::clone(engine.session(&session).unwrap().client())
 }
 
-/// Who asks for copies.
+/// The user that asks for copies.
 fn user() -> Principal {
     Principal(1000)
 }
@@ -65,7 +65,7 @@ fn begin(engine: &Engine, client: &Client, now: Duration) -> Result<Stateid, Err
     engine.begin_offload(now, client, wanted)
 }
 
-/// What is said of copies now: how many bytes, and the status.
+/// Returns the notices about copies that are due now: bytes and status.
 fn said(engine: &Engine) -> Vec<(u64, u32)> {
     let effects = std::iter::from_fn(|| engine.poll_effect());
     let ends = effects.filter_map(|effect| match effect {

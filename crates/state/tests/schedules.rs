@@ -209,7 +209,7 @@ fn what_a_host_locks_is_not_delegated_at_once() {
     });
 }
 
-/// Who unlocks hands on to one of two who wait.
+/// An unlock passes the lock on to one of two waiters.
 #[test]
 fn a_lock_is_handed_to_one() {
     explore(|engine| {

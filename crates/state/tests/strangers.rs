@@ -1,4 +1,4 @@
-//! Who says to be somebody, and who shows what somebody else was given.
+//! Callers that claim another's name, or show another's stateid.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;

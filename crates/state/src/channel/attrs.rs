@@ -5,7 +5,7 @@ use crate::limits::{
 };
 use crate::{Error, Result};
 
-/// What both sides agree on about a channel (`channel_attrs4`; RFC 8881, 18.36.3).
+/// Attributes of a channel that both sides agree on (`channel_attrs4`; RFC 8881, 18.36.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelAttrs {
     /// Longest request, in bytes from the RPC header on.
@@ -23,7 +23,7 @@ pub struct ChannelAttrs {
 /// A back channel: what was agreed on, and how the server has to show itself there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackChannel {
-    /// What was agreed on.
+    /// The attributes that were agreed on.
     pub attrs: ChannelAttrs,
     /// The minor version of the session: clients take a callback of another for none of theirs.
     pub minor: u32,
@@ -52,7 +52,7 @@ pub enum CallbackSecurity {
 }
 
 impl ChannelAttrs {
-    /// What the client asks for, cut to what the server can do.
+    /// Returns the attributes that the client asks for, limited to those the server supports.
     pub(crate) fn fore(self, bytes_max: u32) -> Result<Self> {
         let agreed = Self {
             request_bytes_max: self.request_bytes_max.min(bytes_max),
@@ -64,7 +64,7 @@ impl ChannelAttrs {
         agreed.large_enough()
     }
 
-    /// The same for the way back: the client says what it can take, and is taken at its word.
+    /// Returns the same for the back channel, where the limits of the client are taken as they are.
     pub(crate) fn back(self) -> Result<Self> {
         let requests_max = self.requests_max.clamp(1, BACK_SLOTS_MAX);
         Self { requests_max, operations_max: self.operations_max, ..self }.large_enough()

@@ -3,7 +3,7 @@
 use crate::ConnectionId;
 use crate::limits::CONNECTIONS_MAX;
 
-/// Whose requests a connection carries.
+/// The side whose requests a connection carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The client's.

@@ -10,11 +10,11 @@ pub struct CreatedSession {
     pub session: SessionId,
     /// The request's own sequence.
     pub sequenceid: u32,
-    /// Whether the connection carries callbacks.
+    /// True if the connection carries callbacks.
     pub back: Option<ChannelAttrs>,
-    /// What was agreed on.
+    /// The attributes that were agreed on.
     pub fore: ChannelAttrs,
-    /// What the client said about its way back, cut to what the server uses.
+    /// The client's attributes of the back channel, limited to those the server uses.
     pub back_attrs: ChannelAttrs,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Creation {
 }
 
 impl Creation {
-    /// What the next must say.
+    /// Returns the sequence that the next request must have.
     pub(crate) const fn expected(&self) -> u32 {
         self.sequenceid.wrapping_add(1)
     }

@@ -8,7 +8,7 @@ use crate::{ConnectionId, Error, Origin, Result, SessionId};
 /// The arguments of SEQUENCE, and what marks the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Sequence {
-    /// Which session.
+    /// The session.
     pub session: SessionId,
     /// The request's number in its slot.
     pub seqid: u32,
@@ -16,24 +16,24 @@ pub struct Sequence {
     pub slot: u32,
     /// The highest slot in use.
     pub highest_slot: u32,
-    /// Whether the answer must be kept.
+    /// True if the answer must be kept.
     pub cache_this: bool,
     /// Operations of the COMPOUND, this one among them.
     pub operations: u32,
-    /// How long the request is, in bytes from the RPC header on.
+    /// Length of the request in bytes, from the RPC header on.
     pub request_bytes: usize,
     /// A hash of who asks and of the whole COMPOUND: by it a retry is told from another request.
     pub digest: u64,
     /// The connection on which it came.
     pub connection: ConnectionId,
-    /// Where that comes from.
+    /// The origin of that connection.
     pub origin: Origin,
 }
 
 /// The results of SEQUENCE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SequenceAnswer {
-    /// Which session.
+    /// The session.
     pub session: SessionId,
     /// The request's number in its slot.
     pub seqid: u32,
@@ -43,7 +43,7 @@ pub struct SequenceAnswer {
     pub highest_slot: u32,
     /// The highest slot the client should use.
     pub target_highest_slot: u32,
-    /// What the client must know.
+    /// Flags that the client must see.
     pub status: StatusFlags,
 }
 

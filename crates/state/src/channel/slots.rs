@@ -15,10 +15,10 @@ pub(crate) struct Slots {
     slots: Vec<Slot>,
     /// The highest slot the client should use.
     target: u32,
-    /// How often that was lowered, and when last. The number may begin anew.
+    /// Count of times that `target` was lowered, and the time of the last; the count may wrap.
     lowered: u16,
     lowered_at: Option<Duration>,
-    /// How often it had been when the client last said that it knows (CB_RECALL_SLOT).
+    /// Value of `lowered` when the client last confirmed the target (CB_RECALL_SLOT).
     acknowledged: u16,
     slots_max: u32,
     slot_bytes: usize,
@@ -30,14 +30,14 @@ struct Slot {
     seqid: u32,
     busy: bool,
     digest: u64,
-    /// How often the target had been lowered when its last request was told of it.
+    /// Value of `lowered` when the answer to its last request told the target.
     told: u16,
     kept: Kept,
     /// The last answer that was kept whole; its memory is used again for the next.
     reply: Vec<u8>,
 }
 
-/// What a slot keeps of its last answer.
+/// The part of its last answer that a slot keeps.
 #[derive(Debug, Default)]
 enum Kept {
     /// There was none yet.
@@ -45,13 +45,13 @@ enum Kept {
     Nothing,
     /// All of it.
     Whole,
-    /// What its SEQUENCE was answered.
+    /// The answer to its SEQUENCE only.
     Sequence(SequenceAnswer),
 }
 
-/// What a slot says to a request.
+/// The answer of a slot to a request.
 pub(crate) enum SlotAnswer {
-    /// It is new, and the slot is its own. Whether the client knew the target when it sent it.
+    /// The request is new and has the slot. True if the client knew the target when it sent it.
     New(bool),
     /// It was done, and this was the answer.
     Again(Arc<[u8]>),
@@ -60,8 +60,8 @@ pub(crate) enum SlotAnswer {
 }
 
 impl Slots {
-    /// As many as are asked for, or few where the memory for replies is short, or where the client
-    /// has its part of it.
+    /// Makes as many slots as are asked for, or fewer if the memory for replies is short or the
+    /// client has its part of it.
     ///
     /// # Errors
     /// [`Error::Delay`]: there is none left until some has been given back.
@@ -74,7 +74,7 @@ impl Slots {
             return Err(Error::Delay);
         }
         let slots = (0..count).map(|_| Slot::default()).collect();
-        // What was asked for is the most there ever is: a client need not understand more.
+        // The slots asked for are the most there ever are: a client need not understand more.
         let slots_max = fore.requests_max.min(limits.slots_per_session).max(count);
         let (target, lowered, acknowledged) = (count - 1, 0, 0);
         let (lowered_at, closed) = (None, false);
@@ -151,8 +151,8 @@ impl Slots {
         false
     }
 
-    /// Halves what the client should use. Whether there is something to tell it, and how many bytes
-    /// it may be expected to give back for that or for what it was told just now.
+    /// Halves the target number of slots; returns whether to notify the client, and the bytes that
+    /// it is expected to give back for this or the previous notice.
     pub(crate) fn lower(&mut self, now: Duration) -> (bool, usize) {
         let rests = self.lowered_at.is_some_and(|at| now < at.saturating_add(SLOT_RECALL_REST));
         let target = (self.target / 2).max(self.target.min(SLOTS_MIN - 1));
@@ -165,7 +165,7 @@ impl Slots {
         (lowers, if lowers || rests { above * self.slot_bytes } else { 0 })
     }
 
-    /// The client knows that this is the target.
+    /// Notes that the client knows this target.
     pub(crate) const fn acknowledge(&mut self, target: u32) {
         if target == self.target {
             self.acknowledged = self.lowered;
@@ -177,7 +177,7 @@ impl Slots {
         self.slot_bytes * self.slots.len()
     }
 
-    /// Drops slots above the target that carry nothing; whether there were any.
+    /// Drops idle slots above the target; returns whether there were any.
     fn cut(&mut self, replies: Portion<'_>) -> bool {
         let keep = self.target as usize + 1;
         let before = self.slots.len();

@@ -22,44 +22,44 @@ use crate::{
     Record, RecordedClient, Result, SessionId, Verifier,
 };
 use peer::Peer;
-use probe::Asked;
+use probe::HostProbe;
 
 /// A client. What never changes can be read at once; the rest is behind one lock, under which a
 /// file's may be taken, never the other way round.
 pub struct Client {
     pub(crate) id: ClientId,
-    /// How many clients had come before it.
+    /// Number of clients that were created before it.
     pub(crate) serial: u32,
     pub(crate) desk: Desk,
     pub(crate) owner: Box<[u8]>,
     pub(crate) verifier: Verifier,
     /// The caller that introduced it.
-    born_of: Caller,
+    introduced_by: Caller,
     /// When it introduced itself.
     pub(crate) met: Duration,
-    /// Where its principal was seen last.
+    /// Origin of the last call of its principal.
     origin: Mutex<Origin>,
     address: OnceLock<Box<str>>,
     renewed_nanoseconds: AtomicU64,
-    /// Whether somebody has answered at its callback channel.
+    /// True if its callback channel has answered.
     callbacks: AtomicBool,
-    /// Whether the callback channel was there and is not any more.
+    /// True if the callback channel worked once and does not any more.
     callbacks_lost: AtomicBool,
-    /// Whether there are delegations that were taken back by force and that it has not freed.
+    /// True if it has revoked delegations that it has not freed.
     revoked: AtomicBool,
-    /// How often a host of NLM had started anew, as it said when it locked last.
+    /// The state of the host's status monitor (its count of restarts) at its last lock.
     monitor_state: AtomicI32,
-    /// Whether a host of NLM answers.
-    pub(crate) asked: Asked,
-    /// Whether its lease was over when time last passed.
+    /// Questions to a host of NLM, and their answers.
+    pub(crate) asked: HostProbe,
+    /// True if its lease had expired at the last tick.
     courteous: AtomicBool,
-    /// What the sessions of all clients of its origin have of the memory for replies.
+    /// Share of the memory for replies that all clients of its origin have.
     pub(crate) replies: Arc<PoolShare>,
     state: Mutex<ClientState>,
 }
 
-/// How a client came to be known.
-pub(crate) struct Birth {
+/// The facts of a client's introduction.
+pub(crate) struct NewClient {
     pub(crate) desk: Desk,
     pub(crate) owner: crate::ClientOwner,
     pub(crate) caller: Caller,
@@ -78,7 +78,7 @@ impl Client {
     fn new(
         now: Duration,
         (serial, id): (u32, ClientId),
-        birth: Birth,
+        birth: NewClient,
         (held, peer): (&Arc<Pool>, Peer),
     ) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Client {
             desk: birth.desk,
             owner: birth.owner.id,
             verifier: birth.owner.verifier,
-            born_of: birth.caller,
+            introduced_by: birth.caller,
             met: now,
             origin: Mutex::new(birth.caller.origin),
             address: OnceLock::new(),
@@ -96,7 +96,7 @@ impl Client {
             callbacks_lost: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
             monitor_state: AtomicI32::new(0),
-            asked: Asked::default(),
+            asked: HostProbe::default(),
             courteous: AtomicBool::new(false),
             replies: peer.replies,
             state: Mutex::new(ClientState {
@@ -148,20 +148,20 @@ impl Client {
     /// Its own principal, where that was seen last.
     #[must_use]
     pub fn caller(&self) -> Caller {
-        Caller { origin: self.origin(), ..self.born_of }
+        Caller { origin: self.origin(), ..self.introduced_by }
     }
 
     /// The caller that introduced it.
-    pub(crate) const fn birth_caller(&self) -> Caller {
-        self.born_of
+    pub(crate) const fn introducer(&self) -> Caller {
+        self.introduced_by
     }
 
-    /// Whether a caller is the principal that introduced it, or the system of the machine where
-    /// that is, which can be all its users: FreeBSD introduces itself in minor version 0 as the
-    /// user who opens a file first, and renews and recovers as root.
+    /// Returns whether a caller is the principal that introduced it, or the system of the machine
+    /// where that is, which can be all its users: FreeBSD introduces itself in minor version 0 as
+    /// the user who opens a file first, and renews and recovers as root.
     pub(crate) fn is_principal(&self, caller: Caller) -> bool {
         let is_system = || caller.principal == Principal::SYSTEM && caller.origin == self.origin();
-        caller.principal == self.born_of.principal || is_system()
+        caller.principal == self.introduced_by.principal || is_system()
     }
 
     /// A host of NLM uses this address of the server, and knows it by that.
@@ -169,13 +169,13 @@ impl Client {
         lock(&self.state).server_address = address;
     }
 
-    /// Which address of the server a host of NLM used last, if that is known.
+    /// Returns the address of the server that a host of NLM used last, if it is known.
     #[must_use]
     pub fn server_address(&self) -> Option<IpAddr> {
         lock(&self.state).server_address
     }
 
-    /// Where it takes callbacks, for one of minor version 0.
+    /// Returns the callback address of a client of minor version 0.
     #[must_use]
     pub fn callback_address(&self) -> Option<CallbackAddress> {
         lock(&self.state).callback.clone()
@@ -187,7 +187,7 @@ impl Client {
         lock(&self.state).sessions.clone()
     }
 
-    /// Whether it can be called back.
+    /// Returns whether it can be called back.
     #[must_use]
     pub fn has_callbacks(&self) -> bool {
         self.callbacks.load(Ordering::Acquire)
@@ -195,13 +195,13 @@ impl Client {
 
     pub(crate) fn set_callbacks(&self, work: bool) {
         let worked = self.callbacks.swap(work, Ordering::AcqRel);
-        // What never worked is not lost, and what fails twice is still.
+        // A channel that never worked is not lost, and one that fails twice still is.
         if work || worked {
             self.callbacks_lost.store(!work, Ordering::Release);
         }
     }
 
-    /// Whether its callback channel is known to be broken.
+    /// Returns whether its callback channel is known to be broken.
     #[must_use]
     pub fn lost_callbacks(&self) -> bool {
         self.callbacks_lost.load(Ordering::Acquire)
@@ -212,7 +212,7 @@ impl Client {
         self.revoked.store(state.holdings.counts().revoked > 0, Ordering::Release);
     }
 
-    /// Whether it has delegations that were taken back by force and that it has not freed.
+    /// Returns whether it has delegations that were taken back by force and that it has not freed.
     pub(crate) fn has_revoked(&self) -> bool {
         self.revoked.load(Ordering::Acquire)
     }
@@ -226,7 +226,7 @@ impl Client {
         self.monitor_state.load(Ordering::Relaxed)
     }
 
-    /// Notes whether its lease is over; tells whether it was before.
+    /// Notes whether its lease has expired; returns whether it had before.
     pub(crate) fn set_courteous(&self, courteous: bool) -> bool {
         self.courteous.swap(courteous, Ordering::AcqRel)
     }
@@ -267,12 +267,12 @@ impl Client {
         RecordedClient { desk: self.desk, id: self.owner.clone() }
     }
 
-    /// Where its principal was seen last.
+    /// Returns the origin of the last call of its principal.
     pub(crate) fn origin(&self) -> Origin {
         *lock(&self.origin)
     }
 
-    /// Its principal is here now.
+    /// Notes that its principal calls from this origin now.
     pub(crate) fn move_to(&self, origin: Origin) {
         *lock(&self.origin) = origin;
     }
@@ -299,14 +299,14 @@ impl Client {
         ClientOwner { verifier: self.verifier, id: self.owner.clone() }
     }
 
-    /// What is stored of it, so that it may reclaim.
+    /// Returns the record by which it may reclaim after a restart.
     pub(crate) fn record(&self) -> Record {
         Record::Client(self.recorded(), Some(self.identity()))
     }
 
-    /// By what it is known again after a restart of the server.
+    /// Returns the identity by which it is recognized after a restart of the server.
     pub(crate) fn identity(&self) -> Identity {
-        let Caller { principal, origin } = self.born_of;
+        let Caller { principal, origin } = self.introduced_by;
         Identity { principal, origin, verifier: self.verifier }
     }
 }
@@ -317,7 +317,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// Whether two are the same client, not only alike.
+/// Returns whether both are one client, not only equal ones.
 pub(crate) fn same(one: &Arc<Client>, other: &Arc<Client>) -> bool {
     Arc::ptr_eq(one, other)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::Origin;
 use crate::memory_pool::PoolShare;
 
-/// What all clients of an origin have together of the memory that is shared with others.
+/// Shares of the common memory that all clients of an origin have together.
 #[derive(Clone, Default)]
 pub(crate) struct Peer {
     /// Of the memory for replies.
@@ -20,7 +20,7 @@ pub(crate) struct Peer {
 #[derive(Default)]
 pub(crate) struct Peers(HashMap<Origin, Network>);
 
-/// What is known of one of them.
+/// One of these networks.
 #[derive(Default)]
 struct Network {
     clients: usize,
@@ -49,14 +49,14 @@ impl Peers {
         self.0.get(&origin.network()).map_or(0, |network| network.clients)
     }
 
-    /// Room for another client was looked for in vain. One without clients is not remembered.
+    /// Notes that no client could go for this origin. An origin without clients is not remembered.
     pub(crate) fn refuse(&mut self, origin: Origin, until: Duration) {
         if let Some(network) = self.0.get_mut(&origin.network()) {
             network.refused_until = until;
         }
     }
 
-    /// Until when it is refused at once.
+    /// Returns the time until which it is refused at once.
     pub(crate) fn refused_until(&self, origin: Origin) -> Duration {
         self.0.get(&origin.network()).map_or(Duration::ZERO, |network| network.refused_until)
     }

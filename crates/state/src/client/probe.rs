@@ -1,12 +1,12 @@
-//! Whether a host of NLM answers when it is asked (NLM NULL).
+//! Questions to hosts of NLM, which check that a host is still there (NLM NULL).
 
 use std::time::Duration;
 
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// What came of asking a host whether it is there.
+/// Questions to a host, and the answers.
 #[derive(Default)]
-pub(crate) struct Asked {
+pub(crate) struct HostProbe {
     /// When it was asked last; 0 if never.
     pub(crate) at_nanoseconds: AtomicU64,
     pub(crate) under_way: AtomicBool,
@@ -14,7 +14,7 @@ pub(crate) struct Asked {
     pub(crate) unanswered: AtomicU32,
 }
 
-impl Asked {
+impl HostProbe {
     pub(crate) fn at(&self) -> Duration {
         Duration::from_nanos(self.at_nanoseconds.load(Ordering::Relaxed))
     }

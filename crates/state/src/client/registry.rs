@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::peer::{Peer, Peers};
-use super::{Birth, Client};
-use crate::id_hasher::Numbers;
+use super::{Client, NewClient};
+use crate::id_hasher::BuildIdHasher;
 use crate::limits::REFUSAL;
 use crate::memory_pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -17,12 +17,12 @@ use crate::{Caller, ClientId, Desk, Origin, Secret};
 pub(crate) struct Clients {
     boot: u32,
     secret: Secret,
-    by_id: Table<Client, Numbers>,
+    by_id: Table<Client, BuildIdHasher>,
     by_name: Mutex<Names>,
     next: AtomicU32,
 }
 
-/// Which clients go by which name, and how many came from where.
+/// Clients by name, and their number by origin.
 #[derive(Default)]
 pub(crate) struct Names {
     named: HashMap<(Desk, Box<[u8]>), Named>,
@@ -50,7 +50,7 @@ impl Names {
         caller: Caller,
     ) -> Option<&Arc<Client>> {
         let named = self.named.get(&(desk, owner.into()))?;
-        named.unconfirmed.iter().find(|client| client.birth_caller() == caller)
+        named.unconfirmed.iter().find(|client| client.introducer() == caller)
     }
 
     /// The host of NLM of this name.
@@ -72,7 +72,7 @@ impl Names {
     }
 
     fn remove(&mut self, client: &Arc<Client>) {
-        self.peers.leave(client.birth_caller().origin);
+        self.peers.leave(client.introducer().origin);
         let name = (client.desk, client.owner.clone());
         let Some(named) = self.named.get_mut(&name) else { return };
         named.unconfirmed.retain(|other| !super::same(other, client));
@@ -82,17 +82,17 @@ impl Names {
         }
     }
 
-    /// Whether room was looked for in vain for an origin a moment ago.
+    /// Returns whether an origin was refused a moment ago because no client could go.
     pub(crate) fn was_refused(&self, origin: Origin, now: Duration) -> bool {
         now < self.peers.refused_until(origin)
     }
 
-    /// Room was looked for in vain for an origin.
+    /// Notes that no client could go for an origin.
     pub(crate) fn refuse(&mut self, origin: Origin, now: Duration) {
         self.peers.refuse(origin, now.saturating_add(REFUSAL));
     }
 
-    /// How many clients came from an origin.
+    /// Returns the number of clients from an origin.
     pub(crate) fn clients_from(&self, origin: Origin) -> usize {
         self.peers.clients_from(origin)
     }
@@ -141,7 +141,7 @@ impl Clients {
         ClientId::new(&self.secret, self.boot, number)
     }
 
-    /// Whether a clientid was given out in this life of the server.
+    /// Returns whether a clientid was given out in this life of the server.
     pub(crate) fn gave_out(&self, id: ClientId) -> bool {
         id.is_of(&self.secret, self.boot)
     }
@@ -151,7 +151,7 @@ impl Clients {
         &self,
         now: Duration,
         names: &mut Names,
-        birth: Birth,
+        birth: NewClient,
         held: &Arc<Pool>,
     ) -> Arc<Client> {
         let peer: Peer = names.peers.enter(birth.caller.origin);

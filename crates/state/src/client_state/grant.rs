@@ -9,6 +9,6 @@ pub(crate) struct UnacknowledgedGrant {
     pub(crate) file: FileKey,
     pub(crate) range: ByteRange,
     pub(crate) kind: LockType,
-    /// What the owner held of the range before, and knows of.
+    /// Locks of the range that the owner held before, and knows of.
     pub(crate) before: Vec<(ByteRange, LockType)>,
 }

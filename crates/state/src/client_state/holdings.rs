@@ -8,23 +8,23 @@ use super::offload::Offloads;
 use super::owner::{Owner, OwnerKind};
 use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock_owner};
 use crate::file::File;
-use crate::id_hasher::Numbers;
+use crate::id_hasher::BuildIdHasher;
 use crate::limits::{RANGE_BYTES, REAPED_MIN, STATE_BYTES};
 use crate::memory_pool::{Allotment, Pool, PoolShare};
 use crate::{ClientId, Error, Limits, Principal, Result, Share};
 
-/// What one client holds.
+/// Owners, states and copies of one client.
 pub(crate) struct Holdings {
     next: u32,
-    pub(crate) states: HashMap<u32, State, Numbers>,
-    owners: HashMap<u32, Owner, Numbers>,
+    pub(crate) states: HashMap<u32, State, BuildIdHasher>,
+    owners: HashMap<u32, Owner, BuildIdHasher>,
     open_owners: HashMap<Box<[u8]>, u32>,
     lock_owners: HashMap<Box<[u8]>, u32>,
     /// The state of an owner for what it is of: see [`StateKind::subject`].
-    by_subject: HashMap<(u32, usize), u32, Numbers>,
+    by_subject: HashMap<(u32, usize), u32, BuildIdHasher>,
     /// The lock states under an open that has any; those of hosts are under none.
-    under: HashMap<u32, Vec<u32>, Numbers>,
-    /// At how many owners those are looked for that have nothing any more.
+    under: HashMap<u32, Vec<u32>, BuildIdHasher>,
+    /// Number of owners at which stale ones are removed.
     reap_at: usize,
     counts: Counts,
     /// Copies that are under way or have ended: no states, for nobody would miss them.
@@ -62,17 +62,17 @@ impl Holdings {
         }
     }
 
-    /// Whether the client has nothing that anybody would miss.
+    /// Returns whether the client has nothing that it would miss.
     pub(crate) fn is_empty(&self) -> bool {
         self.states.values().all(|state| state.is_over())
     }
 
-    /// How many states there are.
+    /// Returns the number of states.
     pub(crate) fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Whether somebody waits for a lock that `client`, whose holdings these are, has.
+    /// Returns whether another owner waits for a lock of `client`, which has these holdings.
     pub(crate) fn are_awaited(&self, client: ClientId) -> bool {
         self.states.values().any(|state| match &state.what {
             StateKind::Lock(lock) => {
@@ -82,7 +82,7 @@ impl Holdings {
         })
     }
 
-    /// How many owners there are.
+    /// Returns the number of owners.
     pub(crate) fn owners_len(&self) -> usize {
         self.owners.len()
     }
@@ -106,7 +106,8 @@ impl Holdings {
         }
     }
 
-    /// Whether a state is of an owner of this principal, or one that the client's users share.
+    /// Returns whether a state is of an owner of this principal, or one that the client's users
+    /// share.
     pub(crate) fn is_of(&self, state: &State, principal: Principal) -> bool {
         match &state.what {
             StateKind::Open(OpenState { owner, shared, .. })
@@ -117,7 +118,7 @@ impl Holdings {
         }
     }
 
-    /// Whether a principal has an owner.
+    /// Returns whether a principal has an owner.
     pub(crate) fn has_owner_of(&self, principal: Principal) -> bool {
         self.owners.values().any(|owner| owner.principal == principal)
     }
@@ -253,7 +254,7 @@ impl Holdings {
             return Err(Error::Resource);
         }
         match &what {
-            // It was seen before that there is room, and the lock is held by now.
+            // The room was checked before, and the lock is held by now.
             StateKind::Lock(_) => self.memory.adjust(0, what.bytes()),
             _ => self.memory.take(what.bytes())?,
         }
@@ -273,7 +274,7 @@ impl Holdings {
         Ok(number)
     }
 
-    /// Whether there is memory for one lock more, which may make three ranges of one.
+    /// Returns whether there is memory for another lock, which may split one range into three.
     pub(crate) fn has_room(&self) -> bool {
         self.memory.has_room(STATE_BYTES + 2 * RANGE_BYTES)
     }
@@ -305,7 +306,7 @@ impl Holdings {
         let state = self.states.get_mut(&number)?;
         self.counts.take(&state.what);
         let closed = state.clone();
-        state.file = File::keepsake(state.file.key);
+        state.file = File::placeholder(state.file.key);
         if let StateKind::Open(opening) = &mut state.what {
             opening.closed = true;
         }
@@ -320,7 +321,7 @@ impl Holdings {
             return false;
         }
         self.counts.take(&state.what);
-        (state.what, state.file) = (StateKind::Revoked, File::keepsake(state.file.key));
+        (state.what, state.file) = (StateKind::Revoked, File::placeholder(state.file.key));
         self.counts.add(&state.what);
         true
     }

@@ -1,4 +1,4 @@
-//! What one client holds, as plain data: owners, opens, locks, delegations, sessions and copies.
+//! The state of one client, as plain data: owners, opens, locks, delegations, sessions and copies.
 
 mod grant;
 mod holdings;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::channel::Creation;
 use crate::{Error, Result, SessionId, Verifier};
 
-/// Where a client of minor version 0 takes callbacks (RFC 7530, 3.1.1.1 and 16.33).
+/// Callback address of a client of minor version 0 (RFC 7530, 3.1.1.1 and 16.33).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CallbackAddress {
     /// The RPC program.
@@ -32,25 +32,26 @@ pub struct CallbackAddress {
     pub netid: Box<[u8]>,
     /// The universal address.
     pub address: Box<[u8]>,
-    /// What the client wants to be reminded of in each callback.
+    /// Number that the client wants in each callback.
     pub ident: u32,
 }
 
-/// What a client has.
+/// The state of a client that changes.
 pub(crate) struct ClientState {
     pub(crate) standing: Standing,
-    /// What confirms it: for minor version 0, its announcement or a change of its callback address.
+    /// The SETCLIENTID that waits for its confirmation: the first one, or a change of the callback
+    /// address.
     pub(crate) announced: Option<Announced>,
     pub(crate) confirmed_by: Option<Verifier>,
     pub(crate) callback: Option<CallbackAddress>,
     pub(crate) creation: Creation,
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) sessions_made: u64,
-    /// Whether it has said RECLAIM_COMPLETE.
+    /// True if it has said RECLAIM_COMPLETE.
     pub(crate) reclaim_complete: bool,
-    /// Which address of the server a host of NLM used last.
+    /// The address of the server that a host of NLM used last.
     pub(crate) server_address: Option<IpAddr>,
-    /// What a host of NLM may not know that it has.
+    /// Locks that a host of NLM may not know of.
     pub(crate) granted: Vec<UnacknowledgedGrant>,
     /// When it was last asked to keep fewer delegations.
     pub(crate) asked_any: Option<Duration>,
@@ -64,14 +65,14 @@ pub(crate) struct Announced {
     pub(crate) callback: CallbackAddress,
 }
 
-/// How far a client has come.
+/// The stage of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It has said who it is.
+    /// It has introduced itself and is not confirmed.
     Unconfirmed,
     /// It has a lease.
     Confirmed,
-    /// It has been forgotten; who still holds it has to let go.
+    /// It has been forgotten; operations that still refer to it fail.
     Gone,
 }
 
@@ -83,7 +84,7 @@ impl ClientState {
 }
 
 impl ClientState {
-    /// Whether anything would be lost with it.
+    /// Returns whether it has state that would be lost with it.
     pub(crate) fn has_state(&self) -> bool {
         !self.holdings.is_empty()
     }

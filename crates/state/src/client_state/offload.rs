@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::id_hasher::Numbers;
+use crate::id_hasher::BuildIdHasher;
 use crate::{Error, FileKey, Principal, Result, SequenceAnswer, Verifier};
 
-/// How a copy ended.
+/// The end of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffloadEnd {
     /// Its status, by the protocol's number (`nfsstat4`).
@@ -18,7 +18,7 @@ pub struct OffloadEnd {
 /// A copy that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BeginOffload {
-    /// Into which file.
+    /// The file that is written.
     pub file: FileKey,
     /// By whom: nobody else may cancel it (RFC 7862, 4.3).
     pub principal: Principal,
@@ -28,7 +28,7 @@ pub struct BeginOffload {
 
 /// The copies of a client.
 #[derive(Default)]
-pub(crate) struct Offloads(pub(crate) HashMap<u32, Offload, Numbers>);
+pub(crate) struct Offloads(pub(crate) HashMap<u32, Offload, BuildIdHasher>);
 
 pub(crate) struct Offload {
     pub(crate) wanted: BeginOffload,
@@ -39,12 +39,12 @@ pub(crate) struct Offload {
     pub(crate) cancelled: bool,
     /// Since when there are no more pieces.
     pub(crate) over: Option<Duration>,
-    /// How it ended, if it was not cancelled before.
+    /// Its end, if it was not cancelled before.
     pub(crate) end: Option<OffloadEnd>,
 }
 
 impl Offloads {
-    /// Whether one has this number.
+    /// Returns whether one has this number.
     pub(crate) fn has(&self, number: u32) -> bool {
         self.0.contains_key(&number)
     }

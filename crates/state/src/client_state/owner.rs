@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::limits::OWNER_BYTES;
 use crate::{Error, Principal, Result};
 
-/// What an owner owns.
+/// The kind of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum OwnerKind {
     /// Opens.
@@ -22,16 +22,16 @@ pub(crate) struct Owner {
     pub(crate) name: Box<[u8]>,
     /// The principal that uses it.
     pub(crate) principal: Principal,
-    /// How many states it has.
+    /// Number of its states.
     pub(crate) states: u32,
     /// By which export it asked for a lock last.
     pub(crate) export: u32,
-    /// Whether OPEN_CONFIRM has been said, or need not be.
+    /// True if OPEN_CONFIRM has been said, or need not be.
     pub(crate) confirmed: bool,
     /// The number of its last operation.
     pub(crate) seqid: u32,
     pub(crate) busy: bool,
-    /// Whether the last operation is done and may not be answered yet.
+    /// True if the last operation is done and may not be answered yet.
     pub(crate) owed: bool,
     pub(crate) last: Option<OwnerReply>,
     /// The state whose CLOSE was its last operation.
@@ -67,7 +67,7 @@ impl Owner {
         Self { confirmed: true, ..Self::new(now, kind, named, 1) }
     }
 
-    /// How much memory it takes.
+    /// Returns the bytes of memory that it takes.
     pub(crate) const fn bytes(&self) -> usize {
         OWNER_BYTES + 2 * self.name.len()
     }
@@ -77,7 +77,7 @@ impl Owner {
         self.used = now;
     }
 
-    /// Whether this is the next number.
+    /// Returns whether this is the next number.
     pub(crate) const fn is_next(&self, seqid: u32) -> bool {
         seqid == self.seqid.wrapping_add(1)
     }
@@ -87,7 +87,7 @@ impl Owner {
         self.seqid = seqid;
     }
 
-    /// Whether it has nothing, and has had nothing for so long that nothing is asked again.
+    /// Returns whether it has nothing, and has had nothing for so long that nothing is asked again.
     pub(crate) fn is_stale(&self, before: Duration) -> bool {
         self.states == 0 && !self.busy && self.used < before
     }
@@ -109,7 +109,7 @@ impl Owner {
     }
 }
 
-/// What an owner's last operation was answered.
+/// The answer to an owner's last operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerReply {
     /// The operation's result, from its status on.

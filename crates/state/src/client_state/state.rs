@@ -9,7 +9,7 @@ use crate::file::File;
 use crate::limits::{RANGE_BYTES, STATE_BYTES};
 use crate::{ClientId, DelegationKind, Share, Stateid};
 
-/// How many states of each kind a client has; opens that are only kept for a retry do not count.
+/// Number of states of each kind that a client has, without opens that are only kept for a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Opens.
@@ -50,8 +50,8 @@ impl Counts {
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) file: Arc<File>,
-    /// How often it was changed, as its stateid says. A host of NLM has none: how often that had
-    /// started anew when it asked last, as it said.
+    /// The seqid of its stateid, which counts its changes. Hosts of NLM have no stateids: theirs is
+    /// the monitor's state (count of restarts) at the last request for it.
     pub(crate) seqid: u32,
     /// When it began, in seconds.
     pub(crate) since_seconds: u32,
@@ -59,17 +59,17 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// How long it has been there, in whole seconds.
+    /// Returns its age in whole seconds.
     pub(crate) fn age(&self, now: Duration) -> Duration {
         Duration::from_secs(now.as_secs().saturating_sub(self.since_seconds.into()))
     }
 
-    /// Whose it is, if it is an owner's.
+    /// Returns the number of its owner, if it has one.
     pub(crate) const fn owner(&self) -> Option<u32> {
         self.what.owner()
     }
 
-    /// Whether it is only remembered.
+    /// Returns whether it is only remembered: closed, or revoked.
     pub(crate) fn is_over(&self) -> bool {
         match &self.what {
             StateKind::Open(opening) => opening.closed,
@@ -85,7 +85,7 @@ impl State {
     }
 }
 
-/// Which kind of state.
+/// The kind of a state.
 #[derive(Debug, Clone)]
 pub(crate) enum StateKind {
     Open(OpenState),
@@ -96,7 +96,7 @@ pub(crate) enum StateKind {
 }
 
 impl StateKind {
-    /// How much memory it takes.
+    /// Returns the bytes of memory that it takes.
     pub(crate) const fn bytes(&self) -> usize {
         match self {
             Self::Lock(locking) => STATE_BYTES + locking.range_bytes(),
@@ -104,8 +104,9 @@ impl StateKind {
         }
     }
 
-    /// What an owner has one state of: a file; of locks, an open of it (RFC 8881, 9.1.3). A
-    /// lock-owner of a client has locks under opens only, and one of a host under none.
+    /// Returns the key under which an owner has at most one state: the file, or the open for locks
+    /// under one (RFC 8881, 9.1.3). Lock-owners of clients lock under opens only, those of hosts
+    /// under none.
     pub(crate) fn subject(&self, file: &Arc<File>) -> usize {
         match self {
             Self::Lock(LockState { open: open @ 1.., .. }) => *open as usize,
@@ -127,7 +128,7 @@ impl StateKind {
 pub(crate) struct OpenState {
     pub(crate) owner: u32,
     pub(crate) share: Share,
-    /// Who opened it, each time, and was judged.
+    /// The user that opened it each time and was judged.
     pub(crate) user: Option<Arc<Cred<Disk>>>,
     /// The shares it was opened with, one bit each: what it may be downgraded to.
     pub(crate) opened: u16,
@@ -142,9 +143,9 @@ pub(crate) struct OpenState {
 #[derive(Debug, Clone)]
 pub(crate) struct DelegationState {
     pub(crate) kind: DelegationKind,
-    /// Who opened the file, and was judged ...
+    /// The user that opened the file and was judged ...
     pub(crate) user: Option<Arc<Cred<Disk>>>,
-    /// ... for this.
+    /// ... and the access for which.
     pub(crate) access: u32,
 }
 
@@ -153,21 +154,20 @@ pub(crate) struct DelegationState {
 pub(crate) struct LockState {
     pub(crate) owner: u32,
     pub(crate) open: u32,
-    /// How many ranges it holds.
+    /// Number of ranges that it holds.
     pub(crate) ranges: u32,
     /// Locked under the name of another principal's owner.
     pub(crate) shared: bool,
 }
 
 impl LockState {
-    /// How much memory its ranges take.
+    /// Returns the bytes of memory that its ranges take.
     pub(crate) const fn range_bytes(&self) -> usize {
         self.ranges as usize * RANGE_BYTES
     }
 }
 
-/// What a file is known by as long as somebody has it: there is one of each, and it stays where it
-/// is.
+/// Returns the address of a file, which identifies it as long as a state refers to it.
 pub(crate) fn address(file: &Arc<File>) -> usize {
     Arc::as_ptr(file) as usize
 }

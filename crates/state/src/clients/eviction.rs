@@ -28,7 +28,7 @@ impl Engine {
             return Err(Error::Delay);
         }
         let mut all = self.clients.all();
-        let is_near = |client: &Client| client.birth_caller().origin.network() == origin.network();
+        let is_near = |client: &Client| client.introducer().origin.network() == origin.network();
         all.retain(|client| !has_most || is_near(client));
         let expired = all.iter().filter(|client| self.has_expired(now, client));
         if let Some(oldest) = expired.min_by_key(|client| client.renewed()) {
@@ -47,9 +47,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Forgets those whose time is over: at once without state, else after the courtesy. While
-    /// grace lasts nobody gets what another had, so nobody goes: many clients that reclaim one
-    /// after the other may take longer than a lease.
+    /// Forgets expired clients: at once without state, else after the courtesy. During grace none
+    /// is forgotten, since nobody may take its state, and many clients that reclaim one after the
+    /// other may take longer than a lease.
     pub(crate) fn expire_clients(&self, now: Duration) {
         if self.is_in_grace() {
             return;
@@ -65,7 +65,7 @@ impl Engine {
             }
             let courtesy = self.silence_max(&client).saturating_add(self.settings.courtesy);
             let over = now >= client.renewed().saturating_add(courtesy);
-            // Who comes later than this finds out itself that the lease is over.
+            // A waiter that comes later finds the expired lease itself.
             let is_waited_for = || begins && client.state().holdings.are_awaited(client.id);
             if over || !client.state().has_state() || is_waited_for() {
                 self.evict(now, &client);
@@ -86,7 +86,7 @@ impl Engine {
             if self.held.wanted_bytes() == 0 {
                 return;
             }
-            // It takes a while until it is somebody's turn: he may have spoken meanwhile.
+            // The loop takes a while: the client may have renewed its lease meanwhile.
             if self.has_expired(now, &client) {
                 self.evict(now, &client);
             }
@@ -101,12 +101,12 @@ impl Engine {
         let (standing, counts) = (state.standing, state.holdings.counts());
         drop(state);
         self.discard(now, &mut names, client);
-        // Who has not confirmed who it is says nothing for the one of that name.
+        // An unconfirmed client says nothing about the confirmed one of that name.
         if standing == Standing::Confirmed {
             self.grace.forget(client);
         }
-        self.tally.evicted.add(1);
-        self.tally.revoked.add(counts.delegations);
+        self.counters.evicted.add(1);
+        self.counters.revoked.add(counts.delegations);
     }
 
     pub(crate) fn discard(&self, now: Duration, names: &mut Names, client: &Arc<Client>) {
@@ -141,7 +141,8 @@ impl Engine {
 }
 
 impl Client {
-    /// Whether it may be forgotten though it has a lease, or needs none.
+    /// Returns whether it may be forgotten before its lease expires: it is unconfirmed, or a host
+    /// that holds nothing.
     fn is_dispensable(&self) -> bool {
         let state = self.state();
         state.standing == Standing::Unconfirmed || self.desk == Desk::Nlm && !state.has_state()

@@ -1,20 +1,20 @@
-//! How clients of minor versions 1 and 2 introduce themselves (RFC 8881, 18.35).
+//! EXCHANGE_ID: the introduction of clients of minor versions 1 and 2 (RFC 8881, 18.35).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::{Birth, Names};
+use crate::client::{Names, NewClient};
 use crate::client_state::Standing;
 use crate::{Caller, Client, ClientId, ClientOwner, Desk, Engine, Error, Result};
 
 /// The arguments of EXCHANGE_ID that decide.
 #[derive(Debug, Clone)]
 pub struct ExchangeId {
-    /// Who it says it is.
+    /// The name and the verifier that it presents.
     pub owner: ClientOwner,
-    /// Who calls, and from where.
+    /// The principal and the origin of the call.
     pub caller: Caller,
-    /// Whether it wants to change what is known of it (`EXCHGID4_FLAG_UPD_CONFIRMED_REC_A`).
+    /// True if it updates a confirmed record (`EXCHGID4_FLAG_UPD_CONFIRMED_REC_A`).
     pub update: bool,
 }
 
@@ -23,9 +23,9 @@ pub struct ExchangeId {
 pub struct Exchanged {
     /// Its clientid.
     pub clientid: ClientId,
-    /// What its next CREATE_SESSION must say.
+    /// The sequence of its next CREATE_SESSION.
     pub sequenceid: u32,
-    /// Whether it was known (`EXCHGID4_FLAG_CONFIRMED_R`).
+    /// True if it is confirmed (`EXCHGID4_FLAG_CONFIRMED_R`).
     pub confirmed: bool,
 }
 
@@ -50,7 +50,7 @@ impl Engine {
         if let Some(old) = confirmed.filter(|old| !old.is_principal(args.caller)) {
             self.discard(now, &mut names, &old);
         }
-        // What an earlier instance of the client has stays until CREATE_SESSION confirms this one.
+        // The state of an earlier instance stays until CREATE_SESSION confirms this one.
         self.meet(now, &mut names, args)
     }
 
@@ -74,16 +74,16 @@ impl Engine {
     /// Somebody who is not known yet, or not in this life.
     fn meet(&self, now: Duration, names: &mut Names, args: ExchangeId) -> Result<Exchanged> {
         let ExchangeId { owner, caller, .. } = args;
-        let birth = Birth { desk: Desk::ExchangeId, owner, caller, announced: None };
+        let birth = NewClient { desk: Desk::ExchangeId, owner, caller, announced: None };
         let client = self.introduce(now, names, birth)?;
         let sequenceid = client.state().creation.expected();
         Ok(Exchanged { clientid: client.id, sequenceid, confirmed: false })
     }
 
-    /// Whether a caller may go by a name that `holder` has, if anybody. It is free for the client
-    /// itself, and for the same principal at the same origin, which has started anew. The same
-    /// principal elsewhere waits for the end of the lease, which is short if the client has moved
-    /// there, and for ever if it lives.
+    /// Checks whether a caller may take a name, which `holder` may have. The client itself may, and
+    /// the same principal at the same origin, which has restarted. The same principal elsewhere
+    /// waits for the end of the lease: that comes soon if the client has moved there, and never if
+    /// it is alive.
     ///
     /// # Errors
     /// [`Error::ClidInuse`]: another principal has it; [`Error::Delay`].
@@ -107,7 +107,7 @@ impl Engine {
         &self,
         now: Duration,
         names: &mut Names,
-        birth: Birth,
+        birth: NewClient,
     ) -> Result<Arc<Client>> {
         let old = names.unconfirmed((birth.desk, &birth.owner.id), birth.caller).cloned();
         old.into_iter().for_each(|old| self.discard(now, names, &old));
@@ -117,7 +117,7 @@ impl Engine {
 }
 
 impl Client {
-    /// Whether the same instance of the client asks once more, perhaps from another address.
+    /// Returns whether the same instance of the client asks again, perhaps from another address.
     fn is_again(&self, args: &ExchangeId) -> bool {
         self.is_principal(args.caller) && self.verifier == args.owner.verifier
     }

@@ -1,4 +1,5 @@
-//! Leases (RFC 8881, 8.3). Courteous: who did not renew keeps what it has until somebody needs it.
+//! Leases (RFC 8881, 8.3). The server is courteous: an expired client keeps its state until another
+//! needs it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,26 +57,27 @@ impl Engine {
         Ok(client)
     }
 
-    /// Whether a client's lease is over, or a host of NLM is believed to be gone.
+    /// Returns whether a client's lease has expired, or a host of NLM counts as gone.
     pub(crate) fn has_expired(&self, now: Duration, client: &Client) -> bool {
         now >= client.renewed().saturating_add(self.silence_max(client))
     }
 
-    /// Whether a client's name is in use: its lease is not over, and it has sessions or state.
+    /// Returns whether a client's name is in use: its lease is not over, and it has sessions or
+    /// state.
     pub(crate) fn is_in_use(&self, now: Duration, client: &Client) -> bool {
         let state = client.state();
         !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
     }
 
-    /// Whether a client's name must not be taken from it. A client of minor version 0 that has
-    /// nothing open keeps it as long as it renews its lease: others may introduce themselves by it
-    /// meanwhile (RFC 7530, 16.33.5), and are refused when they confirm that.
+    /// Returns whether a client's name must not be taken from it. A client of minor version 0 that
+    /// has nothing open keeps it as long as it renews its lease: others may introduce themselves by
+    /// it meanwhile (RFC 7530, 16.33.5), and are refused when they confirm that.
     pub(crate) fn keeps_name(&self, now: Duration, client: &Client) -> bool {
         let is_idle = client.desk == Desk::Setclientid && !self.has_expired(now, client);
         is_idle || self.is_in_use(now, client)
     }
 
-    /// How long a client may be silent until others may have what it holds.
+    /// Returns the time that a client may be silent before others may take its state.
     ///
     /// A host that never answered may be behind a firewall, so that its silence says little.
     pub(crate) fn silence_max(&self, client: &Client) -> Duration {

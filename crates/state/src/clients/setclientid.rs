@@ -1,9 +1,9 @@
-//! How clients of minor version 0 introduce themselves (RFC 7530, 16.33 and 16.34).
+//! SETCLIENTID: the introduction of clients of minor version 0 (RFC 7530, 16.33 and 16.34).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::{Birth, Names};
+use crate::client::{Names, NewClient};
 use crate::client_state::{Announced, Standing};
 use crate::{
     CallbackAddress, Caller, Client, ClientId, ClientOwner, Desk, Effect, Engine, Error, Result,
@@ -13,11 +13,11 @@ use crate::{
 /// The arguments of SETCLIENTID.
 #[derive(Debug, Clone)]
 pub struct Setclientid {
-    /// Who it says it is.
+    /// The name and the verifier that it presents.
     pub owner: ClientOwner,
-    /// Who calls, and from where.
+    /// The principal and the origin of the call.
     pub caller: Caller,
-    /// Where it takes callbacks.
+    /// The address for callbacks.
     pub callback: CallbackAddress,
 }
 
@@ -26,7 +26,7 @@ pub struct Setclientid {
 pub struct Introduced {
     /// Its clientid.
     pub clientid: ClientId,
-    /// What SETCLIENTID_CONFIRM must say.
+    /// The verifier that SETCLIENTID_CONFIRM must present.
     pub confirm: Verifier,
 }
 
@@ -50,7 +50,8 @@ impl Engine {
             old.state().announced = Some(announced);
             return Ok(Introduced { clientid: old.id, confirm });
         }
-        let birth = Birth { desk: Desk::Setclientid, owner, caller, announced: Some(announced) };
+        let birth =
+            NewClient { desk: Desk::Setclientid, owner, caller, announced: Some(announced) };
         let client = self.introduce(now, &mut names, birth)?;
         Ok(Introduced { clientid: client.id, confirm })
     }
@@ -88,7 +89,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes what was announced under `confirm` hold. Said again it changes nothing.
+    /// Makes what was announced under `confirm` hold. WriterReply again it changes nothing.
     fn take_announcement(&self, client: &Arc<Client>, confirm: Verifier) -> Result<()> {
         let mut state = client.live()?;
         match state.announced.take() {
@@ -99,7 +100,7 @@ impl Engine {
                 drop(state);
                 if moved {
                     client.set_callbacks(false);
-                    self.outbox.push(Effect::Probe { client: Arc::clone(client) });
+                    self.effect_queue.push(Effect::Probe { client: Arc::clone(client) });
                 }
                 Ok(())
             }
@@ -123,7 +124,7 @@ impl Engine {
         if client.desk != Desk::ExchangeId {
             // Clients with sessions are recorded when they have said that they have reclaimed all.
             self.grace.returned(client);
-            // What was revoked in an earlier life of the client, this one never had.
+            // State that was revoked from an earlier instance never belonged to this one.
             let before = old.as_ref().map(|old| crate::Record::Forget(old.recorded()));
             before.into_iter().for_each(|record| self.record(record));
             self.record(client.record());

@@ -1,9 +1,9 @@
-//! What the holder of a write delegation knows better than the file system: size and change of what
-//! it has not written back yet (RFC 8881, 10.4.3).
+//! CB_GETATTR: the size and the change attribute that only the holder of a write delegation knows,
+//! since it has not written back yet (RFC 8881, 10.4.3).
 
 use std::time::Duration;
 
-use crate::file::{Delegated, FileState, Holder, Said};
+use crate::file::{Delegated, FileState, Holder, WriterReply};
 use crate::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
 use crate::{Client, Effect, Engine, FileKey, Share, Stateid};
 
@@ -15,7 +15,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// seconds at the latest.
 const KEPT: Duration = Duration::from_secs(20);
 
-/// What the holder of a write delegation says.
+/// The answer of the holder of a write delegation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriterSays {
     /// Nobody else holds one, or it has changed nothing: the file system knows.
@@ -38,9 +38,9 @@ impl Engine {
         self.with_delegation(client, stateid, |delegated| delegated.given = Some(change));
     }
 
-    /// What the holder of a write delegation, other than `mine`, says about a file of which the
-    /// file system says `change`. It is asked by CB_GETATTR; if it cannot answer, or does not
-    /// within a lease, the delegation is recalled.
+    /// Returns the answer of the holder of a write delegation, other than `mine`, for a file whose
+    /// change attribute on disk is `change`. The holder is asked by CB_GETATTR; if it cannot
+    /// answer, or does not within a lease, the delegation is recalled.
     pub fn writer_says(
         &self,
         now: Duration,
@@ -87,7 +87,8 @@ impl Engine {
         says
     }
 
-    /// Whether a client other than `mine` may have written to a file what has not arrived here.
+    /// Returns whether a client other than `mine` may have written to a file what has not arrived
+    /// here.
     #[must_use]
     pub fn may_be_written(&self, mine: Option<&Client>, key: &FileKey) -> bool {
         let (mine, read) = (mine.map(|client| client.id), Share::access(Share::READ));
@@ -108,14 +109,14 @@ impl Engine {
             None => {
                 writer.asked = Some(now);
                 if let Some(client) = self.clients.get(holder.client) {
-                    self.outbox.push(Effect::GetAttr { client, file });
+                    self.effect_queue.push(Effect::GetAttr { client, file });
                 }
                 true
             }
         }
     }
 
-    /// What a client answered to CB_GETATTR, its size and change; nothing, if it cannot answer.
+    /// Notes a client's answer to CB_GETATTR: size and change, or none if it cannot answer.
     pub fn writer_attributes(
         &self,
         now: Duration,
@@ -130,14 +131,15 @@ impl Engine {
             let writer = delegated.writer.get_or_insert_default();
             writer.asked = None;
             writer.mute = said.is_none();
-            writer.said = said.map(|(size, change)| Said { at: now, size, change, told: None });
+            writer.said =
+                said.map(|(size, change)| WriterReply { at: now, size, change, told: None });
         }
     }
 }
 
 impl Delegated {
-    /// What its holder said, if that is fresh: a file that has changed gets a new change attribute
-    /// with every answer, since it may have changed since the one before.
+    /// Returns the holder's answer if it is fresh. A file that has changed gets a new change
+    /// attribute with every answer, since it may have changed since the previous one.
     fn says(&mut self, now: Duration, change: u64) -> Option<WriterSays> {
         let given = self.given;
         let writer = self.writer.as_mut()?;

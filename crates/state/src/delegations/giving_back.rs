@@ -27,13 +27,13 @@ impl Engine {
         if let Some(returned) = returned {
             let holder = Holder { client: client.id, state: number };
             let recalled = returned.file.state().delegations.is_recalled(holder);
-            self.tally.recalls_returned.add(usize::from(recalled));
+            self.counters.recalls_returned.add(usize::from(recalled));
             self.release_state(sender.now, holder, &returned, &mut Vec::new());
         }
         Ok(())
     }
 
-    /// Whether a delegation is this client's for this file, and allows this share.
+    /// Checks whether a delegation is this client's for this file, and allows this share.
     pub(crate) fn check_delegation(
         &self,
         sender: Sender<'_>,
@@ -75,7 +75,7 @@ impl Engine {
         });
         let overdue: Vec<Holder> = overdue.map(|(holder, _)| holder).collect();
         drop(on_file);
-        self.tally.recalls_overdue.add(overdue.len());
+        self.counters.recalls_overdue.add(overdue.len());
         for holder in overdue {
             if let Some(client) = self.clients.get(holder.client) {
                 self.revoke(file, &client, holder);
@@ -104,7 +104,7 @@ impl Engine {
             state.holdings.remove(holder.state);
         }
         client.note_revoked(&state);
-        self.tally.revoked.add(1);
+        self.counters.revoked.add(1);
         self.drop_delegation(file, &mut file.state(), holder);
         self.record(Record::Revoked(client.recorded(), file.key));
     }

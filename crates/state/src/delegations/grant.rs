@@ -11,7 +11,7 @@ use crate::file::{Delegated, File, FileState, Holder};
 use crate::sync::atomic::Ordering;
 use crate::{Client, DelegationKind, Engine, LockType, Principal, Result, Share, Stateid};
 
-/// Which delegation a client would like with an OPEN (`OPEN4_SHARE_ACCESS_WANT_*`).
+/// The delegation that a client would like with an OPEN (`OPEN4_SHARE_ACCESS_WANT_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DelegationWish {
     /// It did not say, as none of minor version 0 does.
@@ -29,23 +29,23 @@ pub enum DelegationWish {
     Cancel,
 }
 
-/// What a client gets.
+/// The delegation that a client gets with an OPEN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delegation {
     /// A delegation.
     Granted {
-        /// By what it goes.
+        /// Its stateid.
         stateid: Stateid,
-        /// What it allows.
+        /// The access that it allows.
         kind: DelegationKind,
-        /// Whether it must be given back at once: reclaimed, while somebody waits for it.
+        /// True if it must be given back at once: reclaimed, while somebody waits for it.
         recall: bool,
     },
     /// None.
     Refused(NoDelegation),
 }
 
-/// Why there is none (`why_no_delegation4`).
+/// The reason why there is none (`why_no_delegation4`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoDelegation {
     /// The client did not want one.
@@ -54,12 +54,12 @@ pub enum NoDelegation {
     Contention,
     /// No delegation is given, or not to this client, or none more.
     Resource,
-    /// What it asked for earlier is cancelled.
+    /// The earlier wish is cancelled.
     Cancelled,
 }
 
-/// Whether others have or want locks that the holder of a delegation would not see: it locks
-/// without asking. Those of NLM are under no open.
+/// Returns whether others have or want locks that the holder of a delegation would not see: it
+/// locks without asking. Those of NLM are under no open.
 fn locked(on_file: &FileState, client: &Client, kind: DelegationKind) -> bool {
     let kind = match kind {
         DelegationKind::Read => LockType::Read,
@@ -94,7 +94,7 @@ pub(crate) enum Wanted {
 }
 
 impl Engine {
-    /// Gives a delegation with an open, if it is wise.
+    /// Grants a delegation with an open, if the policy allows it.
     pub(crate) fn delegate(
         &self,
         now: Duration,
@@ -122,8 +122,8 @@ impl Engine {
         Delegation::Granted { stateid, kind, recall: false }
     }
 
-    /// The policy: none in conflict, none to a client whose last one was recalled just now, none
-    /// beyond the bound, none to who cannot be called back.
+    /// Chooses by policy: none in conflict, none to a client whose last one was recalled just now,
+    /// none beyond the bound, none to a client without callbacks.
     fn choose(
         &self,
         now: Duration,
@@ -157,7 +157,7 @@ impl Engine {
         };
         let held = on_file.delegations.of(open.client.id).is_some()
             || on_file.delegations.conflict(Some(open.client.id), share).is_some();
-        let tired = !reclaims && on_file.delegations.is_tired(now, open.client.id);
+        let tired = !reclaims && on_file.delegations.was_recalled_recently(now, open.client.id);
         let contended = used || held || tired || locked(on_file, open.client, wanted);
         if contended { Err(NoDelegation::Contention) } else { Ok(wanted) }
     }

@@ -7,7 +7,7 @@ use crate::file::File;
 use crate::{DelegationKind, Engine, FileKey, Share};
 
 impl Engine {
-    /// What is delegated of a file: for writing, if any of it is.
+    /// Returns the strongest delegation of a file.
     #[must_use]
     pub fn delegated(&self, file: &FileKey) -> Option<DelegationKind> {
         self.files.look(file, |file| file.state().delegations.strongest()).flatten()
@@ -19,7 +19,7 @@ impl Engine {
     /// both believe that they are alone.
     pub fn program_waits(&self, now: Duration, key: &FileKey, until: Duration) {
         if let Some(file) = self.recall_for_program(now, key) {
-            file.state().delegations.hurry(until);
+            file.state().delegations.end_recalls_by(until);
         }
     }
 

@@ -24,7 +24,7 @@ impl Engine {
             if Some(holder.client) == mine || !stands || delegated.recall.is_some() {
                 continue;
             }
-            // Whose lease is over is not asked: it is sent away by who looks again.
+            // Skip clients whose lease has expired; the retry evicts them.
             let client = self.clients.get(holder.client);
             let Some(client) = client.filter(|client| !self.has_expired(now, client)) else {
                 continue;
@@ -33,9 +33,9 @@ impl Engine {
                 Some(Recall { queued: now, sent: None, until: None, wanted_by: mine });
             tired.push(holder.client);
             let (stateid, file) = (delegated.stateid, file.key);
-            self.outbox.push(Effect::Recall { client, stateid, file, truncate: false });
+            self.effect_queue.push(Effect::Recall { client, stateid, file, truncate: false });
         }
-        tired.into_iter().for_each(|client| on_file.delegations.tire(client, rest));
+        tired.into_iter().for_each(|client| on_file.delegations.note_recall(client, rest));
         self.files.watch(file);
     }
 
@@ -44,7 +44,7 @@ impl Engine {
     /// operation never recalls its own delegation.
     ///
     /// # Errors
-    /// [`Error::Delay`]: they are being recalled.
+    /// [`crate::Error::Delay`]: they are being recalled.
     pub fn break_delegations(
         &self,
         now: Duration,
@@ -80,12 +80,12 @@ impl Engine {
         Err(Obstacle::Delegation(holder))
     }
 
-    /// A CB_RECALL has left: the client has a lease's time from now on to heed it. Said again,
+    /// A CB_RECALL has left: the client has a lease's time from now on to heed it. WriterReply again,
     /// because it had to be sent again over another session, it changes nothing.
     pub fn recall_sent(&self, now: Duration, client: &Client, stateid: &Stateid) {
         self.with_delegation(client, stateid, |delegated| {
             if let Some(recall) = &mut delegated.recall {
-                self.tally.recalls_sent.add(usize::from(recall.sent.is_none()));
+                self.counters.recalls_sent.add(usize::from(recall.sent.is_none()));
                 recall.sent.get_or_insert(now);
             }
         });

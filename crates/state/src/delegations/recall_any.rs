@@ -16,12 +16,12 @@ struct Fullness {
 }
 
 impl Fullness {
-    /// Whether seven eighths are taken.
+    /// Returns whether seven eighths are taken.
     const fn is_near(self) -> bool {
         self.len >= self.limit - self.limit / 8
     }
 
-    /// How many there are beyond three quarters: if so many go, others have room for a while.
+    /// Returns the number beyond three quarters: if that many go, there is room for a while.
     const fn excess(self) -> usize {
         self.len.saturating_sub(self.limit / 4 * 3)
     }
@@ -57,9 +57,9 @@ impl Engine {
         }
         state.asked_any = Some(now);
         drop(state);
-        self.tally.recalls_any.add(1);
+        self.counters.recalls_any.add(1);
         let (client, keep) = (Arc::clone(client), (held - too_many) as u32);
-        self.outbox.push(Effect::RecallAny { client, keep });
+        self.effect_queue.push(Effect::RecallAny { client, keep });
     }
 }
 

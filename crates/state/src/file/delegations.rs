@@ -6,7 +6,7 @@ use super::holders::Holders;
 use super::share::Share;
 use crate::{ClientId, Principal, Stateid};
 
-/// What a delegation allows (RFC 8881, 10.4).
+/// The kind of a delegation, which says what it allows (RFC 8881, 10.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DelegationKind {
     /// Nobody writes.
@@ -16,7 +16,7 @@ pub enum DelegationKind {
 }
 
 impl DelegationKind {
-    /// Whether it allows this access.
+    /// Returns whether it allows this access.
     pub(crate) fn allows(self, access: u32) -> bool {
         self == Self::Write || access & Share::WRITE == 0
     }
@@ -32,7 +32,7 @@ pub(crate) struct Delegated {
     pub(crate) recall: Option<Recall>,
     /// The change attribute it was given with.
     pub(crate) given: Option<u64>,
-    /// What its holder was asked, if ever.
+    /// The questions to its holder, if there were any.
     pub(crate) writer: Option<Box<Writer>>,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Recall {
     pub(crate) wanted_by: Option<ClientId>,
 }
 
-/// What the holder of a write delegation says about size and change (CB_GETATTR).
+/// Questions to the holder of a write delegation about size and change (CB_GETATTR).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Writer {
     pub(crate) asked: Option<Duration>,
-    pub(crate) said: Option<Said>,
+    pub(crate) said: Option<WriterReply>,
     /// The highest change attribute that others were told.
     pub(crate) shown: u64,
     /// It could not answer.
@@ -61,7 +61,7 @@ pub(crate) struct Writer {
 
 /// An answer of such a holder.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said {
+pub(crate) struct WriterReply {
     pub(crate) at: Duration,
     pub(crate) size: u64,
     pub(crate) change: u64,
@@ -111,13 +111,13 @@ impl Delegations {
         others.find(|(_, delegated)| stands(delegated.kind)).map(|(holder, _)| holder)
     }
 
-    /// What is delegated: for writing, if any is.
+    /// Returns the strongest delegation.
     pub(crate) fn strongest(&self) -> Option<DelegationKind> {
         self.held.iter().map(|(_, delegated)| delegated.kind).max()
     }
 
-    /// What is recalled now ends at `until`, if not before.
-    pub(crate) fn hurry(&mut self, until: Duration) {
+    /// Ends the recalls that are under way at `until`, if they do not end before.
+    pub(crate) fn end_recalls_by(&mut self, until: Duration) {
         for recall in self.held.iter_mut().filter_map(|(_, delegated)| delegated.recall.as_mut()) {
             recall.until = Some(recall.until.map_or(until, |before| before.min(until)));
         }
@@ -128,8 +128,8 @@ impl Delegations {
         self.held.of(client).map(|(holder, _)| holder)
     }
 
-    /// Remembers a recall.
-    pub(crate) fn tire(&mut self, client: ClientId, until: Duration) {
+    /// Notes a recall, after which the client gets no delegation until `until`.
+    pub(crate) fn note_recall(&mut self, client: ClientId, until: Duration) {
         self.rest.retain(|(other, _)| *other != client);
         if self.rest.len() >= RESTING_MAX {
             self.rest.pop_front();
@@ -137,8 +137,9 @@ impl Delegations {
         self.rest.push_back((client, until));
     }
 
-    /// Whether a client had one recalled not long ago, or so many had that nobody should get one.
-    pub(crate) fn is_tired(&self, now: Duration, client: ClientId) -> bool {
+    /// Returns whether a delegation of this client was recalled not long ago, or so many were that
+    /// nobody should get one.
+    pub(crate) fn was_recalled_recently(&self, now: Duration, client: ClientId) -> bool {
         let mut recent = self.rest.iter().filter(|(_, until)| *until > now);
         recent.clone().any(|(other, _)| *other == client) || recent.nth(RESTING_MAX - 1).is_some()
     }
@@ -158,14 +159,14 @@ impl Delegations {
     }
 }
 
-/// Whether a share takes from others what a read delegation promises: that nobody writes, and that
+/// Returns whether a share breaks the promises of a read delegation: that nobody writes, and that
 /// its holder may open the file for reading.
 const fn writes(share: Share) -> bool {
     share.access & Share::WRITE != 0 || share.deny & Share::READ != 0
 }
 
 impl Share {
-    /// Whether it ends what a read delegation promises.
+    /// Returns whether it breaks the promises of a read delegation.
     pub(crate) const fn ends_reading(self) -> bool {
         writes(self)
     }

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use super::Holder;
 use crate::ClientId;
 
-/// What holders have of a file, in their order. Most files have one or two: these take no more
-/// memory than they need.
+/// Values of the holders of a file, ordered by holder. Most files have one or two holders, which
+/// take no more memory than they need.
 pub(crate) enum Holders<V> {
     Few(Vec<(Holder, V)>),
     Many(BTreeMap<Holder, V>),

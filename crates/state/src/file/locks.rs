@@ -9,7 +9,7 @@ pub(crate) struct Locks {
     offer: Duration,
 }
 
-/// What a file without locks has.
+/// The locks of a file that has none.
 static NONE: FileLocks = FileLocks::new(Duration::ZERO);
 
 impl Locks {

@@ -1,4 +1,4 @@
-//! What is known of files that somebody has open, locked or delegated.
+//! Files that clients have open, locked or delegated.
 
 mod delegations;
 mod holders;
@@ -7,7 +7,7 @@ mod share;
 mod table;
 
 pub use delegations::DelegationKind;
-pub(crate) use delegations::{Delegated, Recall, Said};
+pub(crate) use delegations::{Delegated, Recall, WriterReply};
 pub(crate) use locks::Locks;
 pub use share::Share;
 pub(crate) use share::share_of;
@@ -37,12 +37,12 @@ pub(crate) struct Holder {
     pub(crate) state: u32,
 }
 
-/// What clients have of a file.
+/// Opens, locks and delegations of a file.
 pub(crate) struct FileState {
     pub(crate) shares: Shares,
     pub(crate) locks: Locks,
     pub(crate) delegations: Delegations,
-    /// Whether it was opened by another export than that of its key.
+    /// True if it was opened by another export than that of its key.
     pub(crate) by_many_exports: bool,
 }
 
@@ -54,9 +54,9 @@ impl File {
         Self { key, state: Mutex::new(state) }
     }
 
-    /// What a state has that is only remembered: a file of this name that nobody has anything of,
-    /// and that keeps none from being forgotten.
-    pub(crate) fn keepsake(key: FileKey) -> Arc<Self> {
+    /// Makes a placeholder for a state that is only remembered: it has the key of the file, and
+    /// does not keep the real one in the table.
+    pub(crate) fn placeholder(key: FileKey) -> Arc<Self> {
         Arc::new(Self::new(key, Duration::ZERO))
     }
 
@@ -72,12 +72,12 @@ impl File {
 }
 
 impl FileState {
-    /// Whether nobody has anything of it.
+    /// Returns whether no client has anything of it.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
         self.shares.is_empty() && self.locks.is_empty() && self.delegations.is_idle(now)
     }
 
-    /// Whether time changes it.
+    /// Returns whether a tick may change it.
     pub(crate) fn has_deadline(&self) -> bool {
         self.locks.deadline().is_some() || self.delegations.has_deadline()
     }

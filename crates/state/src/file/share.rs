@@ -2,7 +2,8 @@ use super::Holder;
 use super::holders::Holders;
 use crate::{ClientId, LockType};
 
-/// What an open is for, and what it denies others (`share_access`, `share_deny`; RFC 8881, 18.16).
+/// Access of an open, and access that it denies others (`share_access`, `share_deny`; RFC 8881,
+/// 18.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Share {
     /// [`Share::READ`] and [`Share::WRITE`].
@@ -25,7 +26,7 @@ impl Share {
         Self { access, deny: 0 }
     }
 
-    /// Whether it makes sense.
+    /// Returns whether RFC 8881 allows it.
     #[must_use]
     pub const fn is_valid(self) -> bool {
         self.access != 0 && self.access <= Self::BOTH && self.deny <= Self::BOTH
@@ -42,7 +43,7 @@ impl Share {
     }
 }
 
-/// How many opens of a file have each mode, and which.
+/// The opens of a file, and their number by mode.
 #[derive(Default)]
 pub(crate) struct Shares {
     opens: Holders<Share>,
@@ -85,7 +86,7 @@ impl Shares {
         others.find(|(_, other)| other.stands_against(share)).map(|(other, _)| other)
     }
 
-    /// Whether a client other than `holder`'s has the file open for any of `access`.
+    /// Returns whether a client other than `holder`'s has the file open for any of `access`.
     pub(crate) fn others(&self, holder: Holder, access: u32) -> bool {
         self.all().access & access != 0
             && self
@@ -99,7 +100,7 @@ impl Shares {
         self.opens.all_of(client)
     }
 
-    /// Whether anybody has the file open for writing.
+    /// Returns whether anybody has the file open for writing.
     pub(crate) fn is_written(&self) -> bool {
         self.all().access & Share::WRITE != 0
     }

@@ -35,12 +35,12 @@ impl Files {
         self.all.len()
     }
 
-    /// Shows a file, if it is known; it is not kept from being forgotten by it.
+    /// Shows a file, if it is known, without keeping it in the table.
     pub(crate) fn look<R>(&self, key: &FileKey, look: impl FnOnce(&File) -> R) -> Option<R> {
         self.all.look(key, look)
     }
 
-    /// Shows all files; none is kept from being forgotten by it.
+    /// Shows all files without keeping any in the table.
     pub(crate) fn each(&self, each: impl FnMut(&File)) {
         self.all.each(each);
     }
@@ -81,8 +81,8 @@ impl Files {
         }
     }
 
-    /// Forgets a file of which nobody has anything any more: at once, or, where somebody is just
-    /// looking at it, with time.
+    /// Forgets a file that no client has anything of: at once, or at a later tick if another thread
+    /// is using it.
     pub(crate) fn let_go(&self, now: Duration, file: &Arc<File>) {
         let is_idle = |file: &File| file.state().is_idle(now);
         if !self.all.remove_idle(file, is_idle) {
@@ -90,19 +90,19 @@ impl Files {
         }
     }
 
-    /// Sees to it that time is told to a file.
+    /// Adds a file to those that a tick looks at.
     pub(crate) fn watch(&self, file: &Arc<File>) {
         if self.watched.get(&file.key).is_none() {
             self.watched.insert(Arc::clone(file));
         }
     }
 
-    /// Shows files in which somebody waits, among others. Who has a file may put it among them, so
-    /// that no part of their table may be locked meanwhile.
+    /// Shows the files in which an owner waits, among others. `each` may add files to them, so no
+    /// part of their table is locked meanwhile.
     pub(crate) fn each_watched(&self, now: Duration, mut each: impl FnMut(&File)) {
         for file in self.watched.all() {
             each(&file);
-            // Who let it go meanwhile could not forget it.
+            // A client that released it meanwhile could not forget it.
             self.let_go(now, &file);
         }
     }

@@ -1,4 +1,4 @@
-//! Who waits for a lock, in order of arrival, and who has been offered one.
+//! Waiters for locks in order of arrival, and offers to those that are next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::ByteRange;
 use super::table::{Conflict, LockType};
 use super::tree::{Key, Tree};
 
-/// What somebody waits for.
+/// A lock that an owner waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Wish {
     pub(super) owner: u64,
@@ -47,7 +47,8 @@ impl Line {
         self.places.len()
     }
 
-    /// Whether nobody is in it: looked at before anything is looked for, for most lines are empty.
+    /// Returns whether nobody is in it: looked at before anything is looked for, for most lines are
+    /// empty.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -102,8 +103,8 @@ impl Line {
         };
         let earlier = |tree: &Tree<u64>| {
             let (_, _, first) = tree.lightest(wish.range).filter(|found| found.2 < ticket)?;
-            // Where the first is the owner's own, all have to be looked at: who waits twice for the
-            // same bytes pays for it.
+            // If the first is the owner's own, all have to be looked at; only an owner that waits
+            // twice for the same bytes pays for that.
             let mine = self.places.get(&first).is_some_and(|p| p.wish.owner == wish.owner);
             let any = || tree.find(wish.range, |_, found| other(found).is_some());
             if mine { other(any()?.1) } else { other(first) }

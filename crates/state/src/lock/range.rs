@@ -28,19 +28,19 @@ impl ByteRange {
         }
     }
 
-    /// Whether a byte lies in both.
+    /// Returns whether a byte lies in both.
     #[must_use]
     pub const fn overlaps(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 
-    /// Whether every byte of `other` lies in it.
+    /// Returns whether every byte of `other` lies in it.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.first <= other.first && other.last <= self.last
     }
 
-    /// Whether bytes of it lie before `other`, and bytes behind.
+    /// Returns whether bytes of it lie before `other`, and bytes behind.
     #[must_use]
     pub const fn surrounds(self, other: Self) -> bool {
         self.first < other.first && other.last < self.last

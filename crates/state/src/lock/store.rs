@@ -2,24 +2,24 @@
 
 use super::ByteRange;
 use super::table::{Conflict, LockType};
-use super::tree_index::Many;
-use super::vec::Few;
+use super::tree_index::TreeIndex;
+use super::vec::LockVec;
 
 /// Locks of any owners. One owner's never overlap, and touch only where their types differ.
 #[derive(Debug, Clone)]
-pub(super) enum Held {
+pub(super) enum LockStore {
     /// At most [`FEW`].
-    Few(Few),
+    Few(LockVec),
     /// More, or they were more before.
-    Many(Box<Many>),
+    Many(Box<TreeIndex>),
 }
 
 /// Up to so many are looked through one by one.
 const FEW: usize = 8;
 
-impl Held {
+impl LockStore {
     pub(super) const fn new() -> Self {
-        Self::Few(Few::new())
+        Self::Few(LockVec::new())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -44,13 +44,13 @@ impl Held {
         find(LockType::Write).or_else(read)
     }
 
-    /// Whether any owner that is `meant` has a lock that stands against one of this kind.
+    /// Returns whether any owner that is `meant` has a lock that stands against one of this kind.
     pub(super) fn stands_against(&self, kind: LockType, meant: impl Fn(u64) -> bool) -> bool {
         let find = |kind| self.find(kind, ByteRange::ALL, &meant).is_some();
         find(LockType::Write) || kind == LockType::Write && find(LockType::Read)
     }
 
-    /// Whether `owner` holds a byte of `range`.
+    /// Returns whether `owner` holds a byte of `range`.
     pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
         match self {
             Self::Few(few) => few.holds_any(owner, range),
@@ -58,7 +58,7 @@ impl Held {
         }
     }
 
-    /// Whether `owner` holds bytes before and behind `range` by the same lock.
+    /// Returns whether `owner` holds bytes before and behind `range` by the same lock.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         match self {
             Self::Few(few) => few.surrounds(owner, range),
@@ -75,7 +75,7 @@ impl Held {
         few.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
-    /// What all owners together hold of a range, in order and without gaps.
+    /// Returns the locks of all owners together within a range, in order and without gaps.
     pub(super) fn united(&self, range: ByteRange) -> Vec<(ByteRange, Option<LockType>)> {
         let (mut parts, mut left) = (Vec::new(), Some(range));
         while let Some(rest) = left {
@@ -103,7 +103,7 @@ impl Held {
             Self::Few(few) => {
                 few.set(owner, range, kind);
                 if few.len() > FEW {
-                    *self = Self::Many(Box::new(Many::from(&*few)));
+                    *self = Self::Many(Box::new(TreeIndex::from(&*few)));
                 }
             }
             Self::Many(many) => {
@@ -147,7 +147,7 @@ mod tests {
         fn a_few_locks_and_many_are_found_alike(
             steps in proptest::collection::vec((0..OWNERS, 0..BYTES, 0..4_u64, kind()), 1..120),
         ) {
-            let (mut held, mut many) = (Held::new(), Many::from(&Few::new()));
+            let (mut held, mut many) = (LockStore::new(), TreeIndex::from(&LockVec::new()));
             for (owner, first, more, kind) in steps {
                 let range = ByteRange { first, last: first + more };
                 held.set(owner, range, kind);
@@ -167,7 +167,7 @@ mod tests {
                 }
             }
             (0..OWNERS).for_each(|owner| held.set(owner, ByteRange::ALL, None));
-            prop_assert!(held.len() == 0 && matches!(held, Held::Few(_)));
+            prop_assert!(held.len() == 0 && matches!(held, LockStore::Few(_)));
         }
     }
 }

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use super::ByteRange;
 use super::queue::{Line, Wish};
-use super::store::Held;
+use super::store::LockStore;
 
-/// Shared or alone.
+/// Read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LockType {
     /// Any number of owners at once (READ_LT).
@@ -13,12 +13,12 @@ pub enum LockType {
     Write,
 }
 
-/// What stands against a lock.
+/// A lock that stands against another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conflict {
-    /// Whose it is.
+    /// Its owner.
     pub owner: u64,
-    /// Where.
+    /// Its bytes.
     pub range: ByteRange,
     /// Of which type.
     pub kind: LockType,
@@ -27,9 +27,9 @@ pub struct Conflict {
 /// A lock that a waiter can have now: kept for it until it comes, or its time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
-    /// Whose turn it is.
+    /// The owner that is next.
     pub owner: u64,
-    /// Where.
+    /// Its bytes.
     pub range: ByteRange,
     /// Of which type.
     pub kind: LockType,
@@ -45,12 +45,12 @@ pub struct Offer {
 /// - lock, unlock, split and join cost O(log n), waking O(log n) for each woken.
 #[derive(Debug, Clone)]
 pub struct FileLocks {
-    held: Held,
+    held: LockStore,
     waiting: Line,
     offered: Line,
     /// The next ticket to be drawn.
     ticket: u64,
-    /// How long an offer stands.
+    /// Time that an offer stands.
     offer: Duration,
 }
 
@@ -58,29 +58,35 @@ impl FileLocks {
     /// A file without locks; offers will stand for `offer`.
     #[must_use]
     pub const fn new(offer: Duration) -> Self {
-        Self { held: Held::new(), waiting: Line::new(), offered: Line::new(), ticket: 0, offer }
+        Self {
+            held: LockStore::new(),
+            waiting: Line::new(),
+            offered: Line::new(),
+            ticket: 0,
+            offer,
+        }
     }
 
-    /// How many locks, waiters and offers there are.
+    /// Returns the number of locks, waiters and offers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.held.len() + self.waiting.len() + self.offered.len()
     }
 
-    /// Whether nobody holds or waits for anything.
+    /// Returns whether nobody holds or waits for anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether `owner` holds or waits for anything.
+    /// Returns whether `owner` holds or waits for anything.
     #[must_use]
     pub fn knows(&self, owner: u64) -> bool {
         let waits = |line: &Line| !line.tickets(owner).is_empty();
         self.held_by(owner).next().is_some() || waits(&self.waiting) || waits(&self.offered)
     }
 
-    /// Whether somebody waits for what `owner` holds.
+    /// Returns whether somebody waits for what `owner` holds.
     #[must_use]
     pub fn is_awaited(&self, owner: u64) -> bool {
         let awaited =
@@ -100,26 +106,26 @@ impl FileLocks {
         wishes.map(|(Wish { owner, range, kind }, since)| (Offer { owner, range, kind }, since))
     }
 
-    /// Who stands in the way of one who waits.
+    /// Returns the lock, offer or waiter that a waiter waits for.
     #[must_use]
     pub fn blocker(&self, Offer { owner, range, kind }: Offer) -> Option<Conflict> {
         self.obstacle(Wish { owner, range, kind })
     }
 
-    /// What all owners together hold of a range, in order and without gaps.
+    /// Returns the locks of all owners together within a range, in order and without gaps.
     #[must_use]
     pub fn united(&self, range: ByteRange) -> Vec<(ByteRange, Option<LockType>)> {
         self.held.united(range)
     }
 
-    /// How many locks are held, and how many are waited for.
+    /// Returns the number of held locks, and of those that are waited for or offered.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.held.len(), self.waiting.len() + self.offered.len())
     }
 
-    /// Whether any owner that is `meant` holds, or waits for, what stands against a lock of this
-    /// type somewhere in the file. It costs as much as there are locks of others.
+    /// Returns whether any owner that is `meant` holds, or waits for, what stands against a lock of
+    /// this type somewhere in the file. It costs as much as there are locks of others.
     #[must_use]
     pub fn stands_against(&self, kind: LockType, meant: impl Fn(u64) -> bool) -> bool {
         let against = |other| other == LockType::Write || kind == LockType::Write;
@@ -127,7 +133,7 @@ impl FileLocks {
             || self.waits().any(|(wish, _)| against(wish.kind) && meant(wish.owner))
     }
 
-    /// What stands against a lock, if anything (LOCKT).
+    /// Returns the lock that stands against this one, if there is one (LOCKT).
     #[must_use]
     pub fn test(&self, owner: u64, range: ByteRange, kind: LockType) -> Option<Conflict> {
         self.held.conflict(owner, range, kind)
@@ -162,7 +168,7 @@ impl FileLocks {
         Ok(())
     }
 
-    /// Whether there is one lock more when `owner` has freed a range.
+    /// Returns whether there is one lock more when `owner` has freed a range.
     #[must_use]
     pub fn splits(&self, owner: u64, range: ByteRange) -> bool {
         self.held.surrounds(owner, range)
@@ -188,7 +194,7 @@ impl FileLocks {
         self.wake(now, range, offers);
     }
 
-    /// What `owner` holds of a range, in order.
+    /// Returns the locks of `owner` within a range, in order.
     #[must_use]
     pub fn held_within(&self, owner: u64, range: ByteRange) -> Vec<(ByteRange, LockType)> {
         let within = |(piece, kind): (ByteRange, LockType)| {
@@ -199,7 +205,7 @@ impl FileLocks {
         self.held_by(owner).filter_map(within).collect()
     }
 
-    /// Whether a lock is kept for who waited for it.
+    /// Returns whether a lock is kept for who waited for it.
     #[must_use]
     pub fn is_offered(&self, Offer { owner, range, kind }: Offer) -> bool {
         self.offered.ticket(Wish { owner, range, kind }).is_some()
@@ -250,12 +256,13 @@ impl FileLocks {
         Some(wish.range)
     }
 
-    /// What stands against a wish: a lock, an offer, or somebody who came before.
+    /// Returns the obstacle to a wish: a lock, an offer, or an earlier waiter.
     fn obstacle(&self, wish: Wish) -> Option<Conflict> {
         let Wish { owner, range, kind } = wish;
         let held = self.held.conflict(owner, range, kind);
         held.or_else(|| self.offered.conflict(wish, u64::MAX)).or_else(|| {
-            // Who holds part of it already does not line up: those in line may be waiting for it.
+            // An owner that holds part of it does not queue: the queue may be waiting for that
+            // part.
             if self.held.holds_any(owner, range) {
                 return None;
             }

@@ -9,7 +9,7 @@ use super::ByteRange;
 /// A place in the tree's arena; none if it is this.
 const NONE: u32 = u32::MAX;
 
-/// Where ranges are found in the tree; a key is unique.
+/// The place of a range in the tree; a key is unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) first: u64,
@@ -29,7 +29,7 @@ struct Node<V> {
     reach: Reach,
 }
 
-/// What is known of a subtree.
+/// Bounds of a subtree.
 #[derive(Debug, Clone, Copy)]
 struct Reach {
     last_max: u64,

@@ -1,15 +1,15 @@
-//! Many locks, found by owner and by range in the time that a tree takes.
+//! TreeIndex locks, found by owner and by range in the time that a tree takes.
 
 use std::collections::BTreeMap;
 
 use super::ByteRange;
 use super::table::LockType;
 use super::tree::{Key, Tree};
-use super::vec::Few;
+use super::vec::LockVec;
 
-/// Locks of any owners, as [`super::store::Held`] has them.
+/// Locks of any owners, as [`super::store::LockStore`] has them.
 #[derive(Debug, Clone)]
-pub(super) struct Many {
+pub(super) struct TreeIndex {
     owners: BTreeMap<u64, BTreeMap<u64, Piece>>,
     read: Tree<u64>,
     write: Tree<u64>,
@@ -21,15 +21,15 @@ struct Piece {
     kind: LockType,
 }
 
-impl From<&Few> for Many {
-    fn from(few: &Few) -> Self {
+impl From<&LockVec> for TreeIndex {
+    fn from(few: &LockVec) -> Self {
         let mut many = Self { owners: BTreeMap::new(), read: Tree::new(), write: Tree::new() };
         few.all().for_each(|lock| many.put(lock.owner, lock.range, lock.kind));
         many
     }
 }
 
-impl Many {
+impl TreeIndex {
     pub(super) fn len(&self) -> usize {
         self.read.len() + self.write.len()
     }
@@ -49,14 +49,14 @@ impl Many {
         tree.find(range, |_, owner| wanted(owner))
     }
 
-    /// Whether `owner` holds a byte of `range`.
+    /// Returns whether `owner` holds a byte of `range`.
     pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
         let Some(pieces) = self.owners.get(&owner) else { return false };
         let before = pieces.range(..=range.last).next_back();
         before.is_some_and(|(_, piece)| piece.last >= range.first)
     }
 
-    /// Whether `owner` holds bytes before and behind `range` by the same lock.
+    /// Returns whether `owner` holds bytes before and behind `range` by the same lock.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         let Some(pieces) = self.owners.get(&owner) else { return false };
         let before = pieces.range(..range.first).next_back();
@@ -90,7 +90,7 @@ impl Many {
         }
     }
 
-    /// What `owner` holds in and right beside `range`.
+    /// Returns the locks of `owner` in `range` and right beside it.
     fn touching(&self, owner: u64, range: ByteRange) -> Vec<(ByteRange, LockType)> {
         let Some(pieces) = self.owners.get(&owner) else { return Vec::new() };
         let near = range.widened();

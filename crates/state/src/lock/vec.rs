@@ -5,7 +5,7 @@ use super::table::LockType;
 
 /// Locks in the order of their first bytes and of their owners.
 #[derive(Debug, Clone)]
-pub(super) struct Few(Vec<Lock>);
+pub(super) struct LockVec(Vec<Lock>);
 
 /// A lock that is held.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,7 @@ pub(super) struct Lock {
     pub(super) kind: LockType,
 }
 
-impl Few {
+impl LockVec {
     pub(super) const fn new() -> Self {
         Self(Vec::new())
     }
@@ -41,12 +41,12 @@ impl Few {
         self.0.iter().find(meant).map(|lock| (lock.range, lock.owner))
     }
 
-    /// Whether `owner` holds a byte of `range`.
+    /// Returns whether `owner` holds a byte of `range`.
     pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
         self.0.iter().any(|lock| lock.owner == owner && lock.range.overlaps(range))
     }
 
-    /// Whether `owner` holds bytes before and behind `range` by the same lock.
+    /// Returns whether `owner` holds bytes before and behind `range` by the same lock.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         self.0.iter().any(|lock| lock.owner == owner && lock.range.surrounds(range))
     }
@@ -68,7 +68,7 @@ impl Few {
                 whole = whole.hull(piece);
             } else if piece.overlaps(range) {
                 self.0.remove(at);
-                // What is left overlaps no more, and is passed over.
+                // The remaining pieces do not overlap any more and are passed over.
                 for rest in [piece.before(range), piece.behind(range)].into_iter().flatten() {
                     self.put(Lock { owner, range: rest, kind: held });
                 }

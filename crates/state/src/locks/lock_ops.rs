@@ -12,24 +12,24 @@ use crate::{
     Sender, Settings, Share, Stateid, Taken,
 };
 
-/// What a LOCK asks for.
+/// The arguments of LOCK.
 #[derive(Debug, Clone, Copy)]
 pub struct Lock<'a> {
     /// The file, which must be the stateid's.
     pub file: FileKey,
-    /// Which bytes.
+    /// The bytes.
     pub range: ByteRange,
-    /// Shared or alone.
+    /// Read or write.
     pub kind: LockType,
-    /// Whether it was held before the restart.
+    /// True if it was held before the restart.
     pub reclaim: bool,
-    /// Whether the client waits (`READW_LT`, `WRITEW_LT`): it keeps a place then.
+    /// True if the client waits (`READW_LT`, `WRITEW_LT`): it keeps a place then.
     pub wait: bool,
-    /// Whose it is to be.
+    /// The owner that asks.
     pub locker: Locker<'a>,
 }
 
-/// Whose a lock is to be (`locker4`).
+/// The owner of a lock to be (`locker4`).
 #[derive(Debug, Clone, Copy)]
 pub enum Locker<'a> {
     /// A lock-owner's that has no lock in this file under this open.
@@ -152,8 +152,8 @@ impl Engine {
         if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
     }
 
-    /// Whether one lock more can be remembered: one that is held and has no state would never be
-    /// free again.
+    /// Checks whether one lock more can be remembered: one that is held and has no state would
+    /// never be free again.
     fn has_room(&self, state: &ClientState, place: Place) -> Result<()> {
         let most = self.settings.limits.states_per_client;
         let full = place.lock.is_none() && state.holdings.len() >= most;
@@ -172,7 +172,7 @@ impl Engine {
         let owner = if sender.is_unsequenced() {
             Owner::new(now, OwnerKind::Lock, named, seqid)
         } else {
-            // Who waits no more than this has no place any more.
+            // An owner that has not asked for longer than this has lost its place.
             let Settings { lock_wait, lock_offer, .. } = self.settings;
             state.holdings.reap_owners(now.saturating_sub(lock_wait + lock_offer));
             Owner::sequenced(now, OwnerKind::Lock, named)

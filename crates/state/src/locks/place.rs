@@ -1,11 +1,11 @@
-//! Where a lock belongs: under which open, of which lock-owner.
+//! The place of a lock: the open and the lock-owner that it belongs to.
 
 use super::lock_ops::{Lock, Locker};
 use crate::client_state::{ClientState, LockState, OwnerKind, StateKind};
 use crate::lookup::{Found, confirmed};
 use crate::{Error, Result, Sender};
 
-/// Where a lock belongs.
+/// The place of a lock.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     /// The state that was named: it has the file.
@@ -15,7 +15,7 @@ pub(crate) struct Place {
     pub(crate) lock: Option<u32>,
 }
 
-/// Where a lock belongs: checks the stateid that was named.
+/// Checks the stateid that was named, and returns the place of the lock.
 pub(crate) fn lock_place(
     sender: Sender<'_>,
     found: &Found<'_>,

@@ -1,4 +1,4 @@
-//! What clients hold together against programs on the server.
+//! Locks that clients hold together against programs on the server.
 
 use crate::{ByteRange, Engine, FileKey, Parts};
 
@@ -10,14 +10,15 @@ impl Engine {
         self.unlocked.pop()
     }
 
-    /// Whether there are bytes or files that clients have let go of; costs a look at two numbers.
+    /// Returns whether there are bytes or files that clients have let go of; costs a look at two
+    /// numbers.
     #[must_use]
     pub fn has_freed(&self) -> bool {
         !self.unlocked.is_empty() || !self.undelegated.is_empty()
     }
 
-    /// How many byte ranges of a file clients hold, and what they together hold of one, in order
-    /// and without gaps: nothing where there are none or more than `most`.
+    /// Returns the number of byte ranges that clients hold of a file, and their locks within
+    /// `range` in order and without gaps; no locks if there are more than `most` ranges.
     #[must_use]
     pub fn held(&self, file: &FileKey, range: ByteRange, most: usize) -> (usize, Parts) {
         let held = self.files.look(file, |file| {

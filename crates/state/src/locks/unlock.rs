@@ -76,8 +76,8 @@ impl Engine {
         Ok((stateid, left))
     }
 
-    /// Whether an owner may free bytes: to free some in the middle of a lock makes two of it, and
-    /// who frees every other byte could have as many as there are bytes.
+    /// Checks whether an owner may free bytes: to free some in the middle of a lock makes two of
+    /// it, and who frees every other byte could have as many as there are bytes.
     ///
     /// # Errors
     /// [`Error::Resource`].
@@ -142,7 +142,8 @@ impl Engine {
             let Some(lock) = state.holdings.remove(number) else { continue };
             let StateKind::Lock(LockState { owner, ranges, .. }) = lock.what else { continue };
             match other_lock(state, client, (&lock.file, owner)) {
-                // What a lock-owner has of a file is one set of bytes, under however many opens.
+                // The locks of a lock-owner in a file are one set of bytes, under however many
+                // opens.
                 Some(other) => state.holdings.count_ranges(other, ranges as isize),
                 None => {
                     let holder = Holder { client: client.id, state: number };

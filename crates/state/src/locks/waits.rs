@@ -33,13 +33,13 @@ impl Engine {
             return Ok((held, held.cast_signed() - before.cast_signed()));
         };
         if wait.is_some() {
-            self.tally.lock_waits.add(usize::from(locks.len() > known));
+            self.counters.lock_waits.add(usize::from(locks.len() > known));
             self.files.watch(file);
         }
         Err(conflict.into())
     }
 
-    /// How long a waiter that begins to wait now keeps its place.
+    /// Returns the time until which a waiter that begins to wait now keeps its place.
     pub(crate) fn waits_until(&self, now: Duration, client: &Client) -> Duration {
         let Settings { lock_wait, lease, .. } = self.settings;
         now.saturating_add(match client.desk {

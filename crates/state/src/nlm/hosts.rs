@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::Birth;
+use crate::client::NewClient;
 use crate::file::Holder;
 use crate::{Caller, Client, ClientOwner, Desk, Engine, Origin, Principal, Result, Verifier};
 
@@ -12,7 +12,7 @@ impl Engine {
     /// [`Engine::unstored`].
     ///
     /// # Errors
-    /// [`Error::Delay`] where there are too many clients, or too many of its origin.
+    /// [`crate::Error::Delay`] where there are too many clients, or too many of its origin.
     pub fn host(&self, now: Duration, name: &[u8], origin: Origin) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
         if let Some(host) = names.host(name) {
@@ -21,7 +21,7 @@ impl Engine {
         }
         let owner = ClientOwner { verifier: Verifier::default(), id: name.into() };
         let caller = Caller { principal: Principal::default(), origin };
-        let birth = Birth { desk: Desk::Nlm, owner, caller, announced: None };
+        let birth = NewClient { desk: Desk::Nlm, owner, caller, announced: None };
         let host = self.introduce(now, &mut names, birth)?;
         self.confirm(&mut names, &host);
         Ok(host)

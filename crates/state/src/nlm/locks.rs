@@ -19,13 +19,13 @@ const NO_OPEN: u32 = 0;
 /// A lock of a host.
 #[derive(Debug, Clone, Copy)]
 pub struct HostLock<'a> {
-    /// Which of the host's owners.
+    /// The owner within the host.
     pub owner: &'a [u8],
     /// The file.
     pub file: FileKey,
-    /// Which bytes.
+    /// The bytes.
     pub range: ByteRange,
-    /// Shared or alone.
+    /// Read or write.
     pub kind: LockType,
 }
 
@@ -99,7 +99,7 @@ impl Engine {
         let number = match state.holdings.find(owner, &file) {
             Some(number) => number,
             None => {
-                // What waits is the host's, too: it goes when the host does.
+                // A waiter has a state, too, so that it goes when the host does.
                 let what =
                     StateKind::Lock(LockState { owner, open: NO_OPEN, ranges: 0, shared: false });
                 state.holdings.insert(limits, (now, &file), what)?
@@ -165,7 +165,7 @@ impl Engine {
     /// NLM_CANCEL: the owner waits no more; nor has it the lock, if it could not know yet.
     pub fn cancel_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         self.withdraw_grant(now, host, lock);
-        // Who waits no more has nothing more by that: it cannot be refused.
+        // Cancelling allocates nothing, so it cannot fail.
         let _ = self.change_host(host, lock, |(owner, _), on_file, offers| {
             let waiter = Offer { owner, range: lock.range, kind: lock.kind };
             on_file.locks.cancel(now, waiter, offers);
@@ -217,8 +217,9 @@ impl Engine {
     }
 }
 
-/// Whether a lock is kept for an owner that waited for it. Else it has cancelled, or has asked
-/// again and may have let go since: nobody would free what it is given now, unless it says so.
+/// Returns whether a lock is kept for an owner that waited for it. Else it has cancelled, or has
+/// asked again and may have let go since: nobody would free what it is given now, unless it says
+/// so.
 fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLock<'_>) -> bool {
     let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner);
     owner.is_some_and(|owner| {

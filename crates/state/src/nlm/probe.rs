@@ -35,8 +35,8 @@ impl Engine {
         }
     }
 
-    /// Whether it is time to ask a host. One that has just locked for the first time is asked at
-    /// once, so that it is known whether it answers at all.
+    /// Returns whether it is time to ask a host. One that has just locked for the first time is
+    /// asked at once, so that it is known whether it answers at all.
     fn is_due(&self, now: Duration, host: &Client) -> bool {
         let (asked, pause) = (&host.asked, HOST_ASK_PAUSE);
         let is_silent = now >= host.renewed().saturating_add(pause);
@@ -51,6 +51,6 @@ impl Engine {
             host.asked.unanswered.store(0, Ordering::Relaxed);
         }
         host.asked.begin(now);
-        self.outbox.push(Effect::Probe { client: Arc::clone(host) });
+        self.effect_queue.push(Effect::Probe { client: Arc::clone(host) });
     }
 }

@@ -14,7 +14,7 @@ impl Engine {
     /// NLM_SHARE: a share reservation of DOS.
     ///
     /// # Errors
-    /// [`Error::ShareDenied`]; as [`Engine::lock_host`].
+    /// [`crate::Error::ShareDenied`]; as [`Engine::lock_host`].
     pub fn share_host(
         &self,
         now: Duration,

@@ -9,7 +9,7 @@ use crate::client_state::{ClientState, OwnerKind, UnacknowledgedGrant};
 use crate::{ByteRange, Client, Engine, LockType};
 
 impl Engine {
-    /// The host has said that it has the lock.
+    /// Notes that the host knows of the lock.
     pub fn grant_known(&self, host: &Client, lock: &HostLock<'_>) {
         drop(take(host, lock));
     }
@@ -19,9 +19,9 @@ impl Engine {
     pub fn withdraw_grant(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let Some(UnacknowledgedGrant { before, .. }) = take(host, lock) else { return };
         let HostLock { range, kind, .. } = *lock;
-        // What was more than one range before is so again, whatever room there is.
+        // The ranges from before are restored even if there is no room.
         let _ = self.change_host(host, lock, |(owner, _), on_file, offers| {
-            // What was shared for a moment others may share by now.
+            // Other owners may share by now what this one held as a reader.
             let left = before.into_iter().map(|(piece, had)| (piece, had.min(kind)));
             on_file.locks.reduce(now, (owner, range), left, offers);
             Ok(())

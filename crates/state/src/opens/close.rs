@@ -1,4 +1,4 @@
-//! What becomes of opens: OPEN_CONFIRM, OPEN_DOWNGRADE, CLOSE.
+//! Changes of opens: OPEN_CONFIRM, OPEN_DOWNGRADE, CLOSE.
 
 use crate::client_state::{ClientState, OpenState};
 use crate::file::Holder;
@@ -84,8 +84,8 @@ impl Engine {
 }
 
 impl OpenState {
-    /// Whether an open can be downgraded to a share: it must be what some of its OPENs together
-    /// were for.
+    /// Returns whether an open can be downgraded to a share: it must be what some of its OPENs
+    /// together were for.
     fn may_become(&self, share: Share) -> bool {
         let within = Share::within(self.opened, share);
         let seen = Share::united(within);

@@ -7,13 +7,13 @@ use crate::sync::atomic::Ordering;
 use crate::{Engine, FileKey, Result};
 
 impl Engine {
-    /// Whether any open of any file denies others anything. Costs a look at a number.
+    /// Returns whether any open of any file denies others anything. Costs a look at a number.
     #[must_use]
     pub fn has_denies(&self) -> bool {
         self.files.denies.load(Ordering::Acquire) > 0
     }
 
-    /// Checks an access without an open ([`Share::READ`] and [`Share::WRITE`]) against the deny
+    /// Checks an access without an open (bits of [`crate::Share`]) against the deny
     /// modes of a file. The shares of the host of NLM named `host` do not count: it checks its own
     /// programs itself. Clients whose lease is over are evicted if they deny the access.
     ///

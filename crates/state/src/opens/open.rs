@@ -16,26 +16,26 @@ use crate::{
     Result, Sender, Share, Stateid,
 };
 
-/// What an OPEN asks for, its file being found.
+/// The arguments of OPEN, with the file already found.
 #[derive(Debug, Clone, Copy)]
 pub struct Open<'a> {
-    /// Whose it is to be; of minor version 0, one that [`Engine::client_of`] found.
+    /// The client; of minor version 0, one that [`Engine::client_of`] found.
     pub client: &'a Arc<Client>,
-    /// Who asks, and from where.
+    /// The principal and the origin of the call.
     pub caller: Caller,
     /// The open-owner.
     pub owner: &'a [u8],
     /// The file.
     pub file: FileKey,
-    /// What for.
+    /// The access and the deny mode.
     pub share: Share,
     /// By which right.
     pub claim: Claim,
-    /// Which delegation the client would like.
+    /// The delegation that the client would like.
     pub wish: DelegationWish,
-    /// Who opens it, if it was judged whether he may.
+    /// The user, if its right to open the file was judged.
     pub user: Option<&'a Arc<Cred<Disk>>>,
-    /// Whether it is emptied then, whatever it is opened for.
+    /// True if the file is emptied then, whatever it is opened for.
     pub empties: bool,
 }
 
@@ -50,20 +50,20 @@ pub enum Claim {
     Delegated(Stateid),
 }
 
-/// What an OPEN got.
+/// The results of OPEN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
     /// The open's stateid.
     pub stateid: Stateid,
-    /// Whether the owner has to confirm it (`OPEN4_RESULT_CONFIRM`).
+    /// True if the owner has to confirm it (`OPEN4_RESULT_CONFIRM`).
     pub confirm: bool,
     /// A delegation, or why there is none.
     pub delegation: Delegation,
-    /// What it was before, if the owner had the file open.
+    /// The open as it was before, if the owner had the file open.
     pub before: Option<Before>,
 }
 
-/// What an open was before another OPEN added to it ([`Engine::withdraw_open`]).
+/// An open as it was before another OPEN added to it ([`Engine::withdraw_open`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Before {
     seqid: u32,
@@ -72,7 +72,7 @@ pub struct Before {
 }
 
 impl Engine {
-    /// Whether an OPEN of this claim is let in now; to be asked before the file is looked for.
+    /// Checks whether an OPEN of this claim is accepted now; called before the file is looked up.
     ///
     /// # Errors
     /// [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`].
@@ -136,7 +136,7 @@ impl Engine {
         let mut on_file = file.state();
         let known = state.holdings.find(owner, file);
         let (share, mine) = (open.against(), file.covered(&open.file, Some(open.client.id)));
-        // What the owner itself denied, it is denied, too (RFC 7530, 16.16.5).
+        // A deny mode holds against its own owner, too (RFC 7530, 16.16.5).
         if let Some(other) = on_file.shares.conflict(None, share) {
             return Err(Obstacle::Share(other));
         }
@@ -267,7 +267,7 @@ impl Open<'_> {
         DelegationRequest { client: self.client, principal, user: self.user, access, wanted }
     }
 
-    /// What it stands for against others: who empties a file writes it.
+    /// Returns the share that is held against others: emptying a file writes it.
     const fn against(&self) -> Share {
         let writes = if self.empties { Share::WRITE } else { 0 };
         self.share.and(Share::access(writes))

@@ -8,7 +8,7 @@ use crate::client_state::{ClientState, Owner, OwnerKind, StateKind};
 use crate::file::Holder;
 use crate::{At, Caller, Client, Engine, Error, OwnerReply, Result, Stateid};
 
-/// What an owner says to an operation.
+/// The answer of an owner to an operation.
 #[derive(Debug)]
 pub enum Turn {
     /// It is its turn.
@@ -37,7 +37,7 @@ pub struct OwnerAnswer {
 }
 
 impl OwnerTurn {
-    /// Whose turn it is.
+    /// Returns the client whose turn it is.
     #[must_use]
     pub const fn client(&self) -> &Arc<Client> {
         &self.client
@@ -176,7 +176,7 @@ impl Engine {
     ) -> Result<Turn> {
         let owner = state.holdings.owner_mut(number).ok_or(Error::BadStateid)?;
         if let Some(reply) = owner.begin(now, seqid)? {
-            self.tally.replies_again.add(1);
+            self.counters.replies_again.add(1);
             return Ok(Turn::Again(reply));
         }
         let closed = owner.closed.take();
@@ -185,7 +185,7 @@ impl Engine {
     }
 }
 
-/// Whether an OPEN makes an owner begin anew.
+/// Returns whether an OPEN makes an owner begin again.
 fn restarts(state: &ClientState, owner: u32, seqid: u32) -> bool {
     let owner = state.holdings.owner(owner);
     owner.is_some_and(|owner| {

@@ -1,5 +1,4 @@
-//! What clients have, for those who look after the server: a part at a time, so that nobody is kept
-//! waiting for long, however much there is.
+//! State of clients for administrators, in pages: no lock is held for long, however much there is.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,24 +14,23 @@ use crate::{
 /// A client in short.
 #[derive(Debug, Clone)]
 pub struct ClientSummary {
-    /// Which.
+    /// The client.
     pub client: Arc<Client>,
-    /// Whether it has confirmed who it is.
+    /// True if it has confirmed who it is.
     pub confirmed: bool,
-    /// Whether its lease is over: it keeps what nobody else needs.
+    /// True if its lease is over: it keeps what nobody else needs.
     pub expired: bool,
-    /// How long it has been known.
+    /// Time since it introduced itself.
     pub age: Duration,
-    /// How long it has not been heard of.
+    /// Time since its last call.
     pub silent: Duration,
     /// Its sessions.
     pub sessions: usize,
-    /// What it has.
+    /// Number of its states.
     pub counts: Counts,
-    /// What it waits for: how often, and those who stand in its way, not all of them if they are
-    /// many.
+    /// Number of locks and recalls that it waits for.
     pub waits: usize,
-    /// Who stands in its way.
+    /// The clients that it waits for, up to a bound.
     pub waits_for: BTreeSet<ClientId>,
 }
 
@@ -41,29 +39,29 @@ pub struct ClientSummary {
 pub struct HeldState {
     /// Its number among the client's.
     pub number: u32,
-    /// Of which file.
+    /// The file.
     pub file: FileKey,
-    /// How long it has been there.
+    /// Its age.
     pub age: Duration,
-    /// What it is.
+    /// Its kind and details.
     pub held: Held,
 }
 
-/// What a state of a client is.
+/// The kind and details of a client's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
     /// An open.
     Open {
-        /// Whose.
+        /// The open-owner or lock-owner.
         owner: Box<[u8]>,
         /// For what.
         share: Share,
     },
     /// Locks of a lock-owner.
     Locks {
-        /// Whose.
+        /// The open-owner or lock-owner.
         owner: Box<[u8]>,
-        /// How many.
+        /// Number of ranges.
         count: usize,
         /// The first of them.
         ranges: Vec<(ByteRange, LockType)>,
@@ -82,19 +80,19 @@ pub enum Held {
 /// Somebody who waits for somebody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who waits; nobody who is known by name, if it is one of NFSv3 or the server itself.
+    /// The client that waits; none for a client of NFSv3 or the server itself.
     pub client: Option<ClientId>,
-    /// For whom; for nobody any more, where it only has to come and take what it waits for.
+    /// The client that it waits for; none if the lock is free and only has to be taken.
     pub holder: Option<ClientId>,
-    /// In which file.
+    /// The file.
     pub file: FileKey,
-    /// For how long.
+    /// Time since it began to wait.
     pub age: Duration,
-    /// For what.
+    /// The lock or delegation that it waits for.
     pub awaited: Awaited,
 }
 
-/// What somebody waits for.
+/// The object of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Awaited {
     /// A lock.

@@ -1,7 +1,7 @@
 use crate::sync::atomic::Ordering;
 use crate::{Client, Engine};
 
-/// How much is remembered; for metrics, and to see that nothing stays behind.
+/// Number of things in memory; for metrics, and for tests that nothing is left over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Census {
     /// Clients, confirmed or not.

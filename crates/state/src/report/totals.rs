@@ -2,7 +2,7 @@
 
 use crate::Engine;
 
-/// What happened since the server started.
+/// Counts of events since the server started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Recalls of delegations that were sent; one that had to be sent again counts once.
@@ -11,11 +11,11 @@ pub struct Totals {
     pub recalls_returned: u64,
     /// Recalls that were not heeded in time.
     pub recalls_overdue: u64,
-    /// How often clients were asked to keep fewer delegations, whichever they can spare.
+    /// Number of CB_RECALL_ANY: requests to keep fewer delegations, of the client's choice.
     pub recalls_any: u64,
-    /// How often sessions were asked to use fewer slots.
+    /// Number of requests to sessions to use fewer slots.
     pub slot_recalls: u64,
-    /// How often slots went because a client had followed.
+    /// Number of times that slots went because a client had followed.
     pub slot_recalls_heeded: u64,
     /// Delegations that were taken back by force: not heeded in time, or with their client.
     pub delegations_revoked: u64,
@@ -29,21 +29,21 @@ pub struct Totals {
 }
 
 impl Engine {
-    /// What happened so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        let tally = &self.tally;
+        let counters = &self.counters;
         Totals {
-            recalls_sent: tally.recalls_sent.get(),
-            recalls_returned: tally.recalls_returned.get(),
-            recalls_overdue: tally.recalls_overdue.get(),
-            recalls_any: tally.recalls_any.get(),
-            slot_recalls: tally.slot_recalls.get(),
-            slot_recalls_heeded: tally.slot_recalls_heeded.get(),
-            delegations_revoked: tally.revoked.get(),
-            lock_waits: tally.lock_waits.get(),
-            replies_again: tally.replies_again.get(),
-            clients_evicted: tally.evicted.get(),
+            recalls_sent: counters.recalls_sent.get(),
+            recalls_returned: counters.recalls_returned.get(),
+            recalls_overdue: counters.recalls_overdue.get(),
+            recalls_any: counters.recalls_any.get(),
+            slot_recalls: counters.slot_recalls.get(),
+            slot_recalls_heeded: counters.slot_recalls_heeded.get(),
+            delegations_revoked: counters.revoked.get(),
+            lock_waits: counters.lock_waits.get(),
+            replies_again: counters.replies_again.get(),
+            clients_evicted: counters.evicted.get(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which connections are a session's (RFC 8881, 2.10.3.1 and 18.34).
+//! Connections that are bound to a session (RFC 8881, 2.10.3.1 and 18.34).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Engine {
         session.client().move_to(caller.origin);
         session.client().renew(now);
         if direction.is_back() {
-            self.outbox.push(Effect::Probe { client: Arc::clone(session.client()) });
+            self.effect_queue.push(Effect::Probe { client: Arc::clone(session.client()) });
         }
         Ok(direction)
     }
@@ -62,7 +62,7 @@ impl Engine {
         let BackChannel { attrs, minor, .. } = back.channel.take().ok_or(Error::Inval)?;
         back.channel = Some(BackChannel { attrs, minor, program, security });
         drop(channels);
-        self.outbox.push(Effect::Probe { client: Arc::clone(session.client()) });
+        self.effect_queue.push(Effect::Probe { client: Arc::clone(session.client()) });
         Ok(())
     }
 

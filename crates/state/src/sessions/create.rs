@@ -13,17 +13,17 @@ use crate::{
 /// The arguments of CREATE_SESSION (RFC 8881, 18.36).
 #[derive(Debug, Clone)]
 pub struct CreateSession {
-    /// Whose it is to be.
+    /// The client.
     pub clientid: ClientId,
     /// The next sequence of the client's, as EXCHANGE_ID told it.
     pub sequenceid: u32,
-    /// Who calls, and from where.
+    /// The principal and the origin of the call.
     pub caller: Caller,
     /// On which connection.
     pub connection: ConnectionId,
-    /// Whether that shall carry callbacks too (`CREATE_SESSION4_FLAG_CONN_BACK_CHAN`).
+    /// True if that connection is to carry callbacks, too (`CREATE_SESSION4_FLAG_CONN_BACK_CHAN`).
     pub back_wanted: bool,
-    /// What the client wishes for its requests ...
+    /// Attributes that the client asks for its requests ...
     pub fore: ChannelAttrs,
     /// ... and the server's.
     pub back: ChannelAttrs,
@@ -63,7 +63,7 @@ impl Engine {
             let holder = holder.filter(|old| self.is_in_use(now, old));
             self.may_take_name(holder, (client.desk, &client.name()), args.caller)?;
         }
-        // What is refused changes nothing, the sequence neither.
+        // A refused request changes nothing, not even the sequence.
         let made = self.build((now, &client), &mut state, args)?;
         state.creation = Creation { sequenceid: args.sequenceid, answer: Some(made) };
         drop(state);
@@ -105,7 +105,7 @@ impl Engine {
         state.sessions.push(id);
         self.sessions.insert(Arc::new(session));
         if args.back_wanted {
-            self.outbox.push(Effect::Probe { client: Arc::clone(client) });
+            self.effect_queue.push(Effect::Probe { client: Arc::clone(client) });
         }
         let back = args.back_wanted.then_some(back_attrs);
         Ok(CreatedSession { session: id, sequenceid: args.sequenceid, back, fore, back_attrs })

@@ -50,11 +50,11 @@ impl Engine {
         let ((lowered, bytes), target) = (channels.slots.lower(now), channels.slots.target());
         drop(channels);
         if lowered {
-            self.tally.slot_recalls.add(1);
+            self.counters.slot_recalls.add(1);
         }
         if lowered && session.is_reachable() {
             let (client, session) = (Arc::clone(&session.client), session.id);
-            self.outbox.push(Effect::RecallSlot { client, session, target });
+            self.effect_queue.push(Effect::RecallSlot { client, session, target });
         }
         bytes
     }

@@ -10,7 +10,7 @@ use crate::{
     Client, Direction, Engine, Error, Result, Sequence, SequenceAnswer, Session, StatusFlags,
 };
 
-/// What a SEQUENCE comes to.
+/// The outcome of SEQUENCE.
 #[derive(Debug)]
 pub enum Sequenced {
     /// The request is new, and SEQUENCE answered as the ticket says ([`Ticket::answer`]). What is
@@ -39,20 +39,20 @@ impl Ticket {
         &self.session
     }
 
-    /// Whose it is.
+    /// Returns the client of the session.
     #[must_use]
     pub fn client(&self) -> &Arc<Client> {
         &self.session.client
     }
 
-    /// What was answered to its SEQUENCE.
+    /// Returns the answer to its SEQUENCE.
     #[must_use]
     pub const fn answer(&self) -> &SequenceAnswer {
         &self.answer
     }
 
-    /// Whether the client wants the answer kept; one above
-    /// [`super::ChannelAttrs::response_cached_bytes_max`] must be refused before it is carried out
+    /// Returns whether the client wants the answer kept; one above
+    /// [`crate::ChannelAttrs::response_cached_bytes_max`] must be refused before it is carried out
     /// (`NFS4ERR_REP_TOO_BIG_TO_CACHE`).
     #[must_use]
     pub const fn cache_this(&self) -> bool {
@@ -89,7 +89,7 @@ impl Engine {
     /// session.
     pub fn sequence(&self, now: Duration, args: &Sequence) -> Result<Sequenced> {
         let session = self.session(&args.session).ok_or(Error::BadSession)?;
-        // What is refused must leave its slot alone (RFC 8881, 18.46.3).
+        // A refused request must leave its slot alone (RFC 8881, 18.46.3).
         args.keep_to(&session.fore)?;
         let mut channels = session.channels();
         let Channels { slots, back } = &mut *channels;
@@ -99,16 +99,16 @@ impl Engine {
         }
         match slots.begin(args)? {
             SlotAnswer::Again(reply) => {
-                self.tally.replies_again.add(1);
+                self.counters.replies_again.add(1);
                 return Ok(Sequenced::Again(reply));
             }
             SlotAnswer::Forgotten(answer) => {
-                self.tally.replies_again.add(1);
+                self.counters.replies_again.add(1);
                 return Ok(Sequenced::Forgotten(answer));
             }
             SlotAnswer::New(knew) => {
                 if slots.adapt(self.replies(&session.client), args, knew) {
-                    self.tally.slot_recalls_heeded.add(1);
+                    self.counters.slot_recalls_heeded.add(1);
                 }
             }
         }
@@ -130,8 +130,8 @@ impl Engine {
     }
 }
 
-/// What a client must know. It costs a look at three numbers: what is behind the client's lock is
-/// not asked for with every request.
+/// Returns the status flags for a client. It reads three numbers: the client's lock is not taken
+/// for every request.
 fn status(client: &Client, back: &Back) -> StatusFlags {
     let cut_off = back.is_cut_off();
     StatusFlags::CB_PATH_DOWN.when(client.lost_callbacks() || cut_off)

@@ -28,7 +28,7 @@ fn of_a_thousand_clientids_none_is_near_another() {
     let next = lows.windows(2).filter(follow).count();
     lows.sort_unstable();
     let neighbours = lows.windows(2).filter(|pair| pair[1] - pair[0] <= 1).count();
-    // Numbers drawn by chance would have 0.0002 neighbours, and fewer that follow a near one.
+    // BuildIdHasher drawn by chance would have 0.0002 neighbours, and fewer that follow a near one.
     assert!(next == 0 && neighbours <= 1, "{next} {neighbours}");
 }
 
@@ -45,8 +45,7 @@ fn a_clientid_with_one_bit_flipped_names_nobody() {
     }
 }
 
-/// Who knows the clientids of one life of the server, and the verifiers by which writes tell one
-/// life from the other, does not know those of the next.
+/// Clientids and write verifiers of one run of the server do not tell those of the next.
 #[test]
 fn clientids_of_one_life_of_the_server_tell_nothing_of_the_next() {
     let of_life = |boot| {
@@ -85,7 +84,7 @@ fn a_clientid_is_given_out_once_in_a_life_of_the_server() {
     }
 }
 
-/// Whoever is denied a lock is told whose it is, by a name that is no clientid.
+/// LOCK4denied names the holder by an alias that is no clientid.
 #[test]
 fn a_client_is_told_of_to_others_by_a_name_that_is_worth_nothing() {
     let engine = engine();

@@ -20,8 +20,8 @@ fn restarted(store: Recovered) -> Engine {
     Engine::new(NOW, settings, store)
 }
 
-/// What is stored of the victim, a client of either minor version, and of another one, which does
-/// not come back.
+/// Records of the victim, a client of either minor version, and of another client that does not
+/// return.
 fn store(desk: Desk) -> Recovered {
     let Caller { principal, origin } = VICTIM;
     let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };

@@ -9,8 +9,7 @@ use crate::people::{
     file, open,
 };
 
-/// Whether a caller may have this access of file 1 by a stateid; the error if not, and who is said
-/// to show it.
+/// Asks for an access to file 1 by a stateid; returns the error or the bearer.
 fn access(
     engine: &Engine,
     person: &Person,
@@ -120,7 +119,7 @@ fn a_stateid_shown_from_elsewhere_lets_nobody_in() {
     assert_eq!(person.client.renewed(), NOW);
 }
 
-/// Whoever shows an open of another user uses no lease of it.
+/// A stateid that another user shows does not renew the lease.
 #[test]
 fn another_user_renews_no_lease_by_reading() {
     let [(engine, person), _] = Person::both(engine);
@@ -132,7 +131,7 @@ fn another_user_renews_no_lease_by_reading() {
     assert_eq!(person.client.renewed(), NOW + SECOND);
 }
 
-/// What a user does with the open of another one is its client's doing all the same.
+/// An access with the open of another user of the same client counts as the client's.
 #[test]
 fn a_read_under_the_open_of_another_user_recalls_nothing_of_its_own_client() {
     for (engine, person) in Person::both(engine) {

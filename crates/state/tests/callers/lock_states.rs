@@ -53,7 +53,7 @@ fn a_lock_owner_has_a_stateid_for_each_open() {
     for (engine, person) in Person::both(engine) {
         let [(open, first), (_, second)] = two_opens(&engine, &person);
         assert_ne!(first.other, second.other);
-        // Asked for once more under the first open, it is that open's stateid that goes on.
+        // HostProbe for once more under the first open, it is that open's stateid that goes on.
         let locker = Locker::New { open, owner: b"l", seqid: 3 };
         let more = ByteRange { first: 40, last: 49 };
         let again = lock_by(&engine, &person, more, locker).unwrap();
@@ -118,7 +118,7 @@ fn locks_under_two_opens_leave_nothing_behind() {
     }
 }
 
-/// What is counted for ranges moves to the stateid that is left, and is given back with that.
+/// The memory for ranges moves to the remaining stateid, and is given back with it.
 #[test]
 fn a_client_that_goes_with_locks_under_two_opens_leaves_nothing_behind() {
     for closes in [false, true] {

@@ -1,4 +1,4 @@
-//! Who may go by the name of a client that has state.
+//! Tests of who may take the name of a client that has state.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn the_same_principal_elsewhere_gets_the_name_when_the_lease_is_over() {
             assert_eq!(taken, Err(Error::Delay), "{now:?}");
         }
         assert!(has_open(&engine, &person));
-        // Whoever asked for the name did not renew the lease of the one that has it.
+        // The request for the name did not renew the lease of its holder.
         take_name(&engine, &person, NOW + lease, (ELSEWHERE, 2)).unwrap();
         assert!(!has_open(&engine, &person));
         assert!(engine.client_by_id(person.client.id()).is_none());

@@ -164,7 +164,7 @@ impl Person {
     }
 }
 
-/// What is opened, by whom and how.
+/// A file to open, its owner and its share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish<'a> {
     pub(super) caller: Caller,
@@ -217,7 +217,7 @@ pub(super) fn open(engine: &Engine, person: &Person, wish: Wish<'_>) -> Opened {
     Opened { stateid, ..opened }
 }
 
-/// What is refused, whatever it would have been.
+/// Returns the error of a result.
 pub(super) fn error<T>(result: Result<T>) -> Option<Error> {
     result.err()
 }

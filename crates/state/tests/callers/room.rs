@@ -72,7 +72,7 @@ fn an_origin_that_floods_with_introductions_displaces_its_own() {
     assert!(engine.census().clients <= 514, "{}", engine.census().clients);
 }
 
-/// Whoever has one address of a network of IPv6 may have all of them.
+/// A host with one address of an IPv6 network may use all of them.
 #[test]
 fn the_addresses_of_a_network_of_ipv6_have_one_share() {
     let engine = engine_with(|settings| settings.limits.clients = 1024);
@@ -219,7 +219,7 @@ fn a_client_that_goes_gives_back_its_own_memory_and_no_more() {
     assert_eq!(engine.census().held_bytes, 0);
 }
 
-/// What one client of an origin gives back another may have.
+/// Memory that one client of an origin gives back is free for another.
 #[test]
 fn what_a_client_gives_back_the_others_of_its_origin_may_have() {
     let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 16);

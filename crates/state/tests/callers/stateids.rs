@@ -13,8 +13,7 @@ use crate::people::{
     client_40, engine, error, file, open, try_open,
 };
 
-/// What the user has of file 1, with the number of its open-owner's and lock-owner's last operation
-/// in minor version 0.
+/// The user's stateids of file 1, and the seqid of its owners' last operation in minor version 0.
 struct Held {
     open: Stateid,
     lock: Stateid,
@@ -48,7 +47,7 @@ fn lock(engine: &Engine, (sender, file): At<'_>, locker: Locker<'_>) -> Result<S
     })
 }
 
-/// Whatever can be done with stateids that changes something; the error of each.
+/// Tries every operation that changes a state by its stateid; returns the error of each.
 fn attempts(engine: &Engine, at: At<'_>, held: &Held) -> Vec<(&'static str, Option<Error>)> {
     let (sender, file) = at;
     let Held { open, lock: locked, delegation } = held;
@@ -239,7 +238,8 @@ fn an_open_that_several_users_share_is_closed_by_any_of_them() {
     }
 }
 
-/// What the owner has opened by itself is its own, whoever else uses its name for other files.
+/// An open belongs to the principal that made it, even if others use the owner's name for other
+/// files.
 #[test]
 fn a_user_of_the_name_of_an_owner_changes_nothing_that_the_owner_has_alone() {
     for closer in [USER, NEIGHBOUR] {

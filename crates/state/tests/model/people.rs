@@ -13,7 +13,7 @@ use comity_vfs::Handle;
 use crate::reference::{LEASE_SECONDS, Reference};
 use crate::step::{CLIENTS, FILES, Step};
 
-/// What a client believes it has of a file.
+/// The state of a file that a client believes it has.
 #[derive(Debug, Clone, Copy, Default)]
 struct Believed {
     open: Option<Stateid>,
@@ -80,7 +80,7 @@ impl Both {
         assert_eq!(left, (0, 0, 0), "{census:?}");
     }
 
-    /// Whether the client could reclaim something if the server were killed now.
+    /// Returns whether the client could reclaim something if the server were killed now.
     pub(super) fn may_reclaim(&self, client: usize) -> bool {
         let named = |record: Record| match record {
             Record::Client(known, _) => *known.id == [client as u8],

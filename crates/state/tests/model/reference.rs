@@ -1,8 +1,8 @@
-//! What ought to be, the simple way: a list of opens and an array with a cell for each byte.
+//! The reference: a list of opens, and an array with a cell for each byte.
 
 use crate::step::{CELLS, CLIENTS, FILES};
 
-/// What a client has of a file.
+/// The state that a client has of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Share {
     /// Access and deny bits, if it is open.
@@ -11,7 +11,7 @@ pub(super) struct Share {
     pub(super) bytes: [Option<bool>; CELLS as usize],
 }
 
-/// What all clients have of all files, and how long each has been silent.
+/// The state of all clients for all files, and the silence of each.
 #[derive(Debug, Default)]
 pub(super) struct Reference {
     pub(super) of: [[Share; FILES]; CLIENTS],
@@ -76,7 +76,7 @@ impl Reference {
         self.of[client] = Default::default();
     }
 
-    /// Whether a client has anything.
+    /// Returns whether a client has any state.
     pub(super) fn has_any(&self, client: usize) -> bool {
         self.of[client].iter().any(|share| share.open.is_some())
     }

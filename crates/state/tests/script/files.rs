@@ -1,4 +1,4 @@
-//! What clients do with files.
+//! Operations of clients on files.
 
 use std::time::Duration;
 

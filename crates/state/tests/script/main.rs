@@ -23,7 +23,7 @@ fn replay(text: &str) -> String {
                     writeln!(out, "  {told}").unwrap();
                 }
             }
-            // What was told the last time is told anew.
+            // The results of the last run are written again.
             None if line.starts_with("  ") => {}
             None => writeln!(out, "{line}").unwrap(),
         }

@@ -12,7 +12,7 @@ use comity_vfs::Handle;
 pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) now: Duration,
-    /// Who says the line, and from where.
+    /// The principal and the origin of the line.
     pub(super) caller: Caller,
     boot: u32,
     store: Recovered,
@@ -26,7 +26,7 @@ pub(super) struct World {
     pub(super) owed: Option<OwnerAnswer>,
 }
 
-/// What came of a line.
+/// The results of a line.
 pub(super) type Told = Vec<String>;
 
 fn settings(boot: u32) -> Settings {
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// What a stateid is called here.
+    /// Returns the name of a stateid in the transcript.
     pub(super) fn name(&self, stateid: &Stateid) -> String {
         let same = |known: &&Stateid| known.other == stateid.other;
         let found = self.stateids.iter().filter(|(_, known)| same(known));
@@ -201,7 +201,7 @@ impl World {
         Sender { now: self.now, client, caller: self.caller }
     }
 
-    /// Who shows a stateid, with the handle of its file.
+    /// Returns the sender of a stateid with the handle of its file.
     pub(super) fn at<'c>(&'c self, client: Option<&'c Arc<Client>>, stateid: &str) -> At<'c> {
         (self.sender(client), &self.files[stateid])
     }

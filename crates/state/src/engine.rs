@@ -77,7 +77,7 @@ impl Settings {
 /// Everything that clients have here. All of it can be used from many threads at once.
 ///
 /// Order of locks, outermost first: names of clients, a client, a file; under each of them, one at
-/// a time and for a moment: a part of a table, a session's channels, effect_queue, journal,
+/// a time and for a moment: a part of a table, a session's channels, effects, journal,
 /// grace. No two clients and no two files are ever locked together; who has to go from a file to
 /// the client that stands in the way lets go first and looks again afterwards.
 pub struct Engine {

@@ -19,7 +19,7 @@ pub enum Error {
     ClientidBusy,
     /// The owner id is another principal's.
     ClidInuse,
-    /// WriterReply before.
+    /// RECLAIM_COMPLETE was sent before.
     CompleteAlready,
     /// The client asks for a back channel it does not have.
     CbPathDown,

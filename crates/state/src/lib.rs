@@ -26,8 +26,8 @@
 //! it, neither by a name nor by a call of a method. Data has names in the singular, operations in
 //! the plural. From below to above:
 //!
-//! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`: names, bounds, containers,
-//!    and the byte-range locks of one file.
+//! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`: names, bounds,
+//!    containers, and the byte-range locks of one file.
 //! 2. `file`, `channel`, `client_state`, `record`: what clients have of one file, slots and
 //!    connections, the state of one client, records for stable storage.
 //! 3. `client`, `session`, `recovery`, `effect`, `counters`: a client, a session, who may reclaim,

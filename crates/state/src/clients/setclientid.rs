@@ -89,7 +89,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes what was announced under `confirm` hold. WriterReply again it changes nothing.
+    /// Makes what was announced under `confirm` hold. Confirmed again it changes nothing.
     fn take_announcement(&self, client: &Arc<Client>, confirm: Verifier) -> Result<()> {
         let mut state = client.live()?;
         match state.announced.take() {

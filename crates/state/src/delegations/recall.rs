@@ -80,8 +80,8 @@ impl Engine {
         Err(Obstacle::Delegation(holder))
     }
 
-    /// A CB_RECALL has left: the client has a lease's time from now on to heed it. WriterReply again,
-    /// because it had to be sent again over another session, it changes nothing.
+    /// Notes that a CB_RECALL has left: the client has a lease's time from now on to heed it. A
+    /// recall that is sent again, over another session, changes nothing.
     pub fn recall_sent(&self, now: Duration, client: &Client, stateid: &Stateid) {
         self.with_delegation(client, stateid, |delegated| {
             if let Some(recall) = &mut delegated.recall {

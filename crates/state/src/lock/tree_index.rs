@@ -1,4 +1,4 @@
-//! TreeIndex locks, found by owner and by range in the time that a tree takes.
+//! Many locks, found by owner and by range in the time that a tree takes.
 
 use std::collections::BTreeMap;
 

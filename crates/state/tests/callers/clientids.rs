@@ -28,7 +28,7 @@ fn of_a_thousand_clientids_none_is_near_another() {
     let next = lows.windows(2).filter(follow).count();
     lows.sort_unstable();
     let neighbours = lows.windows(2).filter(|pair| pair[1] - pair[0] <= 1).count();
-    // BuildIdHasher drawn by chance would have 0.0002 neighbours, and fewer that follow a near one.
+    // Numbers drawn by chance would have 0.0002 neighbours, and fewer that follow a near one.
     assert!(next == 0 && neighbours <= 1, "{next} {neighbours}");
 }
 

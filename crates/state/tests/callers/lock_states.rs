@@ -53,7 +53,7 @@ fn a_lock_owner_has_a_stateid_for_each_open() {
     for (engine, person) in Person::both(engine) {
         let [(open, first), (_, second)] = two_opens(&engine, &person);
         assert_ne!(first.other, second.other);
-        // HostProbe for once more under the first open, it is that open's stateid that goes on.
+        // Asked again under the first open, the stateid of that open goes on.
         let locker = Locker::New { open, owner: b"l", seqid: 3 };
         let more = ByteRange { first: 40, last: 49 };
         let again = lock_by(&engine, &person, more, locker).unwrap();

@@ -81,12 +81,12 @@ pub(crate) struct DelegationRequest<'a> {
     /// The access of this OPEN.
     pub(crate) access: u32,
     /// The delegation that is asked for.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: DelegationClaim,
 }
 
 /// The delegation that an OPEN asks for.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted {
+pub(crate) enum DelegationClaim {
     /// A new one.
     New(DelegationWish),
     /// The one that the client had before the restart, if it had one.
@@ -132,14 +132,14 @@ impl Engine {
     ) -> Result<DelegationKind, NoDelegation> {
         let wanted = match open.wanted {
             // A reclaim gets what it had, or nothing.
-            Wanted::Reclaim(had) => had.ok_or(NoDelegation::NotWanted)?,
-            Wanted::New(DelegationWish::None) => return Err(NoDelegation::NotWanted),
-            Wanted::New(DelegationWish::Cancel) => return Err(NoDelegation::Cancelled),
-            Wanted::New(DelegationWish::Read) => DelegationKind::Read,
+            DelegationClaim::Reclaim(had) => had.ok_or(NoDelegation::NotWanted)?,
+            DelegationClaim::New(DelegationWish::None) => return Err(NoDelegation::NotWanted),
+            DelegationClaim::New(DelegationWish::Cancel) => return Err(NoDelegation::Cancelled),
+            DelegationClaim::New(DelegationWish::Read) => DelegationKind::Read,
             _ if open.access & Share::WRITE != 0 => DelegationKind::Write,
             _ => DelegationKind::Read,
         };
-        let reclaims = matches!(open.wanted, Wanted::Reclaim(_));
+        let reclaims = matches!(open.wanted, DelegationClaim::Reclaim(_));
         let full =
             self.files.delegations.load(Ordering::Acquire) >= self.settings.limits.delegations;
         if !self.settings.delegations || full || !(reclaims || open.client.has_callbacks()) {

@@ -9,4 +9,4 @@ mod recall_any;
 
 pub use cb_getattr::WriterSays;
 pub use grant::{Delegation, DelegationWish, NoDelegation};
-pub(crate) use grant::{DelegationRequest, Wanted};
+pub(crate) use grant::{DelegationClaim, DelegationRequest};

@@ -7,7 +7,7 @@ use comity_vfs::{Cred, Disk};
 
 use crate::client_state::{ClientState, OpenState, Owner, OwnerKind, StateKind};
 use crate::courtesy::Obstacle;
-use crate::delegations::{DelegationRequest, Wanted};
+use crate::delegations::{DelegationClaim, DelegationRequest};
 use crate::file::{File, FileState, Holder};
 use crate::lookup::forget_opener;
 use crate::sync::MutexGuard;
@@ -257,11 +257,11 @@ impl Open<'_> {
     /// The delegation that comes with it, if one does. An open under a delegation gets no other.
     fn delegation(&self) -> DelegationRequest<'_> {
         let wanted = match (self.claim, self.wish) {
-            (Claim::Previous(had), _) => Wanted::Reclaim(had),
+            (Claim::Previous(had), _) => DelegationClaim::Reclaim(had),
             (Claim::Delegated(_), wish) if wish != DelegationWish::Cancel => {
-                Wanted::New(DelegationWish::None)
+                DelegationClaim::New(DelegationWish::None)
             }
-            (_, wish) => Wanted::New(wish),
+            (_, wish) => DelegationClaim::New(wish),
         };
         let (principal, access) = (self.caller.principal, self.share.access);
         DelegationRequest { client: self.client, principal, user: self.user, access, wanted }

@@ -1,7 +1,6 @@
-//! The lock manager of NFSv3: whatever hosts of several addresses ask for, at once or by messages
-//! that are answered by calls, every call has one reply, every message one answer that can be read,
-//! every lock that somebody waited for is taken or given up, and nothing is left when all have
-//! gone.
+//! The lock manager of NFSv3: hosts of several addresses send any calls, or messages that are
+//! answered by calls. Every call has one reply and every message one well-formed answer. Every
+//! awaited lock is taken or cancelled, and no state is left when all hosts have gone.
 #![no_main]
 
 use comity_fuzz::Locksmith;

@@ -1,6 +1,6 @@
-//! A victim that works by NFSv3, NLM, 4.0 and 4.1, and strangers that call whatever the bytes of an
-//! input say between its steps, with its handles, stateids and other names: an unlisted host, a
-//! wrong port, another user of another host. The victim is answered as if it were alone.
+//! A victim works by NFSv3, NLM, 4.0 and 4.1. Between its steps strangers (an unlisted host, a wrong
+//! port, another user of another host) send the calls that an input describes, with the victim's
+//! handles, stateids and other names. The victim gets the same answers as if it were alone.
 #![no_main]
 
 use comity_fuzz::Strangers;

@@ -1,6 +1,6 @@
-//! A whole server in one process: whatever three clients do one after the other, with time that
-//! passes, restarts and evictions, every reply is one, what is remembered stays within its bounds,
-//! and nothing of it is left when all have gone.
+//! A whole server in one process: three clients send any requests one after the other, time passes,
+//! the server restarts, clients are evicted. Every reply is well-formed, the state stays within its
+//! bounds, and nothing of it is left when all clients have gone.
 #![no_main]
 
 use comity_fuzz::Town;

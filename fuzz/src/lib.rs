@@ -1,4 +1,4 @@
-//! What the fuzz targets share: a server without sockets over the memory backend.
+//! The server of the fuzz targets: no sockets, over the memory backend.
 
 mod locksmith;
 mod results;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_export::{
-    ExportRequest, Exports, Diagnostic, HandleKey, Plan, Resolver, Source, Sources, Unresolved,
-    RpcPeer, load,
+    Diagnostic, ExportRequest, Exports, HandleKey, Plan, Resolver, RpcPeer, Source, Sources,
+    Unresolved, load,
 };
 use comity_nfs3::{Mount, Nfs3};
 use comity_nfs4::{Clock, Nfs4, Versions};
@@ -28,7 +28,7 @@ pub use locksmith::Locksmith;
 pub use strangers::Strangers;
 pub use town::Town;
 
-/// Where calls come from: a privileged port.
+/// The address of callers, with a privileged port.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 700);
 
 /// Bytes that stand for a handle in the arguments of a call: its length and name. The two bytes
@@ -54,7 +54,7 @@ impl Resolver for Nobody {
 /// Reads a configuration and opens an empty file system for each export.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault found in it.
 pub fn plan(source: Source) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut sources = Sources::new(vec![source]);
     sources.resolver = Arc::new(Nobody);
@@ -74,7 +74,7 @@ fn memory() -> Memory {
 }
 
 /// A server that answers one caller.
-pub struct House {
+pub struct TestServer {
     dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     visitor: RpcPeer,
     handles: Vec<Vec<u8>>,
@@ -82,7 +82,7 @@ pub struct House {
     session: Option<session::Session>,
 }
 
-impl House {
+impl TestServer {
     /// A server with one export, /export, open to all, and its handle.
     ///
     /// # Panics
@@ -182,7 +182,7 @@ impl House {
     }
 }
 
-/// Puts real handles where arguments only name them: nobody can guess one.
+/// Replaces placeholders in arguments by real handles, which no input can guess.
 fn filled(arguments: &[u8], handles: &[Vec<u8>]) -> Vec<u8> {
     let mut filled = Encoder::new();
     let mut rest = arguments;
@@ -241,7 +241,7 @@ fn nobody_known() -> comity_nfs4::Memory {
     comity_nfs4::Memory { engine, clock, identity, callbacks, settle, pause, locals, copier }
 }
 
-impl Default for House {
+impl Default for TestServer {
     fn default() -> Self {
         Self::new()
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use comity_export::{Exports, Source, RpcPeer};
+use comity_export::{Exports, RpcPeer, Source};
 use comity_nfs3::{Grant, Grants, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_proto::nlm::{self, Nlm4Holder, Nlm4Res, Nlm4Stats, procedure};
 use comity_proto::{mount, nfs3, nsm};
@@ -23,10 +23,10 @@ use crate::{assert_one_reply, call_record, filled};
 /// Hosts, told apart by their addresses.
 const HOSTS: usize = 3;
 
-/// How long the server's grace lasts.
+/// Length of the server's grace period.
 const LEASE: Duration = Duration::from_secs(90);
 
-/// Answers that are calls and that nobody has sent yet, at most: inputs reach that.
+/// Most answers that wait to be sent as calls; inputs reach this bound.
 const MESSAGES_MAX: usize = 3;
 
 /// Small enough for inputs to reach.
@@ -197,7 +197,7 @@ impl Locksmith {
         self.serve();
     }
 
-    /// What can be had by now is taken for who waits for it.
+    /// Takes the grants that are due, each with the call that tells its host.
     fn grant(&mut self) {
         while let Some(effect) = self.engine.poll_effect() {
             if let Some(grant) = self.grants.take(self.age, effect) {
@@ -248,7 +248,7 @@ impl Locksmith {
         }
     }
 
-    /// A host says what is no call of a host that means well.
+    /// A host sends a malformed call.
     fn say(&mut self, who: usize, bytes: &mut Bytes<'_>) {
         let procedure = u32::from(bytes.next());
         let arguments = filled(bytes.some(), &self.handles);
@@ -311,7 +311,7 @@ impl Default for Locksmith {
     }
 }
 
-/// Whether a call was one of those answered by calls, and was understood.
+/// Returns whether a call was understood and is of the kind that is answered by a call.
 fn is_accepted_message(record: &[u8], reply: &[u8]) -> bool {
     let word = |bytes: &[u8], at: usize| {
         bytes.get(at * 4..at * 4 + 4).map(|word| u32::from_be_bytes(word.try_into().unwrap()))
@@ -322,7 +322,7 @@ fn is_accepted_message(record: &[u8], reply: &[u8]) -> bool {
         && word(reply, 6) == Some(0)
 }
 
-/// What a message said, as its host reads it.
+/// A message as its host reads it.
 fn assert_readable(message: &Message) {
     let mut told = Decoder::new(&message.arguments);
     let told_first = told.value::<Nlm4Res<'_>>().expect("cookie and status");

@@ -1,4 +1,4 @@
-//! What is said about a COMPOUND, read as a client reads it: result by result, each body by the
+//! The reply to a COMPOUND, read as a client reads it: result by result, each body by the
 //! type that the standards give it.
 
 use comity_proto::nfs4::*;
@@ -22,7 +22,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// How an operation ended, the first of its kind.
+    /// The status of the first operation of a kind.
     pub(crate) fn of(&self, number: u32) -> Option<Nfsstat4> {
         self.each.iter().find(|(found, _)| *found == number).map(|(_, status)| *status)
     }

@@ -5,7 +5,7 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
-use crate::House;
+use crate::TestServer;
 
 /// Bytes of a reply before its results: record mark, and the header of an accepted call.
 const HEADER_BYTES: usize = 28;
@@ -17,7 +17,7 @@ pub(crate) struct Session {
     seqid: u32,
 }
 
-impl House {
+impl TestServer {
     /// Appends a SEQUENCE that is in turn.
     pub(crate) fn sequence(&mut self, arguments: &mut Encoder) {
         let mut session = match self.session {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 
-use comity_export::{Exports, Source, RpcPeer};
+use comity_export::{Exports, RpcPeer, Source};
 use comity_nfs3::{Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Nfs4, Versions};
 use comity_proto::nfs4::{CompoundHead, NfsFh4, Stateid4, operation as op};
@@ -32,7 +32,7 @@ const CALLERS: [(Ipv4Addr, u16, u32); 3] =
 const PROGRAMS: [(u32, u32); 4] =
     [(nfs3::PROGRAM, 3), (mount::PROGRAM, 3), (nlm::PROGRAM, 4), (nsm::PROGRAM, 1)];
 
-/// What stands in raw arguments for something of the victim: the kind, then which one.
+/// The bytes in raw arguments that stand for something of the victim: the kind, then the index.
 const NAMED: u8 = 0xfb;
 
 /// The server, the victim and the strangers.

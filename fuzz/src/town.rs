@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use comity_export::{Exports, Source, RpcPeer};
+use comity_export::{Exports, RpcPeer, Source};
 use comity_nfs4::{Callbacks, Clock, Dialed, Nfs4, Versions};
 use comity_rpc::{Answered, Dispatcher, Line, Program};
 use comity_state::{ClientId, Engine, Limits, Mark, Recovered, Settings};
@@ -17,7 +17,7 @@ use comity_xdr::Encoder;
 use self::people::{PEOPLE, Person};
 use crate::{PEER, assert_one_reply};
 
-/// How long a client may be silent.
+/// Length of a lease.
 const LEASE: Duration = Duration::from_secs(90);
 
 /// Small enough for inputs to reach.
@@ -76,10 +76,10 @@ pub struct Town {
     engine: Arc<Engine>,
     callbacks: Arc<Callbacks>,
     dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
-    /// Where clients without sessions are reached.
+    /// The callback address of clients without sessions.
     lines: Arc<Mutex<Vec<Arc<Line>>>>,
     people: Vec<Person>,
-    /// How long the server's time has run.
+    /// The server's time since its start.
     age: Duration,
     boot: u32,
     xid: u32,
@@ -263,7 +263,7 @@ fn settings(boot: u32) -> Settings {
     Settings { lease: LEASE, grace: LEASE, durable: true, limits: LIMITS, ..usual }
 }
 
-/// The port that is dialled says whose it is.
+/// The dialled port tells which client is called.
 fn callbacks(
     engine: &Arc<Engine>,
     exports: &Arc<Exports>,

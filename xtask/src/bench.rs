@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds what is measured, in release, and measures it.
+//! `cargo xtask bench`: builds the programs to measure, in release, and measures them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -10,7 +10,7 @@ use crate::tools::cargo;
 
 mod documents;
 
-/// What to measure; the table of operations if nothing else is named.
+/// The measurements to make; the table of operations if none is named.
 #[derive(Args)]
 pub(crate) struct Options {
     /// A minute instead of four.
@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Count instructions instead, and compare with docs/instructions.toml.
     #[arg(long, conflicts_with = "syscalls")]
     instructions: bool,
-    /// Measure what range maps and cloaks cost instead; with --quick only what has a goal.
+    /// Measure the cost of range maps and cloaks instead; with --quick only the rows with a goal.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions"])]
     identity: bool,
     /// Measure what locks, delegations and opens cost instead, and how that grows.

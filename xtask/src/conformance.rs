@@ -17,7 +17,7 @@ use self::known::Known;
 use self::report::Report;
 use self::server::Server;
 
-/// Where pynfs is, and what to run.
+/// Options of the pynfs runs.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The folder of pynfs, built by its `setup.py build`.

@@ -1,6 +1,6 @@
 //! Tests with a real Linux kernel NFS client: a guest in User-Mode Linux (Debian's package
 //! `user-mode-linux`) mounts a server that runs here, works in the mount, and what it has done is
-//! held against what is on the disk.
+//! compared with the files on the disk.
 //!
 //! Each test has a [`network`] of its own, a [`server`], one or two [`guest`]s and a folder under
 //! `target/kernel`. Variants named `-kill` kill the server with SIGKILL every few seconds.
@@ -28,7 +28,7 @@ pub(crate) use server::Peer;
 use tests::Test;
 use trial::Setting;
 
-/// What to do with the kernel client tests.
+/// Commands for the kernel client tests.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Say which tests there are.
@@ -37,24 +37,24 @@ pub(crate) enum Command {
     Run(Run),
     /// Boot one guest with an empty folder mounted on /mnt/nfs, and a shell on this terminal.
     Shell {
-        /// Whose server.
+        /// The server to test.
         #[arg(long, value_enum, default_value = "comity")]
         server: Peer,
     },
 }
 
-/// Which tests to run, and how.
+/// Options of a run.
 #[derive(Args)]
 pub(crate) struct Run {
     /// Names of tests; all if none is given.
     names: Vec<String>,
-    /// Whose server.
+    /// The server to test.
     #[arg(long, value_enum, default_value = "comity")]
     server: Peer,
     /// Without names, run only the tests that `cargo xtask test` runs.
     #[arg(long)]
     core: bool,
-    /// How many tests at once; each takes about one processor.
+    /// Number of tests at once; each takes about one processor.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
     /// Keep the tests' folders in target/kernel after success too.
@@ -78,7 +78,7 @@ impl Run {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     /// Tests that passed.

@@ -1,4 +1,4 @@
-//! The house's own tools: `cargo xtask tidy | comments | test | soak | mutants | kernel |
+//! The project's own tools: `cargo xtask tidy | comments | test | soak | mutants | kernel |
 //! conformance | bench`.
 //!
 //! They build on the workspace and are no part of what a user runs.
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The house's own tools.
+/// The project's own tools.
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 struct Arguments {

@@ -15,7 +15,7 @@ const CRATES: &[&str] = &["ranges", "idmap", "cloak", "export", "state"];
 /// Seconds that the tests of a crate may take with one break, so that an endless loop ends.
 const TIMEOUT_SECONDS: u32 = 120;
 
-/// What to break.
+/// Options of a mutation run.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Crates to break, such as idmap; by default ranges, idmap, cloak, export and state.

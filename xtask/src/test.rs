@@ -2,9 +2,9 @@
 //! most 25 minutes on two processors; and `cargo xtask soak`, the same campaigns at full length.
 //!
 //! Every step runs, whatever the ones before it have found. Its output goes to
-//! `target/xtask/STEP.log`; here it gets one line, and the end of its log if it failed. Steps that
-//! no other load can disturb run beside the rest, at low priority. At the end stands what each step
-//! took, and by name what was not run.
+//! `target/xtask/STEP.log`; here it gets one line, and the end of its log if it failed. Steps whose
+//! results do not depend on the load run beside the rest, at low priority. The output ends with the
+//! time of each step and the names of the tests that were not run.
 
 mod command;
 mod deny;
@@ -25,7 +25,7 @@ use clap::Args;
 use steps::{Lane, STEPS, Step};
 use verdict::Verdict;
 
-/// Which steps to run.
+/// Options that choose steps.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Run only this step; may be given more than once.
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     list: bool,
 }
 
-/// How long the campaigns are.
+/// Options of the long campaigns.
 #[derive(Args)]
 pub(crate) struct SoakOptions {
     /// Seconds of fuzzing for each target.
@@ -50,12 +50,12 @@ pub(crate) struct SoakOptions {
     only: Vec<String>,
 }
 
-/// How much of a campaign is run.
+/// The part of a campaign that is run.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     /// Every trial with a kernel client, not only those that `cargo xtask test` runs.
     all_trials: bool,
-    /// How long each fuzz target runs.
+    /// Seconds of fuzzing for each target.
     fuzz_seconds: u64,
 }
 
@@ -151,7 +151,7 @@ fn perform(root: &Path, step: &'static Step, extent: Extent) -> StepReport {
     StepReport { name: step.name, verdict, seconds }
 }
 
-/// Prints what each step took, what was not run, and the sum.
+/// Prints the time of each step, the tests that were not run, and the sum.
 fn conclude(done: &[StepReport]) -> ExitCode {
     let mut total = Verdict::default();
     println!("\nstep          seconds");

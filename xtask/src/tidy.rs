@@ -1,8 +1,8 @@
-//! What review should not have to look for: the shape of the sources, checked from tables.
+//! Rules on the shape of the sources, checked from tables, so that review need not look for it.
 //!
-//! One rule a file: [`floors`] (who may use whom), [`shape`] (lengths and parameters), [`text`]
-//! (columns, leftovers, foreign paths), [`unsafety`], [`modules`] (files nobody includes, crate
-//! documentation), [`doors`] (who opens a view), [`cycles`] (modules that use each other in a
+//! One rule a file: [`floors`] (uses between crates), [`shape`] (lengths and parameters), [`text`]
+//! (columns, leftovers, foreign paths), [`unsafety`], [`modules`] (files without a module, crate
+//! documentation), [`doors`] (calls that open a view), [`cycles`] (modules that use each other in a
 //! circle), [`words`]. The last two count against [`tables`]. It runs as an ordinary test too.
 
 pub(crate) mod comments;
@@ -28,7 +28,7 @@ use clap::Args;
 use sources::Tree;
 use tables::Tables;
 
-/// What to do besides checking.
+/// Options besides checking.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Print xtask/tables.toml as it should be, with the numbers of these sources.
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     cycles: Option<String>,
 }
 
-/// Runs every rule over the checkout at `root`, or prints what is asked for.
+/// Runs every rule over the checkout at `root`, or prints the requested tables or cycles.
 ///
 /// # Errors
 /// A file that cannot be read, or a Rust source that cannot be parsed.
@@ -56,7 +56,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if is_tidy(root)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether nothing is to mend; prints the measured numbers, and what is.
+/// Prints the measured numbers and the findings; returns whether there are none.
 ///
 /// # Errors
 /// A file that cannot be read, or a Rust source that cannot be parsed.
@@ -77,7 +77,7 @@ fn measured(tree: &Tree) -> Tables {
     tables
 }
 
-/// What the rules measured and found.
+/// The measured numbers and the findings.
 struct Report {
     numbers: shape::Numbers,
     findings: Vec<Finding>,

@@ -63,7 +63,7 @@ fn encoded(value: &impl Encode) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-/// One call as `House::calls` reads it.
+/// One call as `TestServer::calls` reads it.
 fn call(procedure: u32, arguments: &impl Encode) -> Vec<u8> {
     let arguments = encoded(arguments);
     let length = (arguments.len() as u16).to_be_bytes();

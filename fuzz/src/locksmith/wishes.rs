@@ -1,4 +1,4 @@
-//! What a host asks for: arguments as the standard gives them, of files, owners and ranges that are
+//! Requests of a host: arguments as the standard gives them, of files, owners and ranges that are
 //! few enough to meet.
 
 use comity_proto::nlm::{
@@ -10,7 +10,7 @@ use comity_xdr::{Encode, Encoder, Opaque};
 use super::{Locksmith, assert_readable};
 use crate::town::Bytes;
 
-/// What is asked for, and in half of the cases by which message it is.
+/// The requested procedure, and in half of the cases the message that asks for it.
 const PROCEDURES: [u32; 12] = [
     procedure::TEST,
     procedure::LOCK,
@@ -32,7 +32,7 @@ const ANSWER: u32 = procedure::TEST_RES - procedure::TEST_MSG;
 /// From a procedure to that of its message.
 const MESSAGE: u32 = procedure::TEST_MSG - procedure::TEST;
 
-/// What a call is about.
+/// The file, owner and range of a call.
 struct Wish<'a> {
     cookie: Netobj<'a>,
     alock: Nlm4Lock<'a>,

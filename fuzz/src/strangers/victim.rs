@@ -25,7 +25,7 @@ const CLIENTS: [&[u8]; 2] = [b"the victim's client of 4.0", b"the victim's clien
 /// The name of all its owners.
 const OWNER: &[u8] = b"the victim's owner";
 
-/// What strangers know.
+/// The secrets that strangers have learnt.
 #[derive(Default)]
 pub(super) struct Known {
     /// The root, the file of 4.0 and that of 4.1.
@@ -36,7 +36,7 @@ pub(super) struct Known {
     sequenceid: u32,
 }
 
-/// What a step was told: for NLM the reply; for a COMPOUND its status, those of its operations, and
+/// The answer to a step: for NLM the reply; for a COMPOUND its status, those of its operations, and
 /// the seqids of the stateids in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Told {
@@ -44,7 +44,7 @@ pub(super) enum Told {
     Results(u32, Vec<(u32, Nfsstat4)>, Vec<u32>),
 }
 
-/// What the victim does while there are strangers. It holds something in each of its clients
+/// The steps of the victim while there are strangers. It holds something in each of its clients
 /// until the last of them: RFC 7530, 9.1.1, leaves the name of a client that holds nothing to any
 /// principal.
 pub(super) const STEPS: [fn(&mut Strangers) -> Told; 10] = [

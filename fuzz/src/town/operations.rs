@@ -1,4 +1,4 @@
-//! What clients do with files, and how they answer the server.
+//! Operations of clients on files, and their answers to the server.
 
 use comity_proto::nfs4::callback::{
     CbCompoundResultHead, CbGetattr4resok, CbResultHead, CbSequence4args, CbSequence4resok,
@@ -13,7 +13,7 @@ use super::people::Has;
 use super::{Bytes, FILES, Town};
 use crate::results::Results;
 
-/// What an input asks a client to ask for.
+/// A request that an input has a client make.
 struct Wish<'i, 'b> {
     file: usize,
     bytes: &'b mut Bytes<'i>,
@@ -136,7 +136,7 @@ impl Town {
         let is_new = how & 1 == 0;
         let told = self.compound(who, 4, |person, call| {
             let Has { open, lock, .. } = person.has[file];
-            // In 4.0 there is one, whose numbers are counted.
+            // In 4.0 there is one owner, and its seqids are counted.
             let name = [b'l', person.turn, if person.minor == 0 { 0 } else { name }];
             let (open_seqid, seqid) =
                 (person.open_seqid.wrapping_add(1), person.lock_seqid.wrapping_add(1));
@@ -317,7 +317,7 @@ impl Town {
         self.callbacks.pump(self.age);
     }
 
-    /// Clients answer what they are asked, each as an input says: who, how, and so many bytes.
+    /// Clients answer callbacks; the input says which client, how, and with how many bytes.
     pub fn replies(&mut self, input: &[u8]) {
         let mut bytes = Bytes(input);
         while !bytes.0.is_empty() {
@@ -351,7 +351,7 @@ impl Town {
         self.callbacks.heard(self.age, self.line(who).id(), reply.bytes());
     }
 
-    /// What a client is asked first and has not answered yet.
+    /// The first callback that a client has not answered yet.
     fn asked(&mut self, who: usize) -> Option<Vec<u8>> {
         let mut said = Encoder::new();
         self.line(who).take_into(&mut said);
@@ -374,7 +374,7 @@ impl Town {
     }
 }
 
-/// What the server has said, record by record.
+/// The records that the server has sent.
 fn records(mut said: &[u8]) -> Vec<Vec<u8>> {
     let mut records = Vec::new();
     while let Some((mark, behind)) = said.split_first_chunk() {

@@ -1,4 +1,4 @@
-//! A client: who it says it is, what it believes to have, and how it introduces itself.
+//! A client: its identity, the state it believes to hold, and its introduction to the server.
 
 use std::sync::{Arc, PoisonError};
 
@@ -32,17 +32,17 @@ pub(super) struct Person {
     pub(super) clientid: u64,
     pub(super) session: Option<nfs4::Sessionid4>,
     slot_seqid: u32,
-    /// Which owners it goes by: others when it has lost count of their numbers.
+    /// The generation of its owners: a new one when it has lost count of their seqids.
     pub(super) turn: u8,
     /// The numbers of its open-owner and its lock-owner, in 4.0.
     pub(super) open_seqid: u32,
     pub(super) lock_seqid: u32,
     pub(super) has: [Has; FILES.len()],
-    /// What the server has said and is not answered yet.
+    /// Callbacks of the server that are not answered yet.
     pub(super) heard: Vec<Vec<u8>>,
 }
 
-/// What a client believes to have of a file.
+/// The state that a client believes to hold on a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Has {
     pub(super) open: Stateid4,
@@ -86,7 +86,7 @@ impl Person {
         self.begin_anew();
     }
 
-    /// What it knows of the server is true no more.
+    /// Forgets all state, which the server no longer has.
     pub(super) fn begin_anew(&mut self) {
         (self.clientid, self.session) = (0, None);
         self.turn = self.turn.wrapping_add(1);
@@ -101,8 +101,8 @@ impl Person {
 }
 
 impl Town {
-    /// Sends a COMPOUND; in a session behind a SEQUENCE. Who is told that it is unknown introduces
-    /// itself the next time.
+    /// Sends a COMPOUND; in a session behind a SEQUENCE. A client that the server does not know any
+    /// more introduces itself the next time.
     pub(super) fn compound(
         &mut self,
         who: usize,

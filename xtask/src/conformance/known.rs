@@ -1,4 +1,4 @@
-//! What is known not to pass, with its reason: `docs/conformance.toml`.
+//! The tests known not to pass, each with its reason: `docs/conformance.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,9 +23,9 @@ struct Test {
     runs: Vec<String>,
     /// These tests of one reason.
     codes: Vec<String>,
-    /// How they end.
+    /// Their result.
     outcome: Outcome,
-    /// Why that is right, or whose fault it is.
+    /// The reason why that is right, or the program at fault.
     reason: String,
 }
 
@@ -33,7 +33,7 @@ impl Known {
     /// Reads the file.
     ///
     /// # Errors
-    /// If it cannot be read, or says what has no meaning.
+    /// If it cannot be read or has a malformed entry.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("read {}", path.display()))?;
@@ -46,7 +46,7 @@ impl Known {
         Ok(known)
     }
 
-    /// In what a report differs from what is known, a line each.
+    /// The differences between a report and the known results, a line each.
     pub(super) fn differences(&self, run: &str, report: &Report) -> Vec<String> {
         let known = self.of(run);
         let found = report.not_passed();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// What is wrong in a file, and what is right. What is not there any more has been mended since.
+/// A fault in a file of pynfs and its correction. A fault that is not found was corrected upstream.
 struct Fault {
     file: &'static str,
     wrong: &'static str,
@@ -17,7 +17,7 @@ struct Fault {
 const FAULTS: [Fault; 13] = [
     // RD12: a machine's name is bytes.
     fault("nfs4.0/servertests/st_read.py", "\"whatever\"", "b\"whatever\""),
-    // WRT16, WRT17: lengths are whole, and what is written is bytes.
+    // WRT16, WRT17: lengths are integers, and data are bytes.
     fault("nfs4.0/servertests/st_write.py", "maxread/4", "maxread//4"),
     fault("nfs4.0/servertests/st_write.py", "maxwrite/4", "maxwrite//4"),
     fault("nfs4.0/servertests/st_write.py", "+ 3)/4", "+ 3)//4"),
@@ -59,7 +59,7 @@ pub(super) fn mended(pynfs: &Path, folder: &Path) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// What has been mended stays as it is.
+/// A file that is correct already stays as it is.
 fn mend(text: &str, wrong: &str, right: &str) -> String {
     let pieces: Vec<String> = text.split(right).map(|piece| piece.replace(wrong, right)).collect();
     pieces.join(right)

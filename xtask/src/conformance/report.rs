@@ -1,4 +1,4 @@
-//! What pynfs found: the list at the end of its output.
+//! The report of pynfs: the list at the end of its output.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-/// How a test ended, in pynfs's words.
+/// The result of a test, in pynfs's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(super) enum Outcome {
@@ -15,7 +15,7 @@ pub(super) enum Outcome {
     Pass,
     /// As it may, though pynfs would like it otherwise.
     Warning,
-    /// The server has not what is tested.
+    /// The server does not support the tested feature.
     Unsupported,
     /// It was not run: what it depends on did not pass.
     Omit,
@@ -23,7 +23,7 @@ pub(super) enum Outcome {
     Failure,
 }
 
-/// How each test ended.
+/// The result of each test.
 pub(super) struct Report(BTreeMap<String, Outcome>);
 
 impl Report {
@@ -43,7 +43,7 @@ impl Report {
         Self(text.lines().filter_map(test).collect())
     }
 
-    /// What did not pass.
+    /// The tests that did not pass.
     pub(super) fn not_passed(&self) -> BTreeMap<&str, Outcome> {
         let not_passed = self.0.iter().filter(|(_, outcome)| **outcome != Outcome::Pass);
         not_passed.map(|(code, outcome)| (code.as_str(), *outcome)).collect()

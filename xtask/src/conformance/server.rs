@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Longest time the server may take to listen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What pynfs calls for a restart, and for what is done on the server behind its back. It looks for
+/// The program that pynfs calls to restart the server, or to change files on it. Pynfs looks for
 /// a recall as soon as that is done; but the kernel tells of it only then, and callbacks come by
 /// another connection.
 const HELPER: &str = r#"#!/bin/sh
@@ -77,12 +77,12 @@ impl Server {
         Ok(Self { folder: folder.to_path_buf(), port, done, keeper: Some(keeper) })
     }
 
-    /// What pynfs is told to test.
+    /// The URL of the export that pynfs tests.
     pub(super) fn url(&self) -> String {
         format!("127.0.0.1:{}{}", self.port, self.folder.join("export").display())
     }
 
-    /// What pynfs calls to have something done here.
+    /// The program that pynfs calls to have something done here.
     pub(super) fn helper(&self) -> PathBuf {
         self.folder.join("helper")
     }

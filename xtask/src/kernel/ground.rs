@@ -37,22 +37,22 @@ impl Ground {
         Ok(ground)
     }
 
-    /// Where everything of the test lies.
+    /// The folder of the test.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What the server exports.
+    /// The exported folder.
     pub(super) fn export(&self) -> PathBuf {
         self.folder.join("export")
     }
 
-    /// What the guests see as /mnt/input.
+    /// The folder that guests see as /mnt/input.
     pub(super) fn input(&self) -> PathBuf {
         self.folder.join("input")
     }
 
-    /// What guest `number` sees as /mnt/job.
+    /// The folder that guest `number` sees as /mnt/job.
     pub(super) fn guest(&self, number: u8) -> PathBuf {
         self.folder.join(format!("guest-{number}"))
     }
@@ -77,17 +77,17 @@ impl Ground {
 
     /// Removes it all.
     pub(super) fn clear(self) {
-        // What is left is under target/ and in nobody's way.
+        // Files that cannot be removed stay under target/ and disturb nothing.
         let _ = fs::remove_dir_all(self.folder);
     }
 }
 
-/// Where tests have their folders.
+/// The parent of the folders of all tests.
 fn folder(root: &Path) -> PathBuf {
     root.join("target/kernel")
 }
 
-/// What to say about the file system that tests will export, if it is none to judge a server by.
+/// A warning if the file system that tests export is no disk file system.
 ///
 /// # Errors
 /// If it cannot be asked.
@@ -100,7 +100,7 @@ pub(super) fn doubt(root: &Path) -> Result<Option<String>> {
     Ok(NO_DISK.contains(&kind.trim()).then_some(doubt))
 }
 
-/// What a program prints.
+/// Returns the standard output of a program.
 ///
 /// # Errors
 /// If it fails: with what it printed there.

@@ -16,7 +16,7 @@ const SHOWN_BYTES_MAX: usize = 4000;
 /// Memory of a guest. Compilers and page cache fit; it is taken as it is touched.
 const MEMORY: &str = "mem=512M";
 
-/// What a guest is told.
+/// The configuration of a guest.
 pub(super) struct Orders<'a> {
     /// Its folder, which it sees as /mnt/job.
     pub(super) folder: PathBuf,
@@ -26,9 +26,9 @@ pub(super) struct Orders<'a> {
     pub(super) command: &'a str,
     /// More variables of its environment.
     pub(super) variables: Vec<(&'static str, String)>,
-    /// What is preloaded into its kernel.
+    /// The library preloaded into its kernel.
     pub(super) preload: &'a Path,
-    /// Whether it talks to this terminal.
+    /// True if its console is this terminal.
     pub(super) terminal: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Guest {
     deadline: Instant,
 }
 
-/// How a guest ended.
+/// The end of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// The command ended with this status.
@@ -86,12 +86,12 @@ impl Guest {
         self.number
     }
 
-    /// Whether the command has begun its work.
+    /// Returns whether the command has begun its work.
     pub(super) fn has_begun(&self) -> bool {
         self.folder.join("begun").exists()
     }
 
-    /// How it ended, if it has.
+    /// Returns its end, if it has ended.
     ///
     /// # Errors
     /// If its process cannot be waited for.
@@ -185,7 +185,8 @@ pub(super) fn address(number: u8) -> String {
     format!("10.77.0.{}", number + 10)
 }
 
-/// Whether a folder can hold the memory of a few guests; containers have a tiny /dev/shm.
+/// Returns whether a folder has room for the memory of a few guests; containers have a tiny
+/// /dev/shm.
 fn has_room(folder: &Path) -> bool {
     const GUESTS_BYTES: u64 = 3 << 30;
     rustix::fs::statvfs(folder).is_ok_and(|space| space.f_bavail * space.f_frsize > GUESTS_BYTES)

@@ -8,16 +8,16 @@ mount_export() {
     [ "$(grep -c xprt: /proc/self/mountstats)" -ge "$connections" ]
 }
 
-# Unmounts and mounts again, so that what is read next comes from the server.
+# Unmounts and mounts again, so that the next reads go to the server.
 remount_export() {
     cd /
     umount /mnt/nfs
     mount_export
 }
 
-# Runs a command; where the server may die, again if it fails: a server that died between doing
-# and replying has forgotten its reply, so a rename that is sent again finds nothing to rename.
-# NFSv3 knows no better (RFC 1813, 4.3); what was acknowledged must be there all the same.
+# Runs a command, and repeats it if it fails while the server may be killed: a server killed between
+# a rename and its reply has lost the reply, so the repeated call finds nothing to rename. NFSv3
+# cannot prevent that (RFC 1813, 4.3). Acknowledged changes must be there all the same.
 attempt() {
     left=$REPEATS
     until "$@"; do

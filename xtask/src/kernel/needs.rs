@@ -1,4 +1,4 @@
-//! What guests need of this machine.
+//! Programs and devices that guests need.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub(super) fn missing() -> Option<String> {
     tried.err().map(|error| format!("{error:#}"))
 }
 
-/// Whether a guest, whose PATH is the standard one, finds a program.
+/// Returns whether a guest, whose PATH is the standard one, finds a program.
 fn is_there(program: &str) -> bool {
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
         .iter()

@@ -67,7 +67,7 @@ impl Network {
         Ok(device)
     }
 
-    /// Whether somebody listens on a TCP port inside.
+    /// Returns whether a program listens on a TCP port inside.
     pub(super) fn listens(&self, port: u16) -> bool {
         let wanted = format!(":{port:04X}");
         ["tcp", "tcp6"].iter().any(|kind| {

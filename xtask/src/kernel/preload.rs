@@ -1,4 +1,4 @@
-//! What is preloaded into the guest's kernel so that it runs on processors newer than it.
+//! A library preloaded into the guest's kernel, so that it runs on newer processors.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use super::network::{Network, SERVER};
 /// Longest time a server may take to listen, or to end when it is told to.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whose server.
+/// The server to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Peer {
     /// The server of this repository.
@@ -32,12 +32,12 @@ pub(super) struct Server<'a> {
     child: Child,
 }
 
-/// Where a server keeps its things.
+/// Paths of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     /// The program `comity`.
     pub(super) program: PathBuf,
-    /// What it exports.
+    /// The exported folder.
     pub(super) export: PathBuf,
     /// A folder for its configuration, state and log.
     pub(super) folder: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Writes what is to be exported; `TOP` stands for the exported folder.
+    /// Writes the exports file; `TOP` stands for the exported folder.
     fn configure(&self, exports: &str) -> Result<()> {
         let text = exports.replace("TOP", &self.export.display().to_string());
         Ok(fs::write(self.exports(), text)?)
@@ -111,7 +111,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// How often it has taken other exports, as its log says.
+    /// The number of reloads in its log.
     fn reloads(&self) -> Result<usize> {
         Ok(fs::read_to_string(self.log())?.matches("configuration reloaded").count())
     }
@@ -148,7 +148,7 @@ impl<'a> Server<'a> {
         bail!("the server did not end within {PATIENCE:?} of SIGTERM")
     }
 
-    /// What a client mounts it with, over a version of NFS.
+    /// Mount options for a version of NFS.
     pub(super) fn options(&self, version: &str) -> String {
         let mountport = match self.peer {
             Peer::Comity => 2049,

@@ -19,17 +19,17 @@ use anyhow::Result;
 
 use super::ground::Ground;
 
-/// How two guests meet, in Python.
+/// Python module by which two guests meet.
 const MEETING: &str = include_str!("tests/meeting.py");
 
-/// How one guest directs others, in Python.
+/// Python modules by which one guest directs others.
 const STAGE: &[(&str, &str)] = &[
     ("stage.py", include_str!("tests/stage.py")),
     ("hands.py", include_str!("tests/hands.py")),
     ("locking.py", include_str!("tests/locking.py")),
 ];
 
-/// What a killed server may make of a call, in Python.
+/// Python module with the outcomes of a call whose server was killed.
 const RETRIES: &str = include_str!("tests/retries.py");
 
 /// A test with a kernel client.
@@ -37,15 +37,15 @@ const RETRIES: &str = include_str!("tests/retries.py");
 pub(super) struct Test {
     /// Its name on the command line.
     pub(super) name: &'static str,
-    /// What it shows.
+    /// One line on its purpose.
     pub(super) about: &'static str,
-    /// What each guest runs with `sh`; `$NUMBER` tells them apart.
+    /// The script that each guest runs with `sh`; `$NUMBER` tells them apart.
     pub(super) script: &'static str,
-    /// With which version of NFS the guests mount.
+    /// The version of NFS that the guests mount.
     pub(super) version: &'static str,
-    /// How many guests run it at once.
+    /// Number of guests that run it at once.
     pub(super) guests: u8,
-    /// How often the server is killed at most; 0: never.
+    /// Number of times at most that the server is killed.
     pub(super) kills: u32,
     /// What the server exports, `TOP` being the exported folder: one configuration after the
     /// other, as the first guest asks for them.

@@ -16,7 +16,7 @@ const SOURCES: u32 = 20;
 /// Probes of its `configure`.
 const PROBES: u32 = 60;
 
-/// What probes ask the compiler, in turn: a header, a body, and whether it compiles.
+/// Probes of the compiler, in turn: a header, a body, and whether it compiles.
 const QUESTIONS: &[(&str, &str, bool)] = &[
     ("sys/stat.h", "struct stat s; return stat(\"/\", &s);", true),
     ("sys/mman.h", "return PROT_READ == 0;", true),

@@ -14,36 +14,36 @@ use super::server::{Peer, Places, Server};
 use super::tests::Test;
 use super::wishes;
 
-/// How often guests are looked at.
+/// Time between two looks at the guests.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Work between two kills. A client takes up to three seconds to connect again.
 const KILL_EVERY: Duration = Duration::from_millis(4500);
 
-/// How soon after the work has begun the server is killed first.
+/// Time from the beginning of the work to the first kill.
 const FIRST_KILL: Duration = Duration::from_millis(1500);
 
 /// Times a command may fail where the server is killed; see `attempt` in `guest.sh`.
 const REPEATS: &str = "6";
 
-/// What all tests of a run share.
+/// Values that all tests of a run share.
 pub(super) struct Setting {
     /// The top folder of the checkout.
     pub(super) root: PathBuf,
-    /// Whose server.
+    /// The server to test.
     pub(super) peer: Peer,
     /// The program `comity`.
     pub(super) program: PathBuf,
-    /// What is preloaded into the guests' kernels.
+    /// The library preloaded into the guests' kernels.
     pub(super) preload: PathBuf,
-    /// Whether folders stay after success.
+    /// True if folders stay after success.
     pub(super) keep: bool,
 }
 
-/// Runs a test; tells what is worth telling of a success.
+/// Runs a test; returns a remark for the line that reports success.
 ///
 /// # Errors
-/// The first thing that went wrong, with the guests' last words.
+/// The first failure, with the last output of the guests.
 pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
     ensure!(
         setting.peer == Peer::Comity || test.exports.len() == 1,
@@ -74,7 +74,7 @@ fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
     }
 }
 
-/// Boots the guests and waits for them, killing the server on the way; tells how often.
+/// Boots the guests and waits for them, and kills the server meanwhile; returns the number of kills.
 fn work(
     setting: &Setting,
     test: &Test,
@@ -113,7 +113,7 @@ fn still_running(mut guests: Vec<Guest>) -> Result<Vec<Guest>> {
     Ok(pairs.filter(|(_, end)| end.is_none()).map(|(guest, _)| guest).collect())
 }
 
-/// What all guests have to say: the first to fail need not be the one to blame.
+/// The output of all guests: the first to fail need not be the cause.
 fn stories(guests: &[Guest], ends: &[Option<End>]) -> String {
     guests.iter().zip(ends).map(|(guest, end)| guest.story(*end)).collect()
 }
@@ -139,7 +139,7 @@ impl Killer {
                 self.left -= 1;
                 self.done += 1;
                 self.tell(ground)?;
-                // Not always at the same distance.
+                // The distance between kills varies.
                 let odd = Duration::from_millis(u64::from(self.done) * 377 % 1000);
                 self.next = Some(Instant::now() + KILL_EVERY + odd);
             }
@@ -148,8 +148,8 @@ impl Killer {
         Ok(())
     }
 
-    /// One byte more in each guest's `kills`, before the server dies and when it is back: so a
-    /// guest knows whether that may have come into a call's way.
+    /// Appends a byte to each guest's `kills` before the server is killed and after it is back: so
+    /// a guest knows whether a kill may have disturbed a call.
     fn tell(&self, ground: &Ground) -> Result<()> {
         for number in 1..=self.guests {
             let file = ground.guest(number).join("kills");

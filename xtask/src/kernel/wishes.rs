@@ -1,5 +1,5 @@
-//! What the first guest asks this side to do in the middle of a test: it puts a line into the file
-//! `ask` of its folder, and finds what came of it in `told`.
+//! Requests of the first guest to this side in the middle of a test: it writes a line to the file
+//! `ask` of its folder, and reads the result from `told`.
 
 use std::fs;
 
@@ -12,10 +12,10 @@ use super::server::Server;
 /// Longest time in seconds that a process here may take.
 const LOCAL_SECONDS: &str = "60";
 
-/// Does what is asked, if anything is.
+/// Fulfils a request of the guest, if there is one.
 ///
 /// # Errors
-/// If it cannot be done, or is nothing that can be asked.
+/// If it fails, or the request is unknown.
 pub(super) fn grant(
     ground: &Ground,
     server: &mut Server<'_>,
@@ -35,7 +35,7 @@ pub(super) fn grant(
         }
         // A process of this machine works in the exported folder.
         ("local", script) => local(ground, script)?,
-        _ => bail!("a guest asks for `{}`, which nobody can do", wish.trim()),
+        _ => bail!("a guest sent the unknown request `{}`", wish.trim()),
     };
     let draft = ground.folder().join("told");
     fs::write(&draft, told)?;

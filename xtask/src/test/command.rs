@@ -22,9 +22,9 @@ pub(super) fn patient(program: impl AsRef<OsStr>) -> Command {
 
 /// The end of a program.
 pub(super) struct Done {
-    /// Whether it ended with success, in time.
+    /// True if it ended with success, in time.
     pub(super) success: bool,
-    /// Where its output is.
+    /// The file with its output.
     pub(super) log: PathBuf,
 }
 
@@ -71,7 +71,7 @@ impl Done {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Where its output is, and the end of it.
+    /// The file with its output, and the last lines of it.
     pub(super) fn ending(&self) -> String {
         let text = self.text();
         let lines: Vec<&str> = text.lines().collect();

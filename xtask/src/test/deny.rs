@@ -41,7 +41,7 @@ struct Sources {
     allow_registry: Vec<String>,
 }
 
-/// What cargo says of all packages.
+/// The output of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -89,7 +89,7 @@ fn metadata(root: &Path) -> Result<Vec<u8>> {
 }
 
 impl Package {
-    /// What is against the rules.
+    /// The rules that the package breaks.
     fn wrongs(&self, rules: &Rules) -> Vec<String> {
         let Self { name, version, license, source, dependencies } = self;
         let mut wrongs = Vec::new();
@@ -108,7 +108,7 @@ impl Package {
         if let Some(source) = source.as_ref().filter(|source| !is_allowed(source)) {
             wrong(format!("source {source}"));
         }
-        // What others ask for is theirs; a path without a version is of this checkout.
+        // Only packages of this checkout are judged; a path without a version is one of them.
         let any = dependencies.iter().filter(|needed| needed.req == "*" && needed.source.is_some());
         for needed in any.filter(|_| source.is_none()) {
             wrong(format!("asks for any version of {}", needed.name));

@@ -1,6 +1,6 @@
-//! Whether a licence expression (SPDX 2.3, annex D, and the older form with `/`) can be satisfied.
+//! Licence expressions (SPDX 2.3, annex D, and the older form with `/`).
 
-/// Whether `expression` can be satisfied with the licences of `allowed`; not if it makes no sense.
+/// Returns whether the licences of `allowed` satisfy `expression`; false if it is malformed.
 pub(super) fn allows(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut words = Words { words: spaced.split_whitespace().collect(), at: 0, allowed };

@@ -9,8 +9,8 @@ use super::Task;
 use super::command::run;
 use super::verdict::Verdict;
 
-/// What the kernel client tests, the comparison, the instruction counts and the tests of btrfs and
-/// of reports call.
+/// Packages for the kernel client tests, the comparison, the instruction counts, and the tests of
+/// btrfs and of reports.
 const PACKAGES: &[&str] = &[
     "acl",
     "attr",
@@ -38,7 +38,7 @@ const PACKAGES: &[&str] = &[
 
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// Installs what is missing. Not to have a package is no failure: the steps that need it say so.
+/// Installs missing packages. A missing package is no failure: the steps that need it are skipped.
 ///
 /// # Errors
 /// If a program that is there cannot be started.

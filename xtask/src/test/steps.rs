@@ -28,11 +28,11 @@ pub(super) enum Lane {
 pub(super) struct Step {
     /// Its name on the command line.
     pub(super) name: &'static str,
-    /// What it shows.
+    /// One line on its purpose.
     pub(super) about: &'static str,
-    /// Whether `--quick` leaves it out.
+    /// True if `--quick` leaves it out.
     pub(super) slow: bool,
-    /// When it runs.
+    /// The lane in which it runs.
     pub(super) lane: Lane,
     /// Runs it.
     pub(super) run: fn(&Task<'_>) -> Result<Verdict>,

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::sources::Tree;
 
-/// How many blocks to draw, and which.
+/// Options of the drawing.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The same seed draws the same blocks from the same sources.

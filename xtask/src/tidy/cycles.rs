@@ -1,7 +1,7 @@
 //! Top-level modules of a crate (the children of its `lib.rs`, or of `main.rs` where there is
 //! none) that use each other in a circle. A module uses another if one of its files names
 //! something by a path of the crate (`crate::other::...`, `super::...`, or a name that `lib.rs`
-//! brings in from there). What is compiled for tests only does not count.
+//! brings in from there). Code that is compiled for tests only does not count.
 
 mod graph;
 mod paths;

@@ -1,5 +1,5 @@
-//! `View::enter` is the one door between a protocol and an export, with `View::approach` for who
-//! only wants to look: who opens it is listed here.
+//! `View::enter` is the one door between a protocol and an export, with `View::approach` for
+//! GETATTR: the crates that may open it are listed here.
 
 use syn::visit::{self, Visit};
 use syn::{ExprCall, ImplItemFn, ItemFn, ItemMod};
@@ -8,7 +8,7 @@ use super::Finding;
 use super::modules::is_test_only;
 use super::sources::{Source, Tree};
 
-/// The crates that open a view, once each. The finished house has two doors: `nfs3` and `nfs4`; a
+/// The crates that open a view, once each. There are two doors: `nfs3` and `nfs4`; a
 /// third would be a way round the rooms.
 const DOORS: &[&str] = &["nfs3", "nfs4"];
 

@@ -1,21 +1,21 @@
-//! Who may use whom: an arrow may only go down.
+//! The floors of the crates: a crate may use only crates below it.
 
 use toml::{Table, Value};
 
 use super::Finding;
 use super::sources::{Text, Tree};
 
-/// A crate of the house.
+/// A crate of the workspace.
 struct Room {
     /// Its folder below `crates/`, and its package without `comity-`.
     name: &'static str,
     /// 0 is the ground floor.
     floor: u8,
-    /// What it may use.
+    /// The crates that it may use.
     uses: Uses,
 }
 
-/// What a crate may use; crates used by its tests only are its own business.
+/// The crates that a crate may use; its tests may use others.
 enum Uses {
     /// These.
     These(&'static [&'static str]),
@@ -25,8 +25,8 @@ enum Uses {
 
 use Uses::{Below, These};
 
-/// The house. A crate that is new gets a row here, with its floor, in the change that adds it.
-const HOUSE: &[Room] = &[
+/// All crates. A new crate gets a row here, with its floor, in the change that adds it.
+const CRATES: &[Room] = &[
     // nouns
     Room { name: "xdr", floor: 0, uses: These(&["xdr-derive"]) },
     Room { name: "xdr-derive", floor: 0, uses: These(&[]) },
@@ -69,7 +69,7 @@ const HOUSE: &[Room] = &[
 
 const TABLE: &str = "xtask/src/tidy/floors.rs";
 
-/// Holds every `Cargo.toml` of the house against the table.
+/// Compares every `Cargo.toml` of the workspace with the table.
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     for text in &tree.texts {
         let folder = text.path.strip_prefix("crates/");
@@ -97,7 +97,7 @@ fn check_crate(name: &str, manifest: &Text, findings: &mut Vec<Finding>) {
 }
 
 fn room(name: &str) -> Option<&'static Room> {
-    HOUSE.iter().find(|room| room.name == name)
+    CRATES.iter().find(|room| room.name == name)
 }
 
 fn may_use(user: &Room, used: &str) -> bool {
@@ -107,7 +107,7 @@ fn may_use(user: &Room, used: &str) -> bool {
     }
 }
 
-/// The crates of the house in a manifest's tables of dependencies, those for tests left out.
+/// The workspace crates in a manifest's tables of dependencies, without those for tests.
 fn dependencies(manifest: &str) -> Vec<String> {
     let Ok(manifest) = manifest.parse::<Table>() else { return Vec::new() };
     let mut names = Vec::new();
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn arrows_of_the_table_go_down() {
-        for user in HOUSE {
+        for user in CRATES {
             let These(list) = user.uses else { continue };
             for used in list {
                 let floor = room(used).expect(used).floor;

@@ -4,7 +4,7 @@
 use super::Finding;
 use super::sources::{Source, Tree};
 
-/// Where serving threads come by.
+/// Folders whose code runs on threads that serve.
 const SERVED: &[&str] =
     &["crates/export/", "crates/nfs3/", "crates/nfs4/", "crates/cli/src/service"];
 

@@ -1,4 +1,4 @@
-//! Files nobody includes, files that only tests include, and how a crate introduces itself.
+//! Files that no module includes, files that only tests include, and the introduction of a crate.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -52,7 +52,7 @@ fn next<'a>(open: &mut Vec<&'a Source>, tests: &mut Vec<&'a Source>) -> Option<(
     open.pop().map(|source| (source, false)).or_else(|| tests.pop().map(|source| (source, true)))
 }
 
-/// Whether cargo compiles the file by itself.
+/// Returns whether the file is the root of a crate.
 fn is_root(path: &str) -> bool {
     let path = Path::new(path);
     let file = path.file_name().unwrap_or_default();
@@ -90,7 +90,7 @@ fn declared(items: &[Item], base: &Path, is_test: bool, found: &mut Vec<(String,
     }
 }
 
-/// Where the module's file may be.
+/// The paths that the module's file may have.
 fn files_of(module: &ItemMod, base: &Path) -> impl Iterator<Item = String> {
     let name = module.ident.to_string();
     let files: Vec<PathBuf> = match path_attribute(&module.attrs) {
@@ -112,7 +112,7 @@ fn literal(attribute: &Attribute) -> Option<String> {
     Some(text.value())
 }
 
-/// Whether `#[cfg(test)]` (or a `cfg` that demands it) or `#[test]` stands among the attributes.
+/// Returns whether the attributes include `#[test]`, `#[cfg(test)]` or a `cfg` that demands it.
 pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let Meta::List(list) = &attribute.meta else { return attribute.path().is_ident("test") };
@@ -122,7 +122,7 @@ pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether the file is a crate's first: its library, or its program where there is none.
+/// Returns whether the file is a crate's first: its library, or its program if it has none.
 fn introduces(path: &str, paths: &HashSet<&str>) -> bool {
     let main = path.strip_suffix("/src/main.rs");
     let alone = main.is_some_and(|folder| !paths.contains(format!("{folder}/src/lib.rs").as_str()));

@@ -32,7 +32,7 @@ const PARAMETERS_MAX: usize = 7;
 /// Functions that may pass [`LINES_MAX`]: file, function, and why it cannot be two.
 const LONG: &[(&str, &str, &str)] = &[];
 
-/// What was measured, over production code.
+/// The measured numbers, over production code.
 pub(super) struct Numbers {
     functions: usize,
     median: usize,
@@ -180,7 +180,7 @@ struct Functions {
 }
 
 impl Functions {
-    /// Measures a function, then what is inside it.
+    /// Measures a function, then the functions inside it.
     fn add(&mut self, signature: &Signature, body: &Block, is_test: bool) {
         self.found.push(Function {
             name: signature.ident.to_string(),

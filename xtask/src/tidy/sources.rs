@@ -24,7 +24,7 @@ pub(super) struct Tree {
 pub(super) struct Text {
     /// Its path below the top folder, with `/`.
     pub(super) path: String,
-    /// What is in it.
+    /// Its text.
     pub(super) text: String,
 }
 
@@ -32,11 +32,11 @@ pub(super) struct Text {
 pub(super) struct Source {
     /// Its path below the top folder, with `/`.
     pub(super) path: String,
-    /// What is in it.
+    /// Its text.
     pub(super) text: String,
     /// Its items.
     pub(super) syntax: syn::File,
-    /// Whether it is compiled for tests only.
+    /// True if it is compiled for tests only.
     pub(super) is_test: bool,
 }
 
@@ -88,7 +88,7 @@ fn is_skipped(entry: &DirEntry) -> bool {
     entry.file_type().is_dir() && SKIPPED.contains(&name.as_ref())
 }
 
-/// Whether rules read the file: by its ending, or `run` of `.ci`.
+/// Returns whether rules read the file: by its ending, or `run` of `.ci`.
 fn is_text(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| TEXT.contains(&ending)) || path.ends_with(".ci/run")

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::Finding;
 use super::sources::Tree;
 
-/// Where the numbers are.
+/// The file with the numbers.
 pub(super) const PATH: &str = "xtask/tables.toml";
 
 /// A number for each name.

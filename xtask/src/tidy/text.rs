@@ -16,7 +16,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
     ("db", "g!"),
 ];
 
-/// Folders of one machine; where the tree lies is nobody's business.
+/// Folders of one machine; the tree must not depend on its place.
 const FOREIGN: &[(&str, &str)] = &[("/wo", "rk/"), ("/ro", "ot/."), ("/home/us", "er/")];
 
 /// Words about how a text came to be, not about what it says.
@@ -36,7 +36,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What is wrong with a line, and what to do.
+/// The faults of a line, each with its remedy.
 fn wrong_with(text: &Text, line: &str) -> impl Iterator<Item = (String, &'static str)> {
     let mut wrong = Vec::new();
     if is_source(&text.path) {
@@ -68,7 +68,7 @@ fn source_line(line: &str, wrong: &mut Vec<(String, &'static str)>) {
     }
 }
 
-/// Whether the file is source: what a compiler or interpreter reads.
+/// Returns whether the file is source, which a compiler or interpreter reads.
 fn is_source(path: &str) -> bool {
     ["rs", "sh", "py", "c"].iter().any(|ending| path.ends_with(&format!(".{ending}")))
         || path.ends_with(".ci/run")
@@ -78,7 +78,7 @@ fn joined(halves: &'static [(&str, &str)]) -> impl Iterator<Item = String> {
     halves.iter().map(|(left, right)| format!("{left}{right}"))
 }
 
-/// Whether `word` stands in `line` with no letter, digit or underscore beside it.
+/// Returns whether `word` stands in `line` with no letter, digit or underscore beside it.
 fn is_word_in(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(start, _)| {
@@ -88,7 +88,7 @@ fn is_word_in(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether `path` stands in `line` as the beginning of a path.
+/// Returns whether `path` stands in `line` as the beginning of a path.
 fn is_path_in(line: &str, path: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "_-./}".contains(c);
     line.match_indices(path)

@@ -1,4 +1,4 @@
-//! `unsafe` only where the house has agreed to it, and never without its reason.
+//! `unsafe` only in the listed places, and never without its reason.
 
 use syn::visit::{self, Visit};
 use syn::{ExprUnsafe, ItemImpl, Signature};
@@ -40,7 +40,7 @@ fn is_allowed(path: &str) -> bool {
     path.starts_with("crates/backend/") || path.starts_with("crates/server/src/sys")
 }
 
-/// Whether `SAFETY:` stands in the comment above a line (counted from 1) or on it.
+/// Returns whether `SAFETY:` stands in the comment above a line (counted from 1) or on it.
 fn is_explained(lines: &[&str], line: usize) -> bool {
     let mut others = 0;
     for text in lines[..line.min(lines.len())].iter().rev() {
@@ -58,7 +58,7 @@ fn is_explained(lines: &[&str], line: usize) -> bool {
     false
 }
 
-/// Where `unsafe` stands: blocks and impls, which need a reason, and signatures.
+/// The lines with `unsafe`: blocks and impls, which need a reason, and signatures.
 struct Places {
     lines: Vec<usize>,
     signatures: Vec<usize>,

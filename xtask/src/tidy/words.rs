@@ -110,7 +110,7 @@ fn headless(source: &Source) -> impl Iterator<Item = usize> {
     blocks.filter(|block| block.is_headless()).map(|block| block.line)
 }
 
-/// Where banned words are parts of identifiers.
+/// The lines with banned words in identifiers, by word.
 fn banned(tree: &Tree) -> BTreeMap<&'static str, Vec<(&str, usize)>> {
     let mut found: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
     for source in &tree.sources {
@@ -155,7 +155,7 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// Where types of each name are defined, outside tests; ordinary names are left out.
+/// The definitions of types by name, outside tests; ordinary names are left out.
 fn types(tree: &Tree) -> BTreeMap<String, Vec<(&str, usize)>> {
     let mut found: BTreeMap<String, Vec<(&str, usize)>> = BTreeMap::new();
     for source in tree.sources.iter().filter(|source| !source.is_test) {

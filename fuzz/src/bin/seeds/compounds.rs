@@ -31,7 +31,7 @@ impl Operations {
         self
     }
 
-    /// As `House::compounds` reads it.
+    /// As `TestServer::compounds` reads it.
     fn compound(&self, minor: u8) -> Vec<u8> {
         let length = (self.bytes.bytes().len() as u16).to_be_bytes();
         [&[minor, self.count], &length[..], self.bytes.bytes()].concat()

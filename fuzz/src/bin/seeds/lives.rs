@@ -2,7 +2,7 @@
 
 use super::write;
 
-/// A client asks for something: who, of which file, what, and how.
+/// A request of a client: the client, the file, the operation and its arguments.
 fn ask(who: u8, file: u8, what: u8, how: &[u8]) -> Vec<u8> {
     [&[who, 11, file, what], how].concat()
 }

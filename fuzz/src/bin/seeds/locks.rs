@@ -1,4 +1,4 @@
-//! What hosts ask of the lock manager, as `Locksmith` reads it.
+//! Seeds of requests to the lock manager, as `Locksmith` reads them.
 
 use super::write;
 
@@ -11,14 +11,14 @@ const UNSHARE: u8 = 9;
 const NM_LOCK: u8 = 10;
 const FREE_ALL: u8 = 11;
 
-/// From what is answered at once to what is answered by a call.
+/// The distance from a procedure answered at once to its twin answered by a call.
 const MESSAGE: u8 = 4;
 
 const EXCLUSIVE: u8 = 1;
 const BLOCK: u8 = 2;
 const RECLAIM: u8 = 4;
 
-/// A host asks for something of the first file: who, what, and how, as which owner, which bytes.
+/// A request of a host for the first file: host, procedure, options, owner, range.
 fn wish(who: u8, what: u8, how: u8, owner: u8, (offset, length): (u8, u8)) -> Vec<u8> {
     vec![who, 7, what, 1, how, owner, offset, length]
 }

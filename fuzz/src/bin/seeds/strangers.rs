@@ -1,4 +1,4 @@
-//! What strangers ask, as `Strangers` reads it.
+//! Seeds of requests of strangers, as `Strangers` reads them.
 
 use super::write;
 

@@ -9,7 +9,7 @@ one, two, three = clients
 # Of the server under test; see clients.rs.
 LEASE = 8
 VERSION = os.environ["OPTIONS"].split("vers=")[1][:3]
-# How soon a waiter has a lock that is free: 4.1 is told; 4.0 asks again after 1, 2, 4 ... seconds.
+# Seconds until a waiter gets a free lock: 4.1 is told; 4.0 asks again after 1, 2, 4 ... seconds.
 HANDED_OVER = 5 if VERSION == "4.0" else 1
 
 
@@ -59,7 +59,7 @@ def write_delegations():
     one.pwrite(fd, "12345")
     assert two.size(path.replace("nfs", "three")) == 5, "not asked on behalf of version 3"
     assert two.size(path) == 5, "the writer was not asked for the size"
-    # What is not written back before the file is given back, is one's own business.
+    # Data not written back before the delegation is returned need not be seen by others.
     one.fsync(fd)
     returned = one.calls("DELEGRETURN")
     assert two.read(path) == "12345"
@@ -84,7 +84,7 @@ def programs():
     have_delegated(one, at("taken"), os.O_RDWR)
     fd = one.open(at("taken"), os.O_RDWR)
     one.pwrite(fd, "new")
-    # What is not written back before the file is given back, is one's own business.
+    # Data not written back before the delegation is returned need not be seen by others.
     one.fsync(fd)
     returned, start = one.calls("DELEGRETURN"), time.monotonic()
     assert server.local("cat taken") == "new\n"

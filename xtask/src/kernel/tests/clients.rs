@@ -1,7 +1,7 @@
 //! Three clients of NFSv4, and processes of the server, that want the same files; a server that
 //! dies, a client that is gone.
 //!
-//! Linux cannot deny others an open, so what is in conflict here is delegations, and byte ranges.
+//! Linux cannot deny others an open, so the conflicts here are about delegations and byte ranges.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     ground.give(super::STAGE)
 }
 
-/// What was written last, past the delegation of a client that is gone, is on the disk.
+/// Checks that the last write, past the delegation of a lost client, is on the disk.
 fn verify(ground: &Ground) -> Result<()> {
     let last = fs::read_to_string(ground.export().join("lost"))?;
     ensure!(last == "changed", "the last file holds `{last}`");

@@ -25,7 +25,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     ground.give(&[("copies.py", include_str!("copies.py"))])
 }
 
-/// What the guest has copied is the same on the disk.
+/// Compares the copies of the guest on the disk.
 fn verify(ground: &Ground) -> Result<()> {
     let passed = ground.written("passed")?.lines().count();
     ensure!(passed == CHECKS, "only {passed} checks ran");

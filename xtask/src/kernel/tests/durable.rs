@@ -1,4 +1,4 @@
-//! What fsync has acknowledged outlives the server's death.
+//! Data that fsync has acknowledged outlive the server's death.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -18,8 +18,8 @@ pub(super) const TEST: Test = Test {
     ..Test::EMPTY
 };
 
-/// What it does by default and, more seldom because each waits for the disk: close and open, drop
-/// what is mapped, fsync, cut and extend.
+/// The default operations and, less often because each waits for the disk: close and open, drop
+/// the mapping, fsync, truncate and extend.
 const CONFIGURATION: &str = "flen = 131072\n[opsize]\nmax = 16384\n[weights]\nread = 1.0\n\
     write = 1.0\nmapread = 1.0\nmapwrite = 1.0\ntruncate = 0.2\nclose_open = 0.1\n\
     invalidate = 0.05\nfsync = 0.02\nfdatasync = 0.02\nposix_fallocate = 0.0\n";

@@ -2,7 +2,7 @@
 mount_export
 cd /mnt/nfs
 : > /mnt/job/begun
-# Where the server is killed the time goes into waiting for it.
+# With a killed server most of the time is spent waiting for it.
 operations=100000
 [ "$REPEATS" = 0 ] || operations=40000
 /mnt/tools/bin/fsx -q -S 1998 -N $operations -f /mnt/input/fsx.toml -P /mnt/job file

@@ -6,7 +6,7 @@ git config --global init.defaultBranch main
 git config --global advice.detachedHead false
 git config --global gc.auto 0
 
-# Commits what is in the index, unless an attempt before has done so.
+# Commits the index, unless an earlier attempt has done so.
 commit() {
     git diff-index --quiet --cached HEAD 2> /dev/null || git commit -q -m "$1"
 }

@@ -9,10 +9,10 @@ from stage import clients, play, server
 
 # The others only have their part of the memory for replies.
 one = clients[0]
-# What the server may give out, and from how many it asks for some of them back.
+# Limits of the server, and the numbers from which it recalls some.
 DELEGATIONS, NEAR = 16, 14
 REPLY_BYTES = 600000
-# Files that are worked with at once, and what is written to each.
+# Files in use at once, and the records written to each.
 FILES, RECORDS = 40, 6
 HELD = "/mnt/nfs/held"
 

@@ -41,7 +41,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     ground.give(super::STAGE)
 }
 
-/// What the client has written all along is on the disk.
+/// Checks that all data the client has written are on the disk.
 fn verify(ground: &Ground) -> Result<()> {
     for file in 0..FILES {
         let name = format!("work-{file}");

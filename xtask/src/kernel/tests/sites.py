@@ -13,7 +13,7 @@ from meeting import ME, OTHER, swap
 
 ANONYMOUS = 65534
 V4 = not os.environ["OPTIONS"].startswith("vers=3")
-# What Linux makes of NFS3ERR_PERM and of NFS4ERR_BADOWNER.
+# The errno of NFS3ERR_PERM and of NFS4ERR_BADOWNER on Linux.
 UNMAPPED = errno.EINVAL if V4 else errno.EPERM
 PEOPLE = 100  # a group that is the same on both sites
 OWNER, STRANGER, COLLEAGUE = (1000, []), (1001, []), (1001, [PEOPLE])
@@ -131,7 +131,7 @@ def base(paths):
     return {path.rstrip("/").rsplit("/", 1)[-1] for path in paths}
 
 
-# What each program shows somebody, and whether it shows only what may be read.
+# The listing of each program, and whether it leaves out files that may not be read.
 TOOLS = {
     "ls": (lambda who, where: run(who, where, "ls", "-A", "."), False),
     "ls -l": (lambda who, where: run(who, where, "ls", "-lAR", "."), False),
@@ -219,7 +219,7 @@ def read_old(descriptors):
             os.close(descriptors.pop((who[0], "report")))
         drop_caches()
     with acting(OWNER):
-        # The client takes its inode for dead; what is opened now is not.
+        # The client has marked its inode as stale; files opened from now on are not.
         with open(f"{BRISK}/report-{ME}") as file:
             assert file.read() == f"report-{ME}\n"
         assert os.listdir(f"{BRISK}/folder-{ME}") == [f"inside-{ME}"]

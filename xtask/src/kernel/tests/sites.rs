@@ -72,7 +72,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     Ok(())
 }
 
-/// What a site's user or group is here.
+/// The id on the server of a site's user or group.
 const fn id(site: u32, number: u32) -> u32 {
     100_000 + site * 1000 + (number - 1000)
 }

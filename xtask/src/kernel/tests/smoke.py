@@ -59,7 +59,7 @@ def check_exclusive():
     found = os.stat("create/exclusive")
     assert stat.S_IMODE(found.st_mode) == 0o600, oct(found.st_mode)
     assert abs(found.st_mtime - time.time()) < 60, found
-    # Nor has one the server's number for its maker in place of its times that nobody wrote to.
+    # Times that no call has set do not carry the server's mark of an exclusive create.
     for name, flag in (("made", 0), ("emptied", os.O_TRUNC)):
         os.close(os.open(f"create/{name}", flags | flag))
         found = os.stat(f"create/{name}")
@@ -145,7 +145,7 @@ def check_specials():
     with socket.socket(socket.AF_UNIX) as listener:
         doubtful(listener.bind, "specials/socket", lost=errno.EADDRINUSE)
     assert stat.S_ISSOCK(os.stat("specials/socket").st_mode)
-    # Who copies a tree with its extended attributes asks these, too.
+    # Programs that copy extended attributes ask for these, too.
     for special in ("specials/fifo", "specials/socket"):
         assert not [name for name in os.listxattr(special) if name.startswith("user.")]
     device = os.makedev(1, 3)
@@ -155,7 +155,7 @@ def check_specials():
         write("specials/null", b"into nothing", os.O_WRONLY)
         os.mknod("specials/disk", 0o600 | stat.S_IFBLK, os.makedev(259, 70000))
         assert os.stat("specials/disk").st_rdev == os.makedev(259, 70000)
-        # Who opens what the client has not looked at before asks the server to open it.
+        # An open of a name that the client does not know is sent to the server.
         drop_caches()
         for special in ("specials/fifo", "specials/null"):
             os.close(os.open(special, os.O_RDWR | os.O_NONBLOCK))

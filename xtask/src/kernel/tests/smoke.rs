@@ -25,7 +25,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     ground.give(&[("smoke.py", include_str!("smoke.py")), ("retries.py", super::RETRIES)])
 }
 
-/// What the guest has made is on the disk as it should be.
+/// Compares the files on the disk with those that the guest made.
 fn verify(ground: &Ground) -> Result<()> {
     let passed = ground.written("passed")?;
     let repeated = ground.written("repeated")?;
@@ -43,7 +43,7 @@ fn verify(ground: &Ground) -> Result<()> {
         ensure!(owned.mode() & 0o7777 == 0o640, "{user}: mode {:o}", owned.mode());
         ensure!(meta("sizes/far")?.size() == (5 << 32) + 3, "{user}: a 64-bit size is lost");
         let left = fs::read_dir(top.join("silly"))?.count();
-        // Whose renaming was heard of by a server that was killed then, the client does not know.
+        // The server may have renamed before it was killed, which the client cannot know.
         let excused = repeated.lines().filter(|line| line.contains("silly")).count();
         ensure!(left <= excused, "{user}: {left} files left of those removed while open");
     }

@@ -1,8 +1,8 @@
-//! Which module uses which, and the knots in that: modules of which each reaches each.
+//! A graph of modules, and its strongly connected components.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Where an arrow is drawn.
+/// The line with a use of another module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) path: String,

@@ -99,7 +99,7 @@ impl TestServer {
             Arc::new(Mount::new(Arc::clone(&exports))),
         ];
         let dispatcher = Dispatcher::new(programs, exports);
-        let mut house = Self {
+        let mut server = Self {
             dispatcher,
             visitor: RpcPeer::new(PEER),
             handles: Vec::new(),
@@ -108,9 +108,9 @@ impl TestServer {
         };
         let mut path = Encoder::new();
         path.opaque(b"/export");
-        house.call((mount::PROGRAM, 3), mount::procedure::MNT, path.bytes());
-        assert_eq!(house.handles.len(), 1, "the export mounts");
-        house
+        server.call((mount::PROGRAM, 3), mount::procedure::MNT, path.bytes());
+        assert_eq!(server.handles.len(), 1, "the export mounts");
+        server
     }
 
     /// Makes every call of an input: a byte for the procedure, two for the length of the arguments,

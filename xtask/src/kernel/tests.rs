@@ -47,7 +47,7 @@ pub(super) struct Test {
     pub(super) guests: u8,
     /// Number of times at most that the server is killed.
     pub(super) kills: u32,
-    /// What the server exports, `TOP` being the exported folder: one configuration after the
+    /// The configurations that the server exports, `TOP` being the exported folder: one after the
     /// other, as the first guest asks for them.
     pub(super) exports: &'static [&'static str],
     /// More arguments of `comity serve`.

@@ -74,7 +74,7 @@ fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
     }
 }
 
-/// Boots the guests and waits for them, and kills the server meanwhile; returns the number of kills.
+/// Boots the guests and waits for them, killing the server meanwhile; returns the number of kills.
 fn work(
     setting: &Setting,
     test: &Test,

@@ -1,75 +1,18 @@
 use std::ffi::OsStr;
-use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::config_reader::Reader;
 use crate::diagnostic::Diagnostics;
 use crate::domain::{self, Domain, DomainTable, Domains};
 use crate::export_spec::{ClientSpec, ExportSpec};
 use crate::exports::options::{Given, Item, given, terms};
 use crate::limits::CLIENTS_MAX;
 use crate::path::normal;
-use crate::{Client, Location, RuleSource, server_settings};
-
-/// How the server runs, where the configuration says so (`[server]`).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServerSettings {
-    /// Which addresses are listened on.
-    pub listen: Option<Vec<IpAddr>>,
-    /// At which TCP port.
-    pub port: Option<u16>,
-    /// How many workers there are.
-    #[serde(default, deserialize_with = "server_settings::threads")]
-    pub threads: Option<usize>,
-    /// Which versions of NFS are spoken.
-    pub vers: Option<Vec<NfsVersion>>,
-    /// Where metrics are served.
-    pub metrics: Option<SocketAddr>,
-    /// Where what must survive a restart is kept.
-    pub state_dir: Option<PathBuf>,
-    /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or by component.
-    #[serde(default, deserialize_with = "server_settings::log_level")]
-    pub log_level: Option<String>,
-}
-
-/// A version of NFS as mount options call it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub enum NfsVersion {
-    /// Version 3.
-    #[serde(rename = "3")]
-    V3,
-    /// All of version 4.
-    #[serde(rename = "4")]
-    V4,
-    /// 4.0.
-    #[serde(rename = "4.0")]
-    V4_0,
-    /// 4.1.
-    #[serde(rename = "4.1")]
-    V4_1,
-    /// 4.2.
-    #[serde(rename = "4.2")]
-    V4_2,
-}
-
-impl NfsVersion {
-    /// What mount options call it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::V3 => "3",
-            Self::V4 => "4",
-            Self::V4_0 => "4.0",
-            Self::V4_1 => "4.1",
-            Self::V4_2 => "4.2",
-        }
-    }
-}
+use crate::{Client, Location, RuleSource, ServerSettings};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -130,21 +73,7 @@ pub(crate) fn parse(
     }
 }
 
-/// Knows where in the text everything stands.
-pub(crate) struct Reader<'a> {
-    file: &'a Arc<str>,
-    /// Where lines begin, in bytes.
-    lines: Vec<usize>,
-    pub(crate) diagnostics: &'a mut Diagnostics,
-}
-
-impl<'a> Reader<'a> {
-    fn new(file: &'a Arc<str>, text: &[u8], diagnostics: &'a mut Diagnostics) -> Self {
-        let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let lines = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
-        Self { file, lines, diagnostics }
-    }
-
+impl Reader<'_> {
     fn exports(&mut self, tables: Vec<ExportTable>, domains: &mut Domains) -> Vec<ExportSpec> {
         let of = |name: &Spanned<String>| match domains.get(name.get_ref()) {
             Some(Some(domain)) => domain.clients.len(),
@@ -254,30 +183,11 @@ impl<'a> Reader<'a> {
         clients.iter().map(spec).collect()
     }
 
-    /// A client as it is spelled, with its place.
-    pub(crate) fn client(&mut self, text: &Spanned<String>) -> Option<(Client, Location)> {
-        let client = Client::parse(text.get_ref());
-        let client = client.map_err(|what| self.error(&text.span(), what)).ok()?;
-        Some((client, self.place(&text.span())))
-    }
-
     fn options(&mut self, options: &[Spanned<String>]) -> Option<Vec<Given>> {
         let item =
             |option: &Spanned<String>| Item::new(option.get_ref(), self.place(&option.span()));
         let items = options.iter().map(item).collect();
         given(items, self.diagnostics)
-    }
-
-    pub(crate) fn error(&mut self, span: &Range<usize>, what: impl Into<String>) {
-        let place = self.place(span);
-        self.diagnostics.error(&place, what);
-    }
-
-    pub(crate) fn place(&self, span: &Range<usize>) -> Location {
-        let line = self.lines.partition_point(|begin| *begin <= span.start);
-        let begin = line.checked_sub(1).and_then(|line| self.lines.get(line)).unwrap_or(&0);
-        let column = span.start - begin + 1;
-        Location { file: Arc::clone(self.file), line: line as u32, column: column as u32 }
     }
 }
 

@@ -7,7 +7,7 @@ use comity_idmap::Owners;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::config::Reader;
+use crate::config_reader::Reader;
 use crate::exports::options::{Given, Item, given};
 use crate::owner_names::{self, OwnersTable};
 use crate::{Client, Location};

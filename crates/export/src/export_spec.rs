@@ -2,11 +2,6 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use comity_credential::Flavor;
-
-use comity_cloak::{Entry, Owned};
-use comity_idmap::{MapDefault, Rule, Squash};
-
 use crate::{Client, Location, RuleSource, Rules};
 
 /// An export as the configuration has it.
@@ -97,51 +92,6 @@ impl fmt::Display for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.rules, self.settings)
     }
-}
-
-/// All of them spelled out, the defaults too, separated by commas.
-impl fmt::Display for Rules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let either = |yes, name, other| if yes { name } else { other };
-        let squash = match self.ids.squash {
-            Squash::None => "no_root_squash,no_all_squash",
-            Squash::Root => "root_squash,no_all_squash",
-            Squash::All => "root_squash,all_squash",
-        };
-        let access = either(self.read_only, "ro", "rw");
-        let sync = either(self.sync, "sync", "async");
-        let secure = either(self.secure, "secure", "insecure");
-        write!(f, "{access},{sync},{secure},{squash}")?;
-        write!(f, ",anonuid={},anongid={}", self.ids.anonymous.uid, self.ids.anonymous.gid)?;
-        for (at, flavor) in self.flavors.iter().enumerate() {
-            let sign = if at == 0 { ",sec=" } else { ":" };
-            write!(f, "{sign}{}", if *flavor == Flavor::NONE { "none" } else { "sys" })?;
-        }
-        f.write_str(if self.readdirplus { "" } else { ",nordirplus" })?;
-        maps(self, f)?;
-        self.cloak.entries().iter().try_for_each(|Entry { owned, ids, mask }| {
-            let name = if *owned == Owned::ByUser { "cloak_uid" } else { "cloak_gid" };
-            write!(f, ",{name}={ids}:{mask}")
-        })?;
-        f.write_str(if self.no_client_cache { ",no_client_cache" } else { "" })?;
-        f.write_str(if self.utf8_names { ",utf8_names" } else { "" })
-    }
-}
-
-/// What becomes of ids, where there is anything to it.
-fn maps(rules: &Rules, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (users, groups) = (rules.ids.users.rules(), rules.ids.groups.rules());
-    let rules_of = |f: &mut fmt::Formatter<'_>, name: &str, rules: &[Rule]| {
-        rules.iter().try_for_each(|rule| write!(f, ",{name}={rule}"))
-    };
-    rules_of(f, "range_map_uid", users)?;
-    rules_of(f, "range_map_gid", groups)?;
-    f.write_str(match rules.ids.default {
-        MapDefault::Squash if users.is_empty() && groups.is_empty() => "",
-        MapDefault::Squash => ",map_default=squash",
-        MapDefault::Pass => ",map_default=pass",
-        MapDefault::Deny => ",map_default=deny",
-    })
 }
 
 /// What is set, each with a comma in front.

@@ -6,8 +6,8 @@ use std::time::Instant;
 use comity_credential::{Admission, AuthStat, Gate};
 use comity_vfs::{Result, Status};
 
+use crate::export::Entry;
 use crate::limits::REFUSAL;
-use crate::plan::Entry;
 use crate::{Exports, Plan, RpcPeer};
 
 impl Gate<RpcPeer> for Exports {

@@ -4,21 +4,20 @@ use std::collections::HashMap;
 use std::hash::Hasher;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use comity_vfs::{AsServer, Fs};
+use comity_vfs::Fs;
 use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
 use crate::check_idmap::{check_maker, check_targets};
 use crate::check_volumes::Tops;
 use crate::diagnostic::Diagnostics;
+use crate::export::identity;
 use crate::export_spec::{ClientSpec, ExportSpec, Fsid, Settings};
 use crate::host_cache::HostCache;
 use crate::limits::{EXPORTS_MAX, LOOKUPS_FAILED_MAX};
-use crate::pseudo::PSEUDO;
 use crate::{
     Client, Diagnostic, Export, ExportId, HandleKey, Location, Netgroups, Plan, Resolver, Sources,
     Unresolved,
@@ -209,7 +208,7 @@ fn numbers(exports: &[Merged], diagnostics: &mut Diagnostics) -> Vec<ExportId> {
     let mut ids = Vec::with_capacity(exports.len());
     for Merged { declaration, settings } in exports {
         let id = number(settings, &declaration.path);
-        if id == PSEUDO {
+        if id == ExportId::PSEUDO {
             let what = format!("the export number {} is the server's own: set another fsid=", id.0);
             diagnostics.error(&declaration.place, what);
         }
@@ -267,12 +266,6 @@ fn kept(old: &Plan, path: &Path, settings: &Settings) -> Option<Arc<dyn Fs>> {
     };
     let fs = old.exports().iter().find(same)?.fs();
     fs.getattr(&fs.root()).is_ok().then(|| Arc::clone(fs))
-}
-
-/// What tells a directory from another one at the same path.
-pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
-    let _server = AsServer::here().ok()?;
-    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 fn made(

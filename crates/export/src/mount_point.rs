@@ -4,6 +4,18 @@ use std::path::Path;
 use comity_vfs::AsServer;
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
+use crate::export_spec::Settings;
+
+impl Settings {
+    /// Whether what must be mounted for an export at `path` is mounted.
+    pub(crate) fn is_mounted(&self, path: &Path) -> bool {
+        let Some(point) = &self.mount_point else { return true };
+        let point = if point.as_os_str().is_empty() { path } else { point };
+        // What cannot be told is not so.
+        AsServer::here().is_ok_and(|server| is_mount_point(&server, point))
+    }
+}
+
 /// Whether a file system is mounted at this very path; not, if that cannot be told.
 pub(crate) fn is_mount_point(server: &AsServer, path: &Path) -> bool {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS);

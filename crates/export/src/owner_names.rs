@@ -12,9 +12,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::Location;
-use crate::config::Reader;
+use crate::config_reader::Reader;
+use crate::file_text::text_of;
 use crate::limits::OWNERS_MAX;
-use crate::sources::text_of;
 
 /// What a domain says about the names of its users and groups.
 #[derive(Deserialize)]

@@ -8,15 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use comity_vfs::{
-    Attr, Cred, Device, Disk, FileType, Gid, Handle, Mode, Name, Result, Status, Time, Uid, Wire,
+    Attr, Cred, Device, Disk, FileType, Gid, Handle, Mode, Name, Result, Status, Uid, Wire,
 };
 use siphasher::sip::SipHasher24;
 
 use crate::handle_mac::claimed;
 use crate::{Export, ExportId, Fsid, Plan, RpcPeer, SealedHandle};
-
-/// The number under which handles of the tree are sealed; no export has it.
-pub(crate) const PSEUDO: ExportId = ExportId(u32::MAX);
 
 /// The tree above the exports as one caller sees it.
 #[derive(Clone, Copy)]
@@ -126,8 +123,10 @@ impl<'a> Pseudo<'a> {
     pub fn seal(&self, node: &PseudoNode<'_>) -> SealedHandle {
         let name = number(node.0).to_be_bytes();
         // Eight bytes are a handle.
-        Handle::new(&name)
-            .map_or_else(|_| SealedHandle::NONE, |name| self.plan.key().seal(PSEUDO, &name))
+        Handle::new(&name).map_or_else(
+            |_| SealedHandle::NONE,
+            |name| self.plan.key().seal(ExportId::PSEUDO, &name),
+        )
     }
 
     /// The directory of a handle off the wire; `None` if it is one of an export.
@@ -136,7 +135,7 @@ impl<'a> Pseudo<'a> {
     /// [`Status::BadHandle`] if it was not sealed here; [`Status::Stale`] if the directory leads to
     /// nothing any more that the caller may use.
     pub fn open(&self, sealed: &[u8]) -> Result<Option<PseudoNode<'a>>> {
-        if claimed(sealed) != Some(PSEUDO) {
+        if claimed(sealed) != Some(ExportId::PSEUDO) {
             return Ok(None);
         }
         let (_, handle) = self.plan.key().open(sealed)?;
@@ -258,11 +257,4 @@ fn number(path: &Path) -> u64 {
     let mut hasher = SipHasher24::new();
     hasher.write(path.as_os_str().as_bytes());
     hasher.finish()
-}
-
-/// When something was made, as attributes say it.
-pub(crate) fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
-    let since = since.unwrap_or_default();
-    Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() }
 }

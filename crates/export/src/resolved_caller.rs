@@ -1,14 +1,11 @@
-use std::cmp::Reverse;
-use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use comity_credential::{AuthStat, Credential, OpaqueAuth};
+use comity_credential::{AuthStat, Credential};
 use comity_idmap::Caller;
-use comity_vfs::{Result, Status};
+use comity_vfs::Status;
 
-use crate::plan::Entry;
-use crate::{ClientCounters, Export, ExportId, Plan, Refusal, RpcPeer, Rules};
+use crate::{ClientCounters, Export, Refusal, Rules};
 
 /// What a caller was found to be at an export: kept by its [`RpcPeer`].
 pub(crate) struct ResolvedCaller {
@@ -116,70 +113,6 @@ impl ResolvedCaller {
     pub(crate) fn counters(&self) -> &ClientCounters {
         &self.counters
     }
-}
-
-/// Under which rules and ids a visitor meets an export.
-pub(crate) fn admit(
-    plan: &Plan,
-    visitor: &RpcPeer,
-    credential: &OpaqueAuth<'_>,
-    id: ExportId,
-) -> std::result::Result<Arc<ResolvedCaller>, Refusal> {
-    if let Some(resolved) = visitor.resolved(plan.generation(), id, credential) {
-        return Ok(resolved);
-    }
-    let export = plan.export(id).ok_or(Status::Stale)?;
-    let peer = visitor.peer();
-    let entry = export.decide(peer.ip()).inspect_err(|why| {
-        if *why == Status::Acces {
-            export.strangers().refuse();
-        }
-    })?;
-    let resolved =
-        met(export, &entry, peer, credential).inspect_err(|_| entry.counters.refuse())?;
-    let resolved = Arc::new(resolved);
-    visitor.keep(plan.generation(), credential, &resolved);
-    Ok(resolved)
-}
-
-fn met(
-    export: &Arc<Export>,
-    entry: &Entry<'_>,
-    peer: SocketAddr,
-    credential: &OpaqueAuth<'_>,
-) -> std::result::Result<ResolvedCaller, Refusal> {
-    if !entry.rules.take_port(peer.port()) {
-        return Err(Status::Perm.into());
-    }
-    let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;
-    ResolvedCaller::of(export, entry.rules, peer.ip(), &claimed, entry.counters)
-}
-
-/// The innermost export that a path is in and this visitor may use, and the rest of the path below
-/// it. Whether there are others is not told.
-pub(crate) fn locate<'p>(
-    plan: &'p Plan,
-    visitor: &RpcPeer,
-    path: &'p Path,
-) -> Result<(&'p Export, &'p Path)> {
-    let within = |export: &'p Arc<Export>| {
-        path.strip_prefix(export.path()).ok().map(|below| (&**export, below))
-    };
-    let mut found: Vec<_> = plan.exports().iter().filter_map(within).collect();
-    found.sort_by_key(|(export, _)| Reverse(export.path().components().count()));
-    let mut closed = None;
-    for (export, below) in found {
-        match export.judge(visitor.peer().ip()) {
-            Ok(_) if export.is_mounted() => return Ok((export, below)),
-            Err(Status::Acces) => closed = closed.or(Some(export)),
-            Ok(_) => return Err(Status::Acces),
-            Err(status) => return Err(status),
-        }
-    }
-    if let Some(export) = closed {
-        export.strangers().refuse();
-    }
-    Err(Status::Acces)
 }
 
 #[cfg(test)]

@@ -1,9 +1,66 @@
-//! What may stand in `[server]`, where a type does not say it.
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use crate::limits::THREADS_MAX;
+
+/// How the server runs, where the configuration says so (`[server]`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSettings {
+    /// Which addresses are listened on.
+    pub listen: Option<Vec<IpAddr>>,
+    /// At which TCP port.
+    pub port: Option<u16>,
+    /// How many workers there are.
+    #[serde(default, deserialize_with = "threads")]
+    pub threads: Option<usize>,
+    /// Which versions of NFS are spoken.
+    pub vers: Option<Vec<NfsVersion>>,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
+    /// Where what must survive a restart is kept.
+    pub state_dir: Option<PathBuf>,
+    /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or by component.
+    #[serde(default, deserialize_with = "log_level")]
+    pub log_level: Option<String>,
+}
+
+/// A version of NFS as mount options call it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum NfsVersion {
+    /// Version 3.
+    #[serde(rename = "3")]
+    V3,
+    /// All of version 4.
+    #[serde(rename = "4")]
+    V4,
+    /// 4.0.
+    #[serde(rename = "4.0")]
+    V4_0,
+    /// 4.1.
+    #[serde(rename = "4.1")]
+    V4_1,
+    /// 4.2.
+    #[serde(rename = "4.2")]
+    V4_2,
+}
+
+impl NfsVersion {
+    /// What mount options call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V3 => "3",
+            Self::V4 => "4",
+            Self::V4_0 => "4.0",
+            Self::V4_1 => "4.1",
+            Self::V4_2 => "4.2",
+        }
+    }
+}
 
 /// How much a part may log.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];

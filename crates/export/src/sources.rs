@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use comity_vfs::AsServer;
 
-use crate::config::{self, ServerSettings};
+use crate::config;
 use crate::diagnostic::Diagnostics;
 use crate::export_spec::{Escaped, ExportSpec};
-use crate::limits::{FILE_BYTES_MAX, FILES_MAX};
-use crate::{Diagnostic, Location, Resolver, SystemResolver, exports};
+use crate::file_text::text_of;
+use crate::limits::FILES_MAX;
+use crate::{Diagnostic, Location, Resolver, ServerSettings, SystemResolver, exports};
 
 /// Where a configuration comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,30 +119,6 @@ impl Configuration {
         if let Some((name, text)) = text_of(path, diagnostics) {
             self.exports.extend(exports::parse(&name, &text, diagnostics));
         }
-    }
-}
-
-/// A whole file, with what findings call it.
-pub(crate) fn text_of(path: &Path, diagnostics: &mut Diagnostics) -> Option<(Arc<str>, Vec<u8>)> {
-    let name: Arc<str> = path.display().to_string().into();
-    match whole(path) {
-        Ok(text) => Some((name, text)),
-        Err(reason) => {
-            diagnostics.error(&Location::file(&name), format!("cannot be read: {reason}"));
-            None
-        }
-    }
-}
-
-/// A configuration is read more than once: a pipe would be empty then, and a device has no end.
-fn whole(path: &Path) -> Result<Vec<u8>, String> {
-    let _server = AsServer::here().map_err(|status| status.to_string())?;
-    match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => {
-            Err("it is no file, and it must be there again at a reload".into())
-        }
-        Ok(found) if found.len() > FILE_BYTES_MAX => Err(format!("over {FILE_BYTES_MAX} bytes")),
-        _ => std::fs::read(path).map_err(|error| error.to_string()),
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use comity_cloak::Verdict;
-use comity_credential::{AuthStat, OpaqueAuth};
+use comity_credential::OpaqueAuth;
 use comity_idmap::Unmapped;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Name, Properties, Read,
@@ -26,8 +26,9 @@ use self::change_mask::own_moments;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};
-use crate::resolved_caller::{ResolvedCaller, admit, locate};
-use crate::{Barrier, ExportId, Plan, RpcPeer, Rules, SealedHandle};
+use crate::admission::{admit, locate};
+use crate::resolved_caller::ResolvedCaller;
+use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
 
 /// By what a request names its export and its first object.
 #[derive(Debug, Clone, Copy)]
@@ -36,21 +37,6 @@ pub enum Door<'a> {
     Handle(&'a [u8]),
     /// The path of an export or of a directory below it, as MOUNT names it.
     Path(&'a [u8]),
-}
-
-/// Why a request was not let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
-    /// The protocol's own status says why.
-    Status(Status),
-    /// The credential will not do.
-    Denied(AuthStat),
-}
-
-impl From<Status> for Refusal {
-    fn from(status: Status) -> Self {
-        Self::Status(status)
-    }
 }
 
 /// An export as one caller sees it during one request.

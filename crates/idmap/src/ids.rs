@@ -4,7 +4,7 @@ use comity_ranges::SharedCache;
 use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wire};
 
 use crate::squash::NO_ID;
-use crate::{IdMap, IdOutcome, MapDefault, Owners, Squash, Step};
+use crate::{IdMap, IdOutcome, MapDefault, Owners, Squash, Step, Unmapped};
 
 /// How the ids of one domain stand for those on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,11 +33,6 @@ pub enum Denied {
     #[error("gid {0} is in no range")]
     Group(Gid<Wire>),
 }
-
-/// The domain has no id for an owner that was to be set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the domain has no id for that owner")]
-pub struct Unmapped;
 
 /// The user and the group that no file has, nor anybody who calls.
 const NOBODY: u32 = u32::MAX;

@@ -22,8 +22,8 @@ mod owner;
 mod squash;
 
 pub use comity_ranges::Range;
-pub use ids::{Caller, Denied, Ids, Unmapped, unmapped};
+pub use ids::{Caller, Denied, Ids, unmapped};
 pub use map::{Conflict, IdMap, IdMapBuilder, Inverse, MapDefault, Rule, Step};
-pub use outcome::IdOutcome;
+pub use outcome::{IdOutcome, Unmapped};
 pub use owner::{NameError, Owner, Owners, OwnersBuilder};
 pub use squash::Squash;

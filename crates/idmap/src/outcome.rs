@@ -19,3 +19,8 @@ pub enum IdOutcome {
     /// It is in no range, and calls under it are refused.
     Denied,
 }
+
+/// The domain has no id for an owner that was to be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the domain has no id for that owner")]
+pub struct Unmapped;

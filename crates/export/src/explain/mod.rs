@@ -13,7 +13,7 @@ use std::sync::Arc;
 use comity_credential::Credential;
 use comity_vfs::{Cred, Status, Wire};
 
-use crate::plan::Entry;
+use crate::export::Entry;
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Export, Location, Plan, Refusal, RuleSource, Rules, View};
 

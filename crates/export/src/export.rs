@@ -1,0 +1,207 @@
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use comity_vfs::{AsServer, FileKey, Fs, Handle, Result, Status};
+
+use crate::counters::{ClientCounters, ExportCounters};
+use crate::export_spec::Settings;
+use crate::host_cache::HostCache;
+use crate::{Client, ExportId, RuleSource, Rules};
+
+/// A directory that is offered.
+pub struct Export {
+    id: ExportId,
+    path: PathBuf,
+    fs: Arc<dyn Fs>,
+    fsid: u64,
+    /// The volume of its top directory.
+    volume: u64,
+    clients: Vec<(Client, Arc<Rules>)>,
+    /// Where each of them is written, if they are written anywhere.
+    origins: Vec<RuleSource>,
+    settings: Settings,
+    names: Option<Arc<HostCache>>,
+    identity: Option<(u64, u64)>,
+    /// Counts replies that must look like changes, from the clock on, so that a restart repeats
+    /// none.
+    moments: AtomicU64,
+    counters: ExportCounters,
+}
+
+/// The entry of an export that decides about a peer.
+pub(crate) struct Entry<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) rules: &'a Arc<Rules>,
+    pub(crate) origin: Option<&'a RuleSource>,
+    pub(crate) counters: &'a Arc<ClientCounters>,
+}
+
+impl Export {
+    /// Offers what is at `path`, served by `fs`, to `clients`: the most specific that matches
+    /// decides, among equals the first.
+    #[must_use]
+    pub fn new(
+        id: ExportId,
+        path: PathBuf,
+        fs: Arc<dyn Fs>,
+        mut clients: Vec<(Client, Arc<Rules>)>,
+    ) -> Self {
+        clients.sort_by_key(|(client, _)| client.rank());
+        let (fsid, volume) = numbers(&*fs);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
+        let (settings, identity) = (Settings::default(), identity(&path));
+        let (names, origins) = (None, Vec::new());
+        let counters = ExportCounters::new(clients.iter().map(|(client, _)| (client, None)), None);
+        Self {
+            id,
+            path,
+            fs,
+            fsid,
+            volume,
+            clients,
+            origins,
+            settings,
+            names,
+            identity,
+            moments,
+            counters,
+        }
+    }
+
+    /// The same export with what its options say about it, and with somebody to ask for the names
+    /// of peers; without, entries by name match nobody. `origins` go with the clients. What `old`
+    /// has counted goes on.
+    pub(crate) fn configured(
+        self,
+        settings: Settings,
+        names: Arc<HostCache>,
+        origins: Vec<RuleSource>,
+        old: Option<&Self>,
+    ) -> Self {
+        let clients = self.clients.iter().map(|(client, _)| client).zip(origins.iter().map(Some));
+        let counters = ExportCounters::new(clients, old.map(|old| &old.counters));
+        Self { settings, names: Some(names), origins, counters, ..self }
+    }
+
+    /// What was counted of its domains and clients.
+    pub fn counters(&self) -> impl Iterator<Item = &Arc<ClientCounters>> {
+        self.counters.all()
+    }
+
+    /// What is counted of those whom no entry means.
+    pub(crate) fn strangers(&self) -> &ClientCounters {
+        self.counters.strangers()
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> ExportId {
+        self.id
+    }
+
+    /// Where it is, and under which name it is mounted.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Nanoseconds that no reply has shown for a long time: a directory that bears them looks
+    /// changed.
+    pub(crate) fn moment_nanoseconds(&self) -> u32 {
+        (self.moments.fetch_add(1, Ordering::Relaxed) % 1_000_000_000) as u32
+    }
+
+    /// What its options say about it, whoever comes.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// To whom it is offered under which rules, in the order in which they are asked.
+    #[must_use]
+    pub fn clients(&self) -> &[(Client, Arc<Rules>)] {
+        &self.clients
+    }
+
+    /// Which directory was at its path when it was made.
+    pub(crate) const fn identity(&self) -> Option<(u64, u64)> {
+        self.identity
+    }
+
+    pub(crate) fn fs(&self) -> &Arc<dyn Fs> {
+        &self.fs
+    }
+
+    /// What its top directory's file system is called by the backend.
+    pub(crate) const fn fsid(&self) -> u64 {
+        self.fsid
+    }
+
+    /// The volume of its top directory.
+    pub(crate) const fn volume(&self) -> u64 {
+        self.volume
+    }
+
+    /// The key under which a file of this export is remembered.
+    pub(crate) fn key(&self, handle: &Handle) -> FileKey {
+        let one_volume = !self.settings.crosses_mounts;
+        let volume = if one_volume { self.volume } else { self.fs.volume(handle) };
+        FileKey { volume, export: self.id.0, handle: *handle }
+    }
+
+    /// The rules for a client at this address, if it may come in at all.
+    #[must_use]
+    pub fn rules(&self, peer: IpAddr) -> Option<&Arc<Rules>> {
+        self.judge(peer).ok().map(|(_, rules)| rules)
+    }
+
+    /// The entry that decides about a peer. An address of IPv4 in the clothes of IPv6 is itself.
+    ///
+    /// # Errors
+    /// [`Status::Acces`] if nobody meant it; [`Status::Delay`] while that cannot be told.
+    pub(crate) fn judge(&self, peer: IpAddr) -> Result<(&Client, &Arc<Rules>)> {
+        self.decide(peer).map(|Entry { client, rules, .. }| (client, rules))
+    }
+
+    /// The same, with where that entry is written and what is counted of it.
+    pub(crate) fn decide(&self, peer: IpAddr) -> Result<Entry<'_>> {
+        let peer = peer.to_canonical();
+        let names = || match &self.names {
+            Some(names) => names.of(peer),
+            None => Ok(Arc::default()),
+        };
+        let entries = self.clients.iter().zip(self.counters.by_client()).enumerate();
+        for (at, ((client, rules), counters)) in entries {
+            if client.matches(peer, &names)? {
+                return Ok(Entry { client, rules, origin: self.origins.get(at), counters });
+            }
+        }
+        Err(Status::Acces)
+    }
+
+    pub(crate) fn names(&self) -> Option<&HostCache> {
+        self.names.as_deref()
+    }
+
+    /// Whether what must be mounted is mounted.
+    pub(crate) fn is_mounted(&self) -> bool {
+        self.settings.is_mounted(&self.path)
+    }
+}
+
+/// What the top directory's file system and its volume are called by the backend.
+fn numbers(fs: &dyn Fs) -> (u64, u64) {
+    let root = fs.root();
+    (fs.getattr(&root).map_or(0, |attr| attr.fsid), fs.volume(&root))
+}
+
+/// What tells a directory from another one at the same path.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let _server = AsServer::here().ok()?;
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}

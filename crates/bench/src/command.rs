@@ -8,13 +8,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 
-use crate::layout::Layout;
+use crate::baseline_server::{self, Pages};
+use crate::fixture_tree::FixtureTree;
 use crate::load::{Client, Load, Stop};
 use crate::nfs::{Caller, Prober};
 use crate::operation::Operation;
 use crate::process::{self, CpuTime};
-use crate::raw::{self, Pages};
-use crate::{identity, instructions, state, strangers, syscalls, table};
+use crate::{cost_table, idmap_cost, instructions, state_cost, strangers, syscalls};
 
 #[derive(Parser)]
 #[command(name = "comity-bench")]
@@ -26,15 +26,15 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Tool {
     /// Measure, and print the table.
-    Table(table::Options),
+    Table(cost_table::Options),
     /// Count the system calls of steady loads.
     Syscalls(syscalls::Options),
     /// Count the instructions of single calls.
     Instructions(instructions::Options),
     /// Measure what range maps and cloaks cost.
-    Identity(identity::Options),
+    Identity(idmap_cost::Options),
     /// Measure what locks, delegations and opens cost, and how that grows.
-    State(state::Options),
+    State(state_cost::Options),
     /// Measure what a listed client loses to hosts that no export is offered to.
     Strangers(strangers::Options),
     /// Make the tree of files that is measured.
@@ -97,20 +97,20 @@ pub fn main() -> ExitCode {
 
 fn run(tool: Tool) -> Result<ExitCode> {
     match tool {
-        Tool::Table(options) => return Ok(judge(options.check, table::run(&options)?)),
+        Tool::Table(options) => return Ok(judge(options.check, cost_table::run(&options)?)),
         Tool::Syscalls(options) => return Ok(judge(options.check, syscalls::run(&options)?)),
         Tool::Instructions(options) => {
             return Ok(judge(options.check, instructions::run(&options)?));
         }
-        Tool::State(options) => return Ok(judge(options.check, state::run(&options)?)),
+        Tool::State(options) => return Ok(judge(options.check, state_cost::run(&options)?)),
         Tool::Strangers(options) => {
             return Ok(judge(options.check, strangers::run(&options)?));
         }
-        Tool::Identity(options) => return Ok(judge(options.check, identity::run(&options)?)),
-        Tool::Layout { directory } => Layout::build(&directory).map(|_| ())?,
+        Tool::Identity(options) => return Ok(judge(options.check, idmap_cost::run(&options)?)),
+        Tool::Layout { directory } => FixtureTree::build(&directory).map(|_| ())?,
         Tool::RawServer { directory, port } => {
             let listener = TcpListener::bind(("127.0.0.1", port)).context("bind")?;
-            raw::serve(&Layout::at(&directory), listener)?;
+            baseline_server::serve(&FixtureTree::at(&directory), listener)?;
         }
         Tool::Load(arguments) => load(&arguments)?,
     }
@@ -122,19 +122,19 @@ fn judge(check: bool, good: bool) -> ExitCode {
 }
 
 fn load(arguments: &LoadArguments) -> Result<()> {
-    let layout = Layout::at(&arguments.directory);
+    let layout = FixtureTree::at(&arguments.directory);
     let created = format!("created-{}", std::process::id());
     layout.directory(&created)?;
-    let pages = Pages { created, listed: vec![Layout::SMALL.to_owned()] };
+    let pages = Pages { created, listed: vec![FixtureTree::SMALL.to_owned()] };
     let script = if arguments.raw {
-        raw::script(&layout, arguments.operation, &pages)?
+        baseline_server::script(&layout, arguments.operation, &pages)?
     } else {
         let mount = arguments.mount.unwrap_or(arguments.address);
         let root = Caller::connect(mount)?.mount(layout.root())?;
         let mut caller = Caller::connect(arguments.address)?;
         Prober { caller: &mut caller, root }.script(arguments.operation, &pages)?
     };
-    process::pin(None, &[crate::target::LOAD_PROCESSOR])?;
+    process::pin(None, &[crate::server_process::LOAD_PROCESSOR])?;
     let mut client = Client::connect(arguments.address, arguments.connections)?;
     let stop = Stop::After(Duration::from_secs_f64(arguments.seconds));
     let own = std::process::id();

@@ -4,16 +4,16 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::call_templates::{CallTemplates, SlotPlace, Stamp, Turn};
 use crate::limits::{INBOX_BYTES, REPLY_BYTES_MAX};
 use crate::nfs::dial;
-use crate::outbox::Outbox;
-use crate::script::{Script, SlotPlace, Stamp, Turn};
+use crate::send_queue::SendQueue;
 
 /// One connection with calls outstanding on it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
-    outbox: Outbox,
+    outbox: SendQueue,
     inbox: Box<[u8]>,
     filled: Range,
     slots: Vec<Slot>,
@@ -73,7 +73,7 @@ impl Connection {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
-            outbox: Outbox::default(),
+            outbox: SendQueue::default(),
             inbox: vec![0; INBOX_BYTES].into(),
             filled: Range::default(),
             slots: Vec::new(),
@@ -97,7 +97,7 @@ impl Connection {
     }
 
     /// Queues the script's next call in a free slot.
-    pub(crate) fn issue(&mut self, script: &Script, next: Next) {
+    pub(crate) fn issue(&mut self, script: &CallTemplates, next: Next) {
         let highest = self.slots.len() as u32 - 1;
         let slot = &mut self.slots[next.slot];
         let template = script.choose(Turn {
@@ -116,7 +116,7 @@ impl Connection {
     }
 
     /// Sends what is queued.
-    pub(crate) fn flush(&mut self, script: &Script) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, script: &CallTemplates) -> io::Result<()> {
         self.outbox.flush(&self.stream, &script.payload)
     }
 
@@ -142,7 +142,7 @@ impl Connection {
     }
 
     /// Takes the next whole reply and holds it against what its call expects.
-    pub(crate) fn next_reply(&mut self, script: &Script) -> Result<Option<Reply>> {
+    pub(crate) fn next_reply(&mut self, script: &CallTemplates) -> Result<Option<Reply>> {
         let bytes = &self.inbox[self.filled.start..self.filled.end];
         let Some((mark, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
         let length = record_length(*mark)?;
@@ -172,7 +172,7 @@ fn record_length(mark: [u8; 4]) -> Result<usize> {
     Ok(length)
 }
 
-fn settle(slots: &mut [Slot], script: &Script, record: &[u8]) -> Result<Reply> {
+fn settle(slots: &mut [Slot], script: &CallTemplates, record: &[u8]) -> Result<Reply> {
     let xid = record.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
     let number = (xid & 0xffff) as usize;
     let slot = slots.get_mut(number).with_context(|| format!("a reply of unknown xid {xid:#x}"))?;

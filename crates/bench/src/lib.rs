@@ -7,33 +7,33 @@
 //! **May not know:** how the server that is measured works inside.
 
 pub mod agent;
+pub mod baseline_server;
+pub mod call_templates;
 pub mod command;
 pub mod compare;
 mod connection;
-pub mod dice;
-pub mod identity;
+pub mod cost_table;
+pub mod fixture_tree;
+pub mod idmap_cost;
 pub mod instructions;
-pub mod layout;
 pub mod limits;
 pub mod load;
 pub mod nfs;
 pub mod nfs4;
 mod operation;
-mod outbox;
 pub mod process;
-pub mod raw;
-pub mod reach;
 pub mod report;
-mod said;
-pub mod script;
+pub mod rng;
 pub mod selfscale;
-pub mod state;
+mod send_queue;
+pub mod server_process;
+pub mod state_cost;
 pub mod statistics;
+mod stdout;
 pub mod strangers;
 pub mod suite;
 pub mod syscalls;
-pub mod table;
-pub mod target;
+pub mod targets;
 pub mod workload;
 
 pub use operation::{InSession, OPERATIONS, Operation, Stable};

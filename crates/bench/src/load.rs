@@ -9,9 +9,9 @@ use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
 
+use crate::call_templates::CallTemplates;
 use crate::connection::{Connection, Next};
 use crate::limits::{DEPTH_MAX, SILENCE_SECONDS_MAX};
-use crate::script::Script;
 
 mod open;
 
@@ -63,7 +63,7 @@ pub struct Outcome {
 /// A load in progress.
 struct Run<'a> {
     client: &'a mut Client,
-    script: &'a Script,
+    script: &'a CallTemplates,
     load: Load,
     started: Instant,
     now: Instant,
@@ -105,7 +105,7 @@ impl Client {
     /// # Errors
     /// A wrong reply, a closed connection, a server that says nothing for
     /// [`SILENCE_SECONDS_MAX`] seconds.
-    pub fn run(&mut self, script: &Script, load: Load) -> Result<Outcome> {
+    pub fn run(&mut self, script: &CallTemplates, load: Load) -> Result<Outcome> {
         ensure!((1..DEPTH_MAX).contains(&load.depth), "depth must be 1 to {DEPTH_MAX}");
         let started = Instant::now();
         let latency = Histogram::new_with_bounds(1, LATENCY_NANOSECONDS_MAX, 3)?;

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::baseline_server::Pages;
 use crate::load::{Client, Load, Stop};
 use crate::operation::Operation;
-use crate::raw::Pages;
-use crate::target::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
+use crate::server_process::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
 
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
@@ -52,10 +52,10 @@ type Counts = BTreeMap<String, u64>;
 /// # Errors
 /// The server or strace does not come up.
 pub fn run(options: &Options) -> Result<bool> {
-    target::enter_namespace()?;
+    server_process::enter_namespace()?;
     let grounds = Grounds::make(&options.subject)?;
     let comity = grounds.start_comity(&[SERVER_PROCESSOR], false)?;
-    crate::process::pin(None, &[target::LOAD_PROCESSOR])?;
+    crate::process::pin(None, &[server_process::LOAD_PROCESSOR])?;
     let mut all = true;
     for (operation, most) in LOOKED_AT {
         let counts =

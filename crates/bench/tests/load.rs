@@ -9,15 +9,17 @@ use std::thread;
 use std::time::Duration;
 
 use comity_bench::OPERATIONS;
-use comity_bench::layout::{Layout, SMALL_FILES};
+use comity_bench::baseline_server::{
+    Pages, attributes_by_name, listing_with_handles, script, serve,
+};
+use comity_bench::call_templates::{CallTemplates, Expectation, Template};
+use comity_bench::fixture_tree::{FixtureTree, SMALL_FILES};
 use comity_bench::load::{Client, Load, OpenLoad, Stop};
-use comity_bench::raw::{Pages, attributes_by_name, listing_with_handles, script, serve};
-use comity_bench::script::{Expectation, Script, Template};
 
 /// A tree of files, and the minimal server on it until the test program ends.
-fn served() -> (tempfile::TempDir, Layout, SocketAddr) {
+fn served() -> (tempfile::TempDir, FixtureTree, SocketAddr) {
     let folder = tempfile::tempdir().unwrap();
-    let layout = Layout::build(folder.path()).unwrap();
+    let layout = FixtureTree::build(folder.path()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let tree = layout.clone();
@@ -29,9 +31,9 @@ fn served() -> (tempfile::TempDir, Layout, SocketAddr) {
     (folder, layout, address)
 }
 
-fn pages(layout: &Layout) -> Pages {
+fn pages(layout: &FixtureTree) -> Pages {
     let created = layout.new_directory("created-").unwrap();
-    Pages { created, listed: vec![Layout::SMALL.to_owned()] }
+    Pages { created, listed: vec![FixtureTree::SMALL.to_owned()] }
 }
 
 #[test]
@@ -52,13 +54,13 @@ fn every_operation_is_answered_as_often_as_it_is_called() {
 fn entries_have_handles_and_files_that_are_not_open_are_found() {
     let (_folder, layout, address) = served();
     let mut client = Client::connect(address, 2).unwrap();
-    let listed = listing_with_handles(&layout, &[Layout::SMALL.to_owned()]).unwrap();
+    let listed = listing_with_handles(&layout, &[FixtureTree::SMALL.to_owned()]).unwrap();
     let pages = listed.templates.len() as u64;
     let outcome = client.run(&listed, Load { depth: 1, stop: Stop::Calls(pages) }).unwrap();
     assert_eq!(outcome.units, SMALL_FILES as u64 + 2, "`.` and `..` among them");
-    let named = attributes_by_name(Layout::SMALL, SMALL_FILES);
+    let named = attributes_by_name(FixtureTree::SMALL, SMALL_FILES);
     client.run(&named, Load { depth: 4, stop: Stop::Calls(SMALL_FILES as u64) }).unwrap();
-    fs::remove_file(layout.small().join(Layout::file(3))).unwrap();
+    fs::remove_file(layout.small().join(FixtureTree::file(3))).unwrap();
     let error = client.run(&named, Load { depth: 1, stop: Stop::Calls(2_000) }).unwrap_err();
     assert!(error.to_string().contains("wrong reply to call 3"), "{error:#}");
 }
@@ -77,7 +79,7 @@ fn a_new_file_is_there_for_each_create() {
 fn wrong_data_ends_the_run() {
     let (_folder, layout, address) = served();
     let script = script(&layout, "read-4k".parse().unwrap(), &pages(&layout)).unwrap();
-    let file = layout.root().join(Layout::read_file());
+    let file = layout.root().join(FixtureTree::read_file());
     let mut content = fs::read(&file).unwrap();
     content[8192] ^= 1;
     fs::write(&file, content).unwrap();
@@ -90,7 +92,7 @@ fn wrong_data_ends_the_run() {
 fn a_name_that_is_not_there_ends_the_run() {
     let (_folder, layout, address) = served();
     let script = script(&layout, "lookup".parse().unwrap(), &pages(&layout)).unwrap();
-    fs::remove_file(layout.small().join(Layout::file(7))).unwrap();
+    fs::remove_file(layout.small().join(FixtureTree::file(7))).unwrap();
     let mut client = Client::connect(address, 1).unwrap();
     let error = client.run(&script, Load { depth: 4, stop: Stop::Calls(50) }).unwrap_err();
     assert!(error.to_string().contains("wrong reply to call 7"), "{error:#}");
@@ -127,7 +129,7 @@ fn what_a_rest_of_the_server_made_others_wait_is_in_the_latencies_of_an_open_loo
     let bytes = [&[0x80, 0, 0, 8][..], &[0; 8]].concat();
     let expect = Expectation::like(&[0; 8], 8);
     let template = Template { bytes, expect, units: 1, ..Template::default() };
-    let script = Script { templates: vec![template], ..Script::default() };
+    let script = CallTemplates { templates: vec![template], ..CallTemplates::default() };
     let mut client = Client::connect(stalling(100, Duration::from_millis(200)), 1).unwrap();
     let time = Duration::from_millis(500);
     let load = OpenLoad { rate: 1000.0, time, depth: 4, seed: 1 };

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use comity_bench::layout::Layout;
+use comity_bench::baseline_server::{Pages, script, serve};
+use comity_bench::fixture_tree::FixtureTree;
 use comity_bench::load::{Client, Load, Stop};
-use comity_bench::raw::{Pages, script, serve};
-use comity_bench::reach::DirectoryTarget;
 use comity_bench::suite::{
     Access, Content, Driver, Entry, FileId, FileKind, Files, Interrupt, Latency, LockKind,
     Metadata, Range, Tally, Target, Wait,
 };
+use comity_bench::targets::DirectoryTarget;
 use common::{chosen, plan, run};
 
 /// A target on which every operation does nothing; a lookup takes this time, if one is given.
@@ -218,7 +218,7 @@ fn own_seconds() -> f64 {
 #[test]
 fn the_client_makes_300_000_null_calls_a_second_of_one_core() {
     let folder = tempfile::tempdir().unwrap();
-    let layout = Layout::build(folder.path()).unwrap();
+    let layout = FixtureTree::build(folder.path()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let tree = layout.clone();

@@ -5,7 +5,7 @@
 mod common;
 mod served;
 
-use comity_bench::reach::{NfsTarget, Version};
+use comity_bench::targets::{NfsTarget, Version};
 use common::{chosen, plan, run};
 use served::{Served, forgetting};
 

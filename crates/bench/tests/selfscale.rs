@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use anyhow::Result;
-use comity_bench::dice::Dice;
+use comity_bench::rng::Rng;
 use comity_bench::selfscale::{
     Axis, Bench, Finding, Measured, Patience, Point, Recorded, Space, Stage, Subject, explore, run,
 };
@@ -15,13 +15,13 @@ const PATIENCE: Patience = Patience { batches_min: 5, batches_max: 40, spread: 0
 struct Synthetic<F: Fn(&Point) -> f64> {
     formula: F,
     noise: f64,
-    dice: Dice,
+    rng: Rng,
     at: Point,
 }
 
 impl<F: Fn(&Point) -> f64> Synthetic<F> {
     fn new(formula: F, noise: f64) -> Self {
-        Self { formula, noise, dice: Dice::new(9), at: Point::new([1.0; 5]) }
+        Self { formula, noise, rng: Rng::new(9), at: Point::new([1.0; 5]) }
     }
 }
 
@@ -32,7 +32,7 @@ impl<F: Fn(&Point) -> f64> Subject for Synthetic<F> {
     }
 
     fn batch(&mut self) -> Result<f64> {
-        Ok((self.formula)(&self.at) * (1.0 + self.noise * self.dice.normal()))
+        Ok((self.formula)(&self.at) * (1.0 + self.noise * self.rng.normal()))
     }
 }
 

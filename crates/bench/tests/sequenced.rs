@@ -4,10 +4,10 @@
 
 mod served;
 
-use comity_bench::layout::Layout;
+use comity_bench::baseline_server::Pages;
+use comity_bench::call_templates::{CallTemplates, SlotPlace, Stamp, Turn};
+use comity_bench::fixture_tree::FixtureTree;
 use comity_bench::nfs4::{Backchannel, Prober, Session};
-use comity_bench::raw::Pages;
-use comity_bench::script::{Script, SlotPlace, Stamp, Turn};
 use comity_bench::{InSession, Operation};
 use comity_proto::nfs4::{
     Close4args, Lock4args, Locker4, Locku4args, NfsFh4, Open4args, OpenClaim4, Read4args,
@@ -22,9 +22,9 @@ const SLOTS: u32 = 32;
 const LOCKED: u64 = 77;
 
 /// The calls of an operation, made twelve times from each slot beforehand.
-fn made(operation: InSession) -> Script {
+fn made(operation: InSession) -> CallTemplates {
     let folder = tempfile::tempdir().unwrap();
-    let layout = Layout::build(folder.path()).unwrap();
+    let layout = FixtureTree::build(folder.path()).unwrap();
     let line = Served::new(layout.root()).line([1; 8]);
     let mut session = Session::begin(line, (0, 0), Backchannel::No).unwrap();
     let root = session.mount(&layout.root().to_string_lossy()).unwrap();
@@ -50,7 +50,7 @@ fn made(operation: InSession) -> Script {
 }
 
 /// The arguments of SEQUENCE in a call, and what comes behind PUTFH.
-fn call(script: &Script, number: usize) -> (Sequence4args, Decoder<'_>) {
+fn call(script: &CallTemplates, number: usize) -> (Sequence4args, Decoder<'_>) {
     let bytes = &script.templates[number].bytes;
     let mut call = Decoder::new(&bytes[script.sequence_at.unwrap()..]);
     let sequence = call.value().unwrap();

@@ -6,10 +6,10 @@ mod common;
 
 use std::sync::Arc;
 
-use comity_bench::reach::{DirectoryTarget, IdleTarget};
 use comity_bench::suite::{
     Chosen, Content, Context, Parameter, Parameters, Place, Unit, Workload, bytes,
 };
+use comity_bench::targets::{DirectoryTarget, NullTarget};
 use common::watched::{Lie, Watched};
 use common::{SMALL, chosen, names, plan, run};
 
@@ -131,7 +131,7 @@ fn the_idle_target_takes_every_workload_on_files() {
     let names = ["nfsstone", "lsr", "postmark", "bonnie"];
     let all = names.iter().map(|name| chosen(name, &[])).collect();
     let plan = plan(all, output.path());
-    let target = IdleTarget::new(Arc::new(Content::new(plan.seed)));
+    let target = NullTarget::new(Arc::new(Content::new(plan.seed)));
     let (ran, outcome) = run(&plan, Box::new(target));
     ran.unwrap();
     assert!(outcome.complete);

@@ -1,6 +1,6 @@
 //! Calls as they are received.
 
-use comity_bench::layout::CALLER;
+use comity_bench::fixture_tree::CALLER;
 use comity_proto::nfs3;
 use comity_rpc::{AuthSys, CallHeader, Flavor, OpaqueAuth};
 use comity_xdr::{Counted, Encode, Encoder, Opaque};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use comity_bench::identity::{Configuration, FOREIGN, HIDDEN, foreign};
-use comity_bench::layout::CALLER;
+use comity_bench::fixture_tree::CALLER;
+use comity_bench::idmap_cost::{Configuration, FOREIGN, HIDDEN, foreign};
 use comity_cloak::{Entry, Owned};
 use comity_export::{Client, Cloak, Export, ExportId, Exports, HandleKey, Ids, Plan, ROOMS, Rules};
 use comity_idmap::{IdMap, IdMapBuilder, Range, Rule};

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use comity_backend::{Passthrough, PassthroughOptions};
-use comity_bench::identity::{Case, Part, Sample};
+use comity_bench::idmap_cost::{Case, Part, Sample};
 use comity_vfs::{Cred, Fs, Gid, Name, Uid};
 use rustix::time::{ClockId, clock_gettime};
 

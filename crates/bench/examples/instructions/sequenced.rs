@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use comity_bench::layout::{CALLER, Layout};
+use comity_bench::baseline_server::Pages;
+use comity_bench::call_templates::{SlotPlace, Stamp, Turn};
+use comity_bench::fixture_tree::{CALLER, FixtureTree};
 use comity_bench::nfs4::{Backchannel, Prober, Session, Wire};
-use comity_bench::raw::Pages;
-use comity_bench::script::{SlotPlace, Stamp, Turn};
 use comity_bench::{InSession, Operation};
 use comity_export::Exports;
 use comity_nfs4::{Nfs4, Versions};
@@ -24,7 +24,12 @@ pub(crate) fn serving(exports: Arc<Exports>) -> Stack {
 }
 
 /// Makes so many calls.
-pub(crate) fn run(stack: Stack, layout: &Layout, operation: InSession, calls: u64) -> Result<()> {
+pub(crate) fn run(
+    stack: Stack,
+    layout: &FixtureTree,
+    operation: InSession,
+    calls: u64,
+) -> Result<()> {
     let mut session = Session::begin(stack, (CALLER, CALLER), Backchannel::No)?;
     let root = session.mount(&layout.root().to_string_lossy())?;
     let mut prober = Prober { session: &mut session, root, locked: 0 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use comity_bench::Operation;
-use comity_bench::layout::Layout;
+use comity_bench::fixture_tree::FixtureTree;
 use comity_nfs3::{Mount, Nfs3};
 use comity_proto::mount::{self, MountOk, Mountstat3};
 use comity_proto::nfs3::{self, Diropargs3, Lookup3res, Read3args, Readdirplus3args, Result3};
@@ -20,7 +20,7 @@ use crate::stack::Stack;
 /// Makes so many calls of an operation.
 pub(crate) fn run(operation: &str, calls: u64) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let layout = Layout::build(folder.path())?;
+    let layout = FixtureTree::build(folder.path())?;
     if let Ok(Operation::InSession(operation)) = operation.parse() {
         let stack = sequenced::serving(setting::exports(layout.root())?);
         return sequenced::run(stack, &layout, operation, calls);
@@ -30,7 +30,7 @@ pub(crate) fn run(operation: &str, calls: u64) -> Result<()> {
     (0..calls).try_for_each(|_| stack.answer(&mut record))
 }
 
-fn serving(layout: &Layout) -> Result<Stack> {
+fn serving(layout: &FixtureTree) -> Result<Stack> {
     let exports = setting::exports(layout.root())?;
     let mount = Arc::new(Mount::new(Arc::clone(&exports)));
     let nfs = Arc::new(Nfs3::new(Arc::clone(&exports), [1; 8]));
@@ -47,12 +47,12 @@ fn page(dir: &[u8]) -> Readdirplus3args<'_> {
 }
 
 /// The record of a call of this operation; it has been made before.
-fn prepare(stack: &mut Stack, layout: &Layout, operation: &str) -> Result<Vec<u8>> {
+fn prepare(stack: &mut Stack, layout: &FixtureTree, operation: &str) -> Result<Vec<u8>> {
     let root = mount(stack, layout)?;
     let place =
         |dir, name: &'static str| Diropargs3 { dir: Opaque(dir), name: Opaque(name.as_bytes()) };
-    let small = lookup(stack, &place(&root, Layout::SMALL))?;
-    let data = lookup(stack, &place(&root, Layout::DATA))?;
+    let small = lookup(stack, &place(&root, FixtureTree::SMALL))?;
+    let data = lookup(stack, &place(&root, FixtureTree::DATA))?;
     let mut record = match operation {
         "getattr" => {
             let file = lookup(stack, &place(&small, "f000007"))?;
@@ -75,7 +75,7 @@ fn prepare(stack: &mut Stack, layout: &Layout, operation: &str) -> Result<Vec<u8
     Ok(record)
 }
 
-fn mount(stack: &mut Stack, layout: &Layout) -> Result<Vec<u8>> {
+fn mount(stack: &mut Stack, layout: &FixtureTree) -> Result<Vec<u8>> {
     let path = layout.root().as_os_str().as_encoded_bytes();
     let program = (mount::PROGRAM, mount::VERSION, mount::procedure::MNT);
     let reply = stack.results(&mut record(program, &Opaque::<1024>(path)))?;

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use crate::said::say;
 use crate::selfscale::predict;
+use crate::stdout::say;
 use crate::suite::Store;
 pub use rows::{Comparison, Row, compare};
 

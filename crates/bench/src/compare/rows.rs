@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::report::digest::{self, Cell, Line};
+use crate::report::aggregate::{self, Cell, Line};
 use crate::statistics::Ratio;
 use crate::suite::{Better, Outcome, Unit, WorkloadRecord};
 
@@ -77,8 +77,8 @@ fn both_scale(before: &Outcome, after: &Outcome) -> bool {
 type Part<'a> = (&'a Outcome, &'a WorkloadRecord);
 
 fn workload(found: &mut Comparison, (before, old): Part<'_>, (after, new): Part<'_>) {
-    let old_lines = digest::lines(before, old, &[]);
-    let new_lines = digest::lines(after, new, &[]);
+    let old_lines = aggregate::lines(before, old, &[]);
+    let new_lines = aggregate::lines(after, new, &[]);
     for (target, record) in after.targets.iter().enumerate() {
         let Some(partner) = partner(before, after, &record.name) else {
             let text = format!("{} on {}: only in the second", new.name, record.name);

@@ -43,7 +43,7 @@ fn line(row: &Row) -> [String; 7] {
 }
 
 fn verdict(row: &Row) -> &'static str {
-    let few = |cell: &crate::report::digest::Cell| cell.summary.count < 2;
+    let few = |cell: &crate::report::aggregate::Cell| cell.summary.count < 2;
     if few(&row.before) || few(&row.after) {
         return "one round: no result";
     }

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use super::{Client, LATENCY_NANOSECONDS_MAX, Outcome, wait_for};
+use crate::call_templates::CallTemplates;
 use crate::connection::Next;
-use crate::dice::Dice;
 use crate::limits::{DEPTH_MAX, SILENCE_SECONDS_MAX};
-use crate::script::Script;
+use crate::rng::Rng;
 use hdrhistogram::Histogram;
 
 /// Longest a load that the server cannot bear goes on, in multiples of its time.
@@ -31,9 +31,9 @@ pub struct OpenLoad {
 
 struct Run<'a> {
     client: &'a mut Client,
-    script: &'a Script,
+    script: &'a CallTemplates,
     load: OpenLoad,
-    dice: Dice,
+    rng: Rng,
     started: Instant,
     /// When the next call is due.
     due: Instant,
@@ -49,7 +49,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::run`].
-    pub fn run_open(&mut self, script: &Script, load: OpenLoad) -> Result<Outcome> {
+    pub fn run_open(&mut self, script: &CallTemplates, load: OpenLoad) -> Result<Outcome> {
         ensure!((1..DEPTH_MAX).contains(&load.depth), "depth must be 1 to {DEPTH_MAX}");
         ensure!(load.rate > 0.0, "a rate must be above 0");
         let mut free = VecDeque::new();
@@ -59,9 +59,9 @@ impl Client {
         self.connections.iter_mut().for_each(|connection| connection.resize(load.depth));
         let latency = Histogram::new_with_bounds(1, LATENCY_NANOSECONDS_MAX, 3)?;
         let outcome = Outcome { calls: 0, units: 0, seconds: 0.0, latency };
-        let (started, dice) = (Instant::now(), Dice::new(load.seed));
+        let (started, rng) = (Instant::now(), Rng::new(load.seed));
         let due = started;
-        Run { client: self, script, load, dice, started, due, issued: 0, free, outcome }.finish()
+        Run { client: self, script, load, rng, started, due, issued: 0, free, outcome }.finish()
     }
 }
 
@@ -105,7 +105,7 @@ impl Run<'_> {
             self.issued += 1;
             self.client.connections[place].issue(self.script, next);
             touched.push(place);
-            let gap = -(1.0 - self.dice.unit()).ln() / self.load.rate;
+            let gap = -(1.0 - self.rng.unit()).ln() / self.load.rate;
             self.due += Duration::from_secs_f64(gap);
         }
         touched.dedup();

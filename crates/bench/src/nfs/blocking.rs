@@ -12,9 +12,9 @@ use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
 use super::dial::dial;
 use super::receive::{receive, told};
-use crate::layout::CALLER;
+use crate::call_templates::XID;
+use crate::fixture_tree::CALLER;
 use crate::limits::SILENCE_SECONDS_MAX;
-use crate::script::XID;
 
 /// One connection on which one call is made at a time, for finding out what a load needs.
 #[derive(Debug)]

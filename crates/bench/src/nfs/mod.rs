@@ -4,8 +4,8 @@
 mod blocking;
 mod dial;
 mod listing;
+mod prober;
 mod receive;
-mod script;
 
 pub use blocking::Caller;
 pub(crate) use blocking::{
@@ -13,6 +13,6 @@ pub(crate) use blocking::{
 };
 pub(crate) use dial::dial;
 pub use listing::{Page, list};
+pub use prober::Prober;
+pub(crate) use prober::{SERIAL_NAME, serial_place};
 pub(crate) use receive::receive;
-pub use script::Prober;
-pub(crate) use script::{SERIAL_NAME, serial_place};

@@ -3,11 +3,11 @@ use comity_proto::nfs4::{NfsLockType4, Openflag4, Stateid4};
 
 use super::locker::Locker;
 use super::opened::{Opened, Opening};
-use super::script::{PLAIN, Prober, REST_AT, STATUS_BYTES};
+use super::prober::{PLAIN, Prober, REST_AT, STATUS_BYTES};
 use super::session::Wire;
-use crate::layout::Layout;
+use crate::call_templates::{STATEID_BYTES, Template};
+use crate::fixture_tree::FixtureTree;
 use crate::operation::InSession;
-use crate::script::{STATEID_BYTES, Template};
 
 /// Most calls that are outstanding at once: each has a file and owners of its own.
 const PLACES: usize = 32;
@@ -21,13 +21,13 @@ impl<W: Wire> Prober<'_, W> {
             InSession::LockUnlock => Self::lock_unlock,
             InSession::Getattr | InSession::Read(_) => bail!("{operation:?} names no state"),
         };
-        let dir = self.session.walk(&self.root, Layout::SMALL)?;
+        let dir = self.session.walk(&self.root, FixtureTree::SMALL)?;
         let pairs = (0..PLACES).map(|place| pair(self, &dir, place));
         Ok(pairs.collect::<Result<Vec<_>>>()?.concat())
     }
 
     fn open_close(&mut self, dir: &[u8], place: usize) -> Result<[Template; 2]> {
-        let (name, owner) = (Layout::file(place), owner(place));
+        let (name, owner) = (FixtureTree::file(place), owner(place));
         let compound = self.session.opening(&opening(dir, &name, &owner));
         let (open, reply) = self.like(&compound, &[])?;
         let opened = Opened::of(&reply)?;
@@ -38,7 +38,7 @@ impl<W: Wire> Prober<'_, W> {
     }
 
     fn lock_unlock(&mut self, dir: &[u8], place: usize) -> Result<[Template; 2]> {
-        let (name, owner) = (Layout::file(place), owner(place));
+        let (name, owner) = (FixtureTree::file(place), owner(place));
         let opened = self.session.open(&opening(dir, &name, &owner))?;
         let (how, stretch) = (NfsLockType4::Write, (self.locked, 1));
         let mut locker = Locker::new(owner);

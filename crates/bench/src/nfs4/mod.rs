@@ -8,7 +8,7 @@ mod held;
 mod listing;
 mod locker;
 mod opened;
-mod script;
+mod prober;
 mod session;
 
 pub(crate) use attributes::{OBJECT, made, metadata, owned};
@@ -16,7 +16,7 @@ pub(crate) use compound::Compound;
 pub(crate) use listing::list;
 pub(crate) use locker::{Locker, Stretch};
 pub(crate) use opened::{Opened, Opening};
-pub use script::Prober;
+pub use prober::Prober;
 pub use session::{Backchannel, Session, Wire};
 
 /// The minor version that is spoken.

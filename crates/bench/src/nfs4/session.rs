@@ -14,9 +14,9 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::compound::{Arguments, Compound, Reply};
 use super::failure::{broken, is_later};
+use crate::call_templates::XID;
 use crate::limits::SILENCE_SECONDS_MAX;
 use crate::nfs::{Caller, call_header, record_before};
-use crate::script::XID;
 
 /// What carries records to a server and replies back.
 pub trait Wire {

@@ -1,6 +1,6 @@
 //! Figures side by side: a bar for each target with its interval, the original work's beside them.
 
-use super::digest::{Cell, Line};
+use super::aggregate::{Cell, Line};
 use super::legend;
 use super::number;
 use super::scale::{Kind, Scale};

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use super::aggregate::Line;
 use super::bars::told;
 use super::chart::{Chart, Direction, Series, Spot, Style};
-use super::digest::Line;
 use super::number;
 use super::scale::Kind;
 use crate::suite::{Better, Place};

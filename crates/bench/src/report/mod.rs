@@ -4,19 +4,19 @@
 //! no font, no script of others, no image. Without a script all is readable; with it, tables sort
 //! and marks tell their values at once.
 
+pub mod aggregate;
 mod bars;
 mod chart;
 mod curves;
 mod date;
-pub mod digest;
 mod distribution;
-mod front;
 mod legend;
 pub mod number;
 mod page;
 mod scale;
 mod section;
-mod shapes;
+mod selfscale_plots;
+mod summary;
 mod svg;
 mod table;
 
@@ -28,10 +28,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::said::say;
 use crate::selfscale::predict;
+use crate::stdout::say;
 use crate::suite::{Figure, Outcome, RESULT_FILE, Store, Workload, WorkloadRecord};
-use digest::Line;
+use aggregate::Line;
 use page::Page;
 
 /// The name of the page in a result's directory.
@@ -70,7 +70,7 @@ pub fn write(directory: &Path, workloads: &[Arc<dyn Workload>]) -> Result<PathBu
     } else {
         directory
     };
-    let (html, plots) = page(&outcome, workloads)?.finish(&front::title(&outcome));
+    let (html, plots) = page(&outcome, workloads)?.finish(&summary::title(&outcome));
     let folder = directory.join(PLOTS_FOLDER);
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     for plot in plots {
@@ -92,15 +92,15 @@ struct Chapter<'a> {
 fn page(outcome: &Outcome, workloads: &[Arc<dyn Workload>]) -> Result<Page> {
     let chapters: Vec<Chapter<'_>> =
         outcome.workloads.iter().map(|record| chapter(outcome, record, workloads)).collect();
-    let digested: Vec<front::Digested<'_>> =
+    let digested: Vec<summary::Digested<'_>> =
         chapters.iter().map(|each| (each.record.name.as_str(), each.lines.as_slice())).collect();
     let mut page = Page::default();
-    let shapes = shapes::findings(&predict::recorded(outcome)?);
-    front::front(&mut page, outcome, &digested, shapes);
+    let shapes = selfscale_plots::findings(&predict::recorded(outcome)?);
+    summary::front(&mut page, outcome, &digested, shapes);
     for chapter in &chapters {
         tell(&mut page, outcome, chapter)?;
     }
-    front::environment(&mut page, outcome);
+    summary::environment(&mut page, outcome);
     Ok(page)
 }
 
@@ -114,7 +114,7 @@ fn chapter<'a>(
     // Its hundreds of samples are points of graphs, not figures by themselves.
     let lines = match is_selfscale(record) {
         true => Vec::new(),
-        false => digest::lines(outcome, record, history),
+        false => aggregate::lines(outcome, record, history),
     };
     Chapter { record, known, lines }
 }
@@ -135,7 +135,7 @@ fn tell(page: &mut Page, outcome: &Outcome, chapter: &Chapter<'_>) -> Result<()>
         page.raw("</details>");
     }
     if is_selfscale(record) {
-        shapes::shapes(page, &predict::recorded(outcome)?);
+        selfscale_plots::shapes(page, &predict::recorded(outcome)?);
     } else {
         section::figures(page, &record.name, &chapter.lines, &targets);
         let found = distribution::distributions(outcome, record);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::aggregate::{Cell, Line};
 use super::bars::bars;
 use super::curves;
-use super::digest::{Cell, Line};
 use super::distribution::{Distribution, PARTS};
 use super::number;
 use super::page::Page;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::lane::{Lane, Shape};
+use super::worker::{Lane, Shape};
 use super::{Axis, Measured, Point, Recorded, Stage, Subject};
 use crate::suite::{Context, Driver};
 
@@ -69,7 +69,7 @@ impl<'a, 'b> Engine<'a, 'b> {
         while self.lanes.len() < processes {
             let number = self.lanes.len();
             let stem = self.context.path(&format!("process-{number}"));
-            self.lanes.push(Lane::new(stem, self.context.dice(number as u64)));
+            self.lanes.push(Lane::new(stem, self.context.rng(number as u64)));
         }
         while self.drivers.len() < processes {
             self.drivers.push(self.context.driver()?);

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{Axis, Model, Point, Prediction, Recorded, SelfCheck};
 use crate::report::number;
-use crate::said::say;
+use crate::stdout::say;
 use crate::suite::{Outcome, Store, bytes};
 
 /// What to predict, and from what.

@@ -6,7 +6,7 @@ use super::{
     Axis, Bench, Exploration, Family, Measured, Model, Patience, Point, SelfCheck, Space, Stage,
     Subject, explore, scale,
 };
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// What the benchmark found out.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +57,8 @@ fn check(
     space: &Space,
     (checks, seed): (usize, u64),
 ) -> Result<Vec<(Point, Measured)>> {
-    let mut dice = Dice::new(seed);
-    let points: Vec<Point> = (0..checks).map(|_| space.draw(&mut dice)).collect();
+    let mut rng = Rng::new(seed);
+    let points: Vec<Point> = (0..checks).map(|_| space.draw(&mut rng)).collect();
     let mut checked = Vec::new();
     for at in points {
         if bench.is_late() {

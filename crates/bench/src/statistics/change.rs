@@ -101,12 +101,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Rng;
 
     fn steps(levels: &[(f64, usize)], deviation: f64, seed: u64) -> Vec<f64> {
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         let each = levels.iter().flat_map(|(level, count)| vec![*level; *count]);
-        each.map(|level| level + deviation * dice.normal()).collect()
+        each.map(|level| level + deviation * rng.normal()).collect()
     }
 
     #[test]

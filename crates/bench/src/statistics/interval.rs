@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::student::student_quantile;
 use super::summary::{mean, quantile_of_sorted, variance};
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// How sure an interval is unless said otherwise.
 pub const CONFIDENCE: f64 = 0.95;
@@ -66,11 +66,11 @@ pub fn bootstrap(
     seed: u64,
 ) -> Option<Interval> {
     let center = figure(samples)?;
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     let mut drawn = vec![0.0; samples.len()];
     let mut figures = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
-        drawn.fill_with(|| samples[dice.below(samples.len() as u64) as usize]);
+        drawn.fill_with(|| samples[rng.below(samples.len() as u64) as usize]);
         figures.push(figure(&drawn)?);
     }
     figures.sort_unstable_by(f64::total_cmp);
@@ -89,13 +89,13 @@ mod tests {
     /// In which part of draws from a distribution the interval covers the truth.
     fn coverage(
         draws: u64,
-        draw: impl Fn(&mut Dice) -> f64,
+        draw: impl Fn(&mut Rng) -> f64,
         (count, truth): (usize, f64),
         interval: impl Fn(&[f64], u64) -> Interval,
     ) -> f64 {
         let covered = |seed: &u64| {
-            let mut dice = Dice::branch(11, *seed);
-            let samples: Vec<f64> = (0..count).map(|_| draw(&mut dice)).collect();
+            let mut rng = Rng::branch(11, *seed);
+            let samples: Vec<f64> = (0..count).map(|_| draw(&mut rng)).collect();
             interval(&samples, *seed).covers(truth)
         };
         (0..draws).filter(covered).count() as f64 / draws as f64
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn the_t_interval_of_normal_samples_covers_the_mean_in_95_of_100() {
         for count in [3, 5, 30] {
-            let normal = |dice: &mut Dice| 10.0 + 3.0 * dice.normal();
+            let normal = |rng: &mut Rng| 10.0 + 3.0 * rng.normal();
             let t = |samples: &[f64], _| mean_interval(samples, CONFIDENCE).unwrap();
             let covered = coverage(1_000, normal, (count, 10.0), t);
             assert!((0.93..=0.97).contains(&covered), "{count} samples: {covered}");
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_bootstrap_of_a_median_covers_it_in_about_95_of_100() {
-        let exponential = |dice: &mut Dice| -(1.0 - dice.unit()).ln();
+        let exponential = |rng: &mut Rng| -(1.0 - rng.unit()).ln();
         let interval =
             |samples: &[f64], seed| bootstrap(samples, median, CONFIDENCE, seed).unwrap();
         let covered = coverage(120, exponential, (25, LN_2), interval);

@@ -77,12 +77,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Rng;
 
     #[test]
     fn what_hurts_both_of_a_pair_drops_out() {
-        let mut dice = Dice::new(2);
-        let base: Vec<f64> = (0..20).map(|_| 100.0 * (1.0 + 5.0 * dice.unit())).collect();
+        let mut rng = Rng::new(2);
+        let base: Vec<f64> = (0..20).map(|_| 100.0 * (1.0 + 5.0 * rng.unit())).collect();
         let measured: Vec<f64> = base.iter().map(|b| b * 1.1).collect();
         let ratio = Ratio::of(&measured, &base).unwrap();
         assert!((ratio.interval.center - 1.1).abs() < 1e-9);

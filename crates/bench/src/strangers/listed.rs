@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::baseline_server::Pages;
 use crate::load::{Load, Stop};
 use crate::operation::Operation;
-use crate::raw::Pages;
-use crate::target::{Prepared, Target};
+use crate::server_process::{Prepared, Target};
 
 /// How long one sample takes.
 const SAMPLE: Duration = Duration::from_millis(300);

@@ -21,8 +21,8 @@ use self::flood::Flood;
 use self::listed::{Listed, Sample};
 use self::source::Strangers;
 use crate::process;
+use crate::server_process::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
 use crate::statistics::median;
-use crate::target::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
 
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
@@ -91,7 +91,10 @@ struct Rounds {
 /// # Errors
 /// The server does not come up, or the listed client is not answered as it must be.
 pub fn run(options: &Options) -> Result<bool> {
-    ensure!(target::enter_namespace()?, "this takes root: a network of its own, and port 111");
+    ensure!(
+        server_process::enter_namespace()?,
+        "this takes root: a network of its own, and port 111"
+    );
     let grounds = Grounds::make(&options.subject)?;
     let server = grounds.start_comity_with(&[SERVER_PROCESSOR], true, &["--portmap"])?;
     process::pin(None, &[SERVER_PROCESSOR])?;

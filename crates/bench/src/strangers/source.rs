@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 use super::Deed;
 use crate::limits::STRANGERS_START_SECONDS_MAX;
 use crate::process;
-use crate::target::LOAD_PROCESSOR;
+use crate::server_process::LOAD_PROCESSOR;
 
 /// Unlisted addresses: 127.0.0.2 and those behind it.
 const ADDRESSES: u8 = 16;

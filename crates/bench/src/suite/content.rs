@@ -1,4 +1,4 @@
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// Bytes after which the content of a file repeats. It is a prime: blocks at aligned places differ.
 const PERIOD: usize = 65_521;
@@ -17,9 +17,9 @@ impl Content {
     /// The content that belongs to a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         let words = PERIOD.div_ceil(8);
-        let mut period: Vec<u8> = (0..words).flat_map(|_| dice.bits().to_le_bytes()).collect();
+        let mut period: Vec<u8> = (0..words).flat_map(|_| rng.bits().to_le_bytes()).collect();
         period.truncate(PERIOD);
         let pattern = period.iter().copied().cycle().take(PERIOD + PIECE_BYTES_MAX).collect();
         Self { pattern }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::allotment::Allotment;
+use super::time_budget::TimeBudget;
 use super::{Content, Driver, Latency, Parameters, Place, Progress, Sample, Tally, Target, Unit};
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// What one round of a workload has to work with, and where it leaves what it measures.
 pub struct Context<'a> {
@@ -19,7 +19,7 @@ pub struct Context<'a> {
     pub(super) interrupt: Interrupt,
     pub(super) reset: &'a dyn Reset,
     pub(super) progress: &'a Progress,
-    pub(super) time: Allotment,
+    pub(super) time: TimeBudget,
     pub(super) gathered: Gathered,
 }
 
@@ -104,8 +104,8 @@ impl<'a> Context<'a> {
 
     /// Random numbers for one part of the work: the same for the same seed and part.
     #[must_use]
-    pub fn dice(&self, part: u64) -> Dice {
-        Dice::branch(self.seed, part)
+    pub fn rng(&self, part: u64) -> Rng {
+        Rng::branch(self.seed, part)
     }
 
     /// A path in the directory that this round has for itself.

@@ -9,26 +9,26 @@
 //! - The runner lets the targets take turns, round by round, and keeps an [`Outcome`] in the result
 //!   directory ([`Store`]) after each.
 
-mod allotment;
-mod clear;
+mod cleanup;
 pub mod command;
 mod content;
 mod context;
 mod driver;
 mod environment;
 mod files;
-mod history;
-mod kind;
 mod outcome;
 mod parameter;
 mod progress;
+mod published_figure;
 mod reset;
+mod result_store;
 mod run;
 mod sample;
 mod stopwatch;
-mod store;
 mod tally;
 mod target;
+mod target_kind;
+mod time_budget;
 mod workload;
 
 pub use content::Content;
@@ -37,18 +37,18 @@ pub use context::{Context, Interrupt, Interrupted, Reset};
 pub use driver::{Driver, OpenFile};
 pub use environment::memory_available_bytes;
 pub use files::{Access, Entry, FileId, FileKind, Files, LockKind, Metadata, Range, Wait};
-pub use history::Figure;
-pub use kind::Kind;
 pub use outcome::{
     Environment, Failure, MountRecord, Outcome, Round, SCHEMA, TargetRecord, WorkloadRecord,
 };
 pub use parameter::{Parameter, ParameterKind, Parameters, Preset, bytes};
 pub use progress::Progress;
+pub use published_figure::Figure;
 pub use reset::Resets;
 pub(crate) use reset::{drop_caches, shell};
+pub use result_store::{RESULT_FILE, Store};
 pub use run::{Chosen, Plan, is_interrupt, run, run_on};
 pub use sample::{Better, Latency, Place, Sample, Unit};
-pub use store::{RESULT_FILE, Store};
 pub use tally::Tally;
 pub use target::{Server, Target, TargetKind};
+pub use target_kind::Kind;
 pub use workload::{Needs, Workload};

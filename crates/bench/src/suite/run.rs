@@ -5,17 +5,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Error, Result, bail, ensure};
 
-use super::allotment::Allotment;
-use super::clear::clear;
+use super::cleanup::clear;
 use super::context::Gathered;
 use super::progress::Progress;
 use super::reset::{Resets, shell};
+use super::time_budget::TimeBudget;
 use super::{
     Content, Context, Environment, Failure, Interrupt, Interrupted, Needs, Outcome, Parameters,
     Preset, Reset, Round, SCHEMA, Sample, Server, Store, Target, WorkloadRecord,
 };
-use crate::reach::{self, Spec};
 use crate::report::number::of_unit;
+use crate::targets::{self, Spec};
 
 /// A workload with the values of its parameters.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub struct Plan {
     /// To what.
     pub targets: Vec<Spec>,
     /// What else is said of targets.
-    pub options: reach::Options,
+    pub options: targets::Options,
     /// How often.
     pub rounds: u32,
     /// About how long all of it may take: then there are fewer rounds, of which each has one, and
@@ -83,7 +83,7 @@ struct Step {
     round: u32,
     target: usize,
     /// The time it should take.
-    time: Allotment,
+    time: TimeBudget,
 }
 
 /// Measures what the plan says; the result is in its directory, whatever happens.
@@ -222,7 +222,7 @@ fn empty(plan: &Plan, targets: &[Box<dyn Target>]) -> Outcome {
 impl Run<'_> {
     /// Every round that is not in the result yet.
     fn all(&mut self) -> Result<()> {
-        let time = Allotment::new(self.plan.limit);
+        let time = TimeBudget::new(self.plan.limit);
         self.probe()?;
         let workloads = self.plan.chosen.len();
         (0..workloads)
@@ -230,7 +230,7 @@ impl Run<'_> {
     }
 
     /// The rounds of a workload, or as many as there is time for.
-    fn rounds(&mut self, workload: usize, time: Allotment) -> Result<()> {
+    fn rounds(&mut self, workload: usize, time: TimeBudget) -> Result<()> {
         let begun = Instant::now();
         let rounds = self.plan.chosen[workload].workload.rounds(self.plan.rounds);
         let targets = self.targets.len();
@@ -266,7 +266,7 @@ impl Run<'_> {
                 format!("{}: no folder can be made: {}", target.name(), who(target.as_ref()))
             })?;
             if target.name() != "idle" {
-                record.sync_seconds = Some(reach::probe(target.as_ref(), &self.folder)?);
+                record.sync_seconds = Some(targets::probe(target.as_ref(), &self.folder)?);
             }
         }
         Ok(())
@@ -371,7 +371,7 @@ impl Run<'_> {
             notes.push("RPCs are counted since the target was mounted anew".into());
             return after;
         }
-        reach::difference(before, &after)
+        targets::difference(before, &after)
     }
 
     fn context(&self, step: Step) -> Context<'_> {
@@ -380,7 +380,7 @@ impl Run<'_> {
             target: self.targets[step.target].as_ref(),
             parameters: &chosen.parameters,
             // All targets of a round are given the same operations.
-            seed: crate::dice::Dice::branch(self.plan.seed, u64::from(step.round)).bits(),
+            seed: crate::rng::Rng::branch(self.plan.seed, u64::from(step.round)).bits(),
             directory: format!("{}/{}-{}", self.folder, chosen.workload.name(), step.round),
             content: Arc::clone(&self.content),
             interrupt: self.interrupt.clone(),

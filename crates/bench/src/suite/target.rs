@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::{Files, TargetRecord};
-use crate::reach::Version;
+use crate::targets::Version;
 
 /// What is measured.
 pub trait Target: Send + Sync {

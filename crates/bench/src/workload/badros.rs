@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use super::andrew;
 use super::tool;
 use super::tree::Tree;
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::suite::{Access, Context, Driver, Parameters, Tally, Unit, Workload};
 
 mod parameters;
@@ -117,7 +117,7 @@ struct Copy<'a> {
     driver: &'a mut Driver,
     /// Its directory.
     top: &'a str,
-    dice: Dice,
+    rng: Rng,
 }
 
 /// A test: the name of its figure, and what is done.
@@ -175,8 +175,8 @@ fn together(
 ) -> Result<Tally> {
     drivers.iter_mut().for_each(|driver| drop(driver.take_tally()));
     context.parallel(drivers, |number, driver| {
-        let dice = context.dice(number as u64);
-        test(&mut Copy { shape, driver, top: &tops[number], dice })
+        let rng = context.rng(number as u64);
+        test(&mut Copy { shape, driver, top: &tops[number], rng })
     })
 }
 
@@ -295,8 +295,8 @@ impl Copy<'_> {
     fn random_reads(&mut self) -> Result<()> {
         let file = self.driver.open(&self.path("random"), Access::Read)?;
         for _ in 0..self.shape.random_reads {
-            let length = 1 + self.dice.below(self.shape.random_most);
-            let at = self.dice.below(self.shape.random_file - length + 1);
+            let length = 1 + self.rng.below(self.shape.random_most);
+            let at = self.rng.below(self.shape.random_file - length + 1);
             self.driver.read(&file, at, length as usize)?;
         }
         self.driver.close(file)

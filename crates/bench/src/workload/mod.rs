@@ -5,8 +5,8 @@ mod badros;
 mod bonnie;
 mod compile;
 mod grep;
+mod list_recursive;
 mod locks;
-mod lsr;
 mod nfsstone;
 mod postmark;
 mod rpc;
@@ -23,7 +23,7 @@ use crate::suite::Workload;
 pub fn all() -> Vec<Arc<dyn Workload>> {
     vec![
         Arc::new(nfsstone::Nfsstone),
-        Arc::new(lsr::Lsr),
+        Arc::new(list_recursive::ListRecursive),
         Arc::new(postmark::Postmark),
         Arc::new(grep::Grep),
         Arc::new(compile::Compile),

@@ -3,7 +3,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::suite::{
     Access, Context, Driver, Figure, OpenFile, Parameter, ParameterKind, Parameters, Tally, Unit,
     Workload,
@@ -232,7 +232,7 @@ impl Shape {
             trees.push(Mutex::new(self.tree(context, driver)?));
             driver.take_tally();
         }
-        let mix = mix(self.operations, &mut context.dice(0));
+        let mix = mix(self.operations, &mut context.rng(0));
         let count = workers.len();
         let tally = context.parallel(workers, |number, driver| {
             let mine = mix.iter().skip(number).step_by(count);
@@ -268,12 +268,12 @@ impl Shape {
         (worker, tree): (u64, &mut Tree),
         mix: impl Iterator<Item = &'a Operation>,
     ) -> Result<()> {
-        let mut dice = context.dice(worker + 1);
+        let mut rng = context.rng(worker + 1);
         let (blocks, block) = (self.file_bytes / self.block_bytes, self.block_bytes as usize);
         for (step, operation) in mix.enumerate() {
-            let number = dice.below(tree.members.len() as u64);
+            let number = rng.below(tree.members.len() as u64);
             let Member { path, link, said } = &tree.members[number as usize];
-            let offset = dice.below(blocks) * self.block_bytes;
+            let offset = rng.below(blocks) * self.block_bytes;
             match operation {
                 Operation::Lookup => driver.lookup(path).map(drop)?,
                 Operation::Read => {
@@ -310,7 +310,7 @@ fn link_text(number: u64) -> String {
 
 /// So many operations in the proportions of the mix, exact to one operation (largest remainders),
 /// in random order.
-pub(super) fn mix(operations: u64, dice: &mut Dice) -> Vec<Operation> {
+pub(super) fn mix(operations: u64, rng: &mut Rng) -> Vec<Operation> {
     let sum: u64 = MIX.iter().map(|(_, share)| share).sum();
     let mut counts: Vec<u64> = MIX.iter().map(|(_, share)| operations * share / sum).collect();
     let mut by_remainder: Vec<usize> = (0..MIX.len()).collect();
@@ -321,7 +321,7 @@ pub(super) fn mix(operations: u64, dice: &mut Dice) -> Vec<Operation> {
     let mut mix: Vec<Operation> = repeated
         .flat_map(|(operation, count)| std::iter::repeat_n(operation, count as usize))
         .collect();
-    dice.shuffle(&mut mix);
+    rng.shuffle(&mut mix);
     mix
 }
 
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     fn counts(operations: u64) -> Vec<usize> {
-        let mix = mix(operations, &mut Dice::new(1));
+        let mix = mix(operations, &mut Rng::new(1));
         MIX.iter().map(|(each, _)| mix.iter().filter(|one| *one == each).count()).collect()
     }
 
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_order_and_another_does_not() {
-        let order = |seed| mix(1000, &mut Dice::new(seed));
+        let order = |seed| mix(1000, &mut Rng::new(seed));
         assert_eq!(order(1), order(1));
         assert_ne!(order(1), order(2));
         assert_eq!(counts(7).iter().sum::<usize>(), 7);

@@ -1,6 +1,6 @@
 use anyhow::{Result, ensure};
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::suite::{
     Access, Context, Driver, Figure, Kind, Parameter, Parameters, Tally, Unit, Workload,
 };
@@ -45,7 +45,7 @@ impl Workload for Postmark {
             driver.make_directory(&context.path(&format!("s{number}")))?;
         }
         driver.take_tally();
-        let mut pool = Pool::new(shape, context.dice(0));
+        let mut pool = Pool::new(shape, context.rng(0));
         for _ in 0..pool.shape.files {
             let operation = pool.create();
             perform(context, &mut driver, &pool.shape, &operation)?;
@@ -117,7 +117,7 @@ enum Operation {
 /// The files there are, and what is done to them next.
 struct Pool {
     shape: Shape,
-    dice: Dice,
+    rng: Rng,
     /// Number and size of each.
     files: Vec<(u64, u64)>,
     next: u64,
@@ -134,13 +134,13 @@ struct Counts {
 }
 
 impl Pool {
-    fn new(shape: Shape, dice: Dice) -> Self {
-        Self { shape, dice, files: Vec::new(), next: 0, counts: Counts::default() }
+    fn new(shape: Shape, rng: Rng) -> Self {
+        Self { shape, rng, files: Vec::new(), next: 0, counts: Counts::default() }
     }
 
     fn create(&mut self) -> Operation {
         let (least, most) = (self.shape.size_least, self.shape.size_most);
-        let size = least + self.dice.below(most - least + 1);
+        let size = least + self.rng.below(most - least + 1);
         let file = self.next;
         self.next += 1;
         self.files.push((file, size));
@@ -151,7 +151,7 @@ impl Pool {
         if self.files.is_empty() {
             return None;
         }
-        let place = self.dice.below(self.files.len() as u64) as usize;
+        let place = self.rng.below(self.files.len() as u64) as usize;
         let (file, _) = self.files.swap_remove(place);
         Some(Operation::Delete { file })
     }
@@ -160,9 +160,9 @@ impl Pool {
     /// is nothing to read, append to or delete.
     fn transaction(&mut self) -> Vec<Operation> {
         let mut operations = Vec::with_capacity(2);
-        let reads = self.dice.below(10) < self.shape.bias_read;
+        let reads = self.rng.below(10) < self.shape.bias_read;
         operations.extend(if reads { self.read() } else { self.append() });
-        if self.dice.below(10) < self.shape.bias_create {
+        if self.rng.below(10) < self.shape.bias_create {
             self.counts.created += 1;
             operations.push(self.create());
         } else if let Some(operation) = self.delete() {
@@ -173,7 +173,7 @@ impl Pool {
     }
 
     fn read(&mut self) -> Option<Operation> {
-        let place = self.dice.below(self.files.len() as u64) as usize;
+        let place = self.rng.below(self.files.len() as u64) as usize;
         let (file, size) = *self.files.get(place)?;
         self.counts.read += 1;
         Some(Operation::Read { file, size })
@@ -181,11 +181,11 @@ impl Pool {
 
     /// Makes a file longer, up to the greatest size; one that is there already stays as it is.
     fn append(&mut self) -> Option<Operation> {
-        let place = self.dice.below(self.files.len() as u64) as usize;
+        let place = self.rng.below(self.files.len() as u64) as usize;
         let most = self.shape.size_most;
         let (file, size) = self.files.get_mut(place)?;
         let room = most.checked_sub(*size).filter(|room| *room > 0)?;
-        let (from, bytes) = (*size, 1 + self.dice.below(room));
+        let (from, bytes) = (*size, 1 + self.rng.below(room));
         *size += bytes;
         self.counts.appended += 1;
         Some(Operation::Append { file: *file, from, bytes })
@@ -278,7 +278,7 @@ mod tests {
 
     fn pool(seed: u64) -> Pool {
         let parameters = Parameters::preset(parameters::ALL, Preset::Paper);
-        Pool::new(Shape::of(&parameters).unwrap(), Dice::new(seed))
+        Pool::new(Shape::of(&parameters).unwrap(), Rng::new(seed))
     }
 
     fn operations(seed: u64) -> Vec<Operation> {

@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::layout::{self, LARGE_BYTES, Layout, SMALL_FILES, WRITTEN_FILES};
+use crate::baseline_server::Pages;
+use crate::call_templates::CallTemplates;
+use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
 use crate::load::{Client, Load, OpenLoad, Outcome, Stop};
 use crate::operation::{Operation, Stable};
-use crate::raw::Pages;
-use crate::script::Script;
 use crate::suite::{Context, Files, Latency, Needs, Parameters, Place, Server, Unit, Workload};
 
 mod parameters;
@@ -129,7 +129,7 @@ impl Point<'_> {
             context.note(format!("depth {depth} was left out: the server grants {slots} slots"));
             return Ok(());
         }
-        let pages = Pages { created: String::new(), listed: vec![Layout::SMALL.to_owned()] };
+        let pages = Pages { created: String::new(), listed: vec![FixtureTree::SMALL.to_owned()] };
         match self.operation {
             Wanted::CreateRemove => self.create_and_remove(context, &mut speaker),
             Wanted::One(name, operation) => {
@@ -166,7 +166,12 @@ impl Point<'_> {
         self.keep(context, "REMOVE", &removed)
     }
 
-    fn load(&self, context: &Context<'_>, mut client: Client, script: &Script) -> Result<Outcome> {
+    fn load(
+        &self,
+        context: &Context<'_>,
+        mut client: Client,
+        script: &CallTemplates,
+    ) -> Result<Outcome> {
         let parameters = context.parameters();
         let wished = Duration::from_secs_f64(parameters.number("seconds")?);
         // Where time is limited: half of it for the load itself, the rest to prepare it.
@@ -214,16 +219,16 @@ const REACHED: f64 = 0.95;
 /// Makes the files that calls are about, as the scripts of each version expect them.
 fn prepare(context: &Context<'_>) -> Result<()> {
     let mut files = context.target().files()?;
-    for directory in [Layout::SMALL, Layout::DATA] {
+    for directory in [FixtureTree::SMALL, FixtureTree::DATA] {
         files.make_directory(&context.path(directory))?;
     }
     for number in 0..SMALL_FILES {
         context.interrupt().check()?;
-        let path = format!("{}/{}", Layout::SMALL, Layout::file(number));
+        let path = format!("{}/{}", FixtureTree::SMALL, FixtureTree::file(number));
         write(files.as_mut(), &context.path(&path), 4096)?;
     }
-    let written = (0..WRITTEN_FILES).map(Layout::written_file);
-    for name in std::iter::once(Layout::read_file()).chain(written) {
+    let written = (0..WRITTEN_FILES).map(FixtureTree::written_file);
+    for name in std::iter::once(FixtureTree::read_file()).chain(written) {
         write(files.as_mut(), &context.path(&name), LARGE_BYTES)?;
     }
     Ok(())
@@ -233,7 +238,7 @@ fn write(files: &mut dyn Files, path: &str, bytes: u64) -> Result<()> {
     const PIECE: u64 = 1 << 20;
     let file = files.create(path).with_context(|| format!("CREATE of {path}"))?;
     for offset in (0..bytes).step_by(PIECE as usize) {
-        let data = layout::content(offset, PIECE.min(bytes - offset) as usize);
+        let data = fixture_tree::content(offset, PIECE.min(bytes - offset) as usize);
         let taken = files.write(file, offset, &data).with_context(|| format!("WRITE of {path}"))?;
         if taken != data.len() {
             bail!("WRITE of {path}: {taken} of {} bytes taken", data.len());

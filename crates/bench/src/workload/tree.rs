@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// Bytes of a line of comment that fills a source.
 const FILLER: &str = " * The quick brown fox jumps over the lazy dog, and nobody is surprised.\n";
@@ -101,20 +101,20 @@ impl Tree {
     }
 
     fn size(&self, file: u64) -> u64 {
-        let mut dice = Dice::branch(self.seed, file * 2);
-        self.file_bytes / 2 + dice.below(self.file_bytes + 1)
+        let mut rng = Rng::branch(self.seed, file * 2);
+        self.file_bytes / 2 + rng.below(self.file_bytes + 1)
     }
 
     fn steps(&self, file: u64) -> Vec<Step> {
-        let mut dice = Dice::branch(self.seed, file * 2 + 1);
+        let mut rng = Rng::branch(self.seed, file * 2 + 1);
         // A function has about 100 bytes; a third of the source is code.
         let count = (self.size(file) / 300).clamp(1, 200);
-        let step = |dice: &mut Dice| Step {
-            factor: dice.bits() as u32 | 1,
-            term: dice.bits() as u32,
-            shift: 1 + dice.below(31) as u32,
+        let step = |rng: &mut Rng| Step {
+            factor: rng.bits() as u32 | 1,
+            term: rng.bits() as u32,
+            shift: 1 + rng.below(31) as u32,
         };
-        (0..count).map(|_| step(&mut dice)).collect()
+        (0..count).map(|_| step(&mut rng)).collect()
     }
 }
 

@@ -6,10 +6,10 @@ pub(crate) mod watched;
 use std::path::Path;
 use std::sync::Arc;
 
-use comity_bench::reach;
 use comity_bench::suite::{
     Chosen, Content, Interrupt, Outcome, Parameters, Plan, Preset, Resets, Store, Target, run_on,
 };
+use comity_bench::targets;
 
 /// Parameters that make a workload small.
 pub(crate) const SMALL: &[(&str, &[(&str, &str)])] = &[
@@ -56,7 +56,7 @@ pub(crate) fn plan(chosen: Vec<Chosen>, output: &Path) -> Plan {
     Plan {
         chosen,
         targets: Vec::new(),
-        options: reach::Options::default(),
+        options: targets::Options::default(),
         rounds: 1,
         limit: None,
         seed: 1,

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use comity_bench::reach::DirectoryTarget;
 use comity_bench::suite::{
     Access, Entry, FileId, Files, LockKind, Metadata, Range, Target, TargetKind, TargetRecord, Wait,
 };
+use comity_bench::targets::DirectoryTarget;
 use rustix::io::Errno;
 
 /// How a target lies.

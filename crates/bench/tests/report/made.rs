@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use comity_bench::dice::Dice;
+use comity_bench::rng::Rng;
 use comity_bench::selfscale::{
     Axis, Measured, Patience, Point, Recorded, Space, Stage, Subject, run,
 };
@@ -65,8 +65,8 @@ fn sample(metric: &str, at: &[(&str, Place)], value: f64, unit: Unit) -> Sample 
 }
 
 /// What rounds measure: a rate, phases in seconds, one of them noisy, and a curve.
-fn samples(dice: &mut Dice, factor: f64) -> Vec<Sample> {
-    let mut near = |value: f64, part: f64| value * (1.0 + part * dice.normal());
+fn samples(rng: &mut Rng, factor: f64) -> Vec<Sample> {
+    let mut near = |value: f64, part: f64| value * (1.0 + part * rng.normal());
     let rate = near(24_000.0, 0.01) * factor;
     let mut out = vec![sample("rate", &[], rate, Unit::OperationsPerSecond)];
     for (phase, seconds) in [("mkdir", 0.12), ("copy", 0.31), ("stat", 0.08), ("compile", 0.27)] {
@@ -82,17 +82,17 @@ fn samples(dice: &mut Dice, factor: f64) -> Vec<Sample> {
     out
 }
 
-fn latency(dice: &mut Dice, factor: f64) -> Latency {
+fn latency(rng: &mut Rng, factor: f64) -> Latency {
     let mut histogram = Latency::histogram();
     for _ in 0..5_000 {
-        let long = if dice.unit() < 0.01 { 20.0 } else { 1.0 };
-        histogram.saturating_record((80e3 * long * (0.4 * dice.normal()).exp() / factor) as u64);
+        let long = if rng.unit() < 0.01 { 20.0 } else { 1.0 };
+        histogram.saturating_record((80e3 * long * (0.4 * rng.normal()).exp() / factor) as u64);
     }
     Latency::of("READ", &histogram)
 }
 
 fn round(target: usize, round: u32) -> Round {
-    let mut dice = Dice::branch(3, u64::from(round) * 2 + target as u64);
+    let mut rng = Rng::branch(3, u64::from(round) * 2 + target as u64);
     let factor = [1.0, 1.6][target];
     let calls: BTreeMap<String, u64> =
         [("READ".to_owned(), 14_567), ("LOOKUP".to_owned(), 24_127)].into();
@@ -102,8 +102,8 @@ fn round(target: usize, round: u32) -> Round {
         started_seconds: f64::from(round),
         wall_seconds: 1.0,
         complete: true,
-        samples: samples(&mut dice, factor),
-        latencies: vec![latency(&mut dice, factor)],
+        samples: samples(&mut rng, factor),
+        latencies: vec![latency(&mut rng, factor)],
         calls: Some(calls),
         notes: vec!["caches were not reset: </ul><script>".to_owned()],
     }
@@ -113,7 +113,7 @@ fn round(target: usize, round: u32) -> Round {
 struct Server {
     factor: f64,
     at: Point,
-    dice: Dice,
+    rng: Rng,
     kept: Vec<Sample>,
 }
 
@@ -134,7 +134,7 @@ impl Subject for Server {
             * at(Axis::ProcessNum).powf(0.2)
             / (2.0 - at(Axis::ReadFrac))
             / (1.4 - 0.4 * at(Axis::SeqFrac));
-        Ok(level * shape * (1.0 + 0.03 * self.dice.normal()))
+        Ok(level * shape * (1.0 + 0.03 * self.rng.normal()))
     }
 
     fn keep(&mut self, stage: Stage, at: &Point, measured: &Measured) {
@@ -145,7 +145,7 @@ impl Subject for Server {
 fn selfscale(target: usize) -> Round {
     let at = Point::new([1.0; 5]);
     let factor = [1.0, 1.6][target];
-    let mut server = Server { factor, at, dice: Dice::new(target as u64), kept: Vec::new() };
+    let mut server = Server { factor, at, rng: Rng::new(target as u64), kept: Vec::new() };
     let space = Space::new((1e6, 1024e6), (1024.0, 1048576.0), 4.0);
     let patience = Patience { batches_min: 5, batches_max: 20, spread: 0.05 };
     let found = run(&mut server, &space, patience, (12, 5)).unwrap();

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use crate::said::say;
+use crate::stdout::say;
 use crate::suite::Needs;
 
 /// Prints the workloads, each with what it does and what it needs.

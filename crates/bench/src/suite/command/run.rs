@@ -9,13 +9,13 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::signals;
-use crate::reach::{self, Spec, Version};
-use crate::said::say;
+use crate::stdout::say;
 use crate::suite::run::now;
 use crate::suite::{
     Chosen, Interrupt, Parameter, ParameterKind, Parameters, Plan, Preset, Resets, Workload,
 };
-use crate::{report, target, workload};
+use crate::targets::{self, Spec, Version};
+use crate::{report, server_process, workload};
 
 /// The name under which every workload is run.
 const ALL: &str = "all";
@@ -340,10 +340,10 @@ fn raise_descriptors() {
 /// A peer that takes a network of its own gets one: this program starts again inside.
 fn enter_namespace(targets: &[Spec]) -> Result<()> {
     let needs =
-        |target: &&Spec| matches!(target, Spec::Peer(peer, ..) if reach::needs_namespace(*peer));
+        |target: &&Spec| matches!(target, Spec::Peer(peer, ..) if targets::needs_namespace(*peer));
     let Some(peer) = targets.iter().find(needs) else {
-        return if target::is_inside_namespace() {
-            target::enter_namespace().map(drop)
+        return if server_process::is_inside_namespace() {
+            server_process::enter_namespace().map(drop)
         } else {
             Ok(())
         };
@@ -355,7 +355,7 @@ fn enter_namespace(targets: &[Spec]) -> Result<()> {
             server.name()
         );
     }
-    let entered = target::enter_namespace()?;
+    let entered = server_process::enter_namespace()?;
     ensure!(entered, "{} needs root and unshare: it gets a network of its own", peer.name());
     Ok(())
 }
@@ -372,7 +372,7 @@ fn plan(run: &Run) -> Result<Plan> {
     Ok(Plan {
         chosen: run.chosen.iter().map(find).collect::<Result<_>>()?,
         targets: options.targets.clone(),
-        options: reach::Options {
+        options: targets::Options {
             who: options.uid.zip(options.gid),
             comity: options.comity.clone(),
             version: options.vers,

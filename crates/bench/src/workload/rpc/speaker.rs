@@ -2,14 +2,14 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 
+use crate::baseline_server::Pages;
+use crate::call_templates::CallTemplates;
 use crate::load::Client;
 use crate::nfs::{self, Caller};
 use crate::nfs4::{self, Session};
 use crate::operation::Operation;
-use crate::raw::Pages;
-use crate::reach::Version;
-use crate::script::Script;
 use crate::suite::Server;
+use crate::targets::Version;
 
 /// A client that learns how calls and replies look before a load, in the server's version.
 pub(super) struct Speaker {
@@ -70,7 +70,7 @@ impl Speaker {
     }
 
     /// The calls for an operation.
-    pub(super) fn script(&mut self, operation: Operation, pages: &Pages) -> Result<Script> {
+    pub(super) fn script(&mut self, operation: Operation, pages: &Pages) -> Result<CallTemplates> {
         let root = self.root.clone();
         match &mut self.tongue {
             Tongue::Three(caller) => nfs::Prober { caller, root }.script(operation, pages),
@@ -81,7 +81,7 @@ impl Speaker {
     }
 
     /// REMOVE of what the calls of [`Operation::Create`] have made.
-    pub(super) fn removes(&mut self, directory: &str) -> Result<Script> {
+    pub(super) fn removes(&mut self, directory: &str) -> Result<CallTemplates> {
         let root = self.root.clone();
         match &mut self.tongue {
             Tongue::Three(caller) => nfs::Prober { caller, root }.removes(directory),

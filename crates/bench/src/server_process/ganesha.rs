@@ -1,0 +1,64 @@
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{Target, free_address, nfs_target};
+use crate::fixture_tree::FixtureTree;
+use crate::limits::START_SECONDS_MAX;
+use crate::process::Server;
+
+const GANESHA: &str = "/usr/bin/ganesha.nfsd";
+const RPCBIND: &str = "/usr/sbin/rpcbind";
+
+/// Whether Debian's nfs-ganesha and rpcbind are here.
+#[must_use]
+pub fn is_installed() -> bool {
+    [GANESHA, RPCBIND].iter().all(|program| Path::new(program).exists())
+}
+
+/// Starts nfs-ganesha with its VFS back end on some processors. It registers itself or ends at once, so it gets an
+/// rpcbind of its own: that takes a network of one's own (see `enter_namespace`).
+///
+/// # Errors
+/// It does not come up; the end of its log is in the message.
+pub fn start(layout: &FixtureTree, work: &Path, processors: &[usize]) -> Result<Target> {
+    ["/run/rpcbind", "/run/ganesha", "/var/lib/nfs/ganesha"]
+        .iter()
+        .try_for_each(fs::create_dir_all)?;
+    let mut rpcbind = Server::start(Command::new(RPCBIND).arg("-f"), processors)?;
+    let socket = PathBuf::from("/run/rpcbind.sock");
+    rpcbind.until(START_SECONDS_MAX, || socket.exists()).context("rpcbind")?;
+    let addresses = [free_address()?, free_address()?];
+    let (settings, log) = (work.join("ganesha.conf"), work.join("ganesha.log"));
+    fs::write(&settings, configuration(layout, addresses))?;
+    let mut command = Command::new(GANESHA);
+    command.arg("-F").arg("-f").arg(&settings).arg("-L").arg(&log);
+    command.arg("-p").arg(work.join("ganesha.pid"));
+    command.stdout(File::create(work.join("ganesha.out"))?);
+    let ganesha = Server::start(&mut command, processors)?;
+    let target = nfs_target("ganesha", layout, addresses, vec![ganesha, rpcbind]);
+    target.with_context(|| {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let end: Vec<_> = said.lines().rev().take(5).collect();
+        format!("ganesha does not come up: {}", end.join("\n"))
+    })
+}
+
+/// Its settings: versions 3 and 4.1, as Debian delivers it in all that bears on speed. It neither
+/// waits for clients of an earlier life nor asks anybody for the names of users.
+fn configuration(layout: &FixtureTree, addresses: [SocketAddr; 2]) -> String {
+    let [port, mount_port] = addresses.map(|address| address.port());
+    let path = layout.root().display();
+    format!(
+        "NFS_CORE_PARAM {{ Protocols = 3, 4; NFS_Port = {port}; MNT_Port = {mount_port};\n\
+         Enable_NLM = false; Enable_RQUOTA = false; }}\n\
+         NFSv4 {{ Graceless = true; Minor_Versions = 1; Only_Numeric_Owners = true; }}\n\
+         LOG {{ Default_Log_Level = EVENT; }}\n\
+         EXPORT {{ Export_Id = 1; Path = {path}; Pseudo = {path}; Protocols = 3, 4;\n\
+         Transports = TCP; Access_Type = RW; Squash = No_Root_Squash; SecType = sys;\n\
+         FSAL {{ Name = VFS; }} }}\n"
+    )
+}

@@ -1,0 +1,176 @@
+//! The servers that are measured side by side.
+
+mod baseline;
+mod comity;
+mod ganesha;
+mod namespace;
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::baseline_server::Pages;
+use crate::call_templates::CallTemplates;
+use crate::fixture_tree::FixtureTree;
+use crate::load::Client;
+use crate::nfs::{Caller, Prober};
+use crate::nfs4::{self, Session};
+use crate::operation::Operation;
+use crate::process::{CpuTime, Server};
+
+pub use baseline::start as start_raw;
+pub use comity::{Grounds, Subject};
+pub use ganesha::{is_installed as is_ganesha_installed, start as start_ganesha};
+pub use namespace::{enter as enter_namespace, is_inside as is_inside_namespace};
+
+/// The processor servers run on; the load runs on [`LOAD_PROCESSOR`].
+pub const SERVER_PROCESSOR: usize = 0;
+/// The processor the load generator runs on.
+pub const LOAD_PROCESSOR: usize = 1;
+
+/// A server that is running on a tree of files.
+#[derive(Debug)]
+pub struct Target {
+    /// Its name in the report.
+    pub name: &'static str,
+    /// Where it listens.
+    pub address: SocketAddr,
+    layout: FixtureTree,
+    speaks: Speaks,
+    /// The server itself first, then what it needs.
+    servers: Vec<Server>,
+}
+
+/// What a server speaks.
+#[derive(Debug)]
+enum Speaks {
+    Raw,
+    Nfs { root: Vec<u8> },
+}
+
+/// A load that can be run.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Its calls.
+    pub script: CallTemplates,
+    /// Its connections.
+    pub client: Client,
+    /// Has the sessions and the state that the calls name.
+    _session: Option<Session<Caller>>,
+}
+
+impl Target {
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.servers.first().map_or(0, Server::id)
+    }
+
+    /// Processor time it has used.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn cpu_time(&self) -> Result<CpuTime> {
+        CpuTime::of(self.process()).with_context(|| format!("{} is gone", self.name))
+    }
+
+    /// The calls for an operation.
+    ///
+    /// # Errors
+    /// It does not answer as it should.
+    pub fn script(&self, operation: Operation, pages: &Pages) -> Result<CallTemplates> {
+        let script = match &self.speaks {
+            Speaks::Raw => crate::baseline_server::script(&self.layout, operation, pages),
+            Speaks::Nfs { root } => {
+                let mut caller = Caller::connect(self.address)?;
+                let mut prober = Prober { caller: &mut caller, root: root.clone() };
+                prober.script(operation, pages)
+            }
+        };
+        script.with_context(|| format!("{}, {operation}", self.name))
+    }
+
+    /// The calls for an operation, and connections that can make them.
+    ///
+    /// # Errors
+    /// As [`Target::script`].
+    pub fn prepare(
+        &self,
+        operation: Operation,
+        pages: &Pages,
+        (connections, depth): (usize, usize),
+    ) -> Result<Prepared> {
+        let sequenced = matches!(operation, Operation::InSession(_)) && self.root().is_some();
+        if sequenced {
+            let prepared = self.prepare_sessions(operation, (connections, depth));
+            return prepared.with_context(|| format!("{}, {operation}", self.name));
+        }
+        let script = self.script(operation, pages)?;
+        let client = Client::connect(self.address, connections)?;
+        Ok(Prepared { script, client, _session: None })
+    }
+
+    fn prepare_sessions(
+        &self,
+        operation: Operation,
+        (connections, depth): (usize, usize),
+    ) -> Result<Prepared> {
+        let mut session = Session::connect(self.address, crate::nfs::caller_ids())?;
+        let root = session.mount(&self.layout.root().to_string_lossy())?;
+        let locked = self.address.port().into();
+        let mut prober = nfs4::Prober { session: &mut session, root, locked };
+        let script = prober.script(operation, &Pages::default())?;
+        let mut sessions = Vec::new();
+        for _ in 0..connections {
+            let (id, slots) = session.another(depth as u32)?;
+            ensure!(slots as usize >= depth, "a session of {slots} slots instead of {depth}");
+            sessions.push(id);
+        }
+        let client = Client::connect_sessions(self.address, &sessions)?;
+        Ok(Prepared { script, client, _session: Some(session) })
+    }
+
+    /// The handle of the top of the tree, if it has handles.
+    #[must_use]
+    pub fn root(&self) -> Option<&[u8]> {
+        match &self.speaks {
+            Speaks::Raw => None,
+            Speaks::Nfs { root } => Some(root),
+        }
+    }
+}
+
+/// Waits for an NFS server to offer the tree, and makes a target of it. It listens for NFS and for
+/// MOUNT at `addresses`.
+fn nfs_target(
+    name: &'static str,
+    layout: &FixtureTree,
+    addresses: [SocketAddr; 2],
+    mut servers: Vec<Server>,
+) -> Result<Target> {
+    let [address, mount_address] = addresses;
+    let mut root = None;
+    let mount = |path: &Path| Caller::connect(mount_address)?.mount(path);
+    if let Some(server) = servers.first_mut() {
+        server.until(crate::limits::START_SECONDS_MAX, || {
+            root = mount(layout.root()).ok();
+            root.is_some()
+        })?;
+    }
+    // The last error is of interest, so it is asked for once more.
+    let root = root.map_or_else(|| mount(layout.root()), Ok)?;
+    let speaks = Speaks::Nfs { root };
+    Ok(Target { name, address, layout: layout.clone(), speaks, servers })
+}
+
+/// An address on loopback that nobody uses.
+fn free_address() -> Result<SocketAddr> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+/// Lets everybody into a folder: the callers are not root.
+pub(crate) fn open_to_all(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
+}

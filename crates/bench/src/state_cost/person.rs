@@ -1,0 +1,107 @@
+use std::io::ErrorKind;
+
+use anyhow::{Context, Result, ensure};
+use comity_proto::nfs4::{
+    NfsLockType4, Nfsstat4, Openflag4, Stateid4, TestStateid4args, TestStateid4resok,
+    operation as op, share,
+};
+use comity_xdr::Counted;
+
+use super::attentive::Attentive;
+use crate::nfs::caller_ids;
+use crate::nfs4::{Backchannel, Compound, Locker, Opened, Opening, Session, Stretch};
+use crate::server_process::Target;
+
+/// A client that opens, locks and is delegated files, one call at a time.
+pub(super) struct Person {
+    pub(super) session: Session<Attentive>,
+}
+
+/// All of a file.
+pub(super) const WHOLE: Stretch = (0, u64::MAX);
+
+impl Person {
+    pub(super) fn new(target: &Target, back: Backchannel) -> Result<Self> {
+        let wire = Attentive::connect(target.address)?;
+        Ok(Self { session: Session::begin(wire, caller_ids(), back)? })
+    }
+
+    /// A COMPOUND that does nothing but take its slot: a round trip.
+    pub(super) fn nothing(&mut self) -> Result<()> {
+        Ok(self.session.perform(&Compound::new()).map(drop)?)
+    }
+
+    /// OPEN by name; nothing if it has to be tried again.
+    pub(super) fn open(
+        &mut self,
+        dir: &[u8],
+        (name, owner): (&str, &str),
+        access: u32,
+    ) -> Result<Option<Opened>> {
+        let (owner, how) = (owner.as_bytes(), Openflag4::NoCreate);
+        let opening = self.session.opening(&Opening { dir, name, owner, how, access });
+        let reply = self.session.attempt(&opening, &[])?;
+        if reply.status == Nfsstat4::Delay {
+            return Ok(None);
+        }
+        Ok(Some(Opened::of(&reply.settled()?)?))
+    }
+
+    /// OPEN for reading and writing that gets the file at once, and no delegation.
+    pub(super) fn open_plainly(&mut self, dir: &[u8], name: &str) -> Result<Opened> {
+        let opened = self.open(dir, (name, "opener"), share::BOTH | share::WANT_NO_DELEG)?;
+        opened.context("OPEN has to wait")
+    }
+
+    pub(super) fn close(&mut self, opened: &Opened) -> Result<()> {
+        Ok(self.session.perform(&opened.closing()).map(drop)?)
+    }
+
+    pub(super) fn return_delegation(&mut self, opened: &Opened) -> Result<()> {
+        let stateid = opened.delegation.context("no delegation")?;
+        let compound = Compound::on(&opened.handle).with(op::DELEGRETURN, &stateid);
+        Ok(self.session.perform(&compound).map(drop)?)
+    }
+
+    /// LOCK for writing, waiting for it if it cannot be had: whether it is held now.
+    pub(super) fn lock(
+        &mut self,
+        opened: &Opened,
+        locker: &mut Locker,
+        stretch: Stretch,
+    ) -> Result<bool> {
+        match self.session.lock(opened, locker, (NfsLockType4::WriteWait, stretch)) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            locked => Ok(locked.map(|()| true)?),
+        }
+    }
+
+    /// LOCK that must be had at once.
+    pub(super) fn lock_now(
+        &mut self,
+        opened: &Opened,
+        locker: &mut Locker,
+        stretch: Stretch,
+    ) -> Result<()> {
+        ensure!(self.lock(opened, locker, stretch)?, "somebody has {stretch:?}");
+        Ok(())
+    }
+
+    pub(super) fn unlock(
+        &mut self,
+        opened: &Opened,
+        locker: &mut Locker,
+        stretch: Stretch,
+    ) -> Result<()> {
+        Ok(self.session.unlock(opened, locker, stretch)?)
+    }
+
+    /// Whether a stateid is as good as ever.
+    pub(super) fn is_good(&mut self, stateid: Stateid4) -> Result<bool> {
+        let stateids: TestStateid4args = Counted(vec![stateid]);
+        let compound = Compound::new().with(op::TEST_STATEID, &stateids);
+        let reply = self.session.perform(&compound)?;
+        let said: TestStateid4resok = reply.results().next(op::TEST_STATEID)?;
+        Ok(said.0 == [Nfsstat4::Ok])
+    }
+}

@@ -1,0 +1,251 @@
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+
+use super::server::{self, NfsTarget};
+use super::{Version, mount};
+use crate::fixture_tree::FixtureTree;
+use crate::limits::START_SECONDS_MAX;
+use crate::process::Server;
+use crate::server_process;
+
+/// A server that the harness starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// This program's own.
+    Comity,
+    /// The same with an empty file system in memory.
+    Memory,
+    /// nfs-ganesha as it is installed.
+    Ganesha,
+}
+
+/// What lives as long as a target that was started.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Stopped before the folder goes.
+    running: Mutex<Running>,
+    _folder: TempDir,
+}
+
+#[derive(Debug)]
+enum Running {
+    Comity(Server),
+    Ganesha(server_process::Target),
+}
+
+impl Kept {
+    /// Whether it still runs.
+    pub(super) fn check(&self) -> Result<()> {
+        match &mut *self.running.lock().unwrap_or_else(PoisonError::into_inner) {
+            Running::Comity(server) => server.check(),
+            Running::Ganesha(target) => target.cpu_time().map(drop),
+        }
+    }
+}
+
+/// Whether a peer can be started only in namespaces of its own.
+#[must_use]
+pub fn needs_namespace(peer: Peer) -> bool {
+    peer == Peer::Ganesha && !server_process::is_inside_namespace()
+}
+
+impl Peer {
+    /// The peer of a name on the command line.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "comity" => Ok(Self::Comity),
+            "memory" => Ok(Self::Memory),
+            "ganesha" => Ok(Self::Ganesha),
+            "knfsd" => bail!(
+                "peer:knfsd: the kernel's server is not started here; \
+                 name its export: nfs://host/export"
+            ),
+            other => bail!("peer:{other}: there are peer:comity, peer:memory and peer:ganesha"),
+        }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Comity => "peer:comity",
+            Self::Memory => "peer:memory",
+            Self::Ganesha => "peer:ganesha",
+        }
+    }
+
+    /// Starts it on an empty directory in `place`, or in the temporary folder; it is called `name`
+    /// and spoken to in a version of NFS.
+    ///
+    /// # Errors
+    /// It is not installed, needs rights, or does not come up.
+    pub fn start(
+        self,
+        (name, version): (&str, Version),
+        place: Option<&Path>,
+        program: Option<&Path>,
+    ) -> Result<NfsTarget> {
+        let place = place.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let folder = tempfile::Builder::new().prefix("comity-bench-peer-").tempdir_in(&place);
+        let folder = folder.with_context(|| format!("{name}: no folder in {}", place.display()))?;
+        let export = folder.path().join("export");
+        fs::create_dir(&export)?;
+        match self {
+            Self::Ganesha => start_ganesha((name, version), folder, &export),
+            Self::Comity | Self::Memory => {
+                let program = program.map_or_else(std::env::current_exe, |path| Ok(path.into()))?;
+                let own = Own { program, in_memory: self == Self::Memory };
+                start_comity((name, version), folder, &export, &own)
+            }
+        }
+    }
+}
+
+/// A comity to be started.
+struct Own {
+    program: PathBuf,
+    in_memory: bool,
+}
+
+fn start_comity(
+    (name, version): (&str, Version),
+    folder: TempDir,
+    export: &Path,
+    own: &Own,
+) -> Result<NfsTarget> {
+    let [address, metrics] = [free_address()?, free_address()?];
+    let log = folder.path().join("log");
+    let mut command = comity(own, &folder, export)?;
+    command
+        .args(["--listen", "127.0.0.1", "--no-register"])
+        .args(["--port", &address.port().to_string(), "--metrics", &metrics.to_string()])
+        .stdout(File::create(&log)?)
+        .stderr(File::options().append(true).open(&log)?);
+    let mut server = Server::start(&mut command, &processors()?)?;
+    let who = caller();
+    let come_up = wait_for(&mut server, (address, version), who, export).with_context(|| {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let said = if said.trim().is_empty() { "it said nothing" } else { said.trim() };
+        format!("{name} does not come up: {said}")
+    });
+    let root = come_up?;
+    let kept = Kept { running: Mutex::new(Running::Comity(server)), _folder: folder };
+    let durability = match own.in_memory {
+        true => "memory: nothing outlives the server".to_owned(),
+        false => format!("sync export on {}", filesystem_of(export)),
+    };
+    Ok(NfsTarget {
+        name: name.to_owned(),
+        address,
+        root,
+        version,
+        who,
+        server: Some(version_of(&own.program)),
+        durability,
+        metrics: Some(metrics),
+        kept: Some(kept),
+    })
+}
+
+fn comity(own: &Own, folder: &TempDir, export: &Path) -> Result<Command> {
+    let exports = folder.path().join("exports");
+    let mut line = String::new();
+    writeln!(line, "{} 127.0.0.1(rw,insecure,no_root_squash,sync)", export.display())?;
+    fs::write(&exports, line)?;
+    let mut command = Command::new(&own.program);
+    command.arg("serve").arg("--exports").arg(exports);
+    command.arg("--state-dir").arg(folder.path().join("state"));
+    command.args(own.in_memory.then_some("--in-memory"));
+    Ok(command)
+}
+
+fn wait_for(
+    server: &mut Server,
+    place: (SocketAddr, Version),
+    who: (u32, u32),
+    export: &Path,
+) -> Result<Vec<u8>> {
+    let path = export.to_str().context("a folder whose name is no text")?;
+    let mut root = None;
+    server.until(START_SECONDS_MAX, || {
+        root = server::enter(place, who, path).ok();
+        root.is_some()
+    })?;
+    root.map_or_else(|| server::enter(place, who, path), Ok)
+}
+
+fn start_ganesha(
+    (name, version): (&str, Version),
+    folder: TempDir,
+    export: &Path,
+) -> Result<NfsTarget> {
+    ensure!(
+        server_process::is_ganesha_installed(),
+        "{name}: nfs-ganesha is not installed (Debian: nfs-ganesha, nfs-ganesha-vfs, rpcbind)"
+    );
+    ensure!(
+        server_process::is_inside_namespace(),
+        "{name} needs root: it gets a network of its own"
+    );
+    let work = folder.path().join("work");
+    fs::create_dir(&work)?;
+    let running = server_process::start_ganesha(&FixtureTree::at(export), &work, &processors()?)?;
+    let address = running.address;
+    let root = match version {
+        Version::Three => running.root().context("ganesha gave no handle")?.to_vec(),
+        Version::FourOne => {
+            let path = export.to_str().context("a folder whose name is no text")?;
+            server::enter((address, version), caller(), path)?
+        }
+    };
+    let kept = Kept { running: Mutex::new(Running::Ganesha(running)), _folder: folder };
+    Ok(NfsTarget {
+        name: name.to_owned(),
+        address,
+        root,
+        version,
+        who: caller(),
+        server: Some(version_of(Path::new("/usr/bin/ganesha.nfsd"))),
+        durability: format!("VFS back end on {}", filesystem_of(export)),
+        metrics: None,
+        kept: Some(kept),
+    })
+}
+
+/// Calls are made as who runs the suite.
+pub(super) fn caller() -> (u32, u32) {
+    (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
+}
+
+fn processors() -> Result<Vec<usize>> {
+    let allowed = rustix::thread::sched_getaffinity(None)?;
+    Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
+}
+
+fn filesystem_of(path: &Path) -> String {
+    mount::of(path).map_or_else(|| "an unknown file system".into(), |mount| mount.filesystem)
+}
+
+/// What a program says of its version, in its first line.
+fn version_of(program: &Path) -> String {
+    let flag = if program.ends_with("ganesha.nfsd") { "-v" } else { "--version" };
+    let said = Command::new(program).arg(flag).output();
+    let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
+    let line = said.unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
+    if line.is_empty() { program.display().to_string() } else { line }
+}
+
+/// An address on loopback that nobody uses.
+fn free_address() -> Result<SocketAddr> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
+use comity_remote::rpc::Caller;
 
-use crate::baseline_server::{self, Pages};
+use crate::baseline_server;
 use crate::fixture_tree::FixtureTree;
 use crate::load::{Client, Load, Stop};
-use crate::nfs::{Caller, Prober};
 use crate::operation::Operation;
+use crate::prober::Pages;
+use crate::prober::nfs3::Prober;
 use crate::process::{self, CpuTime};
 use crate::{cost_table, idmap_cost, instructions, state_cost, strangers, syscalls};
 

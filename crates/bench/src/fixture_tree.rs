@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+pub use comity_remote::rpc::CALLER;
 
 use crate::limits::PAYLOAD_COPIED_MAX;
 
@@ -19,8 +20,6 @@ pub const LARGE_BYTES: u64 = 16 << 20;
 pub const WRITTEN_FILES: usize = 4;
 /// Files in the huge directory.
 pub const HUGE_FILES: usize = 100_000;
-/// The caller's user and group, who own everything when root measures.
-pub const CALLER: u32 = 1000;
 
 /// A tree of files, with its place.
 #[derive(Debug, Clone)]

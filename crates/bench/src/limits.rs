@@ -1,5 +1,7 @@
 //! Every bound of this crate, with its reason.
 
+pub use comity_remote::limits::{REPLY_BYTES_MAX, SILENCE_SECONDS_MAX};
+
 /// Most calls outstanding on one connection: a slot number fits in the low half of an xid.
 pub const DEPTH_MAX: usize = 1 << 16;
 
@@ -7,17 +9,11 @@ pub const DEPTH_MAX: usize = 1 << 16;
 /// rarely.
 pub const INBOX_BYTES: usize = 2 * REPLY_BYTES_MAX;
 
-/// Largest reply that is expected, in bytes: a READ of 1 MiB and its header.
-pub const REPLY_BYTES_MAX: usize = (1 << 20) + 4096;
-
 /// Payloads above this many bytes are sent from where they lie instead of copied behind their call.
 pub const PAYLOAD_COPIED_MAX: usize = 16 * 1024;
 
 /// Most pieces in one send.
 pub const PIECES_MAX: usize = 64;
-
-/// Longest a measured server may stay silent, in seconds, before the run is given up.
-pub const SILENCE_SECONDS_MAX: u32 = 20;
 
 /// Longest a server may take to start, in seconds; ganesha takes two to five.
 pub const START_SECONDS_MAX: u64 = 20;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 pub enum Operation {
     /// Nothing: the cost of a call itself.
     Null,
-    /// Attributes of the files of [`FixtureTree::small`](crate::fixture_tree::FixtureTree::small), in turn.
+    /// Attributes of the small files of a [tree](crate::fixture_tree::FixtureTree), in turn.
     Getattr,
     /// Names of the same files, in turn.
     Lookup,

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::baseline_server::Pages;
 use crate::load::{Client, Load, Stop};
 use crate::operation::Operation;
-use crate::server_process::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
+use crate::prober::Pages;
+use crate::server_process::{self, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
 
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// On what.
     #[command(flatten)]
-    pub subject: Subject,
+    pub subject: ServerOptions,
     /// Exit with 1 if there are more calls than there should be.
     #[arg(long)]
     pub check: bool,
@@ -53,20 +53,20 @@ type Counts = BTreeMap<String, u64>;
 /// The server or strace does not come up.
 pub fn run(options: &Options) -> Result<bool> {
     server_process::enter_namespace()?;
-    let grounds = Grounds::make(&options.subject)?;
-    let comity = grounds.start_comity(&[SERVER_PROCESSOR], false)?;
+    let test_bed = TestBed::make(&options.subject)?;
+    let comity = test_bed.start_comity(&[SERVER_PROCESSOR], false)?;
     crate::process::pin(None, &[server_process::LOAD_PROCESSOR])?;
     let mut all = true;
     for (operation, most) in LOOKED_AT {
         let counts =
-            counted(&comity, operation, &grounds.work).with_context(|| operation.to_string())?;
+            counted(&comity, operation, &test_bed.work).with_context(|| operation.to_string())?;
         all &= report(operation, &counts, most);
     }
     Ok(all)
 }
 
 /// Counts while a load runs that has begun before.
-fn counted(comity: &Target, operation: Operation, work: &Path) -> Result<Counts> {
+fn counted(comity: &ServerProcess, operation: Operation, work: &Path) -> Result<Counts> {
     let pages = Pages { created: String::new(), listed: Vec::new() };
     let script = comity.script(operation, &pages)?;
     let mut client = Client::connect(comity.address, CONNECTIONS)?;

@@ -9,12 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use comity_bench::OPERATIONS;
-use comity_bench::baseline_server::{
-    Pages, attributes_by_name, listing_with_handles, script, serve,
-};
+use comity_bench::baseline_server::{attributes_by_name, listing_with_handles, script, serve};
 use comity_bench::call_templates::{CallTemplates, Expectation, Template};
 use comity_bench::fixture_tree::{FixtureTree, SMALL_FILES};
 use comity_bench::load::{Client, Load, OpenLoad, Stop};
+use comity_bench::prober::Pages;
 
 /// A tree of files, and the minimal server on it until the test program ends.
 fn served() -> (tempfile::TempDir, FixtureTree, SocketAddr) {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use comity_bench::baseline_server::{Pages, script, serve};
+use comity_bench::baseline_server::{script, serve};
 use comity_bench::fixture_tree::FixtureTree;
 use comity_bench::load::{Client, Load, Stop};
+use comity_bench::prober::Pages;
 use comity_bench::suite::{
     Access, Content, Driver, Entry, FileId, FileKind, Files, Interrupt, Latency, LockKind,
     Metadata, Range, Tally, Target, Wait,

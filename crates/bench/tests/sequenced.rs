@@ -4,15 +4,16 @@
 
 mod served;
 
-use comity_bench::baseline_server::Pages;
 use comity_bench::call_templates::{CallTemplates, SlotPlace, Stamp, Turn};
 use comity_bench::fixture_tree::FixtureTree;
-use comity_bench::nfs4::{Backchannel, Prober, Session};
+use comity_bench::prober::Pages;
+use comity_bench::prober::nfs4::Prober;
 use comity_bench::{InSession, Operation};
 use comity_proto::nfs4::{
     Close4args, Lock4args, Locker4, Locku4args, NfsFh4, Open4args, OpenClaim4, Read4args,
     Sequence4args, operation as op,
 };
+use comity_remote::nfs4::{Backchannel, Session};
 use comity_xdr::{Decode, Decoder};
 use served::Served;
 

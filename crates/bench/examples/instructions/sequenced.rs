@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use comity_bench::baseline_server::Pages;
 use comity_bench::call_templates::{SlotPlace, Stamp, Turn};
 use comity_bench::fixture_tree::{CALLER, FixtureTree};
-use comity_bench::nfs4::{Backchannel, Prober, Session, Wire};
+use comity_bench::prober::Pages;
+use comity_bench::prober::nfs4::Prober;
 use comity_bench::{InSession, Operation};
 use comity_export::Exports;
 use comity_nfs4::{Nfs4, Versions};
+use comity_remote::nfs4::{Backchannel, Session, Wire};
 
 use crate::setting;
 use crate::stack::Stack;

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, ensure};
 use comity_xdr::{Decoder, Opaque};
 
-use crate::nfs::{Caller, RESULTS_AT};
+use comity_remote::rpc::{Caller, RESULTS_AT};
 use program::{FLUSH, PROGRAM, TEXT_BYTES_MAX, VERSION};
 
 pub use server::{Agent, PORT};

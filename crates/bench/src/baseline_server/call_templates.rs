@@ -7,18 +7,10 @@ use super::wire::{NAME_AT, REPLY_BYTES, REQUEST_BYTES, Request, Verb};
 use crate::call_templates::{CallTemplates, Expectation, Order, SERIAL_DIGITS, Template};
 use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
 use crate::operation::{InSession, Operation, Stable};
+use crate::prober::Pages;
 
 /// Entries of one listing, about what fits in an NFS page of 64 KiB.
 const PAGE_ENTRIES: u32 = 333;
-
-/// Where new files go, and which directories are listed.
-#[derive(Debug, Clone, Default)]
-pub struct Pages {
-    /// The directory for new files, below the top.
-    pub created: String,
-    /// Directories to list, one after the other.
-    pub listed: Vec<String>,
-}
 
 /// The calls for an operation.
 ///

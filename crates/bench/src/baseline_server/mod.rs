@@ -6,5 +6,5 @@ mod server;
 mod wire;
 mod work;
 
-pub use call_templates::{Pages, attributes_by_name, listing_with_handles, script};
+pub use call_templates::{attributes_by_name, listing_with_handles, script};
 pub use server::serve;

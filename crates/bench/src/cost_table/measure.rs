@@ -4,15 +4,17 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use comity_remote::nfs3::list;
+use comity_remote::rpc::Caller;
 
 use super::Bench;
-use crate::baseline_server::{self, Pages};
+use crate::baseline_server;
 use crate::call_templates::CallTemplates;
 use crate::fixture_tree::{FixtureTree, SMALL_FILES};
 use crate::load::{Client, Load, Outcome, Stop};
-use crate::nfs::{Caller, list};
 use crate::operation::Operation;
-use crate::server_process::{Prepared, SERVER_PROCESSOR, Target};
+use crate::prober::Pages;
+use crate::server_process::{Prepared, SERVER_PROCESSOR, ServerProcess};
 
 /// The load of most rows.
 pub(super) const CONNECTIONS: usize = 4;
@@ -55,7 +57,7 @@ pub(super) struct Sample {
 impl Sample {
     /// Takes one: a fifth of it beforehand does not count.
     pub(super) fn take(
-        target: &Target,
+        target: &ServerProcess,
         client: &mut Client,
         script: &CallTemplates,
         load: Load,
@@ -116,8 +118,8 @@ fn in_turn(
 /// Processor time of a CREATE in an export that answers before the name is on stable storage, as
 /// the others do; in microseconds.
 pub(super) fn create_cost(bench: &Bench) -> Result<Figures> {
-    let relaxed = bench.grounds.start_comity(&[SERVER_PROCESSOR], true)?;
-    let other = |target: &Target| target.name != "comity";
+    let relaxed = bench.test_bed.start_comity(&[SERVER_PROCESSOR], true)?;
+    let other = |target: &ServerProcess| target.name != "comity";
     let targets = bench.targets.iter().map(|target| if other(target) { target } else { &relaxed });
     creating(bench, &targets.collect::<Vec<_>>(), Sample::cost)
 }
@@ -129,7 +131,7 @@ pub(super) fn create_rate(bench: &Bench) -> Result<Figures> {
 
 fn creating(
     bench: &Bench,
-    targets: &[&Target],
+    targets: &[&ServerProcess],
     figure: impl Fn(&Sample) -> f64,
 ) -> Result<Figures> {
     let mut figures = vec![Vec::new(); targets.len()];
@@ -143,8 +145,8 @@ fn creating(
 
 /// Files are made in a new directory for each sample, and stay: ext4 skips the inodes of files that
 /// were removed a moment ago, which would be measured instead.
-fn create(bench: &Bench, target: &Target) -> Result<Sample> {
-    let created = bench.grounds.layout.new_directory("created-")?;
+fn create(bench: &Bench, target: &ServerProcess) -> Result<Sample> {
+    let created = bench.test_bed.layout.new_directory("created-")?;
     let script = target.script(Operation::Create, &Pages { created, listed: Vec::new() })?;
     let load = Load { depth: DEPTH, stop: Stop::Calls(bench.pick(CREATED)) };
     let mut client = Client::connect(target.address, CONNECTIONS)?;
@@ -168,7 +170,7 @@ fn cold_listings(bench: &Bench, prefix: &str, handles: bool) -> Result<Figures> 
         let directories: Vec<_> =
             (0..bench.pick(COLD_DIRECTORIES)).map(|n| format!("{prefix}-{round}-{n}")).collect();
         for directory in &directories {
-            bench.grounds.layout.listing(directory, SMALL_FILES)?;
+            bench.test_bed.layout.listing(directory, SMALL_FILES)?;
         }
         // Directories that are listed for the first time have rarely changed a moment ago.
         sleep(Duration::from_millis(REST_MILLISECONDS));
@@ -183,7 +185,7 @@ fn cold_listings(bench: &Bench, prefix: &str, handles: bool) -> Result<Figures> 
     Ok(figures)
 }
 
-fn list_once(target: &Target, root: &[u8], directories: &[String]) -> Result<f64> {
+fn list_once(target: &ServerProcess, root: &[u8], directories: &[String]) -> Result<f64> {
     let mut caller = Caller::connect(target.address)?;
     let mut handles = Vec::new();
     for directory in directories {
@@ -202,10 +204,15 @@ fn list_once(target: &Target, root: &[u8], directories: &[String]) -> Result<f64
 }
 
 /// The minimal server has no cookies to learn: the pages are known beforehand.
-fn list_raw(bench: &Bench, target: &Target, directories: &[String], handles: bool) -> Result<f64> {
+fn list_raw(
+    bench: &Bench,
+    target: &ServerProcess,
+    directories: &[String],
+    handles: bool,
+) -> Result<f64> {
     let pages = Pages { created: String::new(), listed: directories.to_vec() };
     let script = match handles {
-        true => baseline_server::listing_with_handles(&bench.grounds.layout, directories)?,
+        true => baseline_server::listing_with_handles(&bench.test_bed.layout, directories)?,
         false => target.script(Operation::Readdirplus, &pages)?,
     };
     let mut client = Client::connect(target.address, 1)?;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use crate::process;
-use crate::server_process::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
+use crate::server_process::{self, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
 
 pub use line::Line;
 
@@ -20,7 +20,7 @@ pub use line::Line;
 pub struct Options {
     /// On what.
     #[command(flatten)]
-    pub subject: Subject,
+    pub subject: ServerOptions,
     /// A third of the rounds, each a third as long.
     #[arg(long)]
     pub quick: bool,
@@ -50,8 +50,8 @@ pub enum Against {
 /// Everything a measurement needs: a tree of files, and servers on it.
 struct Bench {
     /// The minimal server, comity, and the peer if there is one.
-    targets: Vec<Target>,
-    grounds: Grounds,
+    targets: Vec<ServerProcess>,
+    test_bed: TestBed,
     rounds: usize,
     /// Seconds of one sample.
     seconds: f64,
@@ -88,29 +88,33 @@ pub fn run(options: &Options) -> Result<bool> {
 
 impl Bench {
     fn start(options: &Options, inside: bool) -> Result<Self> {
-        let grounds = Grounds::make(&options.subject)?;
-        let targets = start_targets(options, &grounds, inside)?;
+        let test_bed = TestBed::make(&options.subject)?;
+        let targets = start_targets(options, &test_bed, inside)?;
         let pick = |(whole, quick)| if options.quick { quick } else { whole };
         let seconds = if options.quick { SECONDS.1 } else { SECONDS.0 };
         let (rounds, quick) = (pick(ROUNDS), options.quick);
-        Ok(Self { targets, grounds, rounds, seconds, quick })
+        Ok(Self { targets, test_bed, rounds, seconds, quick })
     }
 
-    fn target(&self, name: &str) -> Option<&Target> {
+    fn target(&self, name: &str) -> Option<&ServerProcess> {
         self.targets.iter().find(|target| target.name == name)
     }
 }
 
-fn start_targets(options: &Options, grounds: &Grounds, inside: bool) -> Result<Vec<Target>> {
-    let mut targets = vec![server_process::start_raw(&grounds.layout)?];
-    targets.push(grounds.start_comity(&[SERVER_PROCESSOR], false)?);
+fn start_targets(
+    options: &Options,
+    test_bed: &TestBed,
+    inside: bool,
+) -> Result<Vec<ServerProcess>> {
+    let mut targets = vec![server_process::start_raw(&test_bed.layout)?];
+    targets.push(test_bed.start_comity(&[SERVER_PROCESSOR], false)?);
     if options.against == Against::Ganesha {
         if !inside {
             println!("skipped: ganesha, because that takes root (a network of its own)");
         } else if !server_process::is_ganesha_installed() {
             println!("skipped: ganesha, because nfs-ganesha, -vfs and rpcbind are not installed");
         } else {
-            let (layout, work) = (&grounds.layout, &grounds.work);
+            let (layout, work) = (&test_bed.layout, &test_bed.work);
             targets.push(server_process::start_ganesha(layout, work, &[SERVER_PROCESSOR])?);
         }
     }

@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use comity_remote::nfs3::list;
+use comity_remote::rpc::Caller;
 
 use super::Bench;
 use super::measure::{CONNECTIONS, DEPTH, Sample, small};
@@ -12,10 +14,10 @@ use crate::baseline_server;
 use crate::call_templates::CallTemplates;
 use crate::fixture_tree::HUGE_FILES;
 use crate::load::Client;
-use crate::nfs::{Caller, Prober, list};
 use crate::operation::Operation;
+use crate::prober::nfs3::Prober;
 use crate::process;
-use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, Target};
+use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerProcess};
 
 /// Connections that are opened to weigh one; with those before, what one address may have.
 const IDLE_CONNECTIONS: usize = 900;
@@ -41,7 +43,7 @@ fn on_two_cores(
     figure: impl Fn(&Sample) -> f64,
 ) -> Result<Itself> {
     let both = [SERVER_PROCESSOR, LOAD_PROCESSOR];
-    let wide = bench.grounds.start_comity(&both, false)?;
+    let wide = bench.test_bed.start_comity(&both, false)?;
     let narrow = bench.target("comity").context("no comity")?;
     let mut itself = Itself { base: Vec::new(), comity: Vec::new() };
     let mut one = Prepared::new(narrow, operation)?;
@@ -81,8 +83,8 @@ pub(super) fn huge_directory_raw(bench: &Bench) -> Result<Itself> {
 }
 
 fn make_huge(bench: &Bench) -> Result<()> {
-    let is_there = bench.grounds.layout.root().join(HUGE).exists();
-    if is_there { Ok(()) } else { bench.grounds.layout.listing(HUGE, HUGE_FILES) }
+    let is_there = bench.test_bed.layout.root().join(HUGE).exists();
+    if is_there { Ok(()) } else { bench.test_bed.layout.listing(HUGE, HUGE_FILES) }
 }
 
 /// GETATTR by 64 connections, and by 4.
@@ -97,7 +99,7 @@ pub(super) fn many_connections(bench: &Bench) -> Result<Itself> {
 
 /// KiB of resident memory that a connection costs when it has made a call and says no more.
 pub(super) fn idle_connection(bench: &Bench) -> Result<Itself> {
-    let comity = bench.grounds.start_comity(&[SERVER_PROCESSOR], false)?;
+    let comity = bench.test_bed.start_comity(&[SERVER_PROCESSOR], false)?;
     let mut idle = connect_idle(&comity, FIRST_CONNECTIONS)?;
     let before = resting_kib(&comity)?;
     idle.extend(connect_idle(&comity, IDLE_CONNECTIONS)?);
@@ -107,14 +109,14 @@ pub(super) fn idle_connection(bench: &Bench) -> Result<Itself> {
 
 /// MiB of resident memory of a server that has answered MNT and nothing else.
 pub(super) fn memory_at_start(bench: &Bench) -> Result<Itself> {
-    let comity = bench.grounds.start_comity(&[SERVER_PROCESSOR], false)?;
+    let comity = bench.test_bed.start_comity(&[SERVER_PROCESSOR], false)?;
     let kib = resting_kib(&comity)?;
     Ok(Itself { base: Vec::new(), comity: vec![kib as f64 / 1024.0] })
 }
 
 /// Threads of such a server on two cores.
 pub(super) fn threads(bench: &Bench) -> Result<Itself> {
-    let comity = bench.grounds.start_comity(&[SERVER_PROCESSOR, LOAD_PROCESSOR], false)?;
+    let comity = bench.test_bed.start_comity(&[SERVER_PROCESSOR, LOAD_PROCESSOR], false)?;
     let count = process::threads(comity.process())?;
     Ok(Itself { base: Vec::new(), comity: vec![count as f64] })
 }
@@ -126,12 +128,12 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(target: &Target, operation: Operation) -> Result<Self> {
+    fn new(target: &ServerProcess, operation: Operation) -> Result<Self> {
         let script = target.script(operation, &small())?;
         Ok(Self { script, client: Client::connect(target.address, CONNECTIONS)? })
     }
 
-    fn sample(&mut self, bench: &Bench, target: &Target) -> Result<Sample> {
+    fn sample(&mut self, bench: &Bench, target: &ServerProcess) -> Result<Sample> {
         Sample::take(target, &mut self.client, &self.script, bench.load(DEPTH))
     }
 }
@@ -139,7 +141,7 @@ impl Prepared {
 /// The costs of two loads of one server, in turn.
 fn against(
     bench: &Bench,
-    target: &Target,
+    target: &ServerProcess,
     plain: &mut Prepared,
     other: &mut Prepared,
 ) -> Result<Itself> {
@@ -152,7 +154,11 @@ fn against(
 }
 
 /// GETATTR of each file of a directory; otherwise like `model`.
-fn getattrs_in(target: &Target, directory: &str, model: &CallTemplates) -> Result<CallTemplates> {
+fn getattrs_in(
+    target: &ServerProcess,
+    directory: &str,
+    model: &CallTemplates,
+) -> Result<CallTemplates> {
     let mut caller = Caller::connect(target.address)?;
     let root = target.root().context("no root")?;
     let dir = caller.walk(root, directory)?;
@@ -164,7 +170,7 @@ fn getattrs_in(target: &Target, directory: &str, model: &CallTemplates) -> Resul
     Ok(CallTemplates { templates: prober.getattrs_of(&handles)?, ..model.clone() })
 }
 
-fn connect_idle(target: &Target, count: usize) -> Result<Vec<Caller>> {
+fn connect_idle(target: &ServerProcess, count: usize) -> Result<Vec<Caller>> {
     let root = target.root().context("no root")?.to_vec();
     let connect = |_| {
         let mut caller = Caller::connect(target.address)?;
@@ -175,7 +181,7 @@ fn connect_idle(target: &Target, count: usize) -> Result<Vec<Caller>> {
     (0..count).map(connect).collect()
 }
 
-fn resting_kib(target: &Target) -> Result<u64> {
+fn resting_kib(target: &ServerProcess) -> Result<u64> {
     std::thread::sleep(Duration::from_millis(REST_MILLISECONDS));
     process::resident_kib(target.process())
 }

@@ -3,9 +3,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use super::connection::Next;
 use super::{Client, LATENCY_NANOSECONDS_MAX, Outcome, wait_for};
 use crate::call_templates::CallTemplates;
-use crate::connection::Next;
 use crate::limits::{DEPTH_MAX, SILENCE_SECONDS_MAX};
 use crate::rng::Rng;
 use hdrhistogram::Histogram;

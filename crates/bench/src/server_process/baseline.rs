@@ -3,7 +3,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{SERVER_PROCESSOR, Speaks, Target, free_address};
+use super::{SERVER_PROCESSOR, ServerProcess, Speaks, free_address};
 use crate::fixture_tree::FixtureTree;
 use crate::limits::START_SECONDS_MAX;
 use crate::process::Server;
@@ -12,12 +12,12 @@ use crate::process::Server;
 ///
 /// # Errors
 /// It does not come up.
-pub fn start(layout: &FixtureTree) -> Result<Target> {
+pub fn start(layout: &FixtureTree) -> Result<ServerProcess> {
     let address = free_address()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("raw-server").arg(layout.root()).args(["--port", &address.port().to_string()]);
     let mut server = Server::start(&mut command, &[SERVER_PROCESSOR])?;
     server.until(START_SECONDS_MAX, || TcpStream::connect(address).is_ok()).context("raw")?;
     let (layout, servers) = (layout.clone(), vec![server]);
-    Ok(Target { name: "raw", address, layout, speaks: Speaks::Raw, servers })
+    Ok(ServerProcess { name: "raw", address, layout, speaks: Speaks::Raw, servers })
 }

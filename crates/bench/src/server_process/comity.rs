@@ -5,13 +5,13 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use super::{Target, free_address, nfs_target, open_to_all};
+use super::{ServerProcess, free_address, nfs_target, open_to_all};
 use crate::fixture_tree::FixtureTree;
 use crate::process::Server;
 
 /// Which comity is measured, and where.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Subject {
+pub struct ServerOptions {
     /// The comity that is measured.
     #[arg(long, default_value = "target/release/comity")]
     pub comity: PathBuf,
@@ -23,7 +23,7 @@ pub struct Subject {
 /// A tree of files, room for what servers need, and the comity that serves it; the files go when
 /// this does.
 #[derive(Debug)]
-pub struct Grounds {
+pub struct TestBed {
     /// The tree.
     pub layout: FixtureTree,
     /// The room.
@@ -32,12 +32,12 @@ pub struct Grounds {
     _folder: TempDir,
 }
 
-impl Grounds {
+impl TestBed {
     /// Makes the tree.
     ///
     /// # Errors
     /// The file system says no.
-    pub fn make(subject: &Subject) -> Result<Self> {
+    pub fn make(subject: &ServerOptions) -> Result<Self> {
         let made = tempfile::Builder::new().prefix("comity-bench-").tempdir_in(&subject.directory);
         let folder = made.context("make a folder for the files")?;
         open_to_all(folder.path())?;
@@ -52,7 +52,7 @@ impl Grounds {
     ///
     /// # Errors
     /// It does not come up; its log is in the message.
-    pub fn start_comity(&self, processors: &[usize], is_async: bool) -> Result<Target> {
+    pub fn start_comity(&self, processors: &[usize], is_async: bool) -> Result<ServerProcess> {
         self.start_comity_with(processors, is_async, &[])
     }
 
@@ -65,7 +65,7 @@ impl Grounds {
         processors: &[usize],
         is_async: bool,
         more: &[&str],
-    ) -> Result<Target> {
+    ) -> Result<ServerProcess> {
         let work = tempfile::Builder::new().prefix("comity-").tempdir_in(&self.work)?.keep();
         let address = free_address()?;
         let exports = work.join("exports");

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Target, free_address, nfs_target};
+use super::{ServerProcess, free_address, nfs_target};
 use crate::fixture_tree::FixtureTree;
 use crate::limits::START_SECONDS_MAX;
 use crate::process::Server;
@@ -19,12 +19,13 @@ pub fn is_installed() -> bool {
     [GANESHA, RPCBIND].iter().all(|program| Path::new(program).exists())
 }
 
-/// Starts nfs-ganesha with its VFS back end on some processors. It registers itself or ends at once, so it gets an
-/// rpcbind of its own: that takes a network of one's own (see `enter_namespace`).
+/// Starts nfs-ganesha with its VFS back end on some processors. It ends at once if it cannot
+/// register itself, so it gets an rpcbind of its own, which takes a separate network (see
+/// `enter_namespace`).
 ///
 /// # Errors
 /// It does not come up; the end of its log is in the message.
-pub fn start(layout: &FixtureTree, work: &Path, processors: &[usize]) -> Result<Target> {
+pub fn start(layout: &FixtureTree, work: &Path, processors: &[usize]) -> Result<ServerProcess> {
     ["/run/rpcbind", "/run/ganesha", "/var/lib/nfs/ganesha"]
         .iter()
         .try_for_each(fs::create_dir_all)?;

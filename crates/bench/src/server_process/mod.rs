@@ -9,18 +9,20 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use comity_remote::nfs4::Session;
+use comity_remote::rpc::Caller;
 
-use crate::baseline_server::Pages;
 use crate::call_templates::CallTemplates;
 use crate::fixture_tree::FixtureTree;
 use crate::load::Client;
-use crate::nfs::{Caller, Prober};
-use crate::nfs4::{self, Session};
 use crate::operation::Operation;
+use crate::prober;
+use crate::prober::Pages;
+use crate::prober::nfs3::Prober;
 use crate::process::{CpuTime, Server};
 
 pub use baseline::start as start_raw;
-pub use comity::{Grounds, Subject};
+pub use comity::{ServerOptions, TestBed};
 pub use ganesha::{is_installed as is_ganesha_installed, start as start_ganesha};
 pub use namespace::{enter as enter_namespace, is_inside as is_inside_namespace};
 
@@ -31,7 +33,7 @@ pub const LOAD_PROCESSOR: usize = 1;
 
 /// A server that is running on a tree of files.
 #[derive(Debug)]
-pub struct Target {
+pub struct ServerProcess {
     /// Its name in the report.
     pub name: &'static str,
     /// Where it listens.
@@ -60,7 +62,7 @@ pub struct Prepared {
     _session: Option<Session<Caller>>,
 }
 
-impl Target {
+impl ServerProcess {
     /// Its process.
     #[must_use]
     pub fn process(&self) -> u32 {
@@ -94,7 +96,7 @@ impl Target {
     /// The calls for an operation, and connections that can make them.
     ///
     /// # Errors
-    /// As [`Target::script`].
+    /// As [`ServerProcess::script`].
     pub fn prepare(
         &self,
         operation: Operation,
@@ -116,10 +118,10 @@ impl Target {
         operation: Operation,
         (connections, depth): (usize, usize),
     ) -> Result<Prepared> {
-        let mut session = Session::connect(self.address, crate::nfs::caller_ids())?;
+        let mut session = Session::connect(self.address, comity_remote::rpc::caller_ids())?;
         let root = session.mount(&self.layout.root().to_string_lossy())?;
         let locked = self.address.port().into();
-        let mut prober = nfs4::Prober { session: &mut session, root, locked };
+        let mut prober = prober::nfs4::Prober { session: &mut session, root, locked };
         let script = prober.script(operation, &Pages::default())?;
         let mut sessions = Vec::new();
         for _ in 0..connections {
@@ -148,7 +150,7 @@ fn nfs_target(
     layout: &FixtureTree,
     addresses: [SocketAddr; 2],
     mut servers: Vec<Server>,
-) -> Result<Target> {
+) -> Result<ServerProcess> {
     let [address, mount_address] = addresses;
     let mut root = None;
     let mount = |path: &Path| Caller::connect(mount_address)?.mount(path);
@@ -161,7 +163,7 @@ fn nfs_target(
     // The last error is of interest, so it is asked for once more.
     let root = root.map_or_else(|| mount(layout.root()), Ok)?;
     let speaks = Speaks::Nfs { root };
-    Ok(Target { name, address, layout: layout.clone(), speaks, servers })
+    Ok(ServerProcess { name, address, layout: layout.clone(), speaks, servers })
 }
 
 /// An address on loopback that nobody uses.

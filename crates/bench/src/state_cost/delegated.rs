@@ -1,11 +1,11 @@
 use anyhow::{Context, Result, ensure};
 use comity_proto::nfs4::share;
+use comity_remote::nfs4::{Backchannel, Opened};
 
 use super::person::Person;
 use super::report::{at_most, median};
 use super::{Bench, recall, server_time};
 use crate::fixture_tree::{FixtureTree, SMALL_FILES};
-use crate::nfs4::{Backchannel, Opened};
 
 /// Delegations that are held while it is measured; their client may have as many.
 const HELD: u64 = 100_000;
@@ -45,7 +45,7 @@ pub(super) fn opens(bench: &Bench) -> Result<bool> {
 
 /// Server's time of an OPEN, in microseconds.
 fn sample(
-    server: &crate::server_process::Target,
+    server: &crate::server_process::ServerProcess,
     client: &mut Person,
     dir: &[u8],
     delegated: bool,

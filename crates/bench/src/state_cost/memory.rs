@@ -2,14 +2,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use comity_proto::nfs4::share;
+use comity_remote::nfs4::Backchannel;
 
 use super::Bench;
 use super::person::Person;
 use super::report::at_most;
 use crate::fixture_tree::FixtureTree;
-use crate::nfs4::Backchannel;
 use crate::process;
-use crate::server_process::Target;
+use crate::server_process::ServerProcess;
 
 /// Clients, each with a connection and a session of its own.
 const CLIENTS: u64 = 900;
@@ -79,7 +79,7 @@ fn open_all(
     Ok(delegated)
 }
 
-fn resting_bytes(server: &Target) -> Result<f64> {
+fn resting_bytes(server: &ServerProcess) -> Result<f64> {
     std::thread::sleep(Duration::from_millis(REST_MILLISECONDS));
     Ok(process::resident_kib(server.process())? as f64 * 1024.0)
 }

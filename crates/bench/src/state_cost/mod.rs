@@ -1,7 +1,7 @@
 //! What state must cost: locks that are split, joined and handed on, delegations that are recalled
 //! and granted, and the memory of it all; how it grows, beside what CITI measured in 2006.
 
-mod attentive;
+mod callback_client;
 mod delegated;
 mod memory;
 mod person;
@@ -13,14 +13,16 @@ mod waiters;
 use anyhow::{Context, Result};
 
 use crate::process;
-use crate::server_process::{Grounds, LOAD_PROCESSOR, SERVER_PROCESSOR, Subject, Target};
+use crate::server_process::{
+    LOAD_PROCESSOR, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed,
+};
 
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// On what.
     #[command(flatten)]
-    pub subject: Subject,
+    pub subject: ServerOptions,
     /// A tenth of everything.
     #[arg(long)]
     pub quick: bool,
@@ -47,7 +49,7 @@ const MEASURES: &[Measure] = &[
 
 /// All that the measures need.
 struct Bench {
-    grounds: Grounds,
+    test_bed: TestBed,
     quick: bool,
 }
 
@@ -56,7 +58,7 @@ struct Bench {
 /// # Errors
 /// The server does not come up, or a call is not answered as it must be.
 pub fn run(options: &Options) -> Result<bool> {
-    let bench = Bench { grounds: Grounds::make(&options.subject)?, quick: options.quick };
+    let bench = Bench { test_bed: TestBed::make(&options.subject)?, quick: options.quick };
     process::pin(None, &[LOAD_PROCESSOR])?;
     let wanted = |name: &str| {
         let named = |word: &String| name.to_lowercase().contains(&word.to_lowercase());
@@ -76,14 +78,14 @@ pub fn run(options: &Options) -> Result<bool> {
 
 impl Bench {
     /// A server, new and on its own.
-    fn server(&self) -> Result<Target> {
-        self.grounds.start_comity(&[SERVER_PROCESSOR], true)
+    fn server(&self) -> Result<ServerProcess> {
+        self.test_bed.start_comity(&[SERVER_PROCESSOR], true)
     }
 
     /// One that keeps clients and programs of its machine apart. Each delegated file takes a
     /// descriptor otherwise, of which a process has too few for the most delegations.
-    fn server_apart(&self) -> Result<Target> {
-        self.grounds.start_comity_with(&[SERVER_PROCESSOR], true, &["--no-local-locks"])
+    fn server_apart(&self) -> Result<ServerProcess> {
+        self.test_bed.start_comity_with(&[SERVER_PROCESSOR], true, &["--no-local-locks"])
     }
 
     /// A number, or a tenth of it in a quick run.
@@ -93,21 +95,21 @@ impl Bench {
 
     /// The path of a directory of the tree from the server's root.
     fn path(&self, directory: &str) -> String {
-        format!("{}/{directory}", self.grounds.layout.root().display())
+        format!("{}/{directory}", self.test_bed.layout.root().display())
     }
 
     /// The directory of so many empty files, made if it is not there.
     fn many(&self, files: u64) -> Result<String> {
         let name = format!("many-{files}");
-        if !self.grounds.layout.root().join(&name).exists() {
-            self.grounds.layout.listing(&name, files as usize)?;
+        if !self.test_bed.layout.root().join(&name).exists() {
+            self.test_bed.layout.listing(&name, files as usize)?;
         }
         Ok(self.path(&name))
     }
 }
 
 /// Processor time that a server uses for something, in microseconds.
-fn server_time<T>(server: &Target, what: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+fn server_time<T>(server: &ServerProcess, what: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
     let before = server.cpu_time()?;
     let done = what()?;
     Ok((done, server.cpu_time()?.since(&before) as f64 / 1e3))

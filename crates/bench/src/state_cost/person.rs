@@ -5,24 +5,24 @@ use comity_proto::nfs4::{
     NfsLockType4, Nfsstat4, Openflag4, Stateid4, TestStateid4args, TestStateid4resok,
     operation as op, share,
 };
+use comity_remote::nfs4::{Backchannel, Compound, Locker, Opened, Opening, Session, Stretch};
+use comity_remote::rpc::caller_ids;
 use comity_xdr::Counted;
 
-use super::attentive::Attentive;
-use crate::nfs::caller_ids;
-use crate::nfs4::{Backchannel, Compound, Locker, Opened, Opening, Session, Stretch};
-use crate::server_process::Target;
+use super::callback_client::CallbackClient;
+use crate::server_process::ServerProcess;
 
 /// A client that opens, locks and is delegated files, one call at a time.
 pub(super) struct Person {
-    pub(super) session: Session<Attentive>,
+    pub(super) session: Session<CallbackClient>,
 }
 
 /// All of a file.
 pub(super) const WHOLE: Stretch = (0, u64::MAX);
 
 impl Person {
-    pub(super) fn new(target: &Target, back: Backchannel) -> Result<Self> {
-        let wire = Attentive::connect(target.address)?;
+    pub(super) fn new(target: &ServerProcess, back: Backchannel) -> Result<Self> {
+        let wire = CallbackClient::connect(target.address)?;
         Ok(Self { session: Session::begin(wire, caller_ids(), back)? })
     }
 

@@ -1,12 +1,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use comity_remote::nfs4::{Backchannel, Locker, Opened, Stretch};
 
 use super::Bench;
 use super::person::{Person, WHOLE};
 use super::report::{at_most, median, then};
 use crate::fixture_tree::FixtureTree;
-use crate::nfs4::{Backchannel, Locker, Opened, Stretch};
 
 /// How many ranges; each ten times the one before.
 const RANGES: [u64; 3] = [300, 3_000, 30_000];
@@ -37,13 +37,13 @@ struct Taken {
 
 /// One lock of the whole file, split by unlocking every other byte.
 pub(super) fn split(bench: &Bench) -> Result<bool> {
-    let mut house = House::new(bench)?;
+    let mut setup = Setup::new(bench)?;
     let mut all = Vec::new();
     for ranges in RANGES.map(|ranges| bench.scaled(ranges)) {
         all.push(middle(ranges, || {
-            house.lock(WHOLE)?;
-            let taken = house.each(ranges, House::unlock);
-            house.unlock(WHOLE)?;
+            setup.lock(WHOLE)?;
+            let taken = setup.each(ranges, Setup::unlock);
+            setup.unlock(WHOLE)?;
             taken
         })?);
     }
@@ -57,15 +57,15 @@ pub(super) fn split(bench: &Bench) -> Result<bool> {
 
 /// Every other byte locked, then the whole file.
 pub(super) fn join(bench: &Bench) -> Result<bool> {
-    let mut house = House::new(bench)?;
+    let mut setup = Setup::new(bench)?;
     let mut all = Vec::new();
     for ranges in RANGES.map(|ranges| bench.scaled(ranges)) {
         all.push(middle(ranges, || {
-            let taken = house.each(ranges, House::lock)?;
+            let taken = setup.each(ranges, Setup::lock)?;
             let begun = Instant::now();
-            house.lock(WHOLE)?;
+            setup.lock(WHOLE)?;
             let whole = micros(begun.elapsed());
-            house.unlock(WHOLE)?;
+            setup.unlock(WHOLE)?;
             Ok(Taken { whole, ..taken })
         })?);
     }
@@ -107,14 +107,14 @@ fn middle(ranges: u64, mut round: impl FnMut() -> Result<Taken>) -> Result<Taken
 }
 
 /// A server, a client, and a file that it has open.
-struct House {
-    server: crate::server_process::Target,
+struct Setup {
+    server: crate::server_process::ServerProcess,
     client: Person,
     file: Opened,
     locker: Locker,
 }
 
-impl House {
+impl Setup {
     fn new(bench: &Bench) -> Result<Self> {
         let server = bench.server()?;
         let mut client = Person::new(&server, Backchannel::No)?;

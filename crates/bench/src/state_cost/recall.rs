@@ -3,12 +3,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use comity_proto::nfs4::share;
+use comity_remote::nfs4::{Backchannel, Locker, Opened};
 
 use super::person::Person;
 use super::report::{at_most, then};
 use super::{Bench, server_time};
 use crate::fixture_tree::FixtureTree;
-use crate::nfs4::{Backchannel, Locker, Opened};
 
 /// How many locks the client has, and what CITI measured for as many, in seconds. The last was
 /// ended by the lease.

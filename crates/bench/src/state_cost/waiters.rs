@@ -1,12 +1,12 @@
 use std::collections::VecDeque;
 
 use anyhow::{Context, Result, ensure};
+use comity_remote::nfs4::{Backchannel, Locker, Opened};
 
 use super::person::Person;
 use super::report::{at_most, median};
 use super::{Bench, server_time};
 use crate::fixture_tree::FixtureTree;
-use crate::nfs4::{Backchannel, Locker, Opened};
 
 /// How many wait, and what CITI's fair queue took to hand the lock on, in microseconds. Ten
 /// thousand were not tried.

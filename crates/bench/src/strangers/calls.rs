@@ -4,7 +4,7 @@ use comity_proto::nfs4::{
 use comity_proto::{mount, nfs3, nfs4, portmap};
 use comity_xdr::{Encoder, Opaque};
 
-use crate::nfs::{call_header, record_before};
+use comity_remote::rpc::{call_header, record_before};
 
 /// What strangers ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::baseline_server::Pages;
 use crate::load::{Load, Stop};
 use crate::operation::Operation;
-use crate::server_process::{Prepared, Target};
+use crate::prober::Pages;
+use crate::server_process::{Prepared, ServerProcess};
 
 /// How long one sample takes.
 const SAMPLE: Duration = Duration::from_millis(300);
@@ -30,7 +30,7 @@ impl Listed {
         ["GETATTR 1", "GETATTR 8", "READ 4K 1", "READ 4K 8"];
 
     /// Connects before any stranger does.
-    pub(super) fn new(server: &Target) -> Result<Self> {
+    pub(super) fn new(server: &ServerProcess) -> Result<Self> {
         let loads = [Operation::Getattr, Operation::Read(4096)]
             .into_iter()
             .flat_map(|operation| [(operation, 1), (operation, 8)])

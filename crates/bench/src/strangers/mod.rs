@@ -21,7 +21,7 @@ use self::flood::Flood;
 use self::listed::{Listed, Sample};
 use self::source::Strangers;
 use crate::process;
-use crate::server_process::{self, Grounds, SERVER_PROCESSOR, Subject, Target};
+use crate::server_process::{self, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
 use crate::statistics::median;
 
 /// What to measure.
@@ -29,7 +29,7 @@ use crate::statistics::median;
 pub struct Options {
     /// On what.
     #[command(flatten)]
-    pub subject: Subject,
+    pub subject: ServerOptions,
     /// Three rounds instead of seven.
     #[arg(long)]
     pub quick: bool,
@@ -53,7 +53,7 @@ const SETTLE_SECONDS_MAX: u64 = 20;
 
 /// What strangers do during a phase.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
+enum Behavior {
     Nothing,
     Crowd(Crowd),
     Flood(Flood),
@@ -62,7 +62,7 @@ enum Deed {
 /// A row of the table.
 struct Phase {
     name: String,
-    deed: Deed,
+    behavior: Behavior,
     /// Whether the bounds hold for it.
     is_judged: bool,
 }
@@ -95,8 +95,8 @@ pub fn run(options: &Options) -> Result<bool> {
         server_process::enter_namespace()?,
         "this takes root: a network of its own, and port 111"
     );
-    let grounds = Grounds::make(&options.subject)?;
-    let server = grounds.start_comity_with(&[SERVER_PROCESSOR], true, &["--portmap"])?;
+    let test_bed = TestBed::make(&options.subject)?;
+    let server = test_bed.start_comity_with(&[SERVER_PROCESSOR], true, &["--portmap"])?;
     process::pin(None, &[SERVER_PROCESSOR])?;
     let mut listed = Listed::new(&server)?;
     let wanted = |name: &str| {
@@ -107,7 +107,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let mut missed = Vec::new();
     for phase in phases(options.rate).into_iter().filter(|phase| wanted(&phase.name)) {
         let count = if options.quick { 3 } else { 7 };
-        let rounds = measure(&server, &mut listed, (phase.deed, count))
+        let rounds = measure(&server, &mut listed, (phase.behavior, count))
             .with_context(|| phase.name.clone())?;
         if !report(&phase, &rounds) {
             missed.push(phase.name);
@@ -120,25 +120,30 @@ pub fn run(options: &Options) -> Result<bool> {
 /// All phases. The first one is the noise of the measurement itself. What floods as fast as one
 /// processor can is shown and not judged: its share of the server's processor is what it costs.
 fn phases(rate: u32) -> Vec<Phase> {
-    let phase = |name: String, deed, is_judged| Phase { name, deed, is_judged };
-    let crowd = |connections, bytes_a_second| Deed::Crowd(Crowd { connections, bytes_a_second });
+    let phase = |name: String, behavior, is_judged| Phase { name, behavior, is_judged };
+    let crowd =
+        |connections, bytes_a_second| Behavior::Crowd(Crowd { connections, bytes_a_second });
     let mut phases = vec![
-        phase("no strangers".to_owned(), Deed::Nothing, false),
+        phase("no strangers".to_owned(), Behavior::Nothing, false),
         phase("10,000 idle connections".to_owned(), crowd(10_000, 0), true),
         phase("1,000 send a byte a second".to_owned(), crowd(1000, 1), true),
     ];
     for (rate, is_judged) in [(Some(rate), true), (None, false)] {
         for call in Call::ALL {
             let how = rate.map_or("as fast as can be".to_owned(), |rate| format!("{rate} /s"));
-            let deed = Deed::Flood(Flood { call, rate });
-            phases.push(phase(format!("{}, {how}", call.name()), deed, is_judged));
+            let behavior = Behavior::Flood(Flood { call, rate });
+            phases.push(phase(format!("{}, {how}", call.name()), behavior, is_judged));
         }
     }
     phases
 }
 
 /// Takes each measure of the listed client alone and among strangers, in turn.
-fn measure(server: &Target, listed: &mut Listed, (deed, count): (Deed, usize)) -> Result<Rounds> {
+fn measure(
+    server: &ServerProcess,
+    listed: &mut Listed,
+    (behavior, count): (Behavior, usize),
+) -> Result<Rounds> {
     let measures = Listed::NAMES.len();
     let mut rounds = Rounds {
         rates: vec![Vec::new(); measures],
@@ -148,7 +153,7 @@ fn measure(server: &Target, listed: &mut Listed, (deed, count): (Deed, usize)) -
     let quiet = process::descriptors(server.process())?;
     for _ in 0..count {
         let alone = listed.measure()?;
-        let strangers = Strangers::begin(server.address, deed)?;
+        let strangers = Strangers::begin(server.address, behavior)?;
         let among = listed.measure()?;
         rounds.weight = weigh(server)?;
         rounds.done = rounds.done.max(strangers.end()?);
@@ -167,7 +172,7 @@ impl Rounds {
     }
 }
 
-fn weigh(server: &Target) -> Result<Weight> {
+fn weigh(server: &ServerProcess) -> Result<Weight> {
     let process = server.process();
     Ok(Weight {
         threads: process::threads(process)?,
@@ -177,7 +182,7 @@ fn weigh(server: &Target) -> Result<Weight> {
 }
 
 /// Waits until the server has closed what strangers have left.
-fn settle(server: &Target, quiet: usize) -> Result<()> {
+fn settle(server: &ServerProcess, quiet: usize) -> Result<()> {
     // A listed client may have made the server open some files meanwhile.
     const SLACK: usize = 1100;
     let started = Instant::now();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use socket2::{Domain, Socket, Type};
 
-use super::Deed;
+use super::Behavior;
 use crate::limits::STRANGERS_START_SECONDS_MAX;
 use crate::process;
 use crate::server_process::LOAD_PROCESSOR;
@@ -22,7 +22,7 @@ pub(super) struct Strangers {
     thread: JoinHandle<Result<f64>>,
 }
 
-/// What a deed learns from and tells to the measuring thread.
+/// Shared by a stranger and the measuring thread.
 pub(super) struct Stage {
     pub(super) server: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -31,16 +31,16 @@ pub(super) struct Stage {
 
 impl Strangers {
     /// Starts them, and waits until all of them are there.
-    pub(super) fn begin(server: SocketAddr, deed: Deed) -> Result<Self> {
+    pub(super) fn begin(server: SocketAddr, behavior: Behavior) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = channel();
         let stage = Stage { server, stop: Arc::clone(&stop), ready };
         let thread = std::thread::spawn(move || {
             process::pin(None, &[LOAD_PROCESSOR])?;
-            match deed {
-                Deed::Nothing => stage.wait(),
-                Deed::Crowd(crowd) => crowd.gather(&stage),
-                Deed::Flood(flood) => flood.pour(&stage),
+            match behavior {
+                Behavior::Nothing => stage.wait(),
+                Behavior::Crowd(crowd) => crowd.gather(&stage),
+                Behavior::Flood(flood) => flood.pour(&stage),
             }
         });
         // A thread that failed has dropped its end, and tells why when it is joined.

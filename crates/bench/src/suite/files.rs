@@ -1,5 +1,7 @@
 use std::io::Result;
 
+use comity_remote::file::{Entry, Metadata};
+
 /// The operations on files that workloads are made of, as one worker sees one target.
 ///
 /// Paths are relative to the target's top, with `/` between names. Errors carry an error number
@@ -143,37 +145,4 @@ pub enum Wait {
     Yes,
     /// Not at all: the error is EAGAIN.
     No,
-}
-
-/// The kind of an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symbolic link.
-    Link,
-    /// Anything else.
-    Other,
-}
-
-/// The attributes workloads look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Metadata {
-    /// What it is.
-    pub kind: FileKind,
-    /// Its length in bytes.
-    pub size: u64,
-    /// Whose it is.
-    pub user: u32,
-}
-
-/// An entry of a directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Its name.
-    pub name: String,
-    /// Its attributes, where they were asked for.
-    pub metadata: Option<Metadata>,
 }

@@ -31,12 +31,13 @@ mod target_kind;
 mod time_budget;
 mod workload;
 
+pub use comity_remote::file::{Entry, FileKind, Metadata};
 pub use content::Content;
 pub(crate) use context::joined;
 pub use context::{Context, Interrupt, Interrupted, Reset};
 pub use driver::{Driver, OpenFile};
 pub use environment::memory_available_bytes;
-pub use files::{Access, Entry, FileId, FileKind, Files, LockKind, Metadata, Range, Wait};
+pub use files::{Access, FileId, Files, LockKind, Range, Wait};
 pub use outcome::{
     Environment, Failure, MountRecord, Outcome, Round, SCHEMA, TargetRecord, WorkloadRecord,
 };

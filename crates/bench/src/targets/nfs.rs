@@ -9,11 +9,12 @@ use comity_proto::nfs3::{
     Result3, Sattr3, Setattr3args, Setattr3res, StableHow, Symlink3args, Write3args, Write3res,
     Writeverf3, procedure,
 };
+use comity_remote::nfs3::{fh, filename};
+use comity_remote::rpc::{Caller, RESULTS_AT, results};
 use comity_xdr::{Decode, Encode, Opaque};
 use rustix::io::Errno;
 use slab::Slab;
 
-use crate::nfs::{Caller, RESULTS_AT, fh, filename, results};
 use crate::suite::{Access, Entry, FileId, FileKind, Files, LockKind, Metadata, Range, Wait};
 
 mod listing;

@@ -8,14 +8,14 @@ use comity_proto::nfs4::{
     Read4args, Read4resok, Setattr4args, StableHow4, Stateid4, Verifier4, Write4args, Write4resok,
     operation as op, share,
 };
+use comity_remote::nfs4::{
+    Compound, Locker, OBJECT, Opened, Opening, Session, list, made, metadata, owned,
+};
+use comity_remote::rpc::Caller;
 use comity_xdr::Opaque;
 use rustix::io::Errno;
 use slab::Slab;
 
-use crate::nfs::Caller;
-use crate::nfs4::{
-    Compound, Locker, OBJECT, Opened, Opening, Session, list, made, metadata, owned,
-};
 use crate::suite::{Access, Entry, FileId, Files, LockKind, Metadata, Range, Wait};
 
 mod lock;

@@ -37,7 +37,7 @@ pub(super) struct Kept {
 #[derive(Debug)]
 enum Running {
     Comity(Server),
-    Ganesha(server_process::Target),
+    Ganesha(server_process::ServerProcess),
 }
 
 impl Kept {

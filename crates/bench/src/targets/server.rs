@@ -4,13 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use comity_proto::{mount, portmap};
+use comity_remote::nfs4::Session;
+use comity_remote::rpc::{Caller, RESULTS_AT, dial};
 use comity_xdr::Decoder;
 
 use super::nfs::NfsFiles;
 use super::nfs4::Nfs4Files;
 use super::{Version, counters};
-use crate::nfs::{Caller, RESULTS_AT, dial};
-use crate::nfs4::Session;
 use crate::suite::{Files, Server, Target, TargetKind, TargetRecord};
 
 /// The port of NFS (RFC 8881, 2.9.1).

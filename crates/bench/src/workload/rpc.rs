@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::baseline_server::Pages;
 use crate::call_templates::CallTemplates;
 use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
 use crate::load::{Client, Load, OpenLoad, Outcome, Stop};
 use crate::operation::{Operation, Stable};
+use crate::prober::Pages;
 use crate::suite::{Context, Files, Latency, Needs, Parameters, Place, Server, Unit, Workload};
 
 mod parameters;

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use comity_bench::nfs4::Wire;
 use comity_export::{Exports, RpcPeer};
 use comity_nfs3::{Mount, Nfs3};
 use comity_nfs4::{Memory, Nfs4, Versions};
+use comity_remote::nfs4::Wire;
 use comity_rpc::{Answered, Dispatcher, Program, RecordLimits, Scan, next_record};
 use comity_xdr::Encoder;
 

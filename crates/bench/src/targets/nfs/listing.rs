@@ -4,10 +4,11 @@ use comity_proto::nfs3::{
     DirlistHead, Entry3, Entryplus3, Nfsstat3, PostOpAttr, Readdir3args, Readdirplus3args,
     procedure,
 };
+use comity_remote::nfs3::fh;
+use comity_remote::rpc::RESULTS_AT;
 use comity_xdr::{Decode, Decoder};
 
 use super::{NfsFiles, broken, failure, metadata};
-use crate::nfs::{RESULTS_AT, fh};
 use crate::suite::{Entry, Files};
 
 /// Most bytes of a page.

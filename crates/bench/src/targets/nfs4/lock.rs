@@ -3,10 +3,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use comity_proto::nfs4::{NfsLockType4, operation as op};
+use comity_remote::nfs4::{Compound, Stretch};
 use rustix::io::Errno;
 
 use super::Nfs4Files;
-use crate::nfs4::{Compound, Stretch};
 use crate::suite::{FileId, LockKind, Range, Wait};
 
 /// How long a client that waits for a lock waits until it asks again. It has no back channel on

@@ -1,3 +1,5 @@
+//! Calls of NFS version 4.1.
+
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
@@ -5,21 +7,19 @@ use comity_proto::nfs4::{
     Access4res, Close4args, Component4, Createhow4, Fattr4, NfsFh4, Openflag4, Read4args,
     Read4resok, StableHow4, Stateid4, Write4resok, operation as op, share,
 };
+use comity_remote::nfs4::{
+    Compound, OBJECT, Opening, Page, Reply, Session, Wire, made, metadata, page_of,
+};
+use comity_remote::rpc::RESULTS_AT;
 use comity_xdr::{Encode, Encoder, Opaque};
 
-use super::attributes::{OBJECT, made, metadata};
-use super::compound::{Compound, Reply};
-use super::listing::{Page, page_of};
-use super::opened::Opening;
-use super::session::{Session, Wire};
-use crate::baseline_server::Pages;
+use super::{Pages, SERIAL_NAME, serial_place};
 use crate::call_templates::{CallTemplates, Expectation, Order, Template};
 use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
-use crate::nfs::{SERIAL_NAME, serial_place};
 use crate::operation::{InSession, Operation, Stable};
 
 /// Where the results of SEQUENCE begin in a reply, behind its number and status.
-const SEQUENCED_AT: usize = crate::nfs::RESULTS_AT + 20;
+const SEQUENCED_AT: usize = RESULTS_AT + 20;
 /// Where the results behind SEQUENCE begin: first PUTFH's, then those of the operation itself.
 pub(super) const REST_AT: usize = SEQUENCED_AT + 36;
 /// Bytes of the number and the status of an operation.

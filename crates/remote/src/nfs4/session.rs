@@ -14,9 +14,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::compound::{Arguments, Compound, Reply};
 use super::failure::{broken, is_later};
-use crate::call_templates::XID;
 use crate::limits::SILENCE_SECONDS_MAX;
-use crate::nfs::{Caller, call_header, record_before};
+use crate::rpc::{Caller, XID, call_header, record_before};
 
 /// What carries records to a server and replies back.
 pub trait Wire {
@@ -25,6 +24,12 @@ pub trait Wire {
     /// # Errors
     /// No reply, or one that does not accept the call.
     fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>>;
+}
+
+impl crate::nfs4::Wire for Caller {
+    fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>> {
+        Self::exchange(self, record)
+    }
 }
 
 /// Whether the server may call back on the session's connection.
@@ -74,7 +79,7 @@ pub struct Session<W: Wire> {
 
 impl Session<Caller> {
     /// Introduces a client to a server, as a user; there is nothing to call it back for.
-    pub(crate) fn connect(address: SocketAddr, who: (u32, u32)) -> IoResult<Self> {
+    pub fn connect(address: SocketAddr, who: (u32, u32)) -> IoResult<Self> {
         let caller = Caller::connect_as(address, who.0, who.1).map_err(|error| broken(&error))?;
         Self::begin(caller, who, Backchannel::No)
     }
@@ -167,12 +172,12 @@ impl<W: Wire> Session<W> {
     }
 
     /// Most bytes of one READ or WRITE.
-    pub(crate) const fn data_bytes(&self) -> usize {
+    pub const fn data_bytes(&self) -> usize {
         self.data_bytes
     }
 
     /// The client's name with the server.
-    pub(crate) const fn clientid(&self) -> Clientid4 {
+    pub const fn clientid(&self) -> Clientid4 {
         self.clientid
     }
 
@@ -181,12 +186,12 @@ impl<W: Wire> Session<W> {
     /// # Errors
     /// The first that the server refused, by its number; or that nobody answers. A server that
     /// wants to be asked later is, for as long as one may be silent.
-    pub(crate) fn perform(&mut self, compound: &Compound) -> IoResult<Reply> {
+    pub fn perform(&mut self, compound: &Compound) -> IoResult<Reply> {
         self.perform_with(compound, &[])
     }
 
     /// The same with data behind the last operation, as its arguments say.
-    pub(super) fn perform_with(&mut self, compound: &Compound, data: &[u8]) -> IoResult<Reply> {
+    pub fn perform_with(&mut self, compound: &Compound, data: &[u8]) -> IoResult<Reply> {
         let started = Instant::now();
         let mut wait = DELAY_WAITS[0];
         loop {
@@ -204,7 +209,7 @@ impl<W: Wire> Session<W> {
     ///
     /// # Errors
     /// Nobody answers, or not even SEQUENCE was done.
-    pub(crate) fn attempt(&mut self, compound: &Compound, data: &[u8]) -> IoResult<Reply> {
+    pub fn attempt(&mut self, compound: &Compound, data: &[u8]) -> IoResult<Reply> {
         let mut reply = self.call(self.record(compound, data.len()), data)?;
         reply.sequence()?;
         self.sequenceid = self.sequenceid.wrapping_add(1);
@@ -232,7 +237,7 @@ impl<W: Wire> Session<W> {
 
     /// The record of a call as it is sent next in the session's slot, with `payload` bytes to come
     /// behind it.
-    pub(super) fn record(&self, compound: &Compound, payload: usize) -> Vec<u8> {
+    pub fn record(&self, compound: &Compound, payload: usize) -> Vec<u8> {
         let sequence = Sequence4args {
             sessionid: self.own,
             sequenceid: self.sequenceid.wrapping_add(1),
@@ -244,12 +249,12 @@ impl<W: Wire> Session<W> {
     }
 
     /// Where in a record the arguments of SEQUENCE begin.
-    pub(super) const fn sequence_at(&self) -> usize {
+    pub const fn sequence_at(&self) -> usize {
         4 + self.header.len() + Arguments::BEFORE_SEQUENCE
     }
 
     /// The record of a call that does nothing, and the record of its reply.
-    pub(super) fn nothing(&mut self) -> IoResult<(Vec<u8>, Vec<u8>)> {
+    pub fn nothing(&mut self) -> IoResult<(Vec<u8>, Vec<u8>)> {
         let header = call_header((PROGRAM, VERSION, procedure::NULL), self.who);
         let mut call = record_before(&header, &(), 0);
         let reply = self.exchange(&mut call, &[])?;
@@ -272,7 +277,7 @@ impl<W: Wire> Session<W> {
     ///
     /// # Errors
     /// A name is not there.
-    pub(crate) fn walk(&mut self, root: &[u8], path: &str) -> IoResult<Vec<u8>> {
+    pub fn walk(&mut self, root: &[u8], path: &str) -> IoResult<Vec<u8>> {
         let mut names = path.split('/').filter(|name| !name.is_empty());
         names.try_fold(root.to_vec(), |handle, name| self.lookup(&handle, name))
     }

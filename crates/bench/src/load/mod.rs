@@ -10,10 +10,12 @@ use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
 
 use crate::call_templates::CallTemplates;
-use crate::connection::{Connection, Next};
 use crate::limits::{DEPTH_MAX, SILENCE_SECONDS_MAX};
+use connection::{Connection, Next};
 
+mod connection;
 mod open;
+mod send_queue;
 
 pub use open::OpenLoad;
 

@@ -2,7 +2,8 @@ use anyhow::{Result, bail, ensure};
 use comity_proto::nfs3::{self, DirlistHead, Entryplus3, Nfsstat3, PostOpAttr, Readdirplus3args};
 use comity_xdr::Decoder;
 
-use super::blocking::{Caller, RESULTS_AT, fh};
+use super::calls::fh;
+use crate::rpc::{Caller, RESULTS_AT};
 
 /// Most bytes of names, numbers and cookies in a page, in the proportion the Linux client uses.
 const DIRCOUNT: u32 = MAXCOUNT / 8;

@@ -11,31 +11,38 @@ use super::session::{Session, Wire};
 
 /// What is to be opened, by whom, and how. Two opens of a file under one owner would be one.
 #[derive(Debug, Clone)]
-pub(crate) struct Opening<'a> {
-    pub(crate) dir: &'a [u8],
-    pub(crate) name: &'a str,
-    pub(crate) owner: &'a [u8],
-    pub(crate) how: Openflag4<'a>,
+pub struct Opening<'a> {
+    /// The handle of the directory.
+    pub dir: &'a [u8],
+    /// The name of the file.
+    pub name: &'a str,
+    /// The open owner.
+    pub owner: &'a [u8],
+    /// With or without creation.
+    pub how: Openflag4<'a>,
     /// What the open is for, and which delegation is wished for (RFC 8881, 18.16.3).
-    pub(crate) access: u32,
+    pub access: u32,
 }
 
 /// A file that is open.
 #[derive(Debug, Clone)]
-pub(crate) struct Opened {
-    pub(crate) handle: Vec<u8>,
-    pub(crate) stateid: Stateid4,
-    pub(crate) delegation: Option<Stateid4>,
+pub struct Opened {
+    /// The file's handle.
+    pub handle: Vec<u8>,
+    /// The stateid of the open.
+    pub stateid: Stateid4,
+    /// The stateid of the delegation that came with it.
+    pub delegation: Option<Stateid4>,
 }
 
 impl<W: Wire> Session<W> {
     /// Opens a file.
-    pub(crate) fn open(&mut self, opening: &Opening<'_>) -> IoResult<Opened> {
+    pub fn open(&mut self, opening: &Opening<'_>) -> IoResult<Opened> {
         Opened::of(&self.perform(&self.opening(opening))?)
     }
 
     /// The COMPOUND that opens a file and asks for its handle.
-    pub(crate) fn opening(&self, opening: &Opening<'_>) -> Compound {
+    pub fn opening(&self, opening: &Opening<'_>) -> Compound {
         let clientid = self.clientid();
         let arguments = Open4args {
             seqid: 0,
@@ -51,7 +58,7 @@ impl<W: Wire> Session<W> {
 
 impl Opened {
     /// What the reply to [`Session::opening`] says.
-    pub(crate) fn of(reply: &Reply) -> IoResult<Self> {
+    pub fn of(reply: &Reply) -> IoResult<Self> {
         let mut results = reply.on_object()?;
         let said: Open4resok<'_> = results.next(op::OPEN)?;
         let handle = results.next::<NfsFh4<'_>>(op::GETFH)?.0.to_vec();
@@ -64,7 +71,7 @@ impl Opened {
     }
 
     /// The COMPOUND that closes it.
-    pub(crate) fn closing(&self) -> Compound {
+    pub fn closing(&self) -> Compound {
         let arguments = Close4args { seqid: 0, open_stateid: self.stateid };
         Compound::on(&self.handle).with(op::CLOSE, &arguments)
     }

@@ -3,17 +3,17 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use comity_remote::rpc::dial;
 
+use super::send_queue::SendQueue;
 use crate::call_templates::{CallTemplates, SlotPlace, Stamp, Turn};
 use crate::limits::{INBOX_BYTES, REPLY_BYTES_MAX};
-use crate::nfs::dial;
-use crate::send_queue::SendQueue;
 
 /// One connection with calls outstanding on it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
-    outbox: SendQueue,
+    queue: SendQueue,
     inbox: Box<[u8]>,
     filled: Range,
     slots: Vec<Slot>,
@@ -73,7 +73,7 @@ impl Connection {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
-            outbox: SendQueue::default(),
+            queue: SendQueue::default(),
             inbox: vec![0; INBOX_BYTES].into(),
             filled: Range::default(),
             slots: Vec::new(),
@@ -112,17 +112,17 @@ impl Connection {
         let place = SlotPlace { sessionid: self.session, sequenceid, slotid, highest };
         let (xid, serial) = (sequenceid << 16 | slotid, next.serial);
         slot.stamp = Stamp { xid, serial, place, ..slot.stamp };
-        self.outbox.add(script, template, &slot.stamp);
+        self.queue.add(script, template, &slot.stamp);
     }
 
     /// Sends what is queued.
     pub(crate) fn flush(&mut self, script: &CallTemplates) -> io::Result<()> {
-        self.outbox.flush(&self.stream, &script.payload)
+        self.queue.flush(&self.stream, &script.payload)
     }
 
     /// Whether calls wait for room in the socket.
     pub(crate) fn is_choked(&self) -> bool {
-        !self.outbox.is_empty()
+        !self.queue.is_empty()
     }
 
     /// Reads what has arrived, once; says whether there may be more.

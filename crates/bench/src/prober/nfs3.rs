@@ -1,15 +1,17 @@
+//! Calls of NFS version 3.
+
 use anyhow::{Result, bail, ensure};
 use comity_proto::nfs3::{
     Access3args, Access3res, Access3resok, Create3args, Create3res, Createhow3, Diropargs3, Fattr3,
     Getattr3res, Lookup3res, Read3args, Read3res, Remove3res, Result3, Sattr3, StableHow,
     Write3res, procedure,
 };
+use comity_remote::nfs3::{fh, filename, list};
+use comity_remote::rpc::{Caller, RESULTS_AT, results};
 use comity_xdr::Encode;
 
-use super::blocking::{Caller, RESULTS_AT, fh, filename, results};
-use super::listing::list;
-use crate::baseline_server::Pages;
-use crate::call_templates::{CallTemplates, Expectation, SERIAL_DIGITS, Template};
+use super::{Pages, SERIAL_NAME, serial_place};
+use crate::call_templates::{CallTemplates, Expectation, Template};
 use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
 use crate::operation::{Operation, Stable};
 
@@ -234,16 +236,6 @@ impl Encode for Words<'_> {
         encoder.value(&self.0);
         self.1.iter().for_each(|word| encoder.value(word));
     }
-}
-
-/// The name whose digits are made new for each call.
-pub(crate) const SERIAL_NAME: &[u8] = b"new-file-9999999999";
-
-/// Where its digits stand in a call.
-pub(crate) fn serial_place(call: &[u8]) -> Result<usize> {
-    let found = call.windows(SERIAL_NAME.len()).position(|bytes| bytes == SERIAL_NAME);
-    let Some(at) = found else { bail!("a call without the name") };
-    Ok(at + SERIAL_NAME.len() - SERIAL_DIGITS)
 }
 
 fn success<T, F>(result: Result3<T, F>, what: &str) -> Result<T> {

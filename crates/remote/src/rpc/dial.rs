@@ -13,7 +13,7 @@ const CONNECT_SECONDS_MAX: u64 = 10;
 const RESERVED: std::ops::RangeInclusive<u16> = 665..=1023;
 
 /// Connects to a server; as root from a reserved port, if one is free.
-pub(crate) fn dial(address: SocketAddr) -> Result<TcpStream> {
+pub fn dial(address: SocketAddr) -> Result<TcpStream> {
     // Loopback needs no such port, and thousands of connections a test would use them up.
     let reserved = rustix::process::geteuid().is_root() && !address.ip().is_loopback();
     let most = Duration::from_secs(CONNECT_SECONDS_MAX);

@@ -1,10 +1,8 @@
 use anyhow::{Context as _, Result, bail};
 use comity_proto::nfs4::{NfsLockType4, Openflag4, Stateid4};
+use comity_remote::nfs4::{Locker, Opened, Opening, Wire};
 
-use super::locker::Locker;
-use super::opened::{Opened, Opening};
-use super::prober::{PLAIN, Prober, REST_AT, STATUS_BYTES};
-use super::session::Wire;
+use super::nfs4::{PLAIN, Prober, REST_AT, STATUS_BYTES};
 use crate::call_templates::{STATEID_BYTES, Template};
 use crate::fixture_tree::FixtureTree;
 use crate::operation::InSession;

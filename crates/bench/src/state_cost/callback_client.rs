@@ -7,15 +7,15 @@ use comity_proto::nfs4::callback::{
     CbCompoundHead, CbCompoundResultHead, CbResultHead, CbSequence4args, CbSequence4resok,
     operation,
 };
+use comity_remote::nfs4::Wire;
+use comity_remote::rpc::{dial, receive};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::limits::SILENCE_SECONDS_MAX;
-use crate::nfs::{dial, receive};
-use crate::nfs4::Wire;
 
 /// A connection on which the server may call back: its calls are answered with success whenever one
 /// waits for a record.
-pub(super) struct Attentive {
+pub(super) struct CallbackClient {
     stream: TcpStream,
     /// Recalls that have come.
     pub(super) recalls: usize,
@@ -30,7 +30,7 @@ const RECORD_BYTES_MIN: usize = 24;
 /// A call, not a reply.
 const CALL: [u8; 4] = [0; 4];
 
-impl Attentive {
+impl CallbackClient {
     pub(super) fn connect(address: SocketAddr) -> Result<Self> {
         let stream = dial(address)?;
         stream.set_nodelay(true)?;
@@ -78,7 +78,7 @@ impl Attentive {
     }
 }
 
-impl Wire for Attentive {
+impl Wire for CallbackClient {
     fn exchange(&mut self, record: &[&[u8]]) -> Result<Vec<u8>> {
         record.iter().try_for_each(|part| self.stream.write_all(part)).context("send")?;
         loop {

@@ -6,9 +6,11 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
 
-use super::MINOR;
 use super::failure::{malformed, numbered, refused};
-use crate::nfs::RESULTS_AT;
+use crate::rpc::RESULTS_AT;
+
+/// The minor version that is spoken.
+const MINOR: u32 = 1;
 
 /// What must not be done twice: the server is asked to keep the reply for a retry, as Linux's
 /// client asks it.
@@ -17,7 +19,7 @@ const ONCE: [u32; 7] =
 
 /// The operations of a COMPOUND, SEQUENCE left out.
 #[derive(Debug, Default)]
-pub(crate) struct Compound {
+pub struct Compound {
     body: Encoder,
     operations: u32,
     /// Whether the server should keep the reply.
@@ -26,18 +28,18 @@ pub(crate) struct Compound {
 
 impl Compound {
     /// One that begins with nothing.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// One on the object of a handle.
-    pub(crate) fn on(handle: &[u8]) -> Self {
+    pub fn on(handle: &[u8]) -> Self {
         let handle: NfsFh4<'_> = Opaque(handle);
         Self::new().with(op::PUTFH, &handle)
     }
 
     /// With another operation behind.
-    pub(crate) fn with(mut self, operation: u32, arguments: &impl Encode) -> Self {
+    pub fn with(mut self, operation: u32, arguments: &impl Encode) -> Self {
         self.body.value(&operation);
         self.body.value(arguments);
         self.operations += 1;
@@ -46,7 +48,7 @@ impl Compound {
     }
 
     /// With another that has no arguments.
-    pub(crate) fn then(self, operation: u32) -> Self {
+    pub fn then(self, operation: u32) -> Self {
         self.with(operation, &())
     }
 }
@@ -74,13 +76,13 @@ impl Encode for Arguments<'_> {
 
 /// A reply to a COMPOUND, and the call that brought it.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub struct Reply {
     /// The call's record, its mark included, what came behind it left out.
-    pub(crate) call: Vec<u8>,
+    pub call: Vec<u8>,
     /// The reply's record, without its mark.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Of the first operation that failed, or of all.
-    pub(crate) status: Nfsstat4,
+    pub status: Nfsstat4,
     /// Where the results begin that have not been read.
     at: usize,
 }
@@ -102,17 +104,17 @@ impl Reply {
     }
 
     /// All operations were done.
-    pub(crate) fn settled(self) -> IoResult<Self> {
+    pub fn settled(self) -> IoResult<Self> {
         if self.status == Nfsstat4::Ok { Ok(self) } else { Err(refused(self.status)) }
     }
 
     /// What comes behind SEQUENCE.
-    pub(crate) fn results(&self) -> Results<'_> {
+    pub fn results(&self) -> Results<'_> {
         Results(Decoder::new(self.bytes.get(self.at..).unwrap_or_default()))
     }
 
     /// Passes over the result of PUTFH.
-    pub(crate) fn on_object(&self) -> IoResult<Results<'_>> {
+    pub fn on_object(&self) -> IoResult<Results<'_>> {
         let mut results = self.results();
         results.next::<()>(op::PUTFH)?;
         Ok(results)
@@ -121,11 +123,11 @@ impl Reply {
 
 /// Results of operations, one after the other.
 #[derive(Debug)]
-pub(crate) struct Results<'a>(Decoder<'a>);
+pub struct Results<'a>(Decoder<'a>);
 
 impl<'a> Results<'a> {
     /// The body of the next result, which is of this operation.
-    pub(crate) fn next<T: Decode<'a>>(&mut self, operation: u32) -> IoResult<T> {
+    pub fn next<T: Decode<'a>>(&mut self, operation: u32) -> IoResult<T> {
         let found: u32 = self.0.value().map_err(malformed)?;
         match self.0.value().map_err(malformed)? {
             Nfsstat4::Ok if found == operation => self.0.value().map_err(malformed),
@@ -135,7 +137,7 @@ impl<'a> Results<'a> {
     }
 
     /// Whether the next result is of this operation.
-    pub(crate) fn is_of(&self, operation: u32) -> bool {
+    pub fn is_of(&self, operation: u32) -> bool {
         self.0.rest().starts_with(&operation.to_be_bytes())
     }
 }

@@ -3,10 +3,10 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Decoder, Encode, Encoder, Malformed, Opaque};
 
-use crate::suite::{FileKind, Metadata};
+use crate::file::{FileKind, Metadata};
 
 /// What a client asks of an object: all that stat(2) tells.
-pub(crate) const OBJECT: Bitmap4 = Bitmap4::of(&[
+pub const OBJECT: Bitmap4 = Bitmap4::of(&[
     attribute::TYPE,
     attribute::CHANGE,
     attribute::SIZE,
@@ -33,7 +33,7 @@ const NOBODY: u32 = u32::MAX;
 
 /// Values of attributes in the order of their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub struct Values {
     mask: Bitmap4,
     values: Encoder,
 }
@@ -46,13 +46,13 @@ impl Values {
     }
 
     /// As an argument.
-    pub(crate) fn fattr(&self) -> Fattr4<'_> {
+    pub fn fattr(&self) -> Fattr4<'_> {
         Fattr4 { attrmask: self.mask, attr_vals: Opaque(self.values.bytes()) }
     }
 }
 
 /// Attributes of an object that is made: its mode, and that of a file also its length.
-pub(crate) fn made(mode: u32, size: Option<u64>) -> Values {
+pub fn made(mode: u32, size: Option<u64>) -> Values {
     let values = Values::default();
     let values = match size {
         Some(size) => values.with(attribute::SIZE, &size),
@@ -62,7 +62,7 @@ pub(crate) fn made(mode: u32, size: Option<u64>) -> Values {
 }
 
 /// A user and a group as an object's owners, by number.
-pub(crate) fn owned(user: u32, group: u32) -> Values {
+pub fn owned(user: u32, group: u32) -> Values {
     let [user, group] = [user, group].map(|id| id.to_string());
     let [user, group]: [Opaque4<'_>; 2] = [Opaque(user.as_bytes()), Opaque(group.as_bytes())];
     Values::default().with(attribute::OWNER, &user).with(attribute::OWNER_GROUP, &group)
@@ -72,7 +72,7 @@ pub(crate) fn owned(user: u32, group: u32) -> Values {
 ///
 /// # Errors
 /// They are not what was asked for.
-pub(crate) fn metadata(fattr: &Fattr4<'_>) -> Result<Metadata, Malformed> {
+pub fn metadata(fattr: &Fattr4<'_>) -> Result<Metadata, Malformed> {
     let mut found = Metadata { kind: FileKind::Other, size: 0, user: NOBODY };
     let mut values = Decoder::new(fattr.attr_vals.0);
     for number in fattr.attrmask.iter() {

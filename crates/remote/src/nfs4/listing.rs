@@ -8,7 +8,7 @@ use comity_xdr::{Decode, Decoder, Malformed};
 use super::attributes::{ENTRY, metadata};
 use super::compound::Compound;
 use super::session::{Session, Wire};
-use crate::suite::Entry;
+use crate::file::Entry;
 
 /// Most bytes of a page.
 const PAGE_BYTES: u32 = 64 * 1024;
@@ -16,12 +16,15 @@ const PAGE_BYTES: u32 = 64 * 1024;
 const NAMES_BYTES: u32 = PAGE_BYTES / 8;
 
 /// A page of a directory, behind its status.
-pub(super) struct Page {
-    pub(super) verifier: Verifier4,
-    pub(super) entries: Vec<Entry>,
+pub struct Page {
+    /// The cookie verifier.
+    pub verifier: Verifier4,
+    /// The entries without `.` and `..`.
+    pub entries: Vec<Entry>,
     /// Where the next page begins.
-    pub(super) cookie: u64,
-    pub(super) eof: bool,
+    pub cookie: u64,
+    /// True for the last page.
+    pub eof: bool,
 }
 
 impl<'a> Decode<'a> for Page {
@@ -41,7 +44,7 @@ impl<'a> Decode<'a> for Page {
 }
 
 /// The COMPOUND that asks for the page behind a cookie.
-pub(super) fn page_of(dir: &[u8], place: (u64, Verifier4), attributes: bool) -> Compound {
+pub fn page_of(dir: &[u8], place: (u64, Verifier4), attributes: bool) -> Compound {
     let none = Bitmap4::of(&[attribute::RDATTR_ERROR]);
     let arguments = Readdir4args {
         cookie: place.0,
@@ -57,7 +60,7 @@ pub(super) fn page_of(dir: &[u8], place: (u64, Verifier4), attributes: bool) -> 
 ///
 /// # Errors
 /// As the server says; pages that lead nowhere.
-pub(crate) fn list<W: Wire>(
+pub fn list<W: Wire>(
     session: &mut Session<W>,
     dir: &[u8],
     attributes: bool,

@@ -13,17 +13,19 @@ use super::session::{Session, Wire};
 
 /// Who locks: a lock-owner under an open, with its lock stateid once it has had a lock.
 #[derive(Debug, Clone)]
-pub(crate) struct Locker {
-    pub(crate) owner: Vec<u8>,
-    pub(crate) stateid: Option<Stateid4>,
+pub struct Locker {
+    /// The lock owner, opaque to the server.
+    pub owner: Vec<u8>,
+    /// The stateid of its locks, after the first.
+    pub stateid: Option<Stateid4>,
 }
 
 /// Bytes of a file: where, and how many; `u64::MAX` reaches to the end.
-pub(crate) type Stretch = (u64, u64);
+pub type Stretch = (u64, u64);
 
 impl Locker {
     /// One that has had no lock.
-    pub(crate) fn new(owner: impl Into<Vec<u8>>) -> Self {
+    pub fn new(owner: impl Into<Vec<u8>>) -> Self {
         Self { owner: owner.into(), stateid: None }
     }
 
@@ -31,7 +33,7 @@ impl Locker {
     ///
     /// # Errors
     /// It has had none.
-    pub(super) fn unlocking(&self, handle: &[u8], stretch: Stretch) -> IoResult<Compound> {
+    pub fn unlocking(&self, handle: &[u8], stretch: Stretch) -> IoResult<Compound> {
         let (lock_stateid, (offset, length)) = (self.stateid.ok_or(Errno::BADF)?, stretch);
         let locktype = NfsLockType4::Write;
         let arguments = Locku4args { locktype, seqid: 0, lock_stateid, offset, length };
@@ -44,7 +46,7 @@ impl<W: Wire> Session<W> {
     ///
     /// # Errors
     /// `WouldBlock` if somebody else has it.
-    pub(crate) fn lock(
+    pub fn lock(
         &mut self,
         opened: &Opened,
         locker: &mut Locker,
@@ -59,7 +61,7 @@ impl<W: Wire> Session<W> {
     ///
     /// # Errors
     /// Nothing has been locked.
-    pub(crate) fn unlock(
+    pub fn unlock(
         &mut self,
         opened: &Opened,
         locker: &mut Locker,
@@ -71,7 +73,7 @@ impl<W: Wire> Session<W> {
     }
 
     /// The COMPOUND that takes a lock.
-    pub(super) fn locking(
+    pub fn locking(
         &self,
         opened: &Opened,
         locker: &Locker,

@@ -1,0 +1,79 @@
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use comity_proto::mount::{self, Dirpath, MountOk, Mountstat3};
+use comity_proto::nfs3::{self, Diropargs3, Filename3, Lookup3res, NfsFh3, Result3};
+use comity_xdr::{Decoder, Encode, Opaque};
+
+use crate::rpc::{Caller, RESULTS_AT, encoded, record, record_before};
+
+impl Caller {
+    /// The handle of an export (MNT); the MOUNT program must be served on the same port.
+    ///
+    /// # Errors
+    /// Refused, or no answer.
+    pub fn mount(&mut self, path: &Path) -> Result<Vec<u8>> {
+        let place = path.display();
+        let path: Dirpath<'_> = Opaque(path.as_os_str().as_bytes());
+        let program = (mount::PROGRAM, mount::VERSION, mount::procedure::MNT);
+        let record = self.program(program, &path)?;
+        let mut results = Decoder::new(&record[RESULTS_AT..]);
+        match results.value::<Mountstat3>()? {
+            Mountstat3::Ok => Ok(results.value::<MountOk<'_>>()?.handle.0.to_vec()),
+            status => bail!("{place}: is it exported to this machine? MNT is answered {status:?}"),
+        }
+    }
+
+    /// The handle of a name in a directory (LOOKUP).
+    ///
+    /// # Errors
+    /// It is not there, or no answer.
+    pub fn lookup(&mut self, dir: &[u8], name: &str) -> Result<Vec<u8>> {
+        let place = Diropargs3 { dir: Opaque(dir), name: Opaque::<{ NAME_MAX }>(name.as_bytes()) };
+        let (_, record) = self.nfs(nfs3::procedure::LOOKUP, &place)?;
+        match Decoder::whole::<Lookup3res<'_>>(&record[RESULTS_AT..])? {
+            Result3::Ok(found) => Ok(found.object.0.to_vec()),
+            Result3::Fail(status, _) => bail!("LOOKUP {name} is answered {status:?}"),
+        }
+    }
+
+    /// The handle of a path below a directory.
+    ///
+    /// # Errors
+    /// As [`Caller::lookup`].
+    pub fn walk(&mut self, root: &[u8], path: &str) -> Result<Vec<u8>> {
+        path.split('/').try_fold(root.to_vec(), |handle, name| self.lookup(&handle, name))
+    }
+
+    /// Makes an NFS call: gives the record that was sent, its mark included, and the record of the
+    /// reply, whose results begin at byte 24.
+    ///
+    /// # Errors
+    /// Not answered, or not accepted.
+    pub fn nfs(&mut self, procedure: u32, arguments: &impl Encode) -> Result<(Vec<u8>, Vec<u8>)> {
+        let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
+        let arguments = encoded(arguments);
+        let call = record(&header, &arguments, 0);
+        Ok((call, self.call(&header, &arguments)?))
+    }
+
+    /// The bytes of an NFS call with `payload` bytes to come behind it.
+    pub fn call_before(&self, procedure: u32, arguments: &impl Encode, payload: usize) -> Vec<u8> {
+        let header = self.header((nfs3::PROGRAM, nfs3::VERSION, procedure));
+        record_before(&header, arguments, payload)
+    }
+}
+
+/// The longest name the vocabulary reads.
+const NAME_MAX: u32 = nfs3::NAME_BYTES_MAX;
+
+/// A handle as an argument.
+pub const fn fh(handle: &[u8]) -> NfsFh3<'_> {
+    Opaque(handle)
+}
+
+/// A name as an argument.
+pub const fn filename(name: &[u8]) -> Filename3<'_> {
+    Opaque(name)
+}

@@ -1,0 +1,16 @@
+//! NFS version 4.1 as a client speaks it: sessions, and one COMPOUND at a time.
+
+mod attributes;
+mod compound;
+mod failure;
+mod listing;
+mod locker;
+mod opened;
+mod session;
+
+pub use attributes::{OBJECT, Values, made, metadata, owned};
+pub use compound::{Compound, Reply, Results};
+pub use listing::{Page, list, page_of};
+pub use locker::{Locker, Stretch};
+pub use opened::{Opened, Opening};
+pub use session::{Backchannel, Session, Wire};

@@ -11,7 +11,7 @@ use comity_nfs3::{Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Nfs4, Versions};
 use comity_proto::nfs4::{CompoundHead, NfsFh4, Stateid4, operation as op};
 use comity_proto::{mount, nfs3, nfs4, nlm, nsm};
-use comity_rpc::{Answered, Dispatcher, Line, Program};
+use comity_rpc::{Answered, Backchannel, Dispatcher, Program};
 use comity_state::Engine;
 use comity_xdr::{Encoder, Opaque};
 
@@ -218,6 +218,6 @@ impl Default for Strangers {
 
 /// Somebody with a connection of its own.
 fn visitor(address: Ipv4Addr, port: u16) -> RpcPeer {
-    let line = Arc::new(Line::new(|| {}));
+    let line = Arc::new(Backchannel::new(|| {}));
     RpcPeer::on(SocketAddr::new(IpAddr::V4(address), port), &line)
 }

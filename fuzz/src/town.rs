@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use comity_export::{Exports, RpcPeer, Source};
 use comity_nfs4::{Callbacks, Clock, Dialed, Nfs4, Versions};
-use comity_rpc::{Answered, Dispatcher, Line, Program};
+use comity_rpc::{Answered, Backchannel, Dispatcher, Program};
 use comity_state::{ClientId, Engine, Limits, Mark, Recovered, Settings};
 use comity_xdr::Encoder;
 
@@ -77,7 +77,7 @@ pub struct Town {
     callbacks: Arc<Callbacks>,
     dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     /// The callback address of clients without sessions.
-    lines: Arc<Mutex<Vec<Arc<Line>>>>,
+    lines: Arc<Mutex<Vec<Arc<Backchannel>>>>,
     people: Vec<Person>,
     /// The server's time since its start.
     age: Duration,
@@ -182,7 +182,7 @@ impl Town {
 
     /// One client more, with a connection.
     fn furnish(&mut self) {
-        let line = Arc::new(Line::new(|| {}));
+        let line = Arc::new(Backchannel::new(|| {}));
         let number = self.people.len();
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&line));
         self.people.push(Person::new(number, line));
@@ -203,7 +203,7 @@ impl Town {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.callbacks = callbacks(&self.engine, &self.exports, &self.lines);
         for person in &mut self.people {
-            person.line.hang_up();
+            person.line.close();
             person.reconnect();
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
             lines.push(Arc::clone(&person.line));
@@ -267,11 +267,11 @@ fn settings(boot: u32) -> Settings {
 fn callbacks(
     engine: &Arc<Engine>,
     exports: &Arc<Exports>,
-    lines: &Arc<Mutex<Vec<Arc<Line>>>>,
+    lines: &Arc<Mutex<Vec<Arc<Backchannel>>>>,
 ) -> Arc<Callbacks> {
     let lines = Arc::clone(lines);
     let dial = move |address: SocketAddr, dialed: Dialed| {
-        let line = Arc::new(Line::new(|| {}));
+        let line = Arc::new(Backchannel::new(|| {}));
         let at = usize::from(address.port()).saturating_sub(1);
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(place) = lines.get_mut(at) else {

@@ -10,7 +10,7 @@ use comity_proto::portmap::{TCP, UDP};
 use comity_proto::{nlm, nsm};
 use comity_server::StartError;
 use comity_server::portmap::{
-    Offered, PortmapError, Portmapper, RegisterError, Registration, both_versions,
+    Advertised, PortmapError, Portmapper, RegisterError, Registration, both_versions,
 };
 
 use crate::settings::Portmap;
@@ -115,10 +115,10 @@ fn explained(error: PortmapError) -> anyhow::Error {
     }
 }
 
-fn offered(addresses: &[SocketAddr], programs: &[(u32, u32, u32)]) -> Vec<Offered> {
+fn offered(addresses: &[SocketAddr], programs: &[(u32, u32, u32)]) -> Vec<Advertised> {
     let places = addresses.iter().flat_map(|&address| both_versions(address));
     let at = |address| {
-        let offer = move |&(program, version, protocol): &_| Offered {
+        let offer = move |&(program, version, protocol): &_| Advertised {
             program,
             version,
             protocol,

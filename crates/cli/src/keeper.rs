@@ -14,8 +14,8 @@ use comity_export::{Exports, derived_key};
 use comity_nfs3::Grants;
 use comity_nfs4::{Callbacks, Clock, Dialed, Memory};
 use comity_proto::nlm;
-use comity_rpc::Line;
-use comity_server::{Errand, Failure, blocking_on_peers};
+use comity_rpc::Backchannel;
+use comity_server::{CallError, RemoteCall, blocking_on_peers};
 use comity_state::{Client, Effect, Engine, Limits, Settings};
 use comity_store::Store;
 use siphasher::sip::SipHasher24;
@@ -33,7 +33,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// The file of what must outlive the server, in its state folder.
 const CLIENTS: &str = "clients";
 
-type Dialer = dyn Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync;
+type Dialer = dyn Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync;
 
 /// The memory, and who looks after it.
 pub(crate) struct Keeper {
@@ -139,7 +139,7 @@ impl Keeper {
     /// If there can be no thread.
     pub(crate) fn begin(
         &mut self,
-        dialer: impl Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync + 'static,
+        dialer: impl Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync + 'static,
         addresses: &[SocketAddr],
     ) -> Result<()> {
         let news = News { state: self.monitor_state(), sources: monitor::sources(addresses) };
@@ -261,7 +261,7 @@ fn host_of(effect: &Effect) -> Option<IpAddr> {
 
 /// Asks a host of NFSv3 whether it is still there: whether its lock manager answers.
 fn ask(engine: &Engine, clock: Clock, (client, host): (&Client, IpAddr)) {
-    let errand = Errand {
+    let errand = RemoteCall {
         program: nlm::PROGRAM,
         version: nlm::VERSION,
         procedure: nlm::procedure::NULL,
@@ -278,7 +278,7 @@ fn ask(engine: &Engine, clock: Clock, (client, host): (&Client, IpAddr)) {
 /// Takes a lock for a host of NFSv3 that waits for it, and tells it.
 fn tell(grants: &Grants, clock: Clock, effect: Effect) {
     let Some(grant) = grants.take(clock.now(), effect) else { return };
-    let errand = Errand {
+    let errand = RemoteCall {
         program: nlm::PROGRAM,
         version: nlm::VERSION,
         procedure: nlm::procedure::GRANTED,
@@ -289,7 +289,7 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
         Ok(results) => grants.answered(clock.now(), &grant, &results),
         Err(error) => {
             tracing::info!(host = %grant.address, %error, "a host cannot be told of its lock");
-            if matches!(error, Failure::Unsent(_)) {
+            if matches!(error, CallError::Unsent(_)) {
                 grants.withdraw(clock.now(), &grant);
             }
         }

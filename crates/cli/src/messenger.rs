@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use comity_nfs3::Message;
 use comity_proto::nlm::{PROGRAM, VERSION};
-use comity_server::{Errand, Mailbox};
+use comity_server::{OneWayTarget, RemoteCall};
 
 use crate::limits::{MAILBOX_SECONDS, MAILBOXES_MAX, MESSAGES_MAX, MESSENGERS};
 
 /// Where hosts take answers, or that they do not, and since when that is known.
-type Mailboxes = Mutex<HashMap<IpAddr, (Instant, Option<Mailbox>)>>;
+type Mailboxes = Mutex<HashMap<IpAddr, (Instant, Option<OneWayTarget>)>>;
 
 /// Threads that carry messages, and end when nobody can send any more.
 pub(crate) fn start() -> SyncSender<Message> {
@@ -43,11 +43,11 @@ fn carry_all(messages: &Mutex<Receiver<Message>>, mailboxes: &Mailboxes) {
 /// Nobody waits for it: a host that does not hear asks again.
 fn carry(message: &Message, mailboxes: &Mailboxes) -> io::Result<()> {
     let Message { host, source, procedure, ref arguments } = *message;
-    let errand = Errand { program: PROGRAM, version: VERSION, procedure, arguments, source };
+    let errand = RemoteCall { program: PROGRAM, version: VERSION, procedure, arguments, source };
     let mailbox = match known(mailboxes, host) {
         Some(mailbox) => mailbox,
         None => {
-            let found = errand.find_mailbox(host);
+            let found = errand.find_one_way_target(host);
             keep(mailboxes, host, found.as_ref().ok().copied());
             Some(found?)
         }
@@ -57,13 +57,13 @@ fn carry(message: &Message, mailboxes: &Mailboxes) -> io::Result<()> {
     errand.send(mailbox).inspect_err(|_| keep(mailboxes, host, None))
 }
 
-fn known(mailboxes: &Mailboxes, host: IpAddr) -> Option<Option<Mailbox>> {
+fn known(mailboxes: &Mailboxes, host: IpAddr) -> Option<Option<OneWayTarget>> {
     let mailboxes = mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
     let (since, mailbox) = mailboxes.get(&host)?;
     (since.elapsed() < Duration::from_secs(MAILBOX_SECONDS)).then_some(*mailbox)
 }
 
-fn keep(mailboxes: &Mailboxes, host: IpAddr, mailbox: Option<Mailbox>) {
+fn keep(mailboxes: &Mailboxes, host: IpAddr, mailbox: Option<OneWayTarget>) {
     let mut mailboxes = mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
     if mailboxes.len() >= MAILBOXES_MAX {
         mailboxes.clear();
@@ -82,7 +82,7 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let host = "127.0.0.1".parse().unwrap();
         let mailboxes = Mailboxes::default();
-        keep(&mailboxes, host, Some(Mailbox::Udp(socket.local_addr().unwrap())));
+        keep(&mailboxes, host, Some(OneWayTarget::Udp(socket.local_addr().unwrap())));
         let source = Some("127.0.0.2".parse().unwrap());
         let message = Message { host, source, procedure: 12, arguments: b"args".to_vec() };
         carry(&message, &mailboxes).unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use comity_export::{Exports, RpcPeer};
 use comity_proto::nsm::{PROGRAM, StatChge, VERSION, procedure};
 use comity_rpc::{Dispatcher, Program};
-use comity_server::{Datagrams, Errand};
+use comity_server::{Datagrams, RemoteCall};
 use comity_xdr::{Encoder, Opaque};
 
 /// Hosts that are told at the same time. Most answer at once; who is gone costs a few seconds.
@@ -60,7 +60,7 @@ impl Monitor {
         Self(addresses.iter().filter_map(start).collect())
     }
 
-    /// Ends it.
+    /// Endpoints it.
     pub(crate) fn stop(self) {
         self.0.into_iter().for_each(Datagrams::shutdown);
     }
@@ -113,7 +113,7 @@ fn tell_from(host: IpAddr, sources: &[IpAddr], arguments: &[u8]) -> io::Result<(
     }
     let (program, version, procedure) = (PROGRAM, VERSION, procedure::NOTIFY);
     let tell = |source| {
-        let errand = Errand { program, version, procedure, arguments, source };
+        let errand = RemoteCall { program, version, procedure, arguments, source };
         errand.run(host).map(drop).map_err(io::Error::from)
     };
     // The last error, if none got through.

@@ -13,7 +13,7 @@ use comity_export::{Exports, HandleKey, Plan};
 use comity_nfs4::Memory;
 use comity_server::control::ControlSocket;
 use comity_server::metrics::{Metrics, MetricsPage};
-use comity_server::{Patience, Quiet, Server, Settings, blocking_hook, inherited_listeners};
+use comity_server::{LogRateLimit, Patience, Server, Settings, blocking_hook, inherited_listeners};
 use rustix::fs::Mode;
 use rustix::rand::{GetRandomFlags, getrandom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -118,7 +118,7 @@ impl Running {
         let server = Server::start_with(programs, settings(serve), listeners)?;
         keeper.begin(server.dialer(), server.addresses())?;
         let page = metrics.zip(serve.metrics).map(|(metrics, address)| {
-            let (numbers, exports) = (server.numbers_source(), Arc::clone(&exports));
+            let (numbers, exports) = (server.stats_source(), Arc::clone(&exports));
             let (memory, store) = (keeper.memory(), keeper.store());
             let render = move || {
                 let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
@@ -169,7 +169,7 @@ impl Running {
             exports: Arc::clone(&self.exports),
             journal,
             memory: self.keeper.memory(),
-            numbers: self.server.numbers_source(),
+            numbers: self.server.stats_source(),
             addresses: self.server.addresses().to_vec(),
             portmap: self.directory.name(),
             begun: Instant::now(),
@@ -213,9 +213,14 @@ impl Running {
 
 fn settings(serve: &Serve) -> Settings {
     let usual = Settings::default();
-    let desks = serve.threads.unwrap_or(usual.desks);
+    let event_loops = serve.threads.unwrap_or(usual.event_loops);
     let patience = Patience { drain_seconds: serve.drain_seconds, ..usual.patience };
-    Settings { desks, threads_max: desks + usual.threads_max - usual.desks, patience, ..usual }
+    Settings {
+        event_loops,
+        threads_max: event_loops + usual.threads_max - usual.event_loops,
+        patience,
+        ..usual
+    }
 }
 
 fn path_of(exports: &Exports, id: u32) -> Option<String> {
@@ -235,7 +240,7 @@ fn write_verifier() -> Result<[u8; 8]> {
 /// A panic is a fault of ours: its place belongs in the log. The server answers the call it
 /// happened in with SYSTEM_ERR and goes on.
 fn log_panics() {
-    static LOG: Quiet = Quiet::new();
+    static LOG: LogRateLimit = LogRateLimit::new();
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let what = panic.payload_as_str().unwrap_or("no reason given");

@@ -8,9 +8,9 @@ use std::sync::mpsc::SyncSender;
 use comity_export::{Exports, RpcPeer};
 use comity_nfs3::{Delegated, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
-use comity_rpc::{Admission, Dispatcher, Gate, Line, Program};
+use comity_rpc::{Admission, Backchannel, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
-use comity_server::{Ends, Service};
+use comity_server::{Endpoints, Service};
 
 use self::attentive::Attentive;
 use self::trouble::Troubled;
@@ -122,7 +122,7 @@ impl Service for Programs {
         self.exports.admits(&peer) == Admission::Admitted
     }
 
-    fn visitor(&self, ends: Ends, line: &Arc<Line>) -> RpcPeer {
+    fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> RpcPeer {
         let local = ends.local.map(|local| local.ip().to_canonical());
         RpcPeer::on(ends.peer, line).at(local)
     }

@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::Result;
 use comity_export::{Exports, Plan};
 use comity_nfs4::Memory;
-use comity_server::ShellNumbers;
-use comity_server::control::{Answer, Request, Steward};
+use comity_server::ServerStats;
+use comity_server::control::{Answer, ControlHandler, Request};
 use serde_json::{Value, json};
 
 use crate::configuration::Reload;
@@ -33,7 +33,7 @@ pub(crate) struct House<N> {
     pub(crate) begun: Instant,
 }
 
-impl<N: Fn() -> ShellNumbers + Send + Sync + 'static> Steward for House<N> {
+impl<N: Fn() -> ServerStats + Send + Sync + 'static> ControlHandler for House<N> {
     fn perform(&self, request: Request) -> Answer {
         match self.answer(&request) {
             Ok(value) => Answer::Done(value),
@@ -42,7 +42,7 @@ impl<N: Fn() -> ShellNumbers + Send + Sync + 'static> Steward for House<N> {
     }
 }
 
-impl<N: Fn() -> ShellNumbers> House<N> {
+impl<N: Fn() -> ServerStats> House<N> {
     fn answer(&self, request: &Request) -> Result<Value> {
         let plan = self.exports.current();
         let roster = Roster { memory: &self.memory, plan: &plan };

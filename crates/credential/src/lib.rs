@@ -15,7 +15,7 @@ mod origin;
 
 pub use origin::Origin;
 
-pub use comity_rpc::{Admission, AuthStat, Flavor, Gate, Line, OpaqueAuth, network_of};
+pub use comity_rpc::{Admission, AuthStat, Backchannel, Flavor, Gate, OpaqueAuth, network_of};
 
 use comity_rpc::AuthSys;
 use comity_vfs::{Cred, Gid, Uid, Wire};

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use comity_credential::{AuthStat, Flavor, Line, OpaqueAuth, Origin};
+use comity_credential::{AuthStat, Backchannel, Flavor, OpaqueAuth, Origin};
 
 use crate::ExportId;
 use crate::limits::RESOLVED_CALLERS_MAX;
@@ -19,7 +19,7 @@ pub struct RpcPeer {
     peer: SocketAddr,
     origin: Origin,
     local: Option<IpAddr>,
-    line: Option<Arc<Line>>,
+    line: Option<Arc<Backchannel>>,
     clientid: AtomicU64,
     /// The generation of the plan under which the gate admitted it; 0 if none did.
     admitted: AtomicU64,
@@ -60,7 +60,7 @@ impl RpcPeer {
 
     /// Somebody who came from this address, and can be called back on `line`.
     #[must_use]
-    pub fn on(peer: SocketAddr, line: &Arc<Line>) -> Self {
+    pub fn on(peer: SocketAddr, line: &Arc<Backchannel>) -> Self {
         Self { line: Some(Arc::clone(line)), ..Self::new(peer) }
     }
 
@@ -78,7 +78,7 @@ impl RpcPeer {
 
     /// The way to call it back over its own connection, if there is one.
     #[must_use]
-    pub const fn line(&self) -> Option<&Arc<Line>> {
+    pub const fn line(&self) -> Option<&Arc<Backchannel>> {
         self.line.as_ref()
     }
 

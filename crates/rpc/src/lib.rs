@@ -12,10 +12,10 @@
 )]
 
 mod auth;
+mod backchannel;
 mod dispatch;
 mod gate;
 pub mod limits;
-mod line;
 mod message;
 mod network;
 mod program;
@@ -24,9 +24,9 @@ mod replay;
 mod reply;
 
 pub use auth::{AuthStat, AuthSys, Flavor, OpaqueAuth};
+pub use backchannel::{Backchannel, SendError};
 pub use dispatch::{Answered, Dispatcher, Hangup, Late};
 pub use gate::{Admission, Gate, OpenGate};
-pub use line::{Line, Unsaid};
 pub use message::{Call, CallHeader, Unparsed};
 pub use network::network_of;
 pub use program::{Deferred, Done, Layer, Outcome, Program, Repeat};

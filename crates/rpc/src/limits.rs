@@ -23,7 +23,7 @@ pub const REPLAY_ENTRIES_MAX: usize = 16_384;
 
 /// Most bytes of our own calls that wait for one peer. A recall is below 500; a client that takes
 /// none of hundreds will lose what they are about.
-pub const LINE_BYTES_MAX: usize = 128 << 10;
+pub const BACKCHANNEL_BYTES_MAX: usize = 128 << 10;
 
 /// Most bytes of remembered answers: those of calls that change something have 120 to 300.
 pub const REPLAY_BYTES_MAX: usize = 8 << 20;

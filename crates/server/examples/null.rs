@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use comity_rpc::{
-    Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, OpenGate, Outcome, Program, Repeat,
+    Backchannel, Call, CallHeader, Dispatcher, Done, OpaqueAuth, OpenGate, Outcome, Program, Repeat,
 };
 use comity_server::metrics::Measured;
-use comity_server::{Ends, Server, Service, Settings};
+use comity_server::{Endpoints, Server, Service, Settings};
 use comity_xdr::Encoder;
 
 const PROGRAM: u32 = 0x2000_0001;
@@ -70,7 +70,7 @@ impl Service for Nothing {
     type Visitor = ();
     type Gate = OpenGate;
 
-    fn visitor(&self, _: Ends, _: &Arc<Line>) {}
+    fn visitor(&self, _: Endpoints, _: &Arc<Backchannel>) {}
 
     fn dispatcher(&self) -> &Dispatcher<(), OpenGate> {
         &self.0

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_rpc::network_of;
 
-use crate::budget::{Account, Budget};
 use crate::limits::RESERVED_FOR_LISTED;
+use crate::memory_budget::{Account, MemoryBudget};
 
 /// Counts connections, altogether and by address.
 pub(crate) struct Admission {
     total_max: usize,
     per_address_max: usize,
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
     counts: Mutex<Counts>,
 }
 
@@ -32,7 +32,7 @@ struct Peer {
 }
 
 /// A connection's right to be there, given back when dropped.
-pub(crate) struct Place {
+pub(crate) struct Permit {
     admission: Arc<Admission>,
     address: IpAddr,
     listed: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Place {
 
 /// Why a connection is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Full {
+pub(crate) enum AdmissionError {
     #[error("{0} connections are open, the most allowed")]
     Total(usize),
     #[error("{0} connections of hosts that no export is offered to are open, the most allowed")]
@@ -52,33 +52,37 @@ pub(crate) enum Full {
 }
 
 impl Admission {
-    pub(crate) fn new(total_max: usize, per_address_max: usize, budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(total_max: usize, per_address_max: usize, budget: Arc<MemoryBudget>) -> Self {
         Self { total_max, per_address_max, budget, counts: Mutex::default() }
     }
 
     /// Lets one more connection of `address` in. A part of all places is kept for peers that are
     /// `listed`.
-    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, listed: bool) -> Result<Place, Full> {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        address: IpAddr,
+        listed: bool,
+    ) -> Result<Permit, AdmissionError> {
         let address = network_of(address);
         let mut counts = self.counts();
         if counts.total >= self.total_max {
-            return Err(Full::Total(self.total_max));
+            return Err(AdmissionError::Total(self.total_max));
         }
         let unlisted_max = self.total_max - self.total_max / RESERVED_FOR_LISTED;
         if !listed && counts.unlisted >= unlisted_max {
-            return Err(Full::Unlisted(unlisted_max));
+            return Err(AdmissionError::Unlisted(unlisted_max));
         }
         let peer = counts.by_address.entry(address);
         let peer = peer
             .or_insert_with(|| Peer { connections: 0, account: Arc::new(self.budget.account()) });
         if peer.connections >= self.per_address_max {
-            return Err(Full::Address(self.per_address_max));
+            return Err(AdmissionError::Address(self.per_address_max));
         }
         peer.connections += 1;
         let account = Arc::clone(&peer.account);
         counts.total += 1;
         counts.unlisted += usize::from(!listed);
-        Ok(Place { admission: Arc::clone(self), address, listed, account })
+        Ok(Permit { admission: Arc::clone(self), address, listed, account })
     }
 
     /// Connections that are open.
@@ -91,7 +95,7 @@ impl Admission {
     }
 }
 
-impl Place {
+impl Permit {
     /// Whether something is offered to the peer.
     pub(crate) const fn is_listed(&self) -> bool {
         self.listed
@@ -105,7 +109,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut counts = self.admission.counts();
         counts.total -= 1;
@@ -125,12 +129,12 @@ mod tests {
 
     #[test]
     fn places_are_bounded_by_address_and_altogether_and_come_back() {
-        let admission = Arc::new(Admission::new(3, 2, Arc::new(Budget::new(0))));
+        let admission = Arc::new(Admission::new(3, 2, Arc::new(MemoryBudget::new(0))));
         let [a, b, c] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|a| a.parse().unwrap());
         let places = [admission.admit(a, true), admission.admit(a, true)].map(Result::unwrap);
-        assert_eq!(admission.admit(a, true).err(), Some(Full::Address(2)));
+        assert_eq!(admission.admit(a, true).err(), Some(AdmissionError::Address(2)));
         let _other = admission.admit(b, true).unwrap();
-        assert_eq!(admission.admit(c, true).err(), Some(Full::Total(3)));
+        assert_eq!(admission.admit(c, true).err(), Some(AdmissionError::Total(3)));
         drop(places);
         assert!(admission.admit(c, true).is_ok());
         assert_eq!(admission.total(), 1);
@@ -139,20 +143,20 @@ mod tests {
 
     #[test]
     fn a_part_of_all_places_is_kept_for_listed_peers() {
-        let admission = Arc::new(Admission::new(8, 8, Arc::new(Budget::new(0))));
+        let admission = Arc::new(Admission::new(8, 8, Arc::new(MemoryBudget::new(0))));
         let [stranger, listed] = ["10.0.0.1", "10.0.0.2"].map(|a| a.parse().unwrap());
         let mut strangers: Vec<_> =
             (0..6).map(|_| admission.admit(stranger, false).unwrap()).collect();
-        assert_eq!(admission.admit(stranger, false).err(), Some(Full::Unlisted(6)));
+        assert_eq!(admission.admit(stranger, false).err(), Some(AdmissionError::Unlisted(6)));
         let places = [(); 2].map(|()| admission.admit(listed, true).unwrap());
-        assert_eq!(admission.admit(listed, true).err(), Some(Full::Total(8)));
+        assert_eq!(admission.admit(listed, true).err(), Some(AdmissionError::Total(8)));
         drop(places);
         // One that turns out to be listed gives its place back to the others.
         strangers[0].list();
         strangers[0].list();
         assert!(strangers[0].is_listed());
         let seventh = admission.admit(stranger, false).unwrap();
-        assert_eq!(admission.admit(stranger, false).err(), Some(Full::Unlisted(6)));
+        assert_eq!(admission.admit(stranger, false).err(), Some(AdmissionError::Unlisted(6)));
         drop((strangers, seventh));
         let counts = admission.counts();
         assert_eq!((counts.total, counts.unlisted), (0, 0));

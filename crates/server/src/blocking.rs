@@ -1,19 +1,19 @@
-//! What a thread does before it sleeps: it leaves its desk to another.
+//! What a thread does before it sleeps: it leaves its event loop to another.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A thread's seat at a desk.
-pub(crate) trait Seated {
-    /// Lets another thread have the desk.
-    fn leave(&self, why: Why);
-    /// Takes the desk again if nobody took it.
+/// A thread's seat at an event loop.
+pub(crate) trait BlockHook {
+    /// Lets another thread have the event loop.
+    fn leave(&self, why: WaitFor);
+    /// Takes the event loop again if nobody took it.
     fn resume(&self);
 }
 
 /// What a thread sleeps for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum WaitFor {
     /// Something that ends by itself.
     Work,
     /// Something that may come over the connection it serves.
@@ -21,18 +21,18 @@ pub(crate) enum Why {
 }
 
 thread_local! {
-    static SEAT: RefCell<Option<Rc<dyn Seated>>> = const { RefCell::new(None) };
+    static HOOK: RefCell<Option<Rc<dyn BlockHook>>> = const { RefCell::new(None) };
 }
 
 /// Tells what this thread has to leave before it sleeps.
-pub(crate) fn sit(seat: Option<Rc<dyn Seated>>) {
-    SEAT.set(seat);
+pub(crate) fn set_hook(seat: Option<Rc<dyn BlockHook>>) {
+    HOOK.set(seat);
 }
 
 /// Runs `work`, which may sleep for long. On a thread that serves connections others take over its
 /// other connections meanwhile; on any other thread it is just run.
 pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    let _away = Away::new(Why::Work);
+    let _away = Away::new(WaitFor::Work);
     work()
 }
 
@@ -40,7 +40,7 @@ pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
 /// the answer to a call that the server makes to its peer: that connection is served meanwhile even
 /// if nothing more has come over it yet.
 pub fn blocking_on_peers<T>(work: impl FnOnce() -> T) -> T {
-    let _away = Away::new(Why::Peer);
+    let _away = Away::new(WaitFor::Peer);
     work()
 }
 
@@ -50,12 +50,12 @@ pub fn blocking_hook(work: &mut dyn FnMut()) {
 }
 
 /// While it lives the thread may sleep.
-struct Away(Option<Rc<dyn Seated>>);
+struct Away(Option<Rc<dyn BlockHook>>);
 
 impl Away {
     /// Takes the seat, so that work within work finds none to leave.
-    fn new(why: Why) -> Self {
-        let seat = SEAT.take();
+    fn new(why: WaitFor) -> Self {
+        let seat = HOOK.take();
         if let Some(seat) = &seat {
             seat.leave(why);
         }
@@ -67,7 +67,7 @@ impl Drop for Away {
     fn drop(&mut self) {
         if let Some(seat) = self.0.take() {
             seat.resume();
-            SEAT.set(Some(seat));
+            HOOK.set(Some(seat));
         }
     }
 }

@@ -3,23 +3,23 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use comity_rpc::Line;
+use comity_rpc::Backchannel;
 
-use crate::admission::Place;
-use crate::farewell::Farewell;
-use crate::inbox::Inbox;
-use crate::send::Backlog;
+use crate::admission::Permit;
+use crate::close_reason::CloseReason;
+use crate::receive_buffer::ReceiveBuffer;
+use crate::reply_writer::Backlog;
 use crate::settings::Patience;
 
-/// One connection. At any time exactly one thread holds it: the one that runs its desk, or the one
-/// that serves it.
+/// One connection. At any time exactly one thread holds it: the one that runs its event loop, or
+/// the one that serves it.
 pub(crate) struct Connection<V> {
     socket: OwnedFd,
     pub(crate) peer: SocketAddr,
-    /// Shared with those of its calls that another thread does.
+    /// SharedState with those of its calls that another thread does.
     pub(crate) visitor: Arc<V>,
     pub(crate) call_back: CallBack,
-    pub(crate) inbox: Inbox,
+    pub(crate) received: ReceiveBuffer,
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whole records may stand in the inbox: it is looked at before more is received.
     pub(crate) stopped: bool,
@@ -40,19 +40,19 @@ pub(crate) struct Connection<V> {
     /// How long the record before was, if that is more than a batch.
     pub(crate) large: Option<usize>,
     stamps: Stamps,
-    pub(crate) place: Place,
+    pub(crate) place: Permit,
 }
 
 /// The way to call a connection's peer back.
 pub(crate) struct CallBack {
-    pub(crate) line: Arc<Line>,
+    pub(crate) backchannel: Arc<Backchannel>,
     /// Tells the line's bell where the connection sits.
-    pub(crate) seat: Arc<AtomicUsize>,
+    pub(crate) token: Arc<AtomicUsize>,
 }
 
 impl Drop for CallBack {
     fn drop(&mut self) {
-        self.line.hang_up();
+        self.backchannel.close();
     }
 }
 
@@ -73,7 +73,7 @@ impl<V> Connection<V> {
         socket: OwnedFd,
         peer: SocketAddr,
         (visitor, call_back): (Arc<V>, CallBack),
-        place: Place,
+        place: Permit,
         now: u32,
     ) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl<V> Connection<V> {
             peer,
             visitor,
             call_back,
-            inbox: Inbox::Empty,
+            received: ReceiveBuffer::Empty,
             backlog: None,
             stopped: false,
             served_second: None,
@@ -109,12 +109,12 @@ impl<V> Connection<V> {
 
     /// Its number; no other connection ever has the same.
     pub(crate) fn id(&self) -> u64 {
-        self.call_back.line.id()
+        self.call_back.backchannel.id()
     }
 
     /// A call that another thread did comes back with its replies, to be sent after those that
     /// wait.
-    pub(crate) fn owes(&mut self, replies: Backlog) {
+    pub(crate) fn append_replies(&mut self, replies: Backlog) {
         self.away = self.away.saturating_sub(1);
         match &mut self.backlog {
             Some(backlog) => backlog.join(replies),
@@ -131,7 +131,7 @@ impl<V> Connection<V> {
     /// A turn ends: from now on an incomplete record's time runs, if `answered` a new one's.
     pub(crate) fn rests(&mut self, now: u32, answered: bool) {
         self.stamps.record = match self.stamps.record {
-            _ if self.inbox.is_empty() || self.backlog.is_some() => None,
+            _ if self.received.is_empty() || self.backlog.is_some() => None,
             Some(begun) if !answered => Some(begun),
             _ => Some(now),
         };
@@ -154,18 +154,18 @@ impl<V> Connection<V> {
     }
 
     /// Why it should end, if its time is up.
-    pub(crate) fn overdue(&self, now: u32, patience: &Patience) -> Option<Farewell> {
+    pub(crate) fn overdue(&self, now: u32, patience: &Patience) -> Option<CloseReason> {
         let late = |since: u32, seconds: u32| now.saturating_sub(since) > seconds;
         if let Some(since) = self.stamps.unread {
             let seconds = patience.unread_seconds;
-            return late(since, seconds).then_some(Farewell::Unread(seconds));
+            return late(since, seconds).then_some(CloseReason::Unread(seconds));
         }
         if self.away > 0 {
             return None;
         }
         if let Some(since) = self.stamps.record {
             let seconds = patience.record_seconds;
-            return late(since, seconds).then_some(Farewell::Slow(seconds));
+            return late(since, seconds).then_some(CloseReason::Slow(seconds));
         }
         let with_peer = |seconds: u32| match self.place.is_listed() {
             true => seconds,
@@ -173,9 +173,9 @@ impl<V> Connection<V> {
         };
         if self.stamps.fresh {
             let seconds = with_peer(patience.first_byte_seconds);
-            return late(self.stamps.heard, seconds).then_some(Farewell::Mute(seconds));
+            return late(self.stamps.heard, seconds).then_some(CloseReason::Mute(seconds));
         }
         let seconds = with_peer(patience.idle_seconds);
-        late(self.stamps.heard, seconds).then_some(Farewell::Idle(seconds))
+        late(self.stamps.heard, seconds).then_some(CloseReason::Idle(seconds))
     }
 }

@@ -93,7 +93,7 @@ pub enum Answer {
 }
 
 /// Who does what is asked.
-pub trait Steward: Send + Sync + 'static {
+pub trait ControlHandler: Send + Sync + 'static {
     /// Does it, or says in one line why not. Requests come one after the other.
     fn perform(&self, request: Request) -> Answer;
 }
@@ -133,19 +133,19 @@ impl ControlSocket {
     ///
     /// # Errors
     /// What the system says.
-    pub fn start(path: &Path, steward: impl Steward) -> io::Result<Self> {
+    pub fn start(path: &Path, handler: impl ControlHandler) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        let steward = Arc::new(steward);
+        let handler = Arc::new(handler);
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let rung = Arc::clone(&bell);
         let thread = std::thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || listen(&listener, &rung, &steward))?;
+            .spawn(move || listen(&listener, &rung, &handler))?;
         Ok(Self { path: path.to_owned(), bell, thread })
     }
 
@@ -225,7 +225,7 @@ impl Read for Within<'_> {
 }
 
 /// Hears each peer on a thread of its own, so that one that says nothing keeps no other waiting.
-fn listen(listener: &UnixListener, bell: &OwnedFd, steward: &Arc<impl Steward>) {
+fn listen(listener: &UnixListener, bell: &OwnedFd, handler: &Arc<impl ControlHandler>) {
     let turn = Arc::<Mutex<()>>::default();
     loop {
         let mut polled = [PollFd::new(listener, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
@@ -235,19 +235,19 @@ fn listen(listener: &UnixListener, bell: &OwnedFd, steward: &Arc<impl Steward>) 
             return;
         }
         if asked && let Ok((stream, _)) = listener.accept() {
-            hear_elsewhere(stream, steward, &turn);
+            hear_elsewhere(stream, handler, &turn);
         }
     }
 }
 
-fn hear_elsewhere(stream: UnixStream, steward: &Arc<impl Steward>, turn: &Arc<Mutex<()>>) {
+fn hear_elsewhere(stream: UnixStream, handler: &Arc<impl ControlHandler>, turn: &Arc<Mutex<()>>) {
     // Each thread has one handle of the turn, and so has the one that listens.
     if Arc::strong_count(turn) > CONTROL_PEERS_MAX {
         return tracing::warn!("a request at the control socket was not heard: too many at once");
     }
-    let (steward, turn) = (Arc::clone(steward), Arc::clone(turn));
+    let (handler, turn) = (Arc::clone(handler), Arc::clone(turn));
     let hear = move || {
-        if let Err(error) = hear(&stream, &*steward, &turn) {
+        if let Err(error) = hear(&stream, &*handler, &turn) {
             tracing::warn!(%error, "a request at the control socket failed");
         }
     };
@@ -257,7 +257,7 @@ fn hear_elsewhere(stream: UnixStream, steward: &Arc<impl Steward>, turn: &Arc<Mu
 }
 
 /// Answers one peer, line by line; requests of several peers are performed in `turn`.
-fn hear(stream: &UnixStream, steward: &impl Steward, turn: &Mutex<()>) -> io::Result<()> {
+fn hear(stream: &UnixStream, handler: &impl ControlHandler, turn: &Mutex<()>) -> io::Result<()> {
     let patience = Duration::from_secs(CONTROL_PATIENCE_SECONDS);
     stream.set_write_timeout(Some(patience))?;
     let peer = socket_peercred(stream)?;
@@ -277,7 +277,7 @@ fn hear(stream: &UnixStream, steward: &impl Steward, turn: &Mutex<()>) -> io::Re
         let answer = match serde_json::from_str(&line) {
             Ok(request) => {
                 let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                steward.perform(request)
+                handler.perform(request)
             }
             Err(error) => Answer::Failed(format!("request not understood: {error}")),
         };
@@ -300,7 +300,7 @@ mod tests {
 
     struct Echo;
 
-    impl Steward for Echo {
+    impl ControlHandler for Echo {
         fn perform(&self, request: Request) -> Answer {
             match request {
                 Request::Reload => Answer::Failed("line 3: no such folder".to_owned()),

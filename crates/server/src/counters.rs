@@ -1,8 +1,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::farewell::Farewell;
+use crate::close_reason::CloseReason;
 
-const REASONS: usize = Farewell::REASONS.len();
+const REASONS: usize = CloseReason::REASONS.len();
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -22,10 +22,10 @@ impl Counter {
     }
 }
 
-/// What one desk did, in its own cache lines.
+/// What one event loop did, in its own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct DeskCounters {
+pub(crate) struct LoopCounters {
     pub(crate) waits: Counter,
     pub(crate) receives: Counter,
     pub(crate) received_bytes: Counter,
@@ -43,7 +43,7 @@ pub(crate) struct DeskCounters {
 
 /// What the whole shell did since it started, and what it holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ShellNumbers {
+pub struct ServerStats {
     /// Waits for readiness.
     pub waits: u64,
     /// Receiving system calls.
@@ -60,7 +60,7 @@ pub struct ShellNumbers {
     pub lates: u64,
     /// Times slow halves were done, for all that waited together.
     pub late_rounds: u64,
-    /// Times a desk went to another thread because a call was to sleep.
+    /// Times an event loop went to another thread because a call was to sleep.
     pub hand_overs: u64,
     /// Times replies had to wait for a peer that did not read.
     pub backlogs: u64,
@@ -81,26 +81,26 @@ pub struct ShellNumbers {
     pub(crate) ended: [u64; REASONS],
 }
 
-impl ShellNumbers {
+impl ServerStats {
     /// Connections that ended, by reason.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Farewell::REASONS.into_iter().zip(self.ended)
+        CloseReason::REASONS.into_iter().zip(self.ended)
     }
 
-    /// Adds what a desk did.
-    pub(crate) fn add(&mut self, desk: &DeskCounters) {
-        self.waits += desk.waits.get();
-        self.receives += desk.receives.get();
-        self.received_bytes += desk.received_bytes.get();
-        self.sends += desk.sends.get();
-        self.sent_bytes += desk.sent_bytes.get();
-        self.records += desk.records.get();
-        self.lates += desk.lates.get();
-        self.late_rounds += desk.late_rounds.get();
-        self.hand_overs += desk.hand_overs.get();
-        self.backlogs += desk.backlogs.get();
-        self.panics += desk.panics.get();
-        for (sum, count) in self.ended.iter_mut().zip(&desk.ended) {
+    /// Adds what an event loop did.
+    pub(crate) fn add(&mut self, event_loop: &LoopCounters) {
+        self.waits += event_loop.waits.get();
+        self.receives += event_loop.receives.get();
+        self.received_bytes += event_loop.received_bytes.get();
+        self.sends += event_loop.sends.get();
+        self.sent_bytes += event_loop.sent_bytes.get();
+        self.records += event_loop.records.get();
+        self.lates += event_loop.lates.get();
+        self.late_rounds += event_loop.late_rounds.get();
+        self.hand_overs += event_loop.hand_overs.get();
+        self.backlogs += event_loop.backlogs.get();
+        self.panics += event_loop.panics.get();
+        for (sum, count) in self.ended.iter_mut().zip(&event_loop.ended) {
             *sum += count.get();
         }
     }

@@ -13,11 +13,11 @@ use comity_xdr::Encoder;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use crate::connection_io::log_refused;
 use crate::limits::{
     DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN, DATAGRAMS_A_TURN, DATAGRAMS_STOP_MS, STRANGERS_REST_MS,
 };
-use crate::quiet::Quiet;
-use crate::turn::tell_refused;
+use crate::log_rate_limit::LogRateLimit;
 
 /// A thread that answers at one address.
 pub struct Datagrams {
@@ -98,7 +98,7 @@ enum Sender {
 /// may be, and its sender comes again.
 fn caught(receive: impl FnOnce() -> Option<Sender>) -> Option<Sender> {
     catch_unwind(AssertUnwindSafe(receive)).unwrap_or_else(|_| {
-        static LOG: Quiet = Quiet::new();
+        static LOG: LogRateLimit = LogRateLimit::new();
         LOG.say(|suppressed| tracing::error!(suppressed, "a call by datagram panicked"));
         Some(Sender::Stranger)
     })
@@ -121,7 +121,7 @@ fn receive<V, G: Gate<V>>(
     let mut reply = Encoder::new();
     match call.map(|call| dispatcher.answer(call, peer.ip(), &visitor, &mut reply)) {
         Some(Ok(Answered::Now)) => {}
-        Some(Ok(Answered::Refused(why))) => tell_refused(peer, why),
+        Some(Ok(Answered::Refused(why))) => log_refused(peer, why),
         _ => return Some(sender),
     }
     // A datagram has no record mark.

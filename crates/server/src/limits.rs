@@ -50,11 +50,11 @@ pub const EVENTS_MAX: usize = 64;
 /// Large record buffers kept for reuse when nobody needs them: two for each of a few workers.
 pub const LARGE_BUFFERS_KEPT: usize = 8;
 
-/// Threads that wait for a desk besides those that run one; they are the ones that take over when
-/// a call sleeps, and starting one costs a millisecond.
+/// Threads that wait for an event loop besides those that run one; they are the ones that take over
+/// when a call sleeps, and starting one costs a millisecond.
 pub const SPARES_KEPT: usize = 2;
 
-/// After so many seconds without a desk a thread beyond [`SPARES_KEPT`] ends.
+/// After so many seconds without an event loop a thread beyond [`SPARES_KEPT`] ends.
 pub const SPARE_IDLE_SECONDS: u64 = 10;
 
 /// Connections taken from a listener before the others are looked at.
@@ -149,4 +149,4 @@ pub const DIAL_SECONDS: u64 = 5;
 
 /// Seconds for each step of a call to another host. Who is told that a lock is his asks by himself
 /// half a minute later, so more patience would gain nothing.
-pub const ERRAND_SECONDS: u64 = 5;
+pub const REMOTE_CALL_SECONDS: u64 = 5;

@@ -5,19 +5,19 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use comity_rpc::Line;
+use comity_rpc::Backchannel;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::counters::ShellNumbers;
-use crate::crew::Crew;
-use crate::desk::Desk;
-use crate::floor::Floor;
+use crate::acceptor::{accept_loop, add_connection};
+use crate::counters::ServerStats;
+use crate::event_loop::EventLoop;
+use crate::event_loop_handle::{EventLoopHandle, Message};
 use crate::limits::{DESCRIPTORS_PER_CONNECTION, DESCRIPTORS_WANTED, DIAL_SECONDS};
 use crate::listen::{ListenError, listen};
-use crate::post::{Letter, Post};
-use crate::reception::{greet, receive};
 use crate::service::Service;
 use crate::settings::Settings;
+use crate::shared::SharedState;
+use crate::thread_pool::ThreadPool;
 use crate::worker::work;
 
 /// Why a server does not start.
@@ -33,10 +33,10 @@ pub enum StartError {
 
 /// A running server.
 pub struct Server<S: Service> {
-    floor: Arc<Floor<S>>,
+    shared: Arc<SharedState<S>>,
     addresses: Vec<SocketAddr>,
     bell: Arc<OwnedFd>,
-    reception: JoinHandle<()>,
+    acceptor: JoinHandle<()>,
 }
 
 impl<S: Service> Server<S> {
@@ -64,14 +64,14 @@ impl<S: Service> Server<S> {
         for listener in &listeners {
             listener.set_nonblocking(true)?;
         }
-        let floor = open_floor(service, settings)?;
+        let shared = start_event_loops(service, settings)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?;
         let bell = Arc::new(bell);
-        let (shared, rung) = (Arc::clone(&floor), Arc::clone(&bell));
-        let reception = std::thread::Builder::new()
-            .name("reception".to_owned())
-            .spawn(move || receive(&shared, &listeners, &rung))?;
-        Ok(Self { floor, addresses, bell, reception })
+        let (accepting, stop) = (Arc::clone(&shared), Arc::clone(&bell));
+        let acceptor = std::thread::Builder::new()
+            .name("acceptor".to_owned())
+            .spawn(move || accept_loop(&accepting, &listeners, &stop))?;
+        Ok(Self { shared, addresses, bell, acceptor })
     }
 
     /// Where it listens, ports chosen by the system filled in.
@@ -83,48 +83,51 @@ impl<S: Service> Server<S> {
     /// What is served.
     #[must_use]
     pub fn service(&self) -> &S {
-        &self.floor.service
+        &self.shared.service
     }
 
     /// What it did and what it holds.
     #[must_use]
-    pub fn numbers(&self) -> ShellNumbers {
-        self.floor.numbers()
+    pub fn stats(&self) -> ServerStats {
+        self.shared.stats()
     }
 
     /// A way to ask for the numbers from elsewhere, valid as long as the server runs.
-    pub fn numbers_source(&self) -> impl Fn() -> ShellNumbers + Send + Sync + use<S> {
-        let floor = Arc::clone(&self.floor);
-        move || floor.numbers()
+    pub fn stats_source(&self) -> impl Fn() -> ServerStats + Send + Sync + use<S> {
+        let shared = Arc::clone(&self.shared);
+        move || shared.stats()
     }
 
     /// A way to call peers that gave an address to be called at, valid as long as the server runs:
     /// connects, waiting for up to [`DIAL_SECONDS`], and serves the connection as any other.
-    pub fn dialer(&self) -> impl Fn(SocketAddr) -> io::Result<Arc<Line>> + Send + Sync + use<S> {
-        let floor = Arc::downgrade(&self.floor);
+    pub fn dialer(
+        &self,
+    ) -> impl Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync + use<S> {
+        let shared = Arc::downgrade(&self.shared);
         move |peer| {
             let socket = TcpStream::connect_timeout(&peer, Duration::from_secs(DIAL_SECONDS))?;
             socket.set_nonblocking(true)?;
-            let floor = floor.upgrade().ok_or_else(|| io::Error::other("the server has ended"))?;
+            let shared =
+                shared.upgrade().ok_or_else(|| io::Error::other("the server has ended"))?;
             let full = || io::Error::other("there is no place for another connection");
-            greet(&floor, socket.into(), peer).ok_or_else(full)
+            add_connection(&shared, socket.into(), peer).ok_or_else(full)
         }
     }
 
     /// Takes no more connections, finishes the calls in hand, sends their replies and ends; `false`
     /// if not all was sent within the patience for that.
     pub fn shutdown(self) -> bool {
-        let Self { floor, bell, reception, .. } = self;
+        let Self { shared, bell, acceptor, .. } = self;
         // An event counter that was never rung takes a ring.
         let _ = rustix::io::write(&*bell, &1_u64.to_ne_bytes());
-        let _ = reception.join();
-        let patience = Duration::from_secs(floor.settings.patience.drain_seconds.into());
-        floor.tell(|| Letter::Drain);
-        if floor.crew.wait_for_end(patience) {
+        let _ = acceptor.join();
+        let patience = Duration::from_secs(shared.settings.patience.drain_seconds.into());
+        shared.broadcast(|| Message::Drain);
+        if shared.pool.wait_for_end(patience) {
             return true;
         }
-        floor.tell(|| Letter::Abort);
-        floor.crew.wait_for_end(Duration::from_secs(1));
+        shared.broadcast(|| Message::Abort);
+        shared.pool.wait_for_end(Duration::from_secs(1));
         false
     }
 }
@@ -145,25 +148,30 @@ fn connections_possible() -> usize {
     raise_descriptor_limit() as usize / DESCRIPTORS_PER_CONNECTION
 }
 
-fn open_floor<S: Service>(service: S, settings: Settings) -> io::Result<Arc<Floor<S>>> {
-    let desks = settings.desks.max(1);
-    let posts: Vec<_> = (0..desks).map(|_| Post::new().map(Arc::new)).collect::<Result<_, _>>()?;
-    let floor = Arc::new_cyclic(|floor: &Weak<Floor<S>>| {
-        let floor = Weak::clone(floor);
-        let crew = Crew::new(desks, settings.threads_max, move || hire(&floor));
-        Floor::new(service, settings, posts, crew)
+fn start_event_loops<S: Service>(
+    service: S,
+    settings: Settings,
+) -> io::Result<Arc<SharedState<S>>> {
+    let event_loops = settings.event_loops.max(1);
+    let handles: Vec<_> =
+        (0..event_loops).map(|_| EventLoopHandle::new().map(Arc::new)).collect::<Result<_, _>>()?;
+    let shared = Arc::new_cyclic(|shared: &Weak<SharedState<S>>| {
+        let shared = Weak::clone(shared);
+        let pool =
+            ThreadPool::new(event_loops, settings.threads_max, move || spawn_worker(&shared));
+        SharedState::new(service, settings, handles, pool)
     });
-    for post in &floor.posts {
-        let desk = Desk::new(Arc::clone(post), floor.settings.patience);
-        if floor.crew.run(Box::new(desk)).is_err() {
+    for handle in &shared.handles {
+        let event_loop = EventLoop::new(Arc::clone(handle), shared.settings.patience);
+        if shared.pool.run(Box::new(event_loop)).is_err() {
             return Err(io::Error::other("no thread for a desk"));
         }
     }
-    Ok(floor)
+    Ok(shared)
 }
 
-fn hire<S: Service>(floor: &Weak<Floor<S>>) -> io::Result<()> {
-    let floor = floor.upgrade().ok_or_else(|| io::Error::other("the server has ended"))?;
-    std::thread::Builder::new().name("worker".to_owned()).spawn(move || work(&floor))?;
+fn spawn_worker<S: Service>(shared: &Weak<SharedState<S>>) -> io::Result<()> {
+    let shared = shared.upgrade().ok_or_else(|| io::Error::other("the server has ended"))?;
+    std::thread::Builder::new().name("worker".to_owned()).spawn(move || work(&shared))?;
     Ok(())
 }

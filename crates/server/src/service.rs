@@ -1,11 +1,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use comity_rpc::{Dispatcher, Gate, Line};
+use comity_rpc::{Backchannel, Dispatcher, Gate};
 
 /// The two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ends {
+pub struct Endpoints {
     /// Who came.
     pub peer: SocketAddr,
     /// To which address of this machine, if the system could still say it.
@@ -28,7 +28,7 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// Greets a new peer; `line` is the way to call it back.
-    fn visitor(&self, ends: Ends, line: &Arc<Line>) -> Self::Visitor;
+    fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> Self::Visitor;
 
     /// The programs.
     fn dispatcher(&self) -> &Dispatcher<Self::Visitor, Self::Gate>;

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 pub struct Settings {
     /// Where to listen; port 0 lets the system choose.
     pub listen: Vec<SocketAddr>,
-    /// Desks, that is threads that serve at the same time while no call sleeps.
-    pub desks: usize,
+    /// Event loops, that is threads that serve at the same time while no call sleeps.
+    pub event_loops: usize,
     /// Threads at most, those included whose call sleeps.
     pub threads_max: usize,
     /// Connections at most; also bounded by half of the process's descriptors.
@@ -40,11 +40,11 @@ pub struct Patience {
 
 impl Default for Settings {
     fn default() -> Self {
-        let desks = std::thread::available_parallelism().map_or(1, usize::from);
+        let event_loops = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             listen: Vec::new(),
-            desks,
-            threads_max: desks + 64,
+            event_loops,
+            threads_max: event_loops + 64,
             connections_max: 16_384,
             connections_per_address_max: 1024,
             buffered_bytes_max: 256 << 20,

@@ -3,20 +3,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use comity_rpc::Line;
+use comity_rpc::Backchannel;
 
 /// The threads that sleep for the calls of one client, and its connections that wait because those
 /// are as many as it may have.
 #[derive(Default)]
 pub(crate) struct Sleepers {
     count: AtomicUsize,
-    postponed: Mutex<Vec<Arc<Line>>>,
+    postponed: Mutex<Vec<Arc<Backchannel>>>,
 }
 
 impl Sleepers {
     /// Whether a connection has to wait because `most` threads sleep for its client; its line is
     /// rung when one of them is free again.
-    pub(crate) fn postpone(&self, line: &Arc<Line>, most: usize) -> bool {
+    pub(crate) fn postpone(&self, line: &Arc<Backchannel>, most: usize) -> bool {
         if self.count.load(Ordering::SeqCst) < most {
             return false;
         }
@@ -42,6 +42,6 @@ impl Sleepers {
         let mut postponed = self.postponed.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = std::mem::take(&mut *postponed);
         drop(postponed);
-        lines.iter().for_each(|line| line.ring());
+        lines.iter().for_each(|line| line.wake());
     }
 }

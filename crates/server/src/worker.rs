@@ -1,5 +1,5 @@
-//! What a thread of the crew does: it runs a desk, round after round, until it ends or had to be
-//! left to another.
+//! What a thread of the thread pool does: it runs an event loop, round after round, until it ends
+//! or had to be left to another.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -9,139 +9,159 @@ use std::sync::Arc;
 
 use comity_xdr::Encoder;
 
-use crate::blocking::{self, Seated, Why, blocking};
-use crate::budget::Account;
+use crate::blocking::{self, BlockHook, WaitFor, blocking};
+use crate::close_reason::CloseReason;
 use crate::connection::Connection;
-use crate::desk::{Desk, Job};
-use crate::farewell::Farewell;
-use crate::floor::Floor;
+use crate::connection_io::{ConnectionIo, Pending, Served};
+use crate::event_loop::{EventLoop, Job};
+use crate::event_loop_handle::{After, EventLoopHandle, Message};
+use crate::handoff::{HandedOff, Handoff, HeldConnection};
 use crate::limits::REPLY_BYTES_KEPT;
+use crate::memory_budget::Account;
 use crate::metrics::forget_time;
-use crate::post::{After, Letter, Post};
 use crate::service::Service;
-use crate::tray::{InHand, Lent, Tray};
-use crate::turn::{Pending, Served, Turn};
+use crate::shared::SharedState;
 
-/// Runs desks until the crew needs this thread no more.
-pub(crate) fn work<S: Service>(floor: &Arc<Floor<S>>) {
-    let seat = Rc::new(Seat::new(Arc::clone(floor)));
-    blocking::sit(Some(Rc::clone(&seat) as Rc<dyn Seated>));
+/// Runs event loops until the thread pool needs this thread no more.
+pub(crate) fn work<S: Service>(shared: &Arc<SharedState<S>>) {
+    let seat = Rc::new(Worker::new(Arc::clone(shared)));
+    blocking::set_hook(Some(Rc::clone(&seat) as Rc<dyn BlockHook>));
     let mut replies = Encoder::new();
-    while let Some(desk) = floor.crew.next_desk() {
-        seat.run(desk, &mut replies, floor);
+    while let Some(event_loop) = shared.pool.next_event_loop() {
+        seat.run(event_loop, &mut replies, shared);
         seat.wake();
-        floor.crew.is_free();
+        shared.pool.is_free();
     }
-    blocking::sit(None);
+    blocking::set_hook(None);
 }
 
-/// Where a thread sits. The desk is here unless it was left, so that another thread may own it.
-struct Seat<S: Service> {
-    floor: Arc<Floor<S>>,
-    desk: RefCell<Option<Box<Desk<S::Visitor>>>>,
-    /// Where the desk was left, if nobody else was needed at once.
-    parked: RefCell<Option<Arc<Post<S::Visitor>>>>,
-    /// For whom the thread sleeps, or has left its desk.
+/// Where a thread sits. The event loop is here unless it was left, so that another thread may own
+/// it.
+struct Worker<S: Service> {
+    shared: Arc<SharedState<S>>,
+    event_loop: RefCell<Option<Box<EventLoop<S::Visitor>>>>,
+    /// Where the event loop was left, if nobody else was needed at once.
+    parked: RefCell<Option<Arc<EventLoopHandle<S::Visitor>>>>,
+    /// For whom the thread sleeps, or has left its event loop.
     asleep: RefCell<Option<Arc<Account>>>,
-    tray: Tray<S::Visitor>,
+    handoff: Handoff<S::Visitor>,
 }
 
 /// A connection whose calls have slow halves; it may have ended.
-struct Held<'a, V> {
+struct PendingConnection<'a, V> {
     job: Job<V>,
-    served: Result<After, Farewell>,
+    served: Result<After, CloseReason>,
     lates: Vec<Pending<'a>>,
 }
 
-impl<S: Service> Seat<S> {
-    fn new(floor: Arc<Floor<S>>) -> Self {
-        let (desk, parked, asleep) = Default::default();
-        Self { floor, desk, parked, asleep, tray: Tray::new() }
+impl<S: Service> Worker<S> {
+    fn new(shared: Arc<SharedState<S>>) -> Self {
+        let (event_loop, parked, asleep) = Default::default();
+        Self { shared, event_loop, parked, asleep, handoff: Handoff::new() }
     }
 
-    fn run(&self, desk: Box<Desk<S::Visitor>>, replies: &mut Encoder, floor: &Floor<S>) {
-        let post = Arc::clone(&desk.post);
-        self.desk.replace(Some(desk));
-        while self.desk.borrow().as_ref().is_some_and(|desk| !desk.is_over()) {
-            self.guarded_round(&post, replies, floor);
+    fn run(
+        &self,
+        event_loop: Box<EventLoop<S::Visitor>>,
+        replies: &mut Encoder,
+        shared: &SharedState<S>,
+    ) {
+        let handle = Arc::clone(&event_loop.handle);
+        self.event_loop.replace(Some(event_loop));
+        while self.event_loop.borrow().as_ref().is_some_and(|event_loop| !event_loop.is_over()) {
+            self.guarded_round(&handle, replies, shared);
         }
-        if self.desk.take().is_some() {
-            floor.crew.desk_ended();
+        if self.event_loop.take().is_some() {
+            shared.pool.event_loop_ended();
         }
     }
 
     /// A round; should it panic, by a fault of the shell itself, the connection that was being
     /// served is lost and the others are not.
-    fn guarded_round(&self, post: &Post<S::Visitor>, replies: &mut Encoder, floor: &Floor<S>) {
-        let round = catch_unwind(AssertUnwindSafe(|| self.round(post, replies, floor)));
+    fn guarded_round(
+        &self,
+        handle: &EventLoopHandle<S::Visitor>,
+        replies: &mut Encoder,
+        shared: &SharedState<S>,
+    ) {
+        let round = catch_unwind(AssertUnwindSafe(|| self.round(handle, replies, shared)));
         if round.is_err() {
             tracing::error!("a worker panicked; the connections it held are lost");
-            post.counters.panics.add(1);
-            self.tray.clear();
+            handle.counters.panics.add(1);
+            self.handoff.clear();
             *replies = Encoder::new();
         }
     }
 
     /// Serves every connection that is ready; the slow halves of their calls together at the end.
-    fn round(&self, post: &Post<S::Visitor>, replies: &mut Encoder, floor: &Floor<S>) {
+    fn round(
+        &self,
+        handle: &EventLoopHandle<S::Visitor>,
+        replies: &mut Encoder,
+        shared: &SharedState<S>,
+    ) {
         let mut held = Vec::new();
-        self.with_desk(Desk::wait);
-        while let Some(Some(job)) = self.with_desk(|desk| desk.next_job(floor.seconds())) {
+        self.with_event_loop(EventLoop::wait);
+        while let Some(Some(job)) =
+            self.with_event_loop(|event_loop| event_loop.next_job(shared.seconds()))
+        {
             let (token, peer, mut lates) = (job.token, job.connection.peer, Vec::new());
-            match self.turn(post, floor, job, (&mut *replies, &mut lates)).serve() {
-                Served::Lent(lent) => self.pay(post, (lent, peer), lates, replies),
+            match self.turn(handle, shared, job, (&mut *replies, &mut lates)).serve() {
+                Served::HandedOff(handed_off) => {
+                    self.pay(handle, (handed_off, peer), lates, replies)
+                }
                 Served::Here(connection, served) if lates.is_empty() => {
-                    self.settle(post, Job { token, connection }, served);
+                    self.settle(handle, Job { token, connection }, served);
                 }
                 Served::Here(connection, served) => {
-                    held.push(Held { job: Job { token, connection }, served, lates });
+                    held.push(PendingConnection { job: Job { token, connection }, served, lates });
                 }
             }
         }
         if !held.is_empty() {
-            self.finish(post, replies, floor, held);
+            self.finish(handle, replies, shared, held);
         }
     }
 
     fn turn<'t, 'a>(
         &'t self,
-        post: &'t Post<S::Visitor>,
-        floor: &'a Floor<S>,
+        handle: &'t EventLoopHandle<S::Visitor>,
+        shared: &'a SharedState<S>,
         Job { token, connection }: Job<S::Visitor>,
         (replies, lates): (&'t mut Encoder, &'t mut Vec<Pending<'a>>),
-    ) -> Turn<'t, 'a, S> {
-        Turn {
-            floor,
-            counters: &post.counters,
-            tray: &self.tray,
+    ) -> ConnectionIo<'t, 'a, S> {
+        ConnectionIo {
+            shared,
+            counters: &handle.counters,
+            handoff: &self.handoff,
             replies,
             token,
             visitor: Arc::clone(&connection.visitor),
-            connection: InHand::new(connection),
+            connection: HeldConnection::new(connection),
             lates,
         }
     }
 
     fn finish<'a>(
         &self,
-        post: &Post<S::Visitor>,
+        handle: &EventLoopHandle<S::Visitor>,
         replies: &mut Encoder,
-        floor: &'a Floor<S>,
-        held: Vec<Held<'a, S::Visitor>>,
+        shared: &'a SharedState<S>,
+        held: Vec<PendingConnection<'a, S::Visitor>>,
     ) {
-        post.counters.late_rounds.add(1);
+        handle.counters.late_rounds.add(1);
         let finished: Vec<_> = blocking(|| {
-            let finish = |held: Held<'a, S::Visitor>| {
-                let Held { job, served, mut lates } = held;
+            let finish = |held: PendingConnection<'a, S::Visitor>| {
+                let PendingConnection { job, served, mut lates } = held;
                 let token = job.token;
-                let turn = self.turn(post, floor, job, (&mut *replies, &mut lates));
+                let turn = self.turn(handle, shared, job, (&mut *replies, &mut lates));
                 let (connection, served) = turn.finish_lates(served)?;
                 Some((Job { token, connection }, served))
             };
             held.into_iter().filter_map(finish).collect()
         });
         for (job, served) in finished {
-            self.settle(post, job, served);
+            self.settle(handle, job, served);
         }
     }
 
@@ -149,97 +169,97 @@ impl<S: Service> Seat<S> {
     /// call was done, and those of its slow halves.
     fn pay(
         &self,
-        post: &Post<S::Visitor>,
-        (lent, peer): (Lent, SocketAddr),
+        handle: &EventLoopHandle<S::Visitor>,
+        (handed_off, peer): (HandedOff, SocketAddr),
         lates: Vec<Pending<'_>>,
         replies: &mut Encoder,
     ) {
         if !lates.is_empty() {
-            let finish = |pending: Pending<'_>| pending.finish(peer, replies, &post.counters);
+            let finish = |pending: Pending<'_>| pending.finish(peer, replies, &handle.counters);
             blocking(|| lates.into_iter().for_each(finish));
         }
-        let mut owed = Some(lent.owed(replies));
+        let mut owed = Some(handed_off.owed(replies));
         replies.clear(REPLY_BYTES_KEPT);
         forget_time();
-        self.with_desk(|desk| owed.take().map(|owed| desk.owed(owed)));
+        self.with_event_loop(|event_loop| owed.take().map(|owed| event_loop.owed(owed)));
         if let Some(owed) = owed {
-            post.deliver(Letter::Owed(owed), &self.floor.crew);
+            handle.deliver(Message::ReturnedReplies(owed), &self.shared.pool);
         }
     }
 
-    /// Gives a connection back to its desk, wherever that is now, or ends it.
+    /// Gives a connection back to its event loop, wherever that is now, or ends it.
     fn settle(
         &self,
-        post: &Post<S::Visitor>,
+        handle: &EventLoopHandle<S::Visitor>,
         job: Job<S::Visitor>,
-        served: Result<After, Farewell>,
+        served: Result<After, CloseReason>,
     ) {
         let Job { token, mut connection } = job;
         let watched = served
-            .and_then(|after| watch_if_backlogged(post, token, &mut connection).map(|()| after));
+            .and_then(|after| watch_if_backlogged(handle, token, &mut connection).map(|()| after));
         let after = match watched {
             Ok(after) => after,
-            Err(farewell) => {
-                farewell.tell(connection.peer, &post.counters);
+            Err(reason) => {
+                reason.tell(connection.peer, &handle.counters);
                 drop(connection);
-                if self.with_desk(|desk| desk.gone(token)).is_none() {
-                    post.deliver(Letter::Gone(token), &self.floor.crew);
+                if self.with_event_loop(|event_loop| event_loop.gone(token)).is_none() {
+                    handle.deliver(Message::Gone(token), &self.shared.pool);
                 }
                 return;
             }
         };
         let mut connection = Some(connection);
-        self.with_desk(|desk| {
+        self.with_event_loop(|event_loop| {
             if let Some(connection) = connection.take() {
-                desk.settle(token, connection, after);
+                event_loop.settle(token, connection, after);
             }
         });
         if let Some(connection) = connection {
-            post.deliver(Letter::Back { token, connection, after }, &self.floor.crew);
+            handle.deliver(Message::Back { token, connection, after }, &self.shared.pool);
         }
     }
 
-    /// The thread has its desk again, or is free.
+    /// The thread has its event loop again, or is free.
     fn wake(&self) {
         if let Some(account) = self.asleep.take() {
             account.sleepers.end();
         }
     }
 
-    fn with_desk<T>(&self, what: impl FnOnce(&mut Desk<S::Visitor>) -> T) -> Option<T> {
-        self.desk.borrow_mut().as_deref_mut().map(what)
+    fn with_event_loop<T>(&self, what: impl FnOnce(&mut EventLoop<S::Visitor>) -> T) -> Option<T> {
+        self.event_loop.borrow_mut().as_deref_mut().map(what)
     }
 }
 
-impl<S: Service> Seated for Seat<S> {
-    fn leave(&self, why: Why) {
-        let Some(mut desk) = self.desk.take() else { return };
-        let post = Arc::clone(&desk.post);
-        let account = self.tray.account();
+impl<S: Service> BlockHook for Worker<S> {
+    fn leave(&self, why: WaitFor) {
+        let Some(mut event_loop) = self.event_loop.take() else { return };
+        let handle = Arc::clone(&event_loop.handle);
+        let account = self.handoff.account();
         account.iter().for_each(|account| account.sleepers.begin());
         self.asleep.replace(account);
-        let lends = self.tray.is_worth_lending(why);
-        let desk = if desk.has_others() || lends {
+        let lends = self.handoff.is_worth_handing_off(why);
+        let event_loop = if event_loop.has_others() || lends {
             // Here it may be served before this call is done.
-            self.tray.lend(&mut desk);
-            match self.floor.crew.run(desk) {
+            self.handoff.hand_off(&mut event_loop);
+            match self.shared.pool.run(event_loop) {
                 Ok(()) => {
-                    post.counters.hand_overs.add(1);
+                    handle.counters.hand_overs.add(1);
                     return;
                 }
-                Err(desk) => desk,
+                Err(event_loop) => event_loop,
             }
         } else {
-            desk
+            event_loop
         };
-        post.park(desk, &self.floor.crew);
-        self.parked.replace(Some(post));
+        handle.park(event_loop, &self.shared.pool);
+        self.parked.replace(Some(handle));
     }
 
     fn resume(&self) {
-        let Some(post) = self.parked.take() else { return };
-        if let Some(desk) = post.unpark() {
-            self.desk.replace(Some(desk));
+        let Some(handle) = self.parked.take() else { return };
+        if let Some(event_loop) = handle.unpark() {
+            self.event_loop.replace(Some(event_loop));
             self.wake();
         }
     }
@@ -247,14 +267,15 @@ impl<S: Service> Seated for Seat<S> {
 
 /// Replies that wait want to hear of room; nobody else should be woken by it.
 fn watch_if_backlogged<V>(
-    post: &Post<V>,
+    handle: &EventLoopHandle<V>,
     token: usize,
     connection: &mut Connection<V>,
-) -> Result<(), Farewell> {
+) -> Result<(), CloseReason> {
     let waits = connection.backlog.is_some();
     if waits != connection.watched {
-        post.watch(connection.socket(), token, waits)
-            .map_err(|error| Farewell::Broken(error.into()))?;
+        handle
+            .set_interest(connection.socket(), token, waits)
+            .map_err(|error| CloseReason::Broken(error.into()))?;
         connection.watched = waits;
     }
     Ok(())

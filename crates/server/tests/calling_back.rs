@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use comity_rpc::{
-    Call, CallHeader, Dispatcher, Done, Line, OpaqueAuth, OpenGate, Outcome, Program, Repeat,
-    Unsaid,
+    Backchannel, Call, CallHeader, Dispatcher, Done, OpaqueAuth, OpenGate, Outcome, Program,
+    Repeat, SendError,
 };
-use comity_server::{Ends, Server, Service, Settings, blocking_on_peers};
+use comity_server::{Endpoints, Server, Service, Settings, blocking_on_peers};
 use comity_xdr::Encoder;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Its procedure 1 asks the client something, and is answered when that is.
 #[derive(Default)]
 struct Asking {
-    line: Mutex<Option<Arc<Line>>>,
+    line: Mutex<Option<Arc<Backchannel>>>,
     answered: AtomicBool,
 }
 
@@ -29,7 +29,7 @@ impl Asking {
     /// Whether the client has answered in time.
     fn ask(&self) -> bool {
         let line = self.line.lock().unwrap().clone().unwrap();
-        line.say(&marked(b"question")).unwrap();
+        line.send(&marked(b"question")).unwrap();
         let is_answered = || self.answered.load(Ordering::SeqCst);
         for _ in 0..1000 {
             if is_answered() {
@@ -69,7 +69,7 @@ impl Program<()> for Asking {
 struct Caller {
     dispatcher: Dispatcher<(), OpenGate>,
     asking: Arc<Asking>,
-    lines: Sender<(Ends, Arc<Line>)>,
+    lines: Sender<(Endpoints, Arc<Backchannel>)>,
     replies: Sender<Vec<u8>>,
 }
 
@@ -77,7 +77,7 @@ impl Service for Caller {
     type Visitor = ();
     type Gate = OpenGate;
 
-    fn visitor(&self, ends: Ends, line: &Arc<Line>) {
+    fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) {
         *self.asking.line.lock().unwrap() = Some(Arc::clone(line));
         self.lines.send((ends, Arc::clone(line))).unwrap();
     }
@@ -94,7 +94,7 @@ impl Service for Caller {
 
 struct World {
     server: Server<Caller>,
-    lines: Mutex<Receiver<(Ends, Arc<Line>)>>,
+    lines: Mutex<Receiver<(Endpoints, Arc<Backchannel>)>>,
     replies: Mutex<Receiver<Vec<u8>>>,
 }
 
@@ -109,18 +109,18 @@ fn world_at(listen: &str) -> World {
     let dispatcher = Dispatcher::new(vec![Arc::clone(&asking) as _], OpenGate);
     let service = Caller { dispatcher, asking, lines: line, replies: reply };
     let listen = vec![listen.parse().unwrap()];
-    let server = Server::start(service, Settings { listen, desks: 1, ..Settings::default() });
+    let server = Server::start(service, Settings { listen, event_loops: 1, ..Settings::default() });
     World { server: server.unwrap(), lines: Mutex::new(lines), replies: Mutex::new(replies) }
 }
 
 impl World {
-    fn connect(&self) -> (TcpStream, Arc<Line>) {
+    fn connect(&self) -> (TcpStream, Arc<Backchannel>) {
         let client = TcpStream::connect(self.server.addresses()[0]).unwrap();
         client.set_read_timeout(Some(PATIENCE)).unwrap();
         (client, self.greeted().1)
     }
 
-    fn greeted(&self) -> (Ends, Arc<Line>) {
+    fn greeted(&self) -> (Endpoints, Arc<Backchannel>) {
         self.lines.lock().unwrap().recv_timeout(PATIENCE).unwrap()
     }
 
@@ -165,7 +165,7 @@ fn a_client_is_called_over_its_own_connection_and_answers() {
     let world = world();
     let (mut client, line) = world.connect();
     for word in [&b"recall one"[..], b"recall two"] {
-        line.say(&marked(word)).unwrap();
+        line.send(&marked(word)).unwrap();
         assert_eq!(receive(&mut client, word.len() + 4), marked(word));
         client.write_all(&reply(b"good")).unwrap();
         assert!(world.reply().starts_with(b"good"));
@@ -180,7 +180,7 @@ fn a_reply_that_nobody_asked_for_ends_the_connection() {
     assert_eq!(client.read(&mut [0]).unwrap(), 0);
     let ended = (0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
-        line.say(b"x") == Err(Unsaid::Closed)
+        line.send(b"x") == Err(SendError::Closed)
     });
     assert!(ended, "a line outlives its connection");
 }
@@ -191,7 +191,7 @@ fn many_lines_are_spoken_on_at_once() {
     let mut connected: Vec<_> = (0..50).map(|_| world.connect()).collect();
     std::thread::scope(|scope| {
         for (_, line) in &connected {
-            scope.spawn(|| (0..20).for_each(|_| line.say(&marked(b"word")).unwrap()));
+            scope.spawn(|| (0..20).for_each(|_| line.send(&marked(b"word")).unwrap()));
         }
     });
     for (client, _) in &mut connected {
@@ -220,7 +220,7 @@ fn a_peer_is_dialled_and_spoken_to() {
     let world = world();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let line = world.server.dialer()(listener.local_addr().unwrap()).unwrap();
-    line.say(&marked(b"probe")).unwrap();
+    line.send(&marked(b"probe")).unwrap();
     let (mut peer, _) = listener.accept().unwrap();
     assert_eq!(receive(&mut peer, 9), marked(b"probe"));
     peer.write_all(&reply(b"good")).unwrap();

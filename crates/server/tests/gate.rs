@@ -25,14 +25,14 @@ fn an_undecided_call_waits_without_a_thread_and_is_answered_once_its_peer_is_kno
     let echoes = [&b"one"[..], &long, b"three"].map(opaque);
     let calls = (1..).zip(&echoes).map(|(xid, echo)| record(xid, toy::ECHO, echo));
     unknown.send(&calls.collect::<Vec<_>>().concat());
-    let before = server.numbers();
+    let before = server.stats();
     let begun = Instant::now();
     for xid in 0..100 {
         listed.call(xid, toy::NULL, &[]);
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    let after = server.numbers();
+    let after = server.stats();
     assert_eq!(after.threads, before.threads);
     assert!(after.waits - before.waits < 250, "the desk does not spin: {after:?}");
     *shared.gate.lock().unwrap() = Some(Admission::Admitted);
@@ -105,12 +105,12 @@ fn calls_of_a_peer_that_rests_wake_no_thread() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
     let mut stranger = Client::from(&server, "127.0.0.7");
     stranger.call(0, toy::NULL, &[]);
-    let before = server.numbers();
+    let before = server.stats();
     for xid in 1..=500 {
         stranger.send(&record(xid, toy::NULL, &[]));
         std::thread::sleep(Duration::from_millis(2));
     }
-    let woken = server.numbers().waits - before.waits;
+    let woken = server.stats().waits - before.waits;
     assert!(woken < 100, "woken {woken} times by 500 calls");
 }
 
@@ -119,12 +119,12 @@ fn bytes_of_a_record_that_never_ends_wake_no_thread() {
     let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
     let mut stranger = Client::from(&server, "127.0.0.7");
     stranger.send(&[0x80, 0, 0x10, 0]);
-    let before = server.numbers();
+    let before = server.stats();
     for _ in 0..500 {
         stranger.send(&[0]);
         std::thread::sleep(Duration::from_millis(2));
     }
-    let woken = server.numbers().waits - before.waits;
+    let woken = server.stats().waits - before.waits;
     assert!(woken < 100, "woken {woken} times by 500 bytes");
 }
 
@@ -134,10 +134,10 @@ fn a_peer_that_ends_while_it_rests_wakes_no_thread() {
     let mut stranger = Client::from(&server, "127.0.0.7");
     stranger.call(0, toy::NULL, &[]);
     (1..=100).for_each(|xid| stranger.send(&record(xid, toy::NULL, &[])));
-    let before = server.numbers();
+    let before = server.stats();
     drop(stranger);
     std::thread::sleep(Duration::from_secs(1));
-    let woken = server.numbers().waits - before.waits;
+    let woken = server.stats().waits - before.waits;
     assert!(woken < 100, "woken {woken} times by an end");
 }
 

@@ -12,7 +12,7 @@ use toy::{Client, ToyService, eventually, opaque, record, settings, start};
 const PATIENCE: Duration = Duration::from_secs(8);
 
 fn is_empty(server: &Server<ToyService>) -> bool {
-    let numbers = server.numbers();
+    let numbers = server.stats();
     numbers.connections == 0 && numbers.buffered_bytes == 0
 }
 
@@ -79,7 +79,7 @@ fn an_announced_megabyte_costs_what_was_sent_of_it() {
             client
         })
         .collect();
-    eventually("the bytes arrived", || server.numbers().buffered_bytes == 200);
+    eventually("the bytes arrived", || server.stats().buffered_bytes == 200);
     drop(clients);
     eventually("all is given back", || is_empty(&server));
 }
@@ -97,7 +97,7 @@ fn a_long_record_that_does_not_go_on_comes_to_an_end() {
         }
         let started = Instant::now();
         client.send(&call[..100_000]);
-        eventually("it is counted", || server.numbers().buffered_bytes > 1 << 20);
+        eventually("it is counted", || server.stats().buffered_bytes > 1 << 20);
         if more > 0 {
             let (mut stream, piece) = (client.0.try_clone().unwrap(), call[..more].to_vec());
             sender = Some(std::thread::spawn(move || {
@@ -120,7 +120,7 @@ fn who_closes_in_the_middle_of_a_long_record_is_gone_at_once() {
     let mut client = Client::new(&server);
     let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
     client.send(&call[..100_000]);
-    eventually("it is counted", || server.numbers().buffered_bytes > 1 << 20);
+    eventually("it is counted", || server.stats().buffered_bytes > 1 << 20);
     let started = Instant::now();
     drop(client);
     eventually("all is given back", || is_empty(&server));
@@ -141,7 +141,7 @@ fn half_megabytes_wait_for_memory_and_are_served_when_there_is_some() {
         scope.spawn(|| sender.send(&call));
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(500));
-            assert!(server.numbers().buffered_bytes <= 3 << 20);
+            assert!(server.stats().buffered_bytes <= 3 << 20);
             greedy.clear();
         });
         assert_eq!(honest.reply().xid, 1);
@@ -158,9 +158,9 @@ fn one_address_cannot_take_the_memory_that_others_need() {
     let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
     let mut greedy: Vec<_> = (0..40).map(|_| Client::new(&server)).collect();
     greedy.iter_mut().for_each(|client| client.send(&call[..200_000]));
-    eventually("half is taken", || server.numbers().buffered_bytes > 6 << 20);
+    eventually("half is taken", || server.stats().buffered_bytes > 6 << 20);
     std::thread::sleep(Duration::from_millis(200));
-    assert!(server.numbers().buffered_bytes <= 8 << 20);
+    assert!(server.stats().buffered_bytes <= 8 << 20);
     let mut honest = Client::from(&server, "127.0.0.2");
     let started = Instant::now();
     let mut sender = Client(honest.0.try_clone().unwrap());
@@ -185,7 +185,7 @@ fn who_never_reads_makes_us_stop_reading_and_goes() {
             Err(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }
-    let numbers = server.numbers();
+    let numbers = server.stats();
     assert!(calls > 1000, "it could not even ask: {calls}");
     assert!(numbers.records < 50, "{} calls were answered into the void", numbers.records);
     let held_max = (limits::RECORD_BYTES_MAX + 4 * limits::BATCH_BYTES) as u64;
@@ -201,14 +201,14 @@ fn who_reads_late_gets_everything() {
     for xid in 0..40 {
         client.send(&record(xid, toy::ZEROS, &(1_u32 << 20).to_be_bytes()));
     }
-    eventually("it waits", || server.numbers().backlogs > 0);
+    eventually("it waits", || server.stats().backlogs > 0);
     std::thread::sleep(Duration::from_millis(300));
     for xid in 0..40 {
         let reply = client.reply();
         assert_eq!((reply.xid, reply.results.len()), (xid, 1 << 20));
     }
     client.call(99, toy::NULL, &[]);
-    eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+    eventually("nothing is held", || server.stats().buffered_bytes == 0);
 }
 
 #[test]
@@ -218,9 +218,9 @@ fn connections_are_bounded_for_one_address() {
     let mut clients: Vec<_> = (0..3).map(|_| Client::new(&server)).collect();
     clients.iter_mut().for_each(|client| drop(client.call(1, toy::NULL, &[])));
     assert!(Client::new(&server).is_ended_within(Duration::from_millis(500)));
-    assert_eq!(server.numbers().refused, 1);
+    assert_eq!(server.stats().refused, 1);
     clients.pop();
-    eventually("a place is free", || server.numbers().connections == 2);
+    eventually("a place is free", || server.stats().connections == 2);
     Client::new(&server).call(1, toy::NULL, &[]);
 }
 
@@ -249,7 +249,7 @@ fn shutdown_does_not_wait_for_ever() {
     for xid in 0..40 {
         client.send(&record(xid, toy::ZEROS, &(1_u32 << 20).to_be_bytes()));
     }
-    eventually("it waits", || server.numbers().backlogs > 0);
+    eventually("it waits", || server.stats().backlogs > 0);
     let started = Instant::now();
     assert!(!server.shutdown());
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());

@@ -34,7 +34,7 @@ fn ten_thousand_connections_hold() {
     let settings = Settings {
         connections_per_address_max: CONNECTIONS,
         patience: Patience::default(),
-        desks: 2,
+        event_loops: 2,
         ..settings()
     };
     let server = start(&Arc::default(), settings);
@@ -47,15 +47,15 @@ fn ten_thousand_connections_hold() {
     }
     let each = resident_bytes().saturating_sub(before) / CONNECTIONS;
     println!("{CONNECTIONS} connections, {each} bytes each");
-    assert_eq!(server.numbers().connections as usize, CONNECTIONS);
+    assert_eq!(server.stats().connections as usize, CONNECTIONS);
     assert!(each <= IDLE_BYTES_MAX, "{each} bytes for an idle connection");
     assert!(Client::new(&server).is_ended_within(std::time::Duration::from_secs(1)));
-    assert_eq!(server.numbers().refused, 1, "there is no place for one more");
+    assert_eq!(server.stats().refused, 1, "there is no place for one more");
     for client in &mut clients {
         drop(client.stdin.take());
         assert!(client.wait().unwrap().success());
     }
-    eventually("all have gone", || server.numbers().connections == 0);
+    eventually("all have gone", || server.stats().connections == 0);
     assert!(server.shutdown());
 }
 

@@ -37,7 +37,7 @@ fn calls_are_counted_and_timed_and_the_page_tells() {
     let toy = Measured::new(Toy(Arc::default()), "toy", status, &metrics);
     let service = ToyService(Dispatcher::new(vec![Arc::new(toy)], Arc::default()), Arc::default());
     let server = Server::start(service, settings()).unwrap();
-    let numbers = server.numbers_source();
+    let numbers = server.stats_source();
     let source = Arc::clone(&metrics);
     let name = |number| (number == 0xdead_beef).then(|| "/srv/\"two\"".to_owned());
     let render = move || source.render(&numbers(), &name);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use comity_proto::portmap::{self, List, Mapping, Rpcb, procedure};
 use comity_rpc::{Admission, AuthStat, CallHeader, Gate, OpaqueAuth, OpenGate};
-use comity_server::portmap::{Offered, Portmapper};
+use comity_server::portmap::{Advertised, Portmapper};
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};
 
 const NFS: Mapping = Mapping { program: 100_003, version: 3, protocol: portmap::TCP, port: 20_049 };
@@ -21,7 +21,7 @@ fn portmapper() -> Portmapper<OpenGate> {
 fn portmapper_behind<G: Gate<IpAddr> + Clone + 'static>(gate: G) -> Portmapper<G> {
     let address = "127.0.0.1:20049".parse().unwrap();
     let offered = [100_003, 100_005]
-        .map(|program| Offered { program, version: 3, protocol: portmap::TCP, address })
+        .map(|program| Advertised { program, version: 3, protocol: portmap::TCP, address })
         .to_vec();
     Portmapper::start(vec!["127.0.0.1:0".parse().unwrap()], &offered, &gate).unwrap()
 }

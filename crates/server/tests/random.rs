@@ -106,7 +106,7 @@ fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
         });
         // Every other talker lets its replies wait until they fit nowhere.
         let deadline = Instant::now() + Duration::from_secs(2 * (seed % 2));
-        while server.numbers().backlogs == 0 && Instant::now() < deadline {
+        while server.stats().backlogs == 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
         let mut wanted: BTreeMap<u32, Asked> = (0..).zip(asked).collect();
@@ -129,10 +129,10 @@ fn random_calls_in_random_pieces_are_answered_rightly() {
     for round in 0..4 {
         let shared =
             Shared { file: Some(Arc::new(file.try_clone().unwrap())), ..Shared::default() };
-        let desks = 1 + round % 2;
+        let event_loops = 1 + round % 2;
         // A large record or unread replies for each of six talkers, and not much more: all are of
         // one address, which may have half.
-        let settings = Settings { desks, buffered_bytes_max: 18 << 20, ..settings() };
+        let settings = Settings { event_loops, buffered_bytes_max: 18 << 20, ..settings() };
         let server = start(&Arc::new(shared), settings);
         std::thread::scope(|scope| {
             for talker in 0..6 {
@@ -140,8 +140,8 @@ fn random_calls_in_random_pieces_are_answered_rightly() {
                 scope.spawn(move || talk(server, (100 * round + talker) as u64, pattern));
             }
         });
-        eventually("nothing is held", || server.numbers().buffered_bytes == 0);
-        let numbers = server.numbers();
+        eventually("nothing is held", || server.stats().buffered_bytes == 0);
+        let numbers = server.stats();
         println!("{numbers:?}");
         assert_eq!(numbers.panics, 0);
         assert!(numbers.backlogs > 0 && numbers.lates > 0, "it was too easy");

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use comity_server::portmap::{Offered, Registration};
+use comity_server::portmap::{Advertised, Registration};
 
 const CHILD: &str = "COMITY_TEST_RPCBIND";
 
@@ -38,7 +38,7 @@ fn the_child() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    let offered = [100_003, 100_005].map(|program| Offered {
+    let offered = [100_003, 100_005].map(|program| Advertised {
         program,
         version: 3,
         protocol: comity_proto::portmap::TCP,
@@ -48,7 +48,7 @@ fn the_child() {
     assert!(known().contains("2049"), "{}", known());
     // A server that was killed leaves its entries; the next one replaces them.
     let address = "0.0.0.0:2050".parse().unwrap();
-    let again = Registration::new(&offered.map(|one| Offered { address, ..one }), &[]).unwrap();
+    let again = Registration::new(&offered.map(|one| Advertised { address, ..one }), &[]).unwrap();
     assert!(!known().contains("2049") && known().contains("2050"), "{}", known());
     again.withdraw().unwrap();
     assert!(!known().contains("2050"), "{}", known());

@@ -16,7 +16,7 @@ fn a_batch_is_answered_in_order_by_one_receive_and_one_send() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     client.call(0, toy::NULL, &[]);
-    let before = server.numbers();
+    let before = server.stats();
     let rounds = 100;
     for round in 0..rounds {
         let batch: Vec<u8> = (0..8).flat_map(|n| record(8 * round + n, toy::NULL, &[])).collect();
@@ -25,7 +25,7 @@ fn a_batch_is_answered_in_order_by_one_receive_and_one_send() {
             assert_eq!(client.reply().xid, 8 * round + n);
         }
     }
-    let after = server.numbers();
+    let after = server.stats();
     assert_eq!(after.records - before.records, 8 * u64::from(rounds));
     assert_eq!(after.receives - before.receives, u64::from(rounds));
     assert_eq!(after.sends - before.sends, u64::from(rounds));
@@ -49,7 +49,7 @@ fn records_come_whole_wherever_the_stream_is_cut() {
             assert_eq!((reply.xid, reply.results), (n, opaque(&bytes)));
         }
     }
-    eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+    eventually("nothing is held", || server.stats().buffered_bytes == 0);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn large_records_arrive_between_small_ones() {
         }
         sending.join().unwrap();
     }
-    eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+    eventually("nothing is held", || server.stats().buffered_bytes == 0);
 }
 
 #[test]
@@ -83,13 +83,13 @@ fn large_records_that_follow_each_other_are_received_in_one_piece_each() {
     // One look for the beginning and one for the rest are eight; all that is still on its way when
     // it is looked for takes more.
     let mut receives = || {
-        let before = server.numbers().receives;
+        let before = server.stats().receives;
         client.send(&four);
         for xid in 0..4 {
             let reply = client.reply();
             assert!((reply.xid, &reply.results) == (xid, &bytes));
         }
-        server.numbers().receives - before
+        server.stats().receives - before
     };
     assert!((0..300).any(|_| receives() <= 6), "always in pieces");
 }
@@ -132,7 +132,7 @@ fn who_sends_all_and_then_an_end_is_answered_and_let_go() {
         }
         assert!(client.is_ended_within(Duration::from_millis(500)), "it was not let go");
     }
-    eventually("nobody is left", || server.numbers().connections == 0);
+    eventually("nobody is left", || server.stats().connections == 0);
 }
 
 #[test]
@@ -171,13 +171,13 @@ fn a_panic_costs_its_call_only() {
         let reply = client.reply();
         assert_eq!((reply.xid, reply.status, reply.results.len()), (xid as u32, system_err, 0));
     }
-    assert_eq!(server.numbers().panics, 2);
+    assert_eq!(server.stats().panics, 2);
 }
 
 #[test]
 fn those_who_wait_for_a_barrier_share_it() {
     let shared = Arc::<Shared>::default();
-    let server = start(&shared, Settings { desks: 2, ..settings() });
+    let server = start(&shared, Settings { event_loops: 2, ..settings() });
     let started = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -200,7 +200,7 @@ fn those_who_wait_for_a_barrier_share_it() {
     let barriers = shared.barriers.load(Ordering::SeqCst);
     println!("320 calls, {barriers} barriers, {:?}", started.elapsed());
     assert!(barriers <= 45, "{barriers} barriers for 320 calls");
-    assert_eq!(server.numbers().lates, 320);
+    assert_eq!(server.stats().lates, 320);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn others_are_served_while_one_call_sleeps() {
     // What came for the sleeper meanwhile is not lost.
     sleeper.send(&record(3, toy::NULL, &[]));
     assert_eq!([(); 3].map(|()| sleeper.reply().xid), [2, 3, 1], "what need not wait goes first");
-    assert!(server.numbers().hand_overs >= 1);
+    assert!(server.stats().hand_overs >= 1);
     assert!(server.shutdown());
 }
 
@@ -253,7 +253,7 @@ fn many_sleepers_get_threads_that_go_again() {
     for client in &mut clients {
         client.reply();
     }
-    let threads = server.numbers().threads;
+    let threads = server.stats().threads;
     assert!((2..=12).contains(&threads), "{threads} threads");
 }
 
@@ -311,7 +311,7 @@ fn more_calls_than_may_sleep_side_by_side_are_all_done() {
     let mut client = Client::new(&server);
     client.send(&sleeps(0..60, 30));
     assert_eq!(xids(&mut client, 60), (0..60).collect::<Vec<_>>());
-    let threads = server.numbers().threads;
+    let threads = server.stats().threads;
     assert!(threads <= u64::from(limits::CALLS_AWAY_MAX) + 4, "{threads} threads");
     client.call(99, toy::NULL, &[]);
 }
@@ -328,7 +328,7 @@ fn all_kinds_of_calls_are_answered_whoever_does_them() {
         let answered = xids(&mut client, 62);
         assert_eq!(answered, (0..61).chain([200]).collect::<Vec<_>>());
     }
-    eventually("nothing is held", || server.numbers().buffered_bytes == 0);
+    eventually("nothing is held", || server.stats().buffered_bytes == 0);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn a_reply_does_not_reach_who_came_after_its_client() {
     client.send(&[sleeps(7..8, 400), record(8, toy::NULL, &[])].concat());
     assert_eq!(client.reply().xid, 8);
     drop(client);
-    eventually("it has gone", || server.numbers().connections == 0);
+    eventually("it has gone", || server.stats().connections == 0);
     let mut next = Client::new(&server);
     next.call(1, toy::NULL, &[]);
     std::thread::sleep(Duration::from_millis(600));

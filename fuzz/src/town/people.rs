@@ -8,7 +8,7 @@ use comity_proto::nfs4::{
     CreateSession4resok, ExchangeId4args, ExchangeId4resok, Netaddr4, Nfsstat4, Setclientid4args,
     SetclientidConfirm4, StateProtect4a, Stateid4, create_session, operation as op,
 };
-use comity_rpc::Line;
+use comity_rpc::Backchannel;
 use comity_xdr::{Counted, Decode, Decoder, Encoder, Opaque};
 
 use super::{FILES, Town};
@@ -27,7 +27,7 @@ pub(super) struct Person {
     number: u8,
     pub(super) minor: u32,
     life: u8,
-    pub(super) line: Arc<Line>,
+    pub(super) line: Arc<Backchannel>,
     pub(super) visitor: RpcPeer,
     pub(super) clientid: u64,
     pub(super) session: Option<nfs4::Sessionid4>,
@@ -54,7 +54,7 @@ const NOTHING: Has =
     Has { open: Stateid4::ANONYMOUS, lock: Stateid4::ANONYMOUS, delegation: Stateid4::ANONYMOUS };
 
 impl Person {
-    pub(super) fn new(number: usize, line: Arc<Line>) -> Self {
+    pub(super) fn new(number: usize, line: Arc<Backchannel>) -> Self {
         Self {
             number: number as u8,
             minor: number as u32,
@@ -81,7 +81,7 @@ impl Person {
 
     /// Its connection has broken.
     pub(super) fn reconnect(&mut self) {
-        self.line = Arc::new(Line::new(|| {}));
+        self.line = Arc::new(Backchannel::new(|| {}));
         self.visitor = RpcPeer::on(PEER, &self.line);
         self.begin_anew();
     }
@@ -214,7 +214,7 @@ impl Town {
     }
 
     /// The connection over which a client is called back.
-    pub(super) fn line(&self, who: usize) -> Arc<Line> {
+    pub(super) fn line(&self, who: usize) -> Arc<Backchannel> {
         let dialled = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         match self.people[who].minor {
             0 => Arc::clone(&dialled[who]),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use comity_export::{Exports, RpcPeer};
 use comity_proto::nfs3::Nfsstat3;
 use comity_rpc::{Call, Layer, Outcome, Program};
-use comity_server::Quiet;
+use comity_server::LogRateLimit;
 use comity_vfs::AsServer;
 use comity_xdr::Encoder;
 use rustix::fs::{StatVfsMountFlags, statvfs};
@@ -25,7 +25,7 @@ impl<P> Troubled<P> {
 
     #[cold]
     fn tell(&self, status: u32, export: Option<u32>) {
-        static LOG: Quiet = Quiet::new();
+        static LOG: LogRateLimit = LogRateLimit::new();
         let plan = self.exports.current();
         let found = plan.exports().iter().find(|found| Some(found.id().0) == export);
         let Some(trouble) = found.and_then(|export| trouble(status, export.path())) else { return };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use comity_export::Exports;
 use comity_proto::nfs4::Nfsstat4;
-use comity_rpc::Line;
+use comity_rpc::Backchannel;
 use comity_state::{CallbackSecurity, Client, ClientId, Desk, Effect, Engine, FileKey, Stateid};
 
 use super::address;
@@ -16,7 +16,7 @@ use super::route::{NoWay, Routes};
 use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS, PROBES_MAX};
 
 /// What becomes of an attempt to reach a client; to be called once.
-pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Line>>) + Send>;
+pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Backchannel>>) + Send>;
 
 /// Connects to an address and tells what became of it, without waiting for that itself.
 pub type Dial = dyn Fn(SocketAddr, Dialed) + Send + Sync;
@@ -72,7 +72,7 @@ impl Callbacks {
     }
 
     /// A connection over which the server may call: one that a client gave to a session for that.
-    pub fn add_line(&self, line: &Arc<Line>) {
+    pub fn add_line(&self, line: &Arc<Backchannel>) {
         self.book().routes.add_line(line);
     }
 
@@ -187,7 +187,7 @@ impl Callbacks {
         &self,
         book: &mut Book,
         now: Duration,
-        line: &Line,
+        line: &Backchannel,
         (address, effect): (&Address<'_>, &Effect),
     ) -> Result<(), NoWay> {
         if matches!(effect, Effect::Probe { .. }) && !book.may_probe(client_of(effect).id()) {
@@ -197,7 +197,7 @@ impl Callbacks {
         let fh = file_of(effect).map(|file| plan.seal_key(file));
         let fh = fh.as_ref().map_or(&[][..], |fh| fh.bytes());
         let sequence = address.sequence;
-        if line.say(&call::record(address, effect, fh)).is_err() {
+        if line.send(&call::record(address, effect, fh)).is_err() {
             book.over(effect);
             sequence.into_iter().for_each(|sequence| book.routes.release(sequence, false));
             return Err(NoWay::Closed);
@@ -218,7 +218,7 @@ impl Callbacks {
             return;
         }
         let (this, client) = (Arc::clone(self), Arc::clone(client));
-        let reached = move |line: io::Result<Arc<Line>>| {
+        let reached = move |line: io::Result<Arc<Backchannel>>| {
             this.dialled(now, (&client, address), &probe, line);
             if this.book().dialling.remove(&client.id()) == Some(true) {
                 this.dial(now, &client, probe);
@@ -232,7 +232,7 @@ impl Callbacks {
         now: Duration,
         (client, address): (&Arc<Client>, SocketAddr),
         probe: &Effect,
-        line: io::Result<Arc<Line>>,
+        line: io::Result<Arc<Backchannel>>,
     ) {
         match line {
             Ok(line) => {

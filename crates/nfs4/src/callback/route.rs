@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
-use comity_rpc::Line;
+use comity_rpc::Backchannel;
 use comity_state::{BackChannel, Client, ClientId, Engine, Session, SessionId};
 
 use super::call::Sequence;
@@ -24,8 +24,8 @@ struct Slot {
 /// Lines and slots by which clients are reached.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
-    lines: HashMap<u64, Weak<Line>>,
-    dialled: HashMap<ClientId, (SocketAddr, Arc<Line>)>,
+    lines: HashMap<u64, Weak<Backchannel>>,
+    dialled: HashMap<ClientId, (SocketAddr, Arc<Backchannel>)>,
     slots: HashMap<SessionId, Slots>,
 }
 
@@ -40,14 +40,14 @@ pub(super) enum NoWay {
 
 /// A way to a client that can be gone now.
 pub(super) struct Route {
-    pub(super) line: Arc<Line>,
+    pub(super) line: Arc<Backchannel>,
     pub(super) channel: BackChannel,
     session: SessionId,
 }
 
 impl Routes {
     /// A connection over which a client may be called.
-    pub(super) fn add_line(&mut self, line: &Arc<Line>) {
+    pub(super) fn add_line(&mut self, line: &Arc<Backchannel>) {
         if self.lines.len().is_power_of_two() {
             self.lines.retain(|_, line| line.strong_count() > 0);
         }
@@ -56,17 +56,22 @@ impl Routes {
 
     /// The line that was dialled to a client of minor version 0, if it still stands; the client
     /// may have moved its callbacks to another address since.
-    pub(super) fn dialled(&mut self, client: ClientId, to: SocketAddr) -> Option<Arc<Line>> {
+    pub(super) fn dialled(&mut self, client: ClientId, to: SocketAddr) -> Option<Arc<Backchannel>> {
         let (address, line) = self.dialled.get(&client)?;
         (*address == to && !line.is_closed()).then(|| Arc::clone(line))
     }
 
-    pub(super) fn keep_dialled(&mut self, client: ClientId, to: SocketAddr, line: &Arc<Line>) {
+    pub(super) fn keep_dialled(
+        &mut self,
+        client: ClientId,
+        to: SocketAddr,
+        line: &Arc<Backchannel>,
+    ) {
         if self.dialled.len().is_power_of_two() {
             self.dialled.retain(|_, (_, line)| !line.is_closed());
         }
         if let Some((_, old)) = self.dialled.insert(client, (to, Arc::clone(line))) {
-            old.hang_up();
+            old.close();
         }
     }
 
@@ -155,11 +160,11 @@ mod tests {
     fn who_moved_is_not_reached_at_the_old_place() {
         let (client, mut routes) = (ClientId(7), Routes::default());
         let [old, new] = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        let line = Arc::new(Line::new(|| {}));
+        let line = Arc::new(Backchannel::new(|| {}));
         routes.keep_dialled(client, old, &line);
         assert!(routes.dialled(client, old).is_some());
         assert!(routes.dialled(client, new).is_none());
-        routes.keep_dialled(client, new, &Arc::new(Line::new(|| {})));
+        routes.keep_dialled(client, new, &Arc::new(Backchannel::new(|| {})));
         assert!(line.is_closed(), "nobody needs it any more");
     }
 

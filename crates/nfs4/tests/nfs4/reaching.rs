@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use comity_nfs4::{Callbacks, Dialed};
-use comity_rpc::Line;
+use comity_rpc::Backchannel;
 use comity_state::{
     CallbackAddress, Caller, ClientId, ClientOwner, ConnectionId, Direction, Engine, Recovered,
     Setclientid, Settings, Verifier,
@@ -62,9 +62,9 @@ fn a_client_that_keeps_moving_is_dialled_once_at_a_time() {
     dialed(Err(io::ErrorKind::TimedOut.into()));
     let (address, dialed) = next().unwrap();
     assert_eq!(address.port(), 99);
-    let line = Arc::new(Line::new(|| {}));
+    let line = Arc::new(Backchannel::new(|| {}));
     dialed(Ok(Arc::clone(&line)));
-    assert!(next().is_none() && line.has_words(), "it is probed");
+    assert!(next().is_none() && line.has_records(), "it is probed");
     let client = engine.client_by_id(clientid.unwrap()).unwrap();
     assert!(!client.has_callbacks(), "it has not answered yet");
 }

@@ -14,7 +14,9 @@ use comity_export::{
 use comity_idmap::{IdMapBuilder, MapDefault, OwnersBuilder, Range, Rule};
 use comity_nfs4::{Callbacks, Clock, Copier, Copying, Nfs4, Versions};
 use comity_proto::nfs4;
-use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, Line, OpaqueAuth, Program};
+use comity_rpc::{
+    Answered, AuthSys, Backchannel, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program,
+};
 use comity_state::{Engine, Limits, Locals, Recovered, Settings};
 use comity_vfs::{Create, Cred, Fs, Gid, Handle, Mode, Name, SetAttr, Time, Uid};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
@@ -55,7 +57,7 @@ pub(crate) struct World {
     flavor: Cell<Flavor>,
     memory: comity_nfs4::Memory,
     /// The connection, if clients are called back over it.
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<Backchannel>,
     copies: Arc<Copies>,
 }
 
@@ -111,7 +113,7 @@ impl World {
         let (exports, engine) = (Arc::clone(exports), Arc::clone(&memory.engine));
         let nfs = Nfs4::new(Arc::clone(&exports), VERIFIER, Versions::ALL, memory.clone());
         let nfs: Arc<dyn Program<RpcPeer>> = Arc::new(nfs);
-        let line = Arc::new(Line::new(|| {}));
+        let line = Arc::new(Backchannel::new(|| {}));
         let world = Self {
             dispatcher: Dispatcher::new(vec![nfs], Arc::clone(&exports)),
             exports,

@@ -108,7 +108,7 @@ impl Metrics {
         MINE.with_borrow_mut(|mine| {
             let mine = match mine {
                 Some(mine) if Arc::ptr_eq(&mine.metrics, self) => mine,
-                _ => mine.insert(self.lend()),
+                _ => mine.insert(self.hand_off()),
             };
             mine.sheet.count(row, nanoseconds, ending, export);
         });
@@ -120,7 +120,7 @@ impl Metrics {
         (state.rows.clone(), state.sheets.clone())
     }
 
-    fn lend(self: &Arc<Self>) -> Mine {
+    fn hand_off(self: &Arc<Self>) -> Mine {
         let mut state = self.state();
         let sheet = state.free.pop().unwrap_or_else(|| {
             let sheet = Arc::new(Sheet::new(state.rows.len()));

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 
 use super::histogram::{Sum, bound_nanoseconds};
 use super::recorder::{Ending, Key, Metrics, Row, Sheet};
-use crate::counters::ShellNumbers;
+use crate::counters::ServerStats;
 
 impl Metrics {
     /// All numbers; `export_name` spells exports.
     #[must_use]
     pub fn render(
         &self,
-        shell: &ShellNumbers,
+        shell: &ServerStats,
         export_name: &dyn Fn(u32) -> Option<String>,
     ) -> String {
         let (rows, sheets) = self.snapshot();
@@ -127,7 +127,7 @@ fn histogram(text: &mut String, name: &str, labels: &str, sum: &Sum) {
     line(text, format_args!("{name}_count{{{labels}}} {below}"));
 }
 
-fn shell_numbers(text: &mut String, shell: &ShellNumbers) {
+fn shell_numbers(text: &mut String, shell: &ServerStats) {
     let counters = [
         ("comity_received_bytes_total", "Bytes received from clients.", shell.received_bytes),
         ("comity_sent_bytes_total", "Bytes sent to clients.", shell.sent_bytes),
@@ -154,7 +154,7 @@ fn shell_numbers(text: &mut String, shell: &ShellNumbers) {
     append_numbers(text, &gauges);
 }
 
-fn ended(text: &mut String, shell: &ShellNumbers) {
+fn ended(text: &mut String, shell: &ServerStats) {
     let name = "comity_connections_ended_total";
     head(text, name, "counter", "Connections that ended, by reason.");
     for (reason, count) in shell.ended() {

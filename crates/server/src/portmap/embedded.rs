@@ -3,14 +3,14 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use comity_proto::portmap::{PORTMAP_VERSION, PROGRAM, RPCBIND_VERSION_3, RPCBIND_VERSION_4, TCP};
-use comity_rpc::{Admission, Dispatcher, Gate, Line};
+use comity_rpc::{Admission, Backchannel, Dispatcher, Gate};
 
 use super::program::PortmapProgram;
-use super::{Offered, both_versions};
+use super::{Advertised, both_versions};
 use crate::datagrams::Datagrams;
 use crate::limits::PORTMAP_CONNECTIONS_MAX;
 use crate::server::{Server, StartError};
-use crate::service::{Ends, Service};
+use crate::service::{Endpoints, Service};
 use crate::settings::{Patience, Settings};
 
 /// A portmapper of our own, over TCP and UDP, that knows our programs only and takes no others.
@@ -51,7 +51,7 @@ impl<G: Gate<IpAddr> + 'static> Service for PortmapService<G> {
         self.gate.admits(&peer) == Admission::Admitted
     }
 
-    fn visitor(&self, Ends { peer, .. }: Ends, _: &Arc<Line>) -> IpAddr {
+    fn visitor(&self, Endpoints { peer, .. }: Endpoints, _: &Arc<Backchannel>) -> IpAddr {
         peer.ip()
     }
 
@@ -68,7 +68,7 @@ impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
     /// [`PortmapError`], with what to do about it.
     pub fn start(
         listen: Vec<SocketAddr>,
-        offered: &[Offered],
+        offered: &[Advertised],
         gate: &G,
     ) -> Result<Self, PortmapError> {
         let listeners =
@@ -82,7 +82,7 @@ impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
         let dispatcher = || Dispatcher::new(vec![program() as _], gate.clone());
         let service = PortmapService { dispatcher: dispatcher(), gate: gate.clone() };
         let settings = Settings {
-            desks: 1,
+            event_loops: 1,
             threads_max: 1,
             connections_max: PORTMAP_CONNECTIONS_MAX,
             connections_per_address_max: PORTMAP_CONNECTIONS_MAX / 4,
@@ -112,9 +112,9 @@ impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
 }
 
 /// The portmapper as one of the programs that are to be found: some clients ask for it first.
-fn itself(addresses: &[SocketAddr]) -> impl Iterator<Item = Offered> {
+fn itself(addresses: &[SocketAddr]) -> impl Iterator<Item = Advertised> {
     let versions = |address| {
-        VERSIONS.map(|version| Offered { program: PROGRAM, version, protocol: TCP, address })
+        VERSIONS.map(|version| Advertised { program: PROGRAM, version, protocol: TCP, address })
     };
     addresses.iter().flat_map(|&address| both_versions(address)).flat_map(versions)
 }

@@ -12,7 +12,7 @@ pub use register::{RegisterError, Registration};
 
 /// A version of a program, and where it listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offered {
+pub struct Advertised {
     /// Program number.
     pub program: u32,
     /// Its version.

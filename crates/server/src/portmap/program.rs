@@ -8,11 +8,11 @@ use comity_proto::portmap::{
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_xdr::{Encoder, Malformed, Opaque};
 
-use super::Offered;
+use super::Advertised;
 
 /// The portmapper as a program that answers and takes nothing: SET and UNSET are refused, and calls
 /// on behalf of others (CALLIT), the way to make it attack them, are unknown.
-pub(super) struct PortmapProgram(pub(super) Vec<Offered>);
+pub(super) struct PortmapProgram(pub(super) Vec<Advertised>);
 
 impl Program<IpAddr> for PortmapProgram {
     fn number(&self) -> u32 {
@@ -110,12 +110,12 @@ impl PortmapProgram {
     }
 }
 
-pub(super) fn mapping(offered: &Offered) -> Mapping {
-    let Offered { program, version, protocol, address } = *offered;
+pub(super) fn mapping(offered: &Advertised) -> Mapping {
+    let Advertised { program, version, protocol, address } = *offered;
     Mapping { program, version, protocol, port: address.port().into() }
 }
 
-pub(super) fn rpcb<'a>(offered: &Offered, address: &'a str) -> Rpcb<'a> {
+pub(super) fn rpcb<'a>(offered: &Advertised, address: &'a str) -> Rpcb<'a> {
     Rpcb {
         program: offered.program,
         version: offered.version,

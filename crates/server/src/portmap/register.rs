@@ -10,7 +10,7 @@ use comity_proto::portmap::{
 use comity_rpc::{CallHeader, OpaqueAuth};
 use comity_xdr::{Decoder, Encode, Encoder};
 
-use super::Offered;
+use super::Advertised;
 use super::program::{mapping, rpcb};
 use crate::limits::{DATAGRAM_BYTES_MAX, PORTMAP_PATIENCE_SECONDS};
 
@@ -20,7 +20,7 @@ const LOCAL_SOCKET: &str = "/run/rpcbind.sock";
 /// Programs that were made known to the machine's portmapper.
 #[derive(Debug)]
 pub struct Registration {
-    offered: Vec<Offered>,
+    offered: Vec<Advertised>,
 }
 
 /// Why programs could not be made known.
@@ -51,14 +51,14 @@ impl Registration {
     ///
     /// # Errors
     /// [`RegisterError`]; those that were made known before stay so.
-    pub fn new(offered: &[Offered], if_free: &[Offered]) -> Result<Self, RegisterError> {
+    pub fn new(offered: &[Advertised], if_free: &[Advertised]) -> Result<Self, RegisterError> {
         let mut portmapper = Portmapper::find()?;
         for one in offered {
             portmapper.ask(procedure::UNSET, one)?;
         }
         for one in offered {
             if !portmapper.ask(procedure::SET, one)? {
-                let Offered { program, version, .. } = *one;
+                let Advertised { program, version, .. } = *one;
                 return Err(RegisterError::Refused { program, version });
             }
         }
@@ -108,7 +108,7 @@ impl Portmapper {
     }
 
     /// SET or UNSET: whether it was done.
-    fn ask(&mut self, procedure: u32, offered: &Offered) -> io::Result<bool> {
+    fn ask(&mut self, procedure: u32, offered: &Advertised) -> io::Result<bool> {
         match self {
             Self::Local(stream) => {
                 let address = universal_address(offered.address);

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use comity_rpc::{
-    Admission, Call, CallHeader, Deferred, Dispatcher, Done, Gate, Line, OpaqueAuth, Outcome,
-    Program, Repeat,
+    Admission, Backchannel, Call, CallHeader, Deferred, Dispatcher, Done, Gate, OpaqueAuth,
+    Outcome, Program, Repeat,
 };
-use comity_server::{Ends, Patience, Server, Service, Settings, blocking};
+use comity_server::{Endpoints, Patience, Server, Service, Settings, blocking};
 use comity_xdr::{Encoder, Opaque};
 
 pub(crate) const PROGRAM: u32 = 0x2000_0001;
@@ -149,7 +149,7 @@ impl Service for ToyService {
         self.1.admits(&SocketAddr::new(peer, 0)) == Admission::Admitted
     }
 
-    fn visitor(&self, Ends { peer, .. }: Ends, _: &Arc<Line>) -> SocketAddr {
+    fn visitor(&self, Endpoints { peer, .. }: Endpoints, _: &Arc<Backchannel>) -> SocketAddr {
         peer
     }
 
@@ -166,7 +166,7 @@ pub(crate) fn service(shared: &Arc<Shared>) -> ToyService {
 pub(crate) fn settings() -> Settings {
     Settings {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
-        desks: 1,
+        event_loops: 1,
         patience: Patience {
             first_byte_seconds: 2,
             record_seconds: 2,

@@ -7,20 +7,20 @@ use std::sync::Arc;
 
 use comity_xdr::Encoder;
 
-use crate::blocking::{Why, blocking};
-use crate::budget::{Account, LARGE_BYTES};
+use crate::blocking::{WaitFor, blocking};
 use crate::connection::Connection;
-use crate::desk::Desk;
-use crate::inbox::Inbox;
+use crate::event_loop::EventLoop;
+use crate::event_loop_handle::{After, ReturnedReplies};
 use crate::limits::{CALLS_AWAY_MAX, OWED_PAUSE, OWED_TRIES};
-use crate::post::{After, Owed};
-use crate::send::{Backlog, Outgoing, Progress};
+use crate::memory_budget::{Account, LARGE_BYTES};
+use crate::receive_buffer::ReceiveBuffer;
+use crate::reply_writer::{Backlog, Outgoing, Progress};
 
 /// A thread's receive buffer, and while a call runs its connection.
-pub(crate) struct Tray<V> {
+pub(crate) struct Handoff<V> {
     pub(crate) buffer: RefCell<Vec<u8>>,
     running: RefCell<Option<Running<V>>>,
-    lent: Cell<Option<Lent>>,
+    handed_off: Cell<Option<HandedOff>>,
 }
 
 /// The connection of the call that runs.
@@ -32,21 +32,21 @@ struct Running<V> {
 }
 
 /// A connection that others serve while its call is being done: where the replies go.
-pub(crate) struct Lent {
+pub(crate) struct HandedOff {
     token: usize,
     id: u64,
     account: Arc<Account>,
 }
 
 /// A connection in the hands of a thread, unless it was lent: then it is not touched any more.
-pub(crate) struct InHand<V>(Option<Box<Connection<V>>>);
+pub(crate) struct HeldConnection<V>(Option<Box<Connection<V>>>);
 
-impl<V> Tray<V> {
+impl<V> Handoff<V> {
     pub(crate) fn new() -> Self {
         Self {
             buffer: RefCell::new(vec![0; LARGE_BYTES]),
             running: RefCell::new(None),
-            lent: Cell::new(None),
+            handed_off: Cell::new(None),
         }
     }
 
@@ -54,10 +54,10 @@ impl<V> Tray<V> {
     /// reply is owed, if the connection was lent meanwhile.
     pub(crate) fn run(
         &self,
-        (token, connection): (usize, &mut InHand<V>),
+        (token, connection): (usize, &mut HeldConnection<V>),
         rest: Range<usize>,
         call: impl FnOnce(),
-    ) -> Option<Lent> {
+    ) -> Option<HandedOff> {
         let connection_now = connection.0.take();
         let running = connection_now.map(|connection| Running { token, connection, rest });
         self.running.replace(running);
@@ -67,7 +67,7 @@ impl<V> Tray<V> {
                 connection.0 = Some(running.connection);
                 None
             }
-            None => self.lent.take(),
+            None => self.handed_off.take(),
         }
     }
 
@@ -80,42 +80,42 @@ impl<V> Tray<V> {
     /// Whether others could go on with the connection of the call that runs: more of it waits, or
     /// it has shown that it does not wait for one call before it makes the next, or what the call
     /// sleeps for may come over it.
-    pub(crate) fn is_worth_lending(&self, why: Why) -> bool {
+    pub(crate) fn is_worth_handing_off(&self, why: WaitFor) -> bool {
         self.running.borrow().as_ref().is_some_and(|running| {
             let away = running.connection.away;
-            let goes_on = away > 0 || !running.rest.is_empty() || why == Why::Peer;
+            let goes_on = away > 0 || !running.rest.is_empty() || why == WaitFor::Peer;
             away < CALLS_AWAY_MAX && goes_on
         })
     }
 
     /// Puts the connection of the call that runs, and what stands behind the call, back on its
-    /// desk; not if there is no memory for that.
-    pub(crate) fn lend(&self, desk: &mut Desk<V>) {
+    /// event loop; not if there is no memory for that.
+    pub(crate) fn hand_off(&self, event_loop: &mut EventLoop<V>) {
         let mut running = self.running.borrow_mut();
         let Some(Running { token, mut connection, rest }) = running.take() else { return };
         let account = Arc::clone(&connection.place.account);
-        let kept = Inbox::part(&self.buffer.borrow()[rest.clone()], &account);
-        let Ok(inbox) = kept else {
+        let kept = ReceiveBuffer::part(&self.buffer.borrow()[rest.clone()], &account);
+        let Ok(received) = kept else {
             *running = Some(Running { token, connection, rest });
             return;
         };
-        connection.inbox = inbox;
+        connection.received = received;
         connection.stopped = !rest.is_empty();
         connection.away += 1;
-        self.lent.set(Some(Lent { token, id: connection.id(), account }));
-        desk.settle(token, connection, After::Again);
+        self.handed_off.set(Some(HandedOff { token, id: connection.id(), account }));
+        event_loop.settle(token, connection, After::Again);
     }
 
     /// Forgets a call that ended in a panic of the shell itself.
     pub(crate) fn clear(&self) {
         self.running.take();
-        self.lent.take();
+        self.handed_off.take();
     }
 }
 
-impl Lent {
+impl HandedOff {
     /// What is owed to the connection now. Waits for memory for it, some time.
-    pub(crate) fn owed(self, replies: &Encoder) -> Owed {
+    pub(crate) fn owed(self, replies: &Encoder) -> ReturnedReplies {
         let Self { token, id, account } = self;
         let keep = || Backlog::new(Outgoing::of(replies), Progress::default(), &account).ok();
         let keep_later = || {
@@ -123,17 +123,17 @@ impl Lent {
             keep()
         };
         let patiently = || blocking(|| (0..OWED_TRIES).find_map(|_| keep_later()));
-        Owed { token, id, replies: keep().or_else(patiently) }
+        ReturnedReplies { token, id, replies: keep().or_else(patiently) }
     }
 }
 
-impl<V> InHand<V> {
+impl<V> HeldConnection<V> {
     pub(crate) const fn new(connection: Box<Connection<V>>) -> Self {
         Self(Some(connection))
     }
 
     /// The connection, unless it was lent.
-    pub(crate) fn given_back(self) -> Option<Box<Connection<V>>> {
+    pub(crate) fn into_connection(self) -> Option<Box<Connection<V>>> {
         self.0
     }
 }
@@ -141,7 +141,7 @@ impl<V> InHand<V> {
 /// What is true of every use: a turn ends with the call that lent its connection.
 const NOT_LENT: &str = "a connection that was lent is not touched";
 
-impl<V> Deref for InHand<V> {
+impl<V> Deref for HeldConnection<V> {
     type Target = Connection<V>;
 
     #[expect(clippy::expect_used, reason = "the turn ends with the call that lent it")]
@@ -150,7 +150,7 @@ impl<V> Deref for InHand<V> {
     }
 }
 
-impl<V> DerefMut for InHand<V> {
+impl<V> DerefMut for HeldConnection<V> {
     #[expect(clippy::expect_used, reason = "the turn ends with the call that lent it")]
     fn deref_mut(&mut self) -> &mut Connection<V> {
         self.0.as_deref_mut().expect(NOT_LENT)

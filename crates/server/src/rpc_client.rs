@@ -10,11 +10,11 @@ use comity_rpc::{CallHeader, OpaqueAuth};
 use comity_xdr::{Decoder, Encode, Encoder};
 use socket2::{Domain, Socket, Type};
 
-use crate::limits::{DATAGRAM_BYTES_MAX, ERRAND_SECONDS};
+use crate::limits::{DATAGRAM_BYTES_MAX, REMOTE_CALL_SECONDS};
 
 /// A call to a program of another host.
 #[derive(Debug, Clone, Copy)]
-pub struct Errand<'a> {
+pub struct RemoteCall<'a> {
     /// Which program.
     pub program: u32,
     /// Which version of it.
@@ -30,20 +30,20 @@ pub struct Errand<'a> {
 
 /// Why there are no results of an errand.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CallError {
     /// The call was not made: the host knows nothing of it.
     Unsent(io::Error),
     /// The call may have been done: no answer came in time, or none that makes sense.
     Unanswered(io::Error),
 }
 
-impl From<Failure> for io::Error {
-    fn from((Failure::Unsent(error) | Failure::Unanswered(error)): Failure) -> Self {
+impl From<CallError> for io::Error {
+    fn from((CallError::Unsent(error) | CallError::Unanswered(error)): CallError) -> Self {
         error
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unsent(error) => write!(f, "not sent: {error}"),
@@ -52,39 +52,39 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CallError {}
 
 /// Where a host takes calls that it does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mailbox {
+pub enum OneWayTarget {
     /// As datagrams.
     Udp(SocketAddr),
     /// Over a connection.
     Tcp(SocketAddr),
 }
 
-impl Errand<'_> {
+impl RemoteCall<'_> {
     /// Asks the host's portmapper where the program is, calls it over TCP, and waits for its
-    /// results: three times [`ERRAND_SECONDS`] at most.
+    /// results: three times [`REMOTE_CALL_SECONDS`] at most.
     ///
     /// # Errors
-    /// [`Failure::Unsent`]: the host or its portmapper cannot be reached, or has no such program;
-    /// [`Failure::Unanswered`]: it does not answer in time, or answers nonsense.
-    pub fn run(&self, host: IpAddr) -> Result<Vec<u8>, Failure> {
+    /// [`CallError::Unsent`]: the host or its portmapper cannot be reached, or has no such program;
+    /// [`CallError::Unanswered`]: it does not answer in time, or answers nonsense.
+    pub fn run(&self, host: IpAddr) -> Result<Vec<u8>, CallError> {
         let port = self.find(host, TCP).and_then(|port| port.ok_or_else(no_program));
-        self.ask(SocketAddr::new(host, port.map_err(Failure::Unsent)?))
+        self.ask(SocketAddr::new(host, port.map_err(CallError::Unsent)?))
     }
 
     /// Asks the host's portmapper where the program takes calls, as datagrams or else over TCP:
-    /// [`ERRAND_SECONDS`] twice at most.
+    /// [`REMOTE_CALL_SECONDS`] twice at most.
     ///
     /// # Errors
     /// The host's portmapper cannot be reached, does not answer, or knows of no such program.
-    pub fn find_mailbox(&self, host: IpAddr) -> io::Result<Mailbox> {
+    pub fn find_one_way_target(&self, host: IpAddr) -> io::Result<OneWayTarget> {
         let at = |port| SocketAddr::new(host, port);
         Ok(match self.find(host, UDP)? {
-            Some(port) => Mailbox::Udp(at(port)),
-            None => Mailbox::Tcp(at(self.find(host, TCP)?.ok_or_else(no_program)?)),
+            Some(port) => OneWayTarget::Udp(at(port)),
+            None => OneWayTarget::Tcp(at(self.find(host, TCP)?.ok_or_else(no_program)?)),
         })
     }
 
@@ -92,22 +92,22 @@ impl Errand<'_> {
     ///
     /// # Errors
     /// It could not be sent; where it could be, it may be lost nevertheless.
-    pub fn send(&self, to: Mailbox) -> io::Result<()> {
+    pub fn send(&self, to: OneWayTarget) -> io::Result<()> {
         let record = self.record();
         match to {
-            Mailbox::Udp(address) => {
+            OneWayTarget::Udp(address) => {
                 let socket = self.socket(address, Type::DGRAM)?;
                 // A datagram has no record mark.
                 socket.send_to(record.get(4..).unwrap_or_default(), &address.into()).map(drop)
             }
-            Mailbox::Tcp(address) => self.connect(address)?.write_all(&record),
+            OneWayTarget::Tcp(address) => self.connect(address)?.write_all(&record),
         }
     }
 
     /// The port of the program, if the host has it.
     fn find(&self, host: IpAddr, protocol: u32) -> io::Result<Option<u16>> {
         let mapping = Mapping { program: self.program, version: self.version, protocol, port: 0 };
-        let question = Errand {
+        let question = RemoteCall {
             program: portmap::PROGRAM,
             version: PORTMAP_VERSION,
             procedure: procedure::GETPORT,
@@ -121,7 +121,7 @@ impl Errand<'_> {
     }
 
     fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
-        let patience = Duration::from_secs(ERRAND_SECONDS);
+        let patience = Duration::from_secs(REMOTE_CALL_SECONDS);
         let socket = self.socket(address, Type::STREAM)?;
         socket.connect_timeout(&address.into(), patience)?;
         socket.set_read_timeout(Some(patience))?;
@@ -139,10 +139,10 @@ impl Errand<'_> {
         Ok(socket)
     }
 
-    fn ask(&self, address: SocketAddr) -> Result<Vec<u8>, Failure> {
-        let mut stream = self.connect(address).map_err(Failure::Unsent)?;
+    fn ask(&self, address: SocketAddr) -> Result<Vec<u8>, CallError> {
+        let mut stream = self.connect(address).map_err(CallError::Unsent)?;
         let asked = stream.write_all(&self.record());
-        asked.and_then(|()| answer(&mut stream)).map_err(Failure::Unanswered)
+        asked.and_then(|()| answer(&mut stream)).map_err(CallError::Unanswered)
     }
 
     fn record(&self) -> Vec<u8> {
@@ -222,7 +222,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        assert!(matches!(errand(None).ask(address), Err(Failure::Unsent(_))));
+        assert!(matches!(remote_call(None).ask(address), Err(CallError::Unsent(_))));
     }
 
     #[test]
@@ -237,18 +237,18 @@ mod tests {
                 stream.read_exact(&mut call).unwrap();
                 stream.write_all(answer).unwrap();
             });
-            let asked = errand(None).ask(address);
+            let asked = remote_call(None).ask(address);
             host.join().unwrap();
             asked
         };
         for answer in [&b""[..], &[0x80], &[0xFF; 4], &[0x80, 0, 0, 4, 0, 0, 0, 1]] {
-            assert!(matches!(says(answer), Err(Failure::Unanswered(_))), "{answer:?}");
+            assert!(matches!(says(answer), Err(CallError::Unanswered(_))), "{answer:?}");
         }
     }
 
-    fn errand(source: Option<&str>) -> Errand<'static> {
+    fn remote_call(source: Option<&str>) -> RemoteCall<'static> {
         let source = source.map(|source| source.parse().unwrap());
-        Errand { program: 7, version: 1, procedure: 3, arguments: b"args", source }
+        RemoteCall { program: 7, version: 1, procedure: 3, arguments: b"args", source }
     }
 
     /// A call without a record mark: number, kind, and which.
@@ -257,9 +257,9 @@ mod tests {
     #[test]
     fn it_leaves_from_the_address_that_the_host_knows() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let there = Mailbox::Tcp(listener.local_addr().unwrap());
+        let there = OneWayTarget::Tcp(listener.local_addr().unwrap());
         for source in ["127.0.0.2", "127.0.0.3"] {
-            errand(Some(source)).send(there).unwrap();
+            remote_call(Some(source)).send(there).unwrap();
             let (mut stream, from) = listener.accept().unwrap();
             assert_eq!(from.ip().to_string(), source);
             let mut told = Vec::new();
@@ -267,14 +267,16 @@ mod tests {
             assert_eq!((&told[4..28], told.ends_with(b"args")), (&CALL[..], true));
         }
         // One of another family is of no use there.
-        errand(Some("::1")).send(there).unwrap();
+        remote_call(Some("::1")).send(there).unwrap();
         assert_eq!(listener.accept().unwrap().1.ip().to_string(), "127.0.0.1");
     }
 
     #[test]
     fn a_datagram_is_a_call_without_a_mark() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        errand(Some("127.0.0.2")).send(Mailbox::Udp(socket.local_addr().unwrap())).unwrap();
+        remote_call(Some("127.0.0.2"))
+            .send(OneWayTarget::Udp(socket.local_addr().unwrap()))
+            .unwrap();
         let mut told = [0; 100];
         let (length, from) = socket.recv_from(&mut told).unwrap();
         assert_eq!(from.ip().to_string(), "127.0.0.2");

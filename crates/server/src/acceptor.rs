@@ -1,4 +1,4 @@
-//! The thread that takes new connections and tells the desks how late it is.
+//! The thread that takes new connections and tells the event loops how late it is.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -6,26 +6,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use comity_rpc::Line;
+use comity_rpc::Backchannel;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use rustix::time::Timespec;
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::admission::Place;
+use crate::admission::Permit;
 use crate::connection::{CallBack, Connection};
-use crate::floor::Floor;
+use crate::event_loop_handle::Message;
 use crate::limits::{
     ACCEPT_PAUSE_MS, ACCEPTS_MAX, KEEPALIVE_INTERVAL_SECONDS, KEEPALIVE_PROBES, KEEPALIVE_SECONDS,
 };
-use crate::post::Letter;
-use crate::quiet::Quiet;
-use crate::service::{Ends, Service};
+use crate::log_rate_limit::LogRateLimit;
+use crate::service::{Endpoints, Service};
+use crate::shared::SharedState;
 
 /// Takes connections until `bell`, an event counter, rings.
-pub(crate) fn receive<S: Service>(
-    floor: &Arc<Floor<S>>,
+pub(crate) fn accept_loop<S: Service>(
+    shared: &Arc<SharedState<S>>,
     listeners: &[TcpListener],
     bell: &OwnedFd,
 ) {
@@ -44,30 +44,30 @@ pub(crate) fn receive<S: Service>(
             None => return,
         };
         let seconds = born.elapsed().as_secs() as u32;
-        if seconds != floor.seconds() {
-            floor.tick(seconds);
+        if seconds != shared.seconds() {
+            shared.tick(seconds);
         }
         if rung {
             return;
         }
         for (listener, _) in listeners.iter().zip(ready).filter(|(_, p)| !p.revents().is_empty()) {
-            accept_all(floor, listener);
+            accept_all(shared, listener);
         }
     }
 }
 
-fn accept_all<S: Service>(floor: &Arc<Floor<S>>, listener: &TcpListener) {
+fn accept_all<S: Service>(shared: &Arc<SharedState<S>>, listener: &TcpListener) {
     for _ in 0..ACCEPTS_MAX {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match rustix::net::acceptfrom_with(listener, flags) {
             Ok((socket, peer)) => {
                 if let Some(peer) = peer.and_then(|peer| SocketAddr::try_from(peer).ok()) {
-                    drop(greet(floor, socket, peer));
+                    drop(add_connection(shared, socket, peer));
                 }
             }
             Err(Errno::AGAIN) => return,
             Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
-                static LOG: Quiet = Quiet::new();
+                static LOG: LogRateLimit = LogRateLimit::new();
                 LOG.say(|_| tracing::error!(%error, "cannot accept connections for the moment"));
                 return std::thread::sleep(Duration::from_millis(ACCEPT_PAUSE_MS));
             }
@@ -77,47 +77,49 @@ fn accept_all<S: Service>(floor: &Arc<Floor<S>>, listener: &TcpListener) {
     }
 }
 
-/// Gives a new connection to the desk that has the fewest; tells the way to call its peer.
-pub(crate) fn greet<S: Service>(
-    floor: &Arc<Floor<S>>,
+/// Gives a new connection to the event loop that has the fewest; tells the way to call its peer.
+pub(crate) fn add_connection<S: Service>(
+    shared: &Arc<SharedState<S>>,
     socket: OwnedFd,
     peer: SocketAddr,
-) -> Option<Arc<Line>> {
-    let place = admit(floor, peer)?;
-    if let Err(error) = prepare(&socket, floor.settings.patience.unread_seconds) {
+) -> Option<Arc<Backchannel>> {
+    let place = admit(shared, peer)?;
+    if let Err(error) = prepare(&socket, shared.settings.patience.unread_seconds) {
         tracing::debug!(%peer, %error, "connection was gone before it was served");
         return None;
     }
-    let desk = (0..floor.posts.len()).min_by_key(|&desk| floor.posts[desk].load())?;
-    let (post, call_back) = (&floor.posts[desk], call_back(floor, desk));
-    let line = Arc::clone(&call_back.line);
-    floor.accepted.add(1);
+    let event_loop =
+        (0..shared.handles.len()).min_by_key(|&event_loop| shared.handles[event_loop].load())?;
+    let (handle, call_back) = (&shared.handles[event_loop], call_back(shared, event_loop));
+    let line = Arc::clone(&call_back.backchannel);
+    shared.accepted.add(1);
     let local = SockRef::from(&socket).local_addr().ok().and_then(|local| local.as_socket());
-    let visitor = Arc::new(floor.service.visitor(Ends { peer, local }, &line));
-    let connection = Connection::new(socket, peer, (visitor, call_back), place, floor.seconds());
-    post.connections.fetch_add(1, Ordering::Relaxed);
-    post.deliver(Letter::Arrived(Box::new(connection)), &floor.crew);
+    let visitor = Arc::new(shared.service.visitor(Endpoints { peer, local }, &line));
+    let connection = Connection::new(socket, peer, (visitor, call_back), place, shared.seconds());
+    handle.connections.fetch_add(1, Ordering::Relaxed);
+    handle.deliver(Message::Arrived(Box::new(connection)), &shared.pool);
     Some(line)
 }
 
-/// A line whose bell tells the desk at which its connection sits.
-fn call_back<S: Service>(floor: &Arc<Floor<S>>, desk: usize) -> CallBack {
-    let seat = Arc::new(AtomicUsize::new(usize::MAX));
-    let (floor, at) = (Arc::downgrade(floor), Arc::clone(&seat));
-    let line = Line::new(move || {
-        if let Some(floor) = floor.upgrade() {
-            floor.posts[desk].deliver(Letter::Said(at.load(Ordering::SeqCst)), &floor.crew);
+/// A line whose bell tells the event loop at which its connection sits.
+fn call_back<S: Service>(shared: &Arc<SharedState<S>>, event_loop: usize) -> CallBack {
+    let token = Arc::new(AtomicUsize::new(usize::MAX));
+    let (shared, at) = (Arc::downgrade(shared), Arc::clone(&token));
+    let backchannel = Backchannel::new(move || {
+        if let Some(shared) = shared.upgrade() {
+            shared.handles[event_loop]
+                .deliver(Message::Said(at.load(Ordering::SeqCst)), &shared.pool);
         }
     });
-    CallBack { line: Arc::new(line), seat }
+    CallBack { backchannel: Arc::new(backchannel), token }
 }
 
-fn admit<S: Service>(floor: &Floor<S>, peer: SocketAddr) -> Option<Place> {
-    match floor.admission.admit(peer.ip(), floor.service.lists(peer.ip())) {
+fn admit<S: Service>(shared: &SharedState<S>, peer: SocketAddr) -> Option<Permit> {
+    match shared.admission.admit(peer.ip(), shared.service.lists(peer.ip())) {
         Ok(place) => Some(place),
         Err(reason) => {
-            static LOG: Quiet = Quiet::new();
-            floor.refused.add(1);
+            static LOG: LogRateLimit = LogRateLimit::new();
+            shared.refused.add(1);
             LOG.say(|suppressed| {
                 tracing::warn!(%peer, %reason, suppressed, "connection refused");
             });

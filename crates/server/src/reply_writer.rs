@@ -10,8 +10,8 @@ use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::SendFlags;
 
 use crate::blocking::blocking;
-use crate::budget::{Account, Charge};
-use crate::farewell::Farewell;
+use crate::close_reason::CloseReason;
+use crate::memory_budget::{Account, Charge};
 
 /// What is to be sent.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ impl<'a> Outgoing<'a> {
         &self,
         socket: BorrowedFd<'_>,
         progress: &mut Progress,
-    ) -> Result<bool, Farewell> {
+    ) -> Result<bool, CloseReason> {
         loop {
             let file = self.files.get(progress.files);
             let end = file.map_or(self.bytes.len(), |file| file.after);
@@ -70,7 +70,7 @@ impl Backlog {
         outgoing: Outgoing<'_>,
         progress: Progress,
         account: &Arc<Account>,
-    ) -> Result<Self, Farewell> {
+    ) -> Result<Self, CloseReason> {
         let mut backlog = Self {
             bytes: Vec::new(),
             files: Vec::new(),
@@ -86,7 +86,7 @@ impl Backlog {
         &mut self,
         outgoing: Outgoing<'_>,
         account: &Arc<Account>,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), CloseReason> {
         self.extend(outgoing, Progress::default(), account)
     }
 
@@ -95,9 +95,9 @@ impl Backlog {
         outgoing: Outgoing<'_>,
         from: Progress,
         account: &Arc<Account>,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), CloseReason> {
         let bytes = &outgoing.bytes[from.bytes..];
-        self.charges.push(account.charge(bytes.len()).ok_or(Farewell::Memory)?);
+        self.charges.push(account.charge(bytes.len()).ok_or(CloseReason::Memory)?);
         let base = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         self.files.extend(
@@ -118,7 +118,7 @@ impl Backlog {
     }
 
     /// Sends what the socket takes now: `None` if that was all, else whether it was anything.
-    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>) -> Result<Option<bool>, Farewell> {
+    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>) -> Result<Option<bool>, CloseReason> {
         let before = self.progress;
         let outgoing = Outgoing { bytes: &self.bytes, files: &self.files };
         let all = outgoing.send(socket, &mut self.progress)?;
@@ -133,14 +133,14 @@ fn send_bytes(
     from: &mut usize,
     end: usize,
     more: bool,
-) -> Result<bool, Farewell> {
+) -> Result<bool, CloseReason> {
     let more = if more { SendFlags::MORE } else { SendFlags::empty() };
     while *from < end {
         match rustix::net::send(socket, &bytes[*from..end], SendFlags::NOSIGNAL | more) {
             Ok(sent) => *from += sent,
             Err(Errno::AGAIN) => return Ok(false),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(Farewell::Broken(error.into())),
+            Err(error) => return Err(CloseReason::Broken(error.into())),
         }
     }
     Ok(true)
@@ -151,7 +151,7 @@ fn send_file(
     socket: BorrowedFd<'_>,
     segment: &FileSegment,
     sent: &mut u32,
-) -> Result<bool, Farewell> {
+) -> Result<bool, CloseReason> {
     while *sent < segment.length {
         match send_file_once(socket, segment, *sent) {
             Ok(0) => return send_zeros(socket, segment.length, sent),
@@ -159,9 +159,9 @@ fn send_file(
             Err(Errno::AGAIN) => return Ok(false),
             Err(Errno::INTR) => {}
             Err(error @ (Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT | Errno::NOTCONN)) => {
-                return Err(Farewell::Broken(error.into()));
+                return Err(CloseReason::Broken(error.into()));
             }
-            Err(error) => return Err(Farewell::File(error.into())),
+            Err(error) => return Err(CloseReason::File(error.into())),
         }
     }
     Ok(true)
@@ -187,7 +187,7 @@ fn is_cold(file: &File, offset: u64) -> bool {
 }
 
 /// The file turned out shorter than the reply says: zeros stand for what is missing.
-fn send_zeros(socket: BorrowedFd<'_>, length: u32, sent: &mut u32) -> Result<bool, Farewell> {
+fn send_zeros(socket: BorrowedFd<'_>, length: u32, sent: &mut u32) -> Result<bool, CloseReason> {
     const ZEROS: [u8; 4096] = [0; 4096];
     while *sent < length {
         let mut from = 0;

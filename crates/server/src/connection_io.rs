@@ -11,21 +11,21 @@ use comity_xdr::Encoder;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use crate::budget::{Charge, LARGE_BYTES};
+use crate::close_reason::CloseReason;
 use crate::connection::Connection;
-use crate::counters::DeskCounters;
-use crate::farewell::Farewell;
-use crate::floor::Floor;
-use crate::inbox::{Inbox, Large};
+use crate::counters::LoopCounters;
+use crate::event_loop_handle::After;
+use crate::handoff::{HandedOff, Handoff, HeldConnection};
 use crate::limits::{
     BATCH_BYTES, LATES_MAX, PASSES_MAX, RECORD_BYTES_MAX, REPLY_BYTES_KEPT, SEND_BYTES,
 };
+use crate::log_rate_limit::LogRateLimit;
+use crate::memory_budget::{Charge, LARGE_BYTES};
 use crate::metrics::forget_time;
-use crate::post::After;
-use crate::quiet::Quiet;
-use crate::send::{Backlog, Outgoing, Progress};
+use crate::receive_buffer::{Large, ReceiveBuffer};
+use crate::reply_writer::{Backlog, Outgoing, Progress};
 use crate::service::Service;
-use crate::tray::{InHand, Lent, Tray};
+use crate::shared::SharedState;
 
 const LIMITS: RecordLimits = RecordLimits { bytes_max: RECORD_BYTES_MAX };
 
@@ -40,39 +40,39 @@ pub(crate) struct Pending<'a> {
 }
 
 /// One connection while it is served.
-pub(crate) struct Turn<'t, 'a, S: Service> {
-    pub(crate) floor: &'a Floor<S>,
-    pub(crate) counters: &'t DeskCounters,
-    pub(crate) tray: &'t Tray<S::Visitor>,
+pub(crate) struct ConnectionIo<'t, 'a, S: Service> {
+    pub(crate) shared: &'a SharedState<S>,
+    pub(crate) counters: &'t LoopCounters,
+    pub(crate) handoff: &'t Handoff<S::Visitor>,
     pub(crate) replies: &'t mut Encoder,
     pub(crate) token: usize,
     pub(crate) visitor: Arc<S::Visitor>,
-    pub(crate) connection: InHand<S::Visitor>,
+    pub(crate) connection: HeldConnection<S::Visitor>,
     pub(crate) lates: &'t mut Vec<Pending<'a>>,
 }
 
 /// A connection, and how a turn of it ended.
-type Settled<V> = (Box<Connection<V>>, Result<After, Farewell>);
+type Settled<V> = (Box<Connection<V>>, Result<After, CloseReason>);
 
 /// What became of a connection in its turn.
 pub(crate) enum Served<V> {
     /// It is here.
-    Here(Box<Connection<V>>, Result<After, Farewell>),
+    Here(Box<Connection<V>>, Result<After, CloseReason>),
     /// Others serve it; replies are owed to it.
-    Lent(Lent),
+    HandedOff(HandedOff),
 }
 
 /// Why a turn ends early.
 pub(crate) enum Stop {
     /// The connection ends.
-    Ended(Farewell),
+    Ended(CloseReason),
     /// Others serve the connection.
-    Lent(Lent),
+    HandedOff(HandedOff),
 }
 
-impl<F: Into<Farewell>> From<F> for Stop {
-    fn from(farewell: F) -> Self {
-        Self::Ended(farewell.into())
+impl<F: Into<CloseReason>> From<F> for Stop {
+    fn from(reason: F) -> Self {
+        Self::Ended(reason.into())
     }
 }
 
@@ -96,41 +96,41 @@ enum Socket {
     MayHaveMore,
 }
 
-impl<S: Service> Turn<'_, '_, S> {
+impl<S: Service> ConnectionIo<'_, '_, S> {
     /// Serves until the socket is empty, takes no more replies, or others should have their turn.
     pub(crate) fn serve(mut self) -> Served<S::Visitor> {
         let served = match self.passes() {
             Ok(after) => Ok(after),
-            Err(Stop::Lent(lent)) => return Served::Lent(lent),
-            Err(Stop::Ended(farewell)) => self.end(farewell),
+            Err(Stop::HandedOff(handed_off)) => return Served::HandedOff(handed_off),
+            Err(Stop::Ended(reason)) => self.end(reason),
         };
-        match self.connection.given_back() {
+        match self.connection.into_connection() {
             Some(connection) => Served::Here(connection, served),
             None => unreachable!("a turn that lent its connection says so"),
         }
     }
 
-    fn end(&mut self, farewell: Farewell) -> Result<After, Farewell> {
+    fn end(&mut self, reason: CloseReason) -> Result<After, CloseReason> {
         // What was answered before the peer went wrong is its due.
         let _ = self.send();
-        match farewell {
+        match reason {
             // So is what waits for a slow half; the end will be met again after that.
-            Farewell::Closed if !self.lates.is_empty() => Ok(After::Again),
+            CloseReason::Closed if !self.lates.is_empty() => Ok(After::Again),
             // And what others do for it; they will bring it here again.
-            Farewell::Closed if self.connection.away > 0 => Ok(After::Wait),
-            farewell => Err(farewell),
+            CloseReason::Closed if self.connection.away > 0 => Ok(After::Wait),
+            reason => Err(reason),
         }
     }
 
     /// Looks again, once a second, whether something is offered to a peer of which that was not
     /// known: it costs a look at all exports.
     fn list(&mut self) {
-        let now = Some(self.floor.seconds());
+        let now = Some(self.shared.seconds());
         if self.connection.place.is_listed() || self.connection.judged == now {
             return;
         }
         self.connection.judged = now;
-        if self.floor.service.lists(self.connection.peer.ip()) {
+        if self.shared.service.lists(self.connection.peer.ip()) {
             self.connection.place.list();
         }
     }
@@ -139,9 +139,9 @@ impl<S: Service> Turn<'_, '_, S> {
         if !self.send_backlog()? {
             return Ok(After::Wait);
         }
-        self.connection.call_back.line.take_into(self.replies);
+        self.connection.call_back.backchannel.take_into(self.replies);
         let Connection { place, call_back, .. } = &*self.connection;
-        if place.account.sleepers.postpone(&call_back.line, self.floor.sleepers_max()) {
+        if place.account.sleepers.postpone(&call_back.backchannel, self.shared.sleepers_max()) {
             // What has arrived stays where it is until a call of this client is done.
             self.send()?;
             return Ok(After::Wait);
@@ -152,10 +152,10 @@ impl<S: Service> Turn<'_, '_, S> {
             return Ok(After::Starved);
         }
         for _ in 0..PASSES_MAX {
-            let (socket, fed) = match std::mem::take(&mut self.connection.inbox) {
-                Inbox::Large(large) => self.receive_large(large)?,
-                inbox => {
-                    self.connection.inbox = inbox;
+            let (socket, fed) = match std::mem::take(&mut self.connection.received) {
+                ReceiveBuffer::Large(large) => self.receive_large(large)?,
+                received => {
+                    self.connection.received = received;
                     self.receive_batch()?
                 }
             };
@@ -181,7 +181,7 @@ impl<S: Service> Turn<'_, '_, S> {
     /// when sent again it would be done twice.
     pub(crate) fn finish_lates(
         mut self,
-        mut served: Result<After, Farewell>,
+        mut served: Result<After, CloseReason>,
     ) -> Option<Settled<S::Visitor>> {
         for pending in std::mem::take(self.lates) {
             pending.finish(self.connection.peer, self.replies, self.counters);
@@ -190,24 +190,24 @@ impl<S: Service> Turn<'_, '_, S> {
             }
         }
         served = self.send_if(served);
-        self.connection.given_back().map(|connection| (connection, served))
+        self.connection.into_connection().map(|connection| (connection, served))
     }
 
     /// Sends, or drops what would be sent if the connection has ended.
-    fn send_if(&mut self, served: Result<After, Farewell>) -> Result<After, Farewell> {
+    fn send_if(&mut self, served: Result<After, CloseReason>) -> Result<After, CloseReason> {
         match served {
             Ok(after) => self.send().map(|()| after),
-            Err(farewell) => {
+            Err(reason) => {
                 self.replies.clear(REPLY_BYTES_KEPT);
-                Err(farewell)
+                Err(reason)
             }
         }
     }
 
     /// Receives one batch of small records into the thread's buffer and answers them.
     fn receive_batch(&mut self) -> Result<(Socket, bool), Stop> {
-        let mut buffer = self.tray.buffer.borrow_mut();
-        let kept = self.connection.inbox.unload(&mut buffer);
+        let mut buffer = self.handoff.buffer.borrow_mut();
+        let kept = self.connection.received.unload(&mut buffer);
         let looked_at = !std::mem::take(&mut self.connection.stopped);
         let room = self.room();
         let (received, socket) = if looked_at {
@@ -242,20 +242,20 @@ impl<S: Service> Turn<'_, '_, S> {
         };
         large.filled += received;
         if large.filled < large.needed {
-            self.connection.inbox = Inbox::Large(large);
+            self.connection.received = ReceiveBuffer::Large(large);
             return Ok((socket, true));
         }
-        let (tray, filled) = (self.tray, large.filled);
-        large.buffer.trade(&mut tray.buffer.borrow_mut());
+        let (handoff, filled) = (self.handoff, large.filled);
+        large.buffer.trade(&mut handoff.buffer.borrow_mut());
         let cut = self.answer_all(filled)?;
         if cut.used == 0 {
-            large.buffer.trade(&mut tray.buffer.borrow_mut());
+            large.buffer.trade(&mut handoff.buffer.borrow_mut());
             if !cut.stopped {
                 large.fragments = true;
                 large.needed = cut.needed;
             }
             self.connection.stopped = cut.stopped;
-            self.connection.inbox = Inbox::Large(large);
+            self.connection.received = ReceiveBuffer::Large(large);
             return Ok((socket, true));
         }
         drop(large);
@@ -265,31 +265,31 @@ impl<S: Service> Turn<'_, '_, S> {
 
     /// Keeps what was not answered of the `filled` bytes of the buffer; `false` if there is no
     /// memory to receive more of it.
-    fn keep(&mut self, filled: usize, cut: &Cut) -> Result<bool, Farewell> {
+    fn keep(&mut self, filled: usize, cut: &Cut) -> Result<bool, CloseReason> {
         let rest = cut.used..filled;
         if rest.is_empty() && !cut.stopped {
-            self.connection.rests(self.floor.seconds(), cut.used > 0);
+            self.connection.rests(self.shared.seconds(), cut.used > 0);
             return Ok(true);
         }
-        let Connection { inbox, place, .. } = &mut *self.connection;
-        let mut buffer = self.tray.buffer.borrow_mut();
-        let fed = inbox.keep(&mut buffer, rest, cut.needed, &place.account)?;
+        let Connection { received, place, .. } = &mut *self.connection;
+        let mut buffer = self.handoff.buffer.borrow_mut();
+        let fed = received.keep(&mut buffer, rest, cut.needed, &place.account)?;
         self.connection.stopped = cut.stopped || !fed;
-        self.connection.rests(self.floor.seconds(), cut.used > 0);
+        self.connection.rests(self.shared.seconds(), cut.used > 0);
         Ok(fed || cut.stopped)
     }
 
-    fn receive(&mut self, room: &mut [u8]) -> Result<(usize, Socket), Farewell> {
+    fn receive(&mut self, room: &mut [u8]) -> Result<(usize, Socket), CloseReason> {
         let wanted = room.len();
         loop {
             self.counters.receives.add(1);
             match rustix::net::recv(self.connection.socket(), &mut *room, RecvFlags::empty()) {
-                Ok((0, _)) => return Err(Farewell::Closed),
+                Ok((0, _)) => return Err(CloseReason::Closed),
                 Ok((received, _)) => {
                     forget_time();
                     self.counters.received_bytes.add(received as u64);
-                    self.connection.heard(self.floor.seconds());
-                    self.connection.note_service(self.floor.seconds());
+                    self.connection.heard(self.shared.seconds());
+                    self.connection.note_service(self.shared.seconds());
                     // What fills less than its room was all there is, and the next byte will be
                     // reported; only an end that was reported already would not be again.
                     let all = received < wanted && !self.connection.hung_up;
@@ -298,7 +298,7 @@ impl<S: Service> Turn<'_, '_, S> {
                 }
                 Err(Errno::AGAIN) => return Ok((0, Socket::Empty)),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(Farewell::Broken(error.into())),
+                Err(error) => return Err(CloseReason::Broken(error.into())),
             }
         }
     }
@@ -311,7 +311,7 @@ impl<S: Service> Turn<'_, '_, S> {
             if is_full && used < filled {
                 return Ok(Cut { used, needed: 0, stopped: true });
             }
-            let scan = next_record(&mut self.tray.buffer.borrow_mut()[used..filled], &LIMITS)?;
+            let scan = next_record(&mut self.handoff.buffer.borrow_mut()[used..filled], &LIMITS)?;
             match scan {
                 Scan::Partial { bytes_needed } => {
                     return Ok(Cut { used, needed: bytes_needed, stopped: false });
@@ -338,42 +338,42 @@ impl<S: Service> Turn<'_, '_, S> {
     /// must not keep others waiting by it, nor by bytes that are no call yet.
     fn rests(&self) -> bool {
         let Connection { place, served_second, .. } = &*self.connection;
-        !place.is_listed() && *served_second == Some(self.floor.seconds())
+        !place.is_listed() && *served_second == Some(self.shared.seconds())
     }
 
     /// Answers a record, unless its peer is undecided; behind it stands `rest` in the buffer.
     fn answer(&mut self, body: Range<usize>, rest: Range<usize>) -> Result<(), Stop> {
         self.counters.records.add(1);
-        let buffer = self.tray.buffer.borrow();
-        let (record, floor, peer) = (&buffer[body], self.floor, self.connection.peer);
-        let (service, visitor) = (&floor.service, &*self.visitor);
+        let buffer = self.handoff.buffer.borrow();
+        let (record, shared, peer) = (&buffer[body], self.shared, self.connection.peer);
+        let (service, visitor) = (&shared.service, &*self.visitor);
         let mark = self.replies.mark();
         let replies = &mut *self.replies;
         let mut answered = None;
-        let lent = self.tray.run((self.token, &mut self.connection), rest, || {
+        let handed_off = self.handoff.run((self.token, &mut self.connection), rest, || {
             answered = Some(catch_unwind(AssertUnwindSafe(|| {
                 service.dispatcher().answer(record, peer.ip(), visitor, replies)
             })));
         });
-        if lent.is_none() {
+        if handed_off.is_none() {
             self.connection.undecided = matches!(answered, Some(Ok(Ok(Answered::Undecided))));
-            self.connection.note_service(self.floor.seconds());
+            self.connection.note_service(self.shared.seconds());
         }
         match answered {
             Some(Ok(Ok(Answered::Now | Answered::Never | Answered::Undecided))) | None => {}
-            Some(Ok(Ok(Answered::Refused(why)))) => tell_refused(peer, why),
+            Some(Ok(Ok(Answered::Refused(why)))) => log_refused(peer, why),
             Some(Ok(Ok(Answered::Later(late)))) => {
                 self.lates.push(Pending { xid: xid(record), late });
             }
             Some(Ok(Err(_))) if service.heard(visitor, record) => {}
-            Some(Ok(Err(hangup))) if lent.is_none() => return Err(hangup.into()),
+            Some(Ok(Err(hangup))) if handed_off.is_none() => return Err(hangup.into()),
             Some(Ok(Err(_))) => {}
             Some(Err(panic)) => {
                 self.replies.rollback(mark);
-                apologize((peer, xid(record)), &*panic, self.replies, self.counters);
+                answer_system_error((peer, xid(record)), &*panic, self.replies, self.counters);
             }
         }
-        lent.map_or(Ok(()), |lent| Err(Stop::Lent(lent)))
+        handed_off.map_or(Ok(()), |handed_off| Err(Stop::HandedOff(handed_off)))
     }
 
     fn replies_bytes(&self) -> usize {
@@ -383,7 +383,7 @@ impl<S: Service> Turn<'_, '_, S> {
     }
 
     /// Sends the collected replies; what the peer does not take now waits in its backlog.
-    fn send(&mut self) -> Result<(), Farewell> {
+    fn send(&mut self) -> Result<(), CloseReason> {
         if self.replies.bytes().is_empty() {
             return Ok(());
         }
@@ -393,7 +393,7 @@ impl<S: Service> Turn<'_, '_, S> {
         result
     }
 
-    fn send_or_keep(&mut self) -> Result<(), Farewell> {
+    fn send_or_keep(&mut self) -> Result<(), CloseReason> {
         self.counters.sends.add(1);
         self.counters.sent_bytes.add(self.replies_bytes() as u64);
         let outgoing = Outgoing::of(self.replies);
@@ -408,12 +408,12 @@ impl<S: Service> Turn<'_, '_, S> {
         }
         self.counters.backlogs.add(1);
         connection.backlog = Some(Box::new(Backlog::new(outgoing, progress, account)?));
-        connection.reads(self.floor.seconds());
+        connection.reads(self.shared.seconds());
         Ok(())
     }
 
     /// Sends what waited; `false` if some still does.
-    fn send_backlog(&mut self) -> Result<bool, Farewell> {
+    fn send_backlog(&mut self) -> Result<bool, CloseReason> {
         let connection = &mut *self.connection;
         let Some(mut backlog) = connection.backlog.take() else { return Ok(true) };
         let Some(moved) = backlog.send(connection.socket())? else {
@@ -421,9 +421,9 @@ impl<S: Service> Turn<'_, '_, S> {
             return Ok(true);
         };
         if moved {
-            connection.reads(self.floor.seconds());
+            connection.reads(self.shared.seconds());
         } else {
-            connection.waits(self.floor.seconds());
+            connection.waits(self.shared.seconds());
         }
         connection.backlog = Some(backlog);
         Ok(false)
@@ -432,13 +432,13 @@ impl<S: Service> Turn<'_, '_, S> {
 
 impl Pending<'_> {
     /// Does it, and appends the reply.
-    pub(crate) fn finish(self, peer: SocketAddr, replies: &mut Encoder, counters: &DeskCounters) {
+    pub(crate) fn finish(self, peer: SocketAddr, replies: &mut Encoder, counters: &LoopCounters) {
         let Self { xid, late } = self;
         let mark = replies.mark();
         let done = catch_unwind(AssertUnwindSafe(|| late.finish(replies)));
         if let Err(panic) = done {
             replies.rollback(mark);
-            apologize((peer, xid), &*panic, replies, counters);
+            answer_system_error((peer, xid), &*panic, replies, counters);
         }
         counters.lates.add(1);
     }
@@ -446,8 +446,8 @@ impl Pending<'_> {
 
 /// Logs that the gate refused a peer.
 #[cold]
-pub(crate) fn tell_refused(peer: SocketAddr, why: AuthStat) {
-    static LOG: Quiet = Quiet::new();
+pub(crate) fn log_refused(peer: SocketAddr, why: AuthStat) {
+    static LOG: LogRateLimit = LogRateLimit::new();
     let reason = match why {
         AuthStat::TooWeak => "the exports offered to it take calls from ports below 1024 only",
         _ => "no export is offered to it",
@@ -456,13 +456,13 @@ pub(crate) fn tell_refused(peer: SocketAddr, why: AuthStat) {
 }
 
 /// A program panicked: the call is answered SYSTEM_ERR, and the server lives.
-fn apologize(
+fn answer_system_error(
     (peer, xid): (SocketAddr, u32),
     panic: &(dyn Any + Send),
     replies: &mut Encoder,
-    counters: &DeskCounters,
+    counters: &LoopCounters,
 ) {
-    static LOG: Quiet = Quiet::new();
+    static LOG: LogRateLimit = LogRateLimit::new();
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
     LOG.say(|suppressed| tracing::error!(%peer, xid, suppressed, "a call panicked: {text}"));

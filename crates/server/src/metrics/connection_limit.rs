@@ -14,35 +14,35 @@ use tokio::time::{Sleep, sleep};
 use crate::limits::{METRICS_CONNECTION_SECONDS, METRICS_CONNECTIONS_MAX};
 
 /// Lets a bounded number of connections in, each for a bounded time.
-pub(super) struct Door {
+pub(super) struct ConnectionLimit {
     listener: TcpListener,
     places: Arc<Semaphore>,
 }
 
 /// A connection that was let in.
-pub(super) struct Visit {
+pub(super) struct LimitedConnection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Door {
+impl ConnectionLimit {
     pub(super) fn new(listener: TcpListener) -> Self {
         Self { listener, places: Arc::new(Semaphore::new(METRICS_CONNECTIONS_MAX)) }
     }
 }
 
-impl Listener for Door {
-    type Io = Visit;
+impl Listener for ConnectionLimit {
+    type Io = LimitedConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Visit, SocketAddr) {
+    async fn accept(&mut self) -> (LimitedConnection, SocketAddr) {
         loop {
             let (stream, peer) = Listener::accept(&mut self.listener).await;
             // One too many is closed at once.
             if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
                 let end = Box::pin(sleep(Duration::from_secs(METRICS_CONNECTION_SECONDS)));
-                return (Visit { stream, end, _place: place }, peer);
+                return (LimitedConnection { stream, end, _place: place }, peer);
             }
         }
     }
@@ -52,7 +52,7 @@ impl Listener for Door {
     }
 }
 
-impl Visit {
+impl LimitedConnection {
     /// Whether its time is up.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         self.end.as_mut().poll(context).is_ready()
@@ -61,7 +61,7 @@ impl Visit {
 
 const TIME_IS_UP: io::ErrorKind = io::ErrorKind::TimedOut;
 
-impl AsyncRead for Visit {
+impl AsyncRead for LimitedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -74,7 +74,7 @@ impl AsyncRead for Visit {
     }
 }
 
-impl AsyncWrite for Visit {
+impl AsyncWrite for LimitedConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

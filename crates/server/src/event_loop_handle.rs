@@ -6,36 +6,37 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::connection::Connection;
-use crate::counters::DeskCounters;
-use crate::crew::Crew;
-use crate::desk::Desk;
-use crate::send::Backlog;
+use crate::counters::LoopCounters;
+use crate::event_loop::EventLoop;
+use crate::reply_writer::Backlog;
+use crate::thread_pool::ThreadPool;
 
 /// The token of the bell; no slot has it.
 pub(crate) const BELL: u64 = u64::MAX;
 
-/// Where a desk is reached from outside, whoever runs it.
-pub(crate) struct Post<V> {
+/// Where an event loop is reached from outside, whoever runs it.
+pub(crate) struct EventLoopHandle<V> {
     pub(crate) epoll: OwnedFd,
-    pub(crate) counters: DeskCounters,
-    /// Connections of this desk, those on their way to it among them.
+    pub(crate) counters: LoopCounters,
+    /// Connections of this event loop, those on their way to it among them.
     pub(crate) connections: AtomicUsize,
     bell: OwnedFd,
-    letters: Mutex<Vec<Letter<V>>>,
-    /// The desk, while the thread that runs it sleeps and nobody else was needed.
-    vacant: Mutex<Option<Box<Desk<V>>>>,
+    messages: Mutex<Vec<Message<V>>>,
+    /// The event loop, while the thread that runs it sleeps and nobody else was needed.
+    parked: Mutex<Option<Box<EventLoop<V>>>>,
 }
 
-/// What a desk is told.
-pub(crate) enum Letter<V> {
+/// What an event loop is told.
+pub(crate) enum Message<V> {
     /// A new connection.
     Arrived(Box<Connection<V>>),
-    /// A connection comes back from a thread that left the desk; `again` if more is to be done.
+    /// A connection comes back from a thread that left the event loop; `again` if more is to be
+    /// done.
     Back { token: usize, connection: Box<Connection<V>>, after: After },
     /// A connection will not come back.
     Gone(usize),
     /// What a thread owes a connection that was taken from it.
-    Owed(Owed),
+    ReturnedReplies(ReturnedReplies),
     /// There is something to say to a connection's peer.
     Said(usize),
     /// A second has passed.
@@ -47,7 +48,7 @@ pub(crate) enum Letter<V> {
 }
 
 /// The replies of a call that was done while others served its connection.
-pub(crate) struct Owed {
+pub(crate) struct ReturnedReplies {
     pub(crate) token: usize,
     /// The connection's number, since another may have the token by now.
     pub(crate) id: u64,
@@ -66,7 +67,7 @@ pub(crate) enum After {
     Starved,
 }
 
-impl<V> Post<V> {
+impl<V> EventLoopHandle<V> {
     pub(crate) fn new() -> rustix::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -79,50 +80,50 @@ impl<V> Post<V> {
         Ok(Self {
             epoll,
             bell,
-            counters: DeskCounters::default(),
+            counters: LoopCounters::default(),
             connections: AtomicUsize::new(0),
-            letters: Mutex::default(),
-            vacant: Mutex::default(),
+            messages: Mutex::default(),
+            parked: Mutex::default(),
         })
     }
 
-    /// Tells the desk; if nobody runs it at present, one of `crew` is called.
-    pub(crate) fn deliver(&self, letter: Letter<V>, crew: &Crew<V>) {
-        let mut letters = lock(&self.letters);
-        letters.push(letter);
-        if letters.len() == 1 {
+    /// Tells the event loop; if nobody runs it at present, one of `pool` is called.
+    pub(crate) fn deliver(&self, message: Message<V>, pool: &ThreadPool<V>) {
+        let mut messages = lock(&self.messages);
+        messages.push(message);
+        if messages.len() == 1 {
             // An event counter that nobody reads for 2^64 rings is the only way to fail.
             let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
         }
-        drop(letters);
-        self.call_relief(crew);
+        drop(messages);
+        self.start_spare(pool);
     }
 
-    /// The letters since the last time.
-    pub(crate) fn letters(&self) -> Vec<Letter<V>> {
-        std::mem::take(&mut *lock(&self.letters))
+    /// The messages since the last time.
+    pub(crate) fn messages(&self) -> Vec<Message<V>> {
+        std::mem::take(&mut *lock(&self.messages))
     }
 
-    /// Leaves the desk here while the thread sleeps.
-    pub(crate) fn park(&self, desk: Box<Desk<V>>, crew: &Crew<V>) {
-        *lock(&self.vacant) = Some(desk);
-        if !lock(&self.letters).is_empty() {
-            self.call_relief(crew);
+    /// Leaves the event loop here while the thread sleeps.
+    pub(crate) fn park(&self, event_loop: Box<EventLoop<V>>, pool: &ThreadPool<V>) {
+        *lock(&self.parked) = Some(event_loop);
+        if !lock(&self.messages).is_empty() {
+            self.start_spare(pool);
         }
     }
 
-    /// Takes the desk again, if nobody else did.
-    pub(crate) fn unpark(&self) -> Option<Box<Desk<V>>> {
-        lock(&self.vacant).take()
+    /// Takes the event loop again, if nobody else did.
+    pub(crate) fn unpark(&self) -> Option<Box<EventLoop<V>>> {
+        lock(&self.parked).take()
     }
 
     /// Adds a connection's socket, which will report under `token`.
-    pub(crate) fn enroll(&self, socket: BorrowedFd<'_>, token: usize) -> rustix::io::Result<()> {
+    pub(crate) fn register(&self, socket: BorrowedFd<'_>, token: usize) -> rustix::io::Result<()> {
         epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token as u64), interest(false))
     }
 
     /// Says whether room for replies is to be reported too.
-    pub(crate) fn watch(
+    pub(crate) fn set_interest(
         &self,
         socket: BorrowedFd<'_>,
         token: usize,
@@ -132,8 +133,12 @@ impl<V> Post<V> {
         epoll::modify(&self.epoll, socket, data, interest(writable))
     }
 
-    /// Leaves what arrives unreported, until [`Post::watch`].
-    pub(crate) fn mute(&self, socket: BorrowedFd<'_>, token: usize) -> rustix::io::Result<()> {
+    /// Leaves what arrives unreported, until [`EventLoopHandle::set_interest`].
+    pub(crate) fn pause_reading(
+        &self,
+        socket: BorrowedFd<'_>,
+        token: usize,
+    ) -> rustix::io::Result<()> {
         let data = epoll::EventData::new_u64(token as u64);
         epoll::modify(&self.epoll, socket, data, EventFlags::RDHUP | EventFlags::ET)
     }
@@ -148,15 +153,16 @@ impl<V> Post<V> {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn call_relief(&self, crew: &Crew<V>) {
-        // Held throughout: whoever left the desk must not find it gone and nobody running it.
-        let mut vacant = lock(&self.vacant);
-        let Some(desk) = vacant.take() else { return };
-        *vacant = crew.run(desk).err();
+    fn start_spare(&self, pool: &ThreadPool<V>) {
+        // Held throughout: whoever left the event loop must not find it gone and nobody running it.
+        let mut parked = lock(&self.parked);
+        let Some(event_loop) = parked.take() else { return };
+        *parked = pool.run(event_loop).err();
     }
 }
 
-/// Edges, not levels: the desk of a sleeping thread would otherwise report its connection for ever.
+/// Edges, not levels: the event loop of a sleeping thread would otherwise report its connection for
+/// ever.
 fn interest(writable: bool) -> EventFlags {
     let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
     if writable { flags | EventFlags::OUT } else { flags }

@@ -1,73 +1,75 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::desk::Desk;
+use crate::event_loop::EventLoop;
 use crate::limits::{SPARE_IDLE_SECONDS, SPARES_KEPT};
 
-/// The threads that run desks. One that leaves its desk to sleep is a spare one afterwards; there
-/// are as many as there are desks and sleeping calls, and a few.
-pub(crate) struct Crew<V> {
+/// The threads that run event loops. One that leaves its event loop to sleep is a spare one
+/// afterwards; there are as many as there are event loops and sleeping calls, and a few.
+pub(crate) struct ThreadPool<V> {
     state: Mutex<State<V>>,
     called: Condvar,
     ended: Condvar,
-    /// Starts a thread that calls [`Crew::next_desk`] until there is none.
-    hire: Box<dyn Fn() -> std::io::Result<()> + Send + Sync>,
+    /// Starts a thread that calls [`ThreadPool::next_event_loop`] until there is none.
+    spawn_worker: Box<dyn Fn() -> std::io::Result<()> + Send + Sync>,
     threads_max: usize,
 }
 
 struct State<V> {
-    /// Desks that wait for a thread.
+    /// Event loops that wait for a thread.
     #[expect(clippy::vec_box, reason = "a desk goes from thread to thread as the box it is")]
-    waiting: Vec<Box<Desk<V>>>,
+    waiting: Vec<Box<EventLoop<V>>>,
     threads: usize,
     idle: usize,
-    /// Desks that have not ended.
-    desks: usize,
+    /// Event loops that have not ended.
+    event_loops: usize,
 }
 
-impl<V> Crew<V> {
+impl<V> ThreadPool<V> {
     pub(crate) fn new(
-        desks: usize,
+        event_loops: usize,
         threads_max: usize,
-        hire: impl Fn() -> std::io::Result<()> + Send + Sync + 'static,
+        spawn_worker: impl Fn() -> std::io::Result<()> + Send + Sync + 'static,
     ) -> Self {
-        let state = State { waiting: Vec::new(), threads: 0, idle: 0, desks };
-        let threads_max = threads_max.max(desks);
+        let state = State { waiting: Vec::new(), threads: 0, idle: 0, event_loops };
+        let threads_max = threads_max.max(event_loops);
         Self {
             state: Mutex::new(state),
             called: Condvar::new(),
             ended: Condvar::new(),
-            hire: Box::new(hire),
+            spawn_worker: Box::new(spawn_worker),
             threads_max,
         }
     }
 
-    /// Has somebody run the desk; gives it back if all threads are busy and no more are allowed.
-    pub(crate) fn run(&self, desk: Box<Desk<V>>) -> Result<(), Box<Desk<V>>> {
+    /// Has somebody run the event loop; gives it back if all threads are busy and no more are
+    /// allowed.
+    pub(crate) fn run(&self, event_loop: Box<EventLoop<V>>) -> Result<(), Box<EventLoop<V>>> {
         let mut state = self.state();
         if state.idle <= state.waiting.len() {
-            if state.threads >= self.threads_max || (self.hire)().is_err() {
-                return Err(desk);
+            if state.threads >= self.threads_max || (self.spawn_worker)().is_err() {
+                return Err(event_loop);
             }
             state.threads += 1;
             state.idle += 1;
         }
-        state.waiting.push(desk);
+        state.waiting.push(event_loop);
         drop(state);
         self.called.notify_one();
         Ok(())
     }
 
-    /// For a thread of the crew: the desk to run next; `None` if it is not needed any more.
-    pub(crate) fn next_desk(&self) -> Option<Box<Desk<V>>> {
+    /// For a thread of the thread pool: the event loop to run next; `None` if it is not needed any
+    /// more.
+    pub(crate) fn next_event_loop(&self) -> Option<Box<EventLoop<V>>> {
         let mut state = self.state();
         let mut surplus = false;
         loop {
-            if let Some(desk) = state.waiting.pop() {
+            if let Some(event_loop) = state.waiting.pop() {
                 state.idle -= 1;
-                return Some(desk);
+                return Some(event_loop);
             }
-            if surplus || state.desks == 0 {
+            if surplus || state.event_loops == 0 {
                 state.idle -= 1;
                 state.threads -= 1;
                 return None;
@@ -80,26 +82,26 @@ impl<V> Crew<V> {
         }
     }
 
-    /// For a thread that has no desk any more and will ask for another.
+    /// For a thread that has no event loop any more and will ask for another.
     pub(crate) fn is_free(&self) {
         self.state().idle += 1;
     }
 
-    /// A desk has ended.
-    pub(crate) fn desk_ended(&self) {
-        self.state().desks -= 1;
+    /// An event loop has ended.
+    pub(crate) fn event_loop_ended(&self) {
+        self.state().event_loops -= 1;
         self.called.notify_all();
         self.ended.notify_all();
     }
 
-    /// Waits until all desks have ended; `false` if that took longer than `patience`.
+    /// Waits until all event loops have ended; `false` if that took longer than `patience`.
     pub(crate) fn wait_for_end(&self, patience: Duration) -> bool {
         let state = self.state();
         let (state, _) = self
             .ended
-            .wait_timeout_while(state, patience, |state| state.desks > 0)
+            .wait_timeout_while(state, patience, |state| state.event_loops > 0)
             .unwrap_or_else(PoisonError::into_inner);
-        state.desks == 0
+        state.event_loops == 0
     }
 
     /// Threads that there are.

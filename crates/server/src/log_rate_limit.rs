@@ -5,7 +5,7 @@ use crate::limits::LOG_LINES_A_SECOND;
 
 /// Bounds the log lines of one kind, so that a peer cannot fill a disk: a few a second are written,
 /// the rest is counted and told with the next one.
-pub struct Quiet(Mutex<State>);
+pub struct LogRateLimit(Mutex<State>);
 
 struct State {
     since: Option<Instant>,
@@ -13,7 +13,7 @@ struct State {
     suppressed: u64,
 }
 
-impl Quiet {
+impl LogRateLimit {
     /// One that has said nothing yet; to be kept in a `static` beside the line it bounds.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "for statics, which cannot use a default")]
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_cut_and_counted() {
-        let quiet = Quiet::new();
+        let quiet = LogRateLimit::new();
         let start = Instant::now();
         let said = (0..1000).filter(|_| quiet.may_say(start).is_some()).count();
         assert_eq!(said, LOG_LINES_A_SECOND as usize);

@@ -8,16 +8,16 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use slab::Slab;
 
+use crate::close_reason::CloseReason;
 use crate::connection::Connection;
-use crate::farewell::Farewell;
+use crate::event_loop_handle::{After, BELL, EventLoopHandle, Message, ReturnedReplies};
 use crate::limits::EVENTS_MAX;
 use crate::metrics::forget_time;
-use crate::post::{After, BELL, Letter, Owed, Post};
 use crate::settings::Patience;
 
 /// An epoll set and its connections, run by one thread at a time, which owns it.
-pub(crate) struct Desk<V> {
-    pub(crate) post: Arc<Post<V>>,
+pub(crate) struct EventLoop<V> {
+    pub(crate) handle: Arc<EventLoopHandle<V>>,
     patience: Patience,
     slots: Slab<Slot<V>>,
     /// Connections that are here.
@@ -43,7 +43,7 @@ enum Slot<V> {
 struct Absence {
     reported: bool,
     hung_up: bool,
-    owed: Vec<Owed>,
+    owed: Vec<ReturnedReplies>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,10 +73,10 @@ pub(crate) struct Job<V> {
     pub(crate) connection: Box<Connection<V>>,
 }
 
-impl<V> Desk<V> {
-    pub(crate) fn new(post: Arc<Post<V>>, patience: Patience) -> Self {
+impl<V> EventLoop<V> {
+    pub(crate) fn new(handle: Arc<EventLoopHandle<V>>, patience: Patience) -> Self {
         Self {
-            post,
+            handle,
             patience,
             slots: Slab::new(),
             here: 0,
@@ -88,7 +88,7 @@ impl<V> Desk<V> {
         }
     }
 
-    /// Whether somebody would wait if this desk were not run.
+    /// Whether somebody would wait if this event loop were not run.
     pub(crate) const fn has_others(&self) -> bool {
         self.here > 0
     }
@@ -101,11 +101,11 @@ impl<V> Desk<V> {
     /// Waits until there is something to do, if there is nothing yet.
     pub(crate) fn wait(&mut self) {
         if self.events.is_empty() {
-            self.post.counters.waits.add(1);
+            self.handle.counters.waits.add(1);
             let at_once = Timespec::default();
             let timeout = (!self.again.is_empty()).then_some(&at_once);
             let mut buffer = [const { MaybeUninit::uninit() }; EVENTS_MAX];
-            let waited = epoll::wait(&self.post.epoll, &mut buffer, timeout);
+            let waited = epoll::wait(&self.handle.epoll, &mut buffer, timeout);
             forget_time();
             match waited {
                 Ok((events, _)) => self.events.extend(events.iter().rev().map(Reported::of)),
@@ -141,7 +141,7 @@ impl<V> Desk<V> {
         connection.hung_up |= hung_up;
         let is_owed = !owed.is_empty();
         if !owed.into_iter().all(|owed| pay(&mut connection, owed)) {
-            Farewell::Memory.tell(connection.peer, &self.post.counters);
+            CloseReason::Memory.tell(connection.peer, &self.handle.counters);
             return self.gone(token);
         }
         let is_busy = connection.backlog.is_some() || connection.stopped || connection.away > 0;
@@ -151,14 +151,14 @@ impl<V> Desk<V> {
             Ending::Abort => true,
         };
         if ends {
-            Farewell::Drained.tell(connection.peer, &self.post.counters);
+            CloseReason::Drained.tell(connection.peer, &self.handle.counters);
             return self.gone(token);
         }
         if after == After::Starved && !connection.hung_up {
             // Without it each call of a stranger that rests would wake the thread. What fails is
             // reported more often, and nothing is lost. An end would be reported again by it, at
             // once and for ever.
-            let _ = self.post.mute(connection.socket(), token);
+            let _ = self.handle.pause_reading(connection.socket(), token);
         }
         *slot = Slot::Here(connection);
         self.here += 1;
@@ -170,7 +170,7 @@ impl<V> Desk<V> {
     }
 
     /// Replies come from a thread that did a call of a connection while others served that.
-    pub(crate) fn owed(&mut self, owed: Owed) {
+    pub(crate) fn owed(&mut self, owed: ReturnedReplies) {
         let token = owed.token;
         match self.slots.get_mut(token) {
             Some(Slot::Away(absence)) => absence.owed.push(owed),
@@ -179,7 +179,9 @@ impl<V> Desk<V> {
                     self.again.push_back(token);
                 } else {
                     let id = connection.id();
-                    self.end_if(|connection| (connection.id() == id).then_some(Farewell::Memory));
+                    self.end_if(|connection| {
+                        (connection.id() == id).then_some(CloseReason::Memory)
+                    });
                 }
             }
             None => {}
@@ -189,7 +191,7 @@ impl<V> Desk<V> {
     /// A connection has ended and is not here.
     pub(crate) fn gone(&mut self, token: usize) {
         if self.slots.try_remove(token).is_some() {
-            self.post.closed();
+            self.handle.closed();
         }
     }
 
@@ -220,29 +222,29 @@ impl<V> Desk<V> {
     }
 
     fn read_letters(&mut self, now: u32) {
-        for letter in self.post.letters() {
-            match letter {
-                Letter::Arrived(connection) => self.arrived(connection),
-                Letter::Back { token, connection, after } => self.settle(token, connection, after),
-                Letter::Gone(token) => self.gone(token),
-                Letter::Owed(owed) => self.owed(owed),
-                Letter::Said(token) => self.again.push_back(token),
-                Letter::Tick => self.tick(now),
-                Letter::Drain => self.drain(),
-                Letter::Abort => self.abort(),
+        for message in self.handle.messages() {
+            match message {
+                Message::Arrived(connection) => self.arrived(connection),
+                Message::Back { token, connection, after } => self.settle(token, connection, after),
+                Message::Gone(token) => self.gone(token),
+                Message::ReturnedReplies(owed) => self.owed(owed),
+                Message::Said(token) => self.again.push_back(token),
+                Message::Tick => self.tick(now),
+                Message::Drain => self.drain(),
+                Message::Abort => self.abort(),
             }
         }
     }
 
     fn arrived(&mut self, connection: Box<Connection<V>>) {
         let entry = self.slots.vacant_entry();
-        let enrolled = self.post.enroll(connection.socket(), entry.key());
+        let enrolled = self.handle.register(connection.socket(), entry.key());
         if self.ending != Ending::No || enrolled.is_err() {
-            return self.post.closed();
+            return self.handle.closed();
         }
         // In this order: what is said meanwhile finds the seat or is found here.
-        connection.call_back.seat.store(entry.key(), Ordering::SeqCst);
-        if connection.call_back.line.has_words() {
+        connection.call_back.token.store(entry.key(), Ordering::SeqCst);
+        if connection.call_back.backchannel.has_records() {
             self.again.push_back(entry.key());
         }
         entry.insert(Slot::Here(connection));
@@ -264,7 +266,7 @@ impl<V> Desk<V> {
             Some(Slot::Here(connection)) => {
                 let writable = connection.backlog.is_some();
                 // A socket that the set does not take is served now, and ends when it is overdue.
-                let _ = self.post.watch(connection.socket(), token, writable);
+                let _ = self.handle.set_interest(connection.socket(), token, writable);
                 self.again.push_back(token);
             }
             None => {}
@@ -280,17 +282,17 @@ impl<V> Desk<V> {
 
     fn abort(&mut self) {
         self.ending = Ending::Abort;
-        self.end_if(|_| Some(Farewell::Drained));
+        self.end_if(|_| Some(CloseReason::Drained));
     }
 
-    fn end_if(&mut self, why: impl Fn(&Connection<V>) -> Option<Farewell>) {
-        let post = &self.post;
+    fn end_if(&mut self, why: impl Fn(&Connection<V>) -> Option<CloseReason>) {
+        let handle = &self.handle;
         let before = self.slots.len();
         self.slots.retain(|_, slot| {
             let Slot::Here(connection) = slot else { return true };
-            let Some(farewell) = why(connection) else { return true };
-            farewell.tell(connection.peer, &post.counters);
-            post.closed();
+            let Some(reason) = why(connection) else { return true };
+            reason.tell(connection.peer, &handle.counters);
+            handle.closed();
             false
         });
         self.here -= before - self.slots.len();
@@ -298,11 +300,11 @@ impl<V> Desk<V> {
 }
 
 /// Gives a connection the replies that are owed to it, if it is the one; `false` if they are lost.
-fn pay<V>(connection: &mut Connection<V>, owed: Owed) -> bool {
+fn pay<V>(connection: &mut Connection<V>, owed: ReturnedReplies) -> bool {
     if connection.id() != owed.id {
         return true;
     }
     let Some(replies) = owed.replies else { return false };
-    connection.owes(replies);
+    connection.append_replies(replies);
     true
 }

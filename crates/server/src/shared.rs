@@ -2,36 +2,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::admission::Admission;
-use crate::budget::Budget;
-use crate::counters::{Counter, ShellNumbers};
-use crate::crew::Crew;
+use crate::counters::{Counter, ServerStats};
+use crate::event_loop_handle::{EventLoopHandle, Message};
 use crate::limits::SLEEPERS_SHARE;
-use crate::post::{Letter, Post};
+use crate::memory_budget::MemoryBudget;
 use crate::service::Service;
 use crate::settings::Settings;
+use crate::thread_pool::ThreadPool;
 
 /// What all threads of a server share.
-pub(crate) struct Floor<S: Service> {
+pub(crate) struct SharedState<S: Service> {
     pub(crate) service: S,
     pub(crate) settings: Settings,
-    pub(crate) budget: Arc<Budget>,
+    pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) crew: Crew<S::Visitor>,
-    pub(crate) posts: Vec<Arc<Post<S::Visitor>>>,
+    pub(crate) pool: ThreadPool<S::Visitor>,
+    pub(crate) handles: Vec<Arc<EventLoopHandle<S::Visitor>>>,
     pub(crate) accepted: Counter,
     pub(crate) refused: Counter,
     seconds: AtomicU32,
 }
 
-impl<S: Service> Floor<S> {
+impl<S: Service> SharedState<S> {
     pub(crate) fn new(
         service: S,
         settings: Settings,
-        posts: Vec<Arc<Post<S::Visitor>>>,
-        crew: Crew<S::Visitor>,
+        handles: Vec<Arc<EventLoopHandle<S::Visitor>>>,
+        pool: ThreadPool<S::Visitor>,
     ) -> Self {
         let Settings { connections_max, connections_per_address_max, .. } = settings;
-        let budget = Arc::new(Budget::new(settings.buffered_bytes_max));
+        let budget = Arc::new(MemoryBudget::new(settings.buffered_bytes_max));
         let admission =
             Admission::new(connections_max, connections_per_address_max, Arc::clone(&budget));
         Self {
@@ -39,8 +39,8 @@ impl<S: Service> Floor<S> {
             budget,
             admission: Arc::new(admission),
             settings,
-            crew,
-            posts,
+            pool,
+            handles,
             accepted: Counter::default(),
             refused: Counter::default(),
             seconds: AtomicU32::new(0),
@@ -49,44 +49,45 @@ impl<S: Service> Floor<S> {
 
     /// Threads that may sleep for one client.
     pub(crate) fn sleepers_max(&self) -> usize {
-        let sleepers = self.settings.threads_max.saturating_sub(self.posts.len());
+        let sleepers = self.settings.threads_max.saturating_sub(self.handles.len());
         (sleepers / SLEEPERS_SHARE).max(1)
     }
 
-    /// Seconds of the server's life; the only clock of its desks, and free.
+    /// Seconds of the server's life; the only clock of its event loops, and free.
     pub(crate) fn seconds(&self) -> u32 {
         self.seconds.load(Ordering::Relaxed)
     }
 
-    /// Time has come to `seconds`: every desk with connections looks for those whose time is up.
+    /// Time has come to `seconds`: every event loop with connections looks for those whose time is
+    /// up.
     pub(crate) fn tick(&self, seconds: u32) {
         self.seconds.store(seconds, Ordering::Relaxed);
         self.service.dispatcher().tick(seconds);
-        for post in &self.posts {
-            if post.connections.load(Ordering::Relaxed) > 0 {
-                post.deliver(Letter::Tick, &self.crew);
+        for handle in &self.handles {
+            if handle.connections.load(Ordering::Relaxed) > 0 {
+                handle.deliver(Message::Tick, &self.pool);
             }
         }
     }
 
-    /// Tells every desk.
-    pub(crate) fn tell(&self, letter: impl Fn() -> Letter<S::Visitor>) {
-        for post in &self.posts {
-            post.deliver(letter(), &self.crew);
+    /// Tells every event loop.
+    pub(crate) fn broadcast(&self, message: impl Fn() -> Message<S::Visitor>) {
+        for handle in &self.handles {
+            handle.deliver(message(), &self.pool);
         }
     }
 
-    pub(crate) fn numbers(&self) -> ShellNumbers {
-        let mut numbers = ShellNumbers {
+    pub(crate) fn stats(&self) -> ServerStats {
+        let mut stats = ServerStats {
             accepted: self.accepted.get(),
             refused: self.refused.get(),
             replayed: self.service.dispatcher().repeats(),
             connections: self.admission.total() as u64,
             buffered_bytes: self.budget.used() as u64,
-            threads: self.crew.threads() as u64,
-            ..ShellNumbers::default()
+            threads: self.pool.threads() as u64,
+            ..ServerStats::default()
         };
-        self.posts.iter().for_each(|post| numbers.add(&post.counters));
-        numbers
+        self.handles.iter().for_each(|handle| stats.add(&handle.counters));
+        stats
     }
 }

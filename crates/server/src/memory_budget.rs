@@ -13,7 +13,7 @@ pub(crate) const LARGE_BYTES: usize =
     RECORD_BYTES_MAX + 4 * RECORD_FRAGMENTS_MAX as usize + BATCH_BYTES;
 
 /// The bytes that may be held for all connections together.
-pub(crate) struct Budget {
+pub(crate) struct MemoryBudget {
     used: AtomicUsize,
     limit: usize,
     /// Buffers of [`LARGE_BYTES`] that nobody uses; fresh ones cost page faults.
@@ -22,7 +22,7 @@ pub(crate) struct Budget {
 
 /// What is held for one address.
 pub(crate) struct Account {
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
     held: AtomicUsize,
     /// The threads that sleep for it.
     pub(crate) sleepers: Sleepers,
@@ -40,7 +40,7 @@ pub(crate) struct LargeBuffer {
     charge: Charge,
 }
 
-impl Budget {
+impl MemoryBudget {
     pub(crate) fn new(limit: usize) -> Self {
         Self { used: AtomicUsize::new(0), limit, kept: Mutex::default() }
     }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_charged_is_bounded_and_comes_back() {
-        let budget = Arc::new(Budget::new(100));
+        let budget = Arc::new(MemoryBudget::new(100));
         let account = Arc::new(budget.account());
         let charge = account.charge(40).unwrap();
         assert!(account.charge(11).is_none());
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn who_takes_all_it_can_leaves_as_much_to_the_next() {
-        let budget = Arc::new(Budget::new(1_200));
+        let budget = Arc::new(MemoryBudget::new(1_200));
         let accounts: Vec<_> = (0..5).map(|_| Arc::new(budget.account())).collect();
         let mut charges = Vec::new();
         for _ in 0..1_200 {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_large_buffer_is_used_again() {
-        let budget = Arc::new(Budget::new(2 * LARGE_BYTES));
+        let budget = Arc::new(MemoryBudget::new(2 * LARGE_BYTES));
         let account = Arc::new(budget.account());
         let mut buffer = account.large().unwrap();
         buffer.bytes()[7] = 9;

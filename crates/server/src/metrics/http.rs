@@ -7,7 +7,7 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 
-use super::door::Door;
+use super::connection_limit::ConnectionLimit;
 use crate::listen::{ListenError, listen};
 
 /// The page that Prometheus reads, on an address and a thread of its own.
@@ -76,7 +76,7 @@ async fn serve(
     };
     let router = Router::new().route("/metrics", get(page));
     tokio::select! {
-        served = async { axum::serve(Door::new(listener), router).await } => served,
+        served = async { axum::serve(ConnectionLimit::new(listener), router).await } => served,
         _ = stopped => Ok(()),
     }
 }

@@ -1,14 +1,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::budget::{Account, Charge, LargeBuffer};
-use crate::farewell::Farewell;
+use crate::close_reason::CloseReason;
 use crate::limits::{BATCH_BYTES, LARGE_ARRIVED_BYTES};
+use crate::memory_budget::{Account, Charge, LargeBuffer};
 
 /// What a connection holds of bytes that were received and not yet answered: as a rule the
 /// beginning of a record, and no more memory than arrived.
 #[derive(Default)]
-pub(crate) enum Inbox {
+pub(crate) enum ReceiveBuffer {
     /// Nothing.
     #[default]
     Empty,
@@ -35,7 +35,7 @@ pub(crate) struct Large {
     pub(crate) fragments: bool,
 }
 
-impl Inbox {
+impl ReceiveBuffer {
     pub(crate) const fn is_empty(&self) -> bool {
         matches!(self, Self::Empty)
     }
@@ -52,12 +52,12 @@ impl Inbox {
     /// Keeps few bytes.
     ///
     /// # Errors
-    /// [`Farewell::Memory`].
-    pub(crate) fn part(bytes: &[u8], account: &Arc<Account>) -> Result<Self, Farewell> {
+    /// [`CloseReason::Memory`].
+    pub(crate) fn part(bytes: &[u8], account: &Arc<Account>) -> Result<Self, CloseReason> {
         if bytes.is_empty() {
             return Ok(Self::Empty);
         }
-        let _charge = account.charge(bytes.len()).ok_or(Farewell::Memory)?;
+        let _charge = account.charge(bytes.len()).ok_or(CloseReason::Memory)?;
         Ok(Self::Part(Part { bytes: bytes.to_vec(), _charge }))
     }
 
@@ -65,14 +65,14 @@ impl Inbox {
     /// stands at `rest` in `buffer`. `false` if it deserves a large buffer and there is none.
     ///
     /// # Errors
-    /// [`Farewell::Memory`].
+    /// [`CloseReason::Memory`].
     pub(crate) fn keep(
         &mut self,
         buffer: &mut Vec<u8>,
         rest: Range<usize>,
         needed: usize,
         account: &Arc<Account>,
-    ) -> Result<bool, Farewell> {
+    ) -> Result<bool, CloseReason> {
         let filled = rest.len();
         let is_large = needed > BATCH_BYTES && filled >= LARGE_ARRIVED_BYTES;
         if is_large && let Some(mut large) = account.large() {

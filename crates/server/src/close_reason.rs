@@ -3,12 +3,12 @@ use std::net::SocketAddr;
 
 use comity_rpc::{Hangup, RecordError};
 
-use crate::counters::DeskCounters;
-use crate::quiet::Quiet;
+use crate::counters::LoopCounters;
+use crate::log_rate_limit::LogRateLimit;
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Farewell {
+pub(crate) enum CloseReason {
     /// The peer closed it.
     #[error("closed by the peer")]
     Closed,
@@ -44,9 +44,9 @@ pub(crate) enum Farewell {
     Drained,
 }
 
-static LOG: Quiet = Quiet::new();
+static LOG: LogRateLimit = LogRateLimit::new();
 
-impl Farewell {
+impl CloseReason {
     /// The names under which ends are counted.
     pub(crate) const REASONS: [&str; 11] = [
         "closed", "broken", "file", "record", "no_rpc", "mute", "slow", "unread", "idle", "memory",
@@ -55,7 +55,7 @@ impl Farewell {
 
     /// Tells of the end of the connection to `peer`: counts it, and logs it; what is not the
     /// ordinary end, a few lines a second.
-    pub(crate) fn tell(&self, peer: SocketAddr, counters: &DeskCounters) {
+    pub(crate) fn tell(&self, peer: SocketAddr, counters: &LoopCounters) {
         if let Some(count) = counters.ended.get(self.reason()) {
             count.add(1);
         }
@@ -69,7 +69,7 @@ impl Farewell {
         }
     }
 
-    /// Its place among [`Farewell::REASONS`].
+    /// Its place among [`CloseReason::REASONS`].
     const fn reason(&self) -> usize {
         match self {
             Self::Closed => 0,

@@ -37,7 +37,8 @@
 //!    leaves its file, a stateid is looked up, an expired client is evicted.
 //! 6. `delegations`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `stateid_check`: the facades.
 //!    Each is a set of `impl Engine` blocks about one public noun.
-//! 7. `report`, `tick`: reports for administrators, and deadlines.
+//! 7. `report`, `migration`, `tick`: reports for administrators, clients that are taken to another
+//!    engine ([`Engine::export_client`], [`Engine::import_client`]), and deadlines.
 //!
 //! Layouts (pNFS) would be one more kind of state in `client_state` and one more facade, and
 //! directory delegations one more file of `delegations`.
@@ -69,6 +70,7 @@ mod lock;
 mod locks;
 mod lookup;
 mod memory_pool;
+mod migration;
 mod nlm;
 mod offloads;
 mod opens;
@@ -85,11 +87,14 @@ mod table;
 mod tick;
 
 pub use channel::{
-    BackChannel, CallbackSecurity, ChannelAttrs, CreatedSession, Direction, Sequence,
-    SequenceAnswer, StatusFlags,
+    BackChannel, CallbackSecurity, ChannelAttrs, CreatedSession, Direction, ExportedReply,
+    ExportedSession, ExportedSlot, Sequence, SequenceAnswer, StatusFlags,
 };
-pub use client::Client;
-pub use client_state::{BeginOffload, CallbackAddress, Counts, OffloadEnd, OwnerReply};
+pub use client::{Client, ExportedClient};
+pub use client_state::{
+    BeginOffload, CallbackAddress, Counts, ExportedKind, ExportedOwner, ExportedState, OffloadEnd,
+    OwnerKind, OwnerReply,
+};
 pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
 pub use comity_credential::Origin;
 pub use comity_vfs::FileKey;

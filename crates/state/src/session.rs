@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::channel::{Connections, Slots};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Keyed, lock};
-use crate::{BackChannel, ChannelAttrs, Client, ConnectionId, SessionId};
+use crate::{BackChannel, ChannelAttrs, Client, ConnectionId, ExportedSession, Result, SessionId};
 
 /// A session. Its channels are behind a lock of their own, under which none other is taken: each
 /// request takes it twice, when it comes and when it is answered.
@@ -90,6 +90,17 @@ impl Session {
     #[must_use]
     pub fn back_connections(&self) -> Vec<ConnectionId> {
         self.channels().back.connections.back().collect()
+    }
+
+    /// Returns it as a plain value.
+    ///
+    /// # Errors
+    /// [`crate::Error::Delay`]: a request is under way.
+    pub(crate) fn exported(&self, now: Duration) -> Result<ExportedSession> {
+        let channels = self.channels();
+        let (slots_max, slots) = channels.slots.exported()?;
+        let (age, back) = (now.saturating_sub(self.made), channels.back.channel.clone());
+        Ok(ExportedSession { id: self.id, age, fore: self.fore, back, slots_max, slots })
     }
 
     /// Returns whether the client has answered on its back channel.

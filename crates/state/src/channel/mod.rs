@@ -3,6 +3,7 @@
 mod attrs;
 mod connections;
 mod creation;
+mod exported;
 mod request;
 mod slots;
 
@@ -11,5 +12,6 @@ pub(crate) use connections::Connections;
 pub use connections::Direction;
 pub use creation::CreatedSession;
 pub(crate) use creation::Creation;
+pub use exported::{ExportedReply, ExportedSession, ExportedSlot};
 pub use request::{Sequence, SequenceAnswer, StatusFlags};
 pub(crate) use slots::{SlotAnswer, Slots};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attrs::ChannelAttrs;
+use super::exported::{ExportedReply, ExportedSession, ExportedSlot};
 use super::request::{Sequence, SequenceAnswer};
 use crate::limits::{SLOT_RECALL_REST, SLOTS_MIN};
 use crate::memory_pool::Portion;
@@ -87,6 +88,36 @@ impl Slots {
 
     pub(crate) const fn target(&self) -> u32 {
         self.target
+    }
+
+    /// Returns the slots as plain values, and the most that the client asked for.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: a request is under way.
+    pub(crate) fn exported(&self) -> Result<(u32, Vec<ExportedSlot>)> {
+        if self.closed || self.slots.iter().any(|slot| slot.busy) {
+            return Err(Error::Delay);
+        }
+        Ok((self.slots_max, self.slots.iter().map(Slot::exported).collect()))
+    }
+
+    /// Makes slots of plain values.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: there is no memory for all of them.
+    pub(crate) fn imported(replies: Portion<'_>, session: &ExportedSession) -> Result<Self> {
+        let slot_bytes = session.fore.response_cached_bytes_max as usize + size_of::<Slot>();
+        let wanted = u32::try_from(session.slots.len()).unwrap_or(u32::MAX).max(1);
+        let count = replies.take(slot_bytes, wanted, wanted);
+        if count < wanted {
+            replies.give_back(slot_bytes * count as usize);
+            return Err(Error::Delay);
+        }
+        let mut slots: Vec<Slot> = session.slots.iter().map(Slot::imported).collect();
+        slots.resize_with(count as usize, Slot::default);
+        let (target, slots_max) = (count - 1, session.slots_max.max(count));
+        let (lowered, acknowledged, lowered_at, closed) = (0, 0, None, false);
+        Ok(Self { slots, target, lowered, lowered_at, acknowledged, slots_max, slot_bytes, closed })
     }
 
     /// Gives the memory back.
@@ -190,6 +221,24 @@ impl Slots {
 }
 
 impl Slot {
+    fn exported(&self) -> ExportedSlot {
+        let reply = match &self.kept {
+            Kept::Nothing => ExportedReply::None,
+            Kept::Whole => ExportedReply::Whole(self.reply.as_slice().into()),
+            Kept::Sequence(answer) => ExportedReply::Sequence(*answer),
+        };
+        ExportedSlot { seqid: self.seqid, digest: self.digest, reply }
+    }
+
+    fn imported(slot: &ExportedSlot) -> Self {
+        let (kept, reply) = match &slot.reply {
+            ExportedReply::None => (Kept::Nothing, Vec::new()),
+            ExportedReply::Whole(reply) => (Kept::Whole, reply.to_vec()),
+            ExportedReply::Sequence(answer) => (Kept::Sequence(*answer), Vec::new()),
+        };
+        Self { seqid: slot.seqid, busy: false, digest: slot.digest, told: 0, kept, reply }
+    }
+
     fn retry(&self, args: &Sequence) -> Result<SlotAnswer> {
         if args.seqid != self.seqid {
             return Err(Error::SeqMisordered);

@@ -1,9 +1,11 @@
 //! Clients: who they are, how they introduce themselves, and how long they live.
 
+mod exported;
 mod peer;
 mod probe;
 mod registry;
 
+pub use exported::ExportedClient;
 pub(crate) use registry::{Clients, Names};
 
 use std::fmt;

@@ -10,7 +10,7 @@ use crate::memory_pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};
-use crate::{Caller, ClientId, Desk, Origin, Secret};
+use crate::{Caller, ClientId, Desk, Error, Origin, Result, Secret};
 
 /// All clients: by clientid, and by the name they go by. The lock of the names is the outermost of
 /// all and is taken only when clients come and go.
@@ -160,6 +160,42 @@ impl Clients {
         self.by_id.insert(Arc::clone(&client));
         names.add(&client);
         client
+    }
+
+    /// Makes a client that is not confirmed yet, under the clientid that it has.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`]: the clientid is of another life of the server;
+    /// [`Error::ClidInuse`]: another client has it.
+    pub(crate) fn adopt(
+        &self,
+        now: Duration,
+        names: &mut Names,
+        (id, new): (ClientId, NewClient),
+        held: &Arc<Pool>,
+    ) -> Result<Arc<Client>> {
+        if id.number() == 0 || !self.gave_out(id) {
+            return Err(Error::StaleClientid);
+        }
+        if self.by_id.get(&id).is_some() {
+            return Err(Error::ClidInuse);
+        }
+        let peer: Peer = names.peers.enter(new.caller.origin);
+        let serial = self.secret.restored(id.number());
+        let client = Arc::new(Client::new(now, (serial, id), new, (held, peer)));
+        self.by_id.insert(Arc::clone(&client));
+        names.add(&client);
+        Ok(client)
+    }
+
+    /// Returns the number of clientids that were given out so far.
+    pub(crate) fn given_out(&self) -> u32 {
+        self.next.load(Ordering::Relaxed).wrapping_sub(1)
+    }
+
+    /// Gives out none of the first `count` clientids: another engine has given them out.
+    pub(crate) fn pass_over(&self, count: u32) {
+        self.next.fetch_max(count.saturating_add(1), Ordering::Relaxed);
     }
 
     /// A serial number, and the number drawn by it, which no client has, and none had before all

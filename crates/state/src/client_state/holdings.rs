@@ -259,8 +259,43 @@ impl Holdings {
             _ => self.memory.take(what.bytes())?,
         }
         let number = self.number();
+        self.list(number, file, &what);
+        self.counts.add(&what);
+        let (file, since_seconds) = (Arc::clone(file), since.as_secs() as u32);
+        self.states.insert(number, State { file, seqid: 1, since_seconds, what });
+        Ok(number)
+    }
+
+    /// Puts an owner in under the number that it has.
+    ///
+    /// # Errors
+    /// [`Error::Resource`].
+    pub(crate) fn restore_owner(&mut self, number: u32, owner: Owner) -> Result<()> {
+        self.memory.take(owner.bytes())?;
+        self.names(owner.kind).insert(owner.name.clone(), number);
+        self.owners.insert(number, owner);
+        Ok(())
+    }
+
+    /// Puts a state in under the number that it has. Its owner is there.
+    ///
+    /// # Errors
+    /// [`Error::Resource`].
+    pub(crate) fn restore(&mut self, number: u32, state: State) -> Result<()> {
+        self.memory.take(state.what.bytes())?;
+        let closed = matches!(&state.what, StateKind::Open(open) if open.closed);
+        if !closed {
+            self.list(number, &state.file, &state.what);
+        }
+        self.counts.add(&state.what);
+        self.states.insert(number, state);
+        Ok(())
+    }
+
+    /// Lists a state under its owner and its open.
+    fn list(&mut self, number: u32, file: &Arc<File>, what: &StateKind) {
         if let StateKind::Lock(LockState { open: open @ 1.., .. }) = what {
-            self.under.entry(open).or_default().push(number);
+            self.under.entry(*open).or_default().push(number);
         }
         if let Some(owner) = what.owner() {
             self.by_subject.insert((owner, what.subject(file)), number);
@@ -268,10 +303,6 @@ impl Holdings {
                 owner.states += 1;
             }
         }
-        self.counts.add(&what);
-        let (file, since_seconds) = (Arc::clone(file), since.as_secs() as u32);
-        self.states.insert(number, State { file, seqid: 1, since_seconds, what });
-        Ok(number)
     }
 
     /// Returns whether there is memory for another lock, which may split one range into three.

@@ -1,17 +1,19 @@
 //! The state of one client, as plain data: owners, opens, locks, delegations, sessions and copies.
 
+mod exported;
 mod grant;
 mod holdings;
 mod offload;
 mod owner;
 mod state;
 
+pub use exported::{ExportedKind, ExportedOwner, ExportedState};
 pub(crate) use grant::UnacknowledgedGrant;
 pub(crate) use holdings::Holdings;
 pub(crate) use offload::Offload;
 pub use offload::{BeginOffload, OffloadEnd};
-pub use owner::OwnerReply;
-pub(crate) use owner::{Owner, OwnerKind};
+pub(crate) use owner::Owner;
+pub use owner::{OwnerKind, OwnerReply};
 pub use state::Counts;
 pub(crate) use state::{
     DelegationState, LockState, OpenState, State, StateKind, client_of_lock_owner, lock_owner,

@@ -8,7 +8,7 @@ use crate::{Error, Principal, Result};
 
 /// The kind of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum OwnerKind {
+pub enum OwnerKind {
     /// Opens.
     Open,
     /// Locks.

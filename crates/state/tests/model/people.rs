@@ -61,6 +61,7 @@ impl Both {
             Step::Return { client, file } => self.give_back(client, file),
             Step::Silence { client, seconds } => self.silence(client, seconds),
             Step::Reboot { client } => self.reboot(client),
+            Step::Migrate => self.migrate(),
             Step::Restart => self.restart(),
         }
         self.settle();
@@ -306,6 +307,29 @@ impl Both {
             self.complete(client, &known);
         }
         assert!(!self.engine.is_in_grace(), "all are back");
+    }
+
+    /// Takes all clients to an engine that is new. Their stateids and sessions go on.
+    fn migrate(&mut self) {
+        let next = Engine::new(self.now, settings(self.boot), Recovered::new());
+        for known in &mut self.clients {
+            let Some(old) = known.as_ref() else { continue };
+            // One that was forgotten has nothing to take along.
+            let Ok(exported) = self.engine.export_client(self.now, old) else { continue };
+            let new = next.import_client(self.now, &exported).unwrap();
+            assert_eq!(next.export_client(self.now, &new).as_ref(), Ok(&exported));
+            let again = next.import_client(self.now, &exported).map(drop);
+            assert_eq!(again, Err(Error::ClidInuse));
+            next.callbacks_work(&new);
+            *known = Some(new);
+        }
+        let (before, after) = (self.engine.census(), next.census());
+        assert_eq!((before.opens, before.locks), (after.opens, after.locks));
+        assert_eq!((before.states, before.owners), (after.states, after.owners));
+        assert_eq!((before.delegations, before.sessions), (after.delegations, after.sessions));
+        assert_eq!(before.held_bytes, after.held_bytes);
+        assert_eq!(before.reply_cache_bytes, after.reply_cache_bytes);
+        self.engine = next;
     }
 
     fn was_lost(&self, client: usize) -> bool {

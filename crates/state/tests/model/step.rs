@@ -44,6 +44,8 @@ pub(super) enum Step {
     Reboot {
         client: usize,
     },
+    /// All clients are taken to another engine, which goes on with their state.
+    Migrate,
     /// The server is killed; clients come back and reclaim, but for those that are not named.
     Restart,
 }
@@ -65,6 +67,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         2 => (client.clone(), 1..200_u64)
             .prop_map(|(client, seconds)| Step::Silence { client, seconds }),
         1 => client.prop_map(|client| Step::Reboot { client }),
+        1 => Just(Step::Migrate),
         1 => Just(Step::Restart),
     ]
 }

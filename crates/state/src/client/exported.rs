@@ -1,0 +1,46 @@
+//! A client as a plain value, by which it is taken to another engine.
+
+use std::time::Duration;
+
+use crate::{
+    CallbackAddress, Caller, ClientId, ClientOwner, CreatedSession, Desk, ExportedOwner,
+    ExportedSession, ExportedState, Origin,
+};
+
+/// A confirmed client with all that it has. Locks that it waits for, recalls that are under way,
+/// copies and unacknowledged grants are left out: the clients and the server ask for them again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportedClient {
+    /// Its clientid.
+    pub id: ClientId,
+    /// Number of clientids that the engine had given out: none of them may go to another client.
+    pub given_out: u32,
+    /// The protocol by which it introduced itself.
+    pub desk: Desk,
+    /// Its name and its verifier.
+    pub name: ClientOwner,
+    /// The caller that introduced it.
+    pub introduced_by: Caller,
+    /// The origin of its last call.
+    pub origin: Origin,
+    /// Time since it renewed its lease.
+    pub silent: Duration,
+    /// The callback address, in minor version 0.
+    pub callback: Option<CallbackAddress>,
+    /// True if it has said RECLAIM_COMPLETE.
+    pub reclaim_complete: bool,
+    /// The state of a host's status monitor.
+    pub monitor_state: i32,
+    /// The sequence of its last CREATE_SESSION.
+    pub create_sequenceid: u32,
+    /// The answer to that.
+    pub created: Option<CreatedSession>,
+    /// Number of sessions that it has made so far.
+    pub sessions_made: u64,
+    /// Its sessions.
+    pub sessions: Vec<ExportedSession>,
+    /// Its owners, by number.
+    pub owners: Vec<ExportedOwner>,
+    /// Its states, by number.
+    pub states: Vec<ExportedState>,
+}

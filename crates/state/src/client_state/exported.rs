@@ -1,0 +1,180 @@
+//! Owners and states of a client as plain values, by which they are taken to another engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_vfs::{Cred, Disk};
+
+use super::owner::{Owner, OwnerKind, OwnerReply};
+use super::state::{DelegationState, LockState, OpenState, State, StateKind};
+use crate::file::share_of;
+use crate::{ByteRange, DelegationKind, Error, FileKey, LockType, Principal, Result, Share};
+
+/// An open-owner or lock-owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportedOwner {
+    /// Its number among the client's owners and states.
+    pub number: u32,
+    /// The kind of its states.
+    pub kind: OwnerKind,
+    /// Its name.
+    pub name: Box<[u8]>,
+    /// The principal that uses it.
+    pub principal: Principal,
+    /// The export by which it asked for a lock last.
+    pub export: u32,
+    /// True if OPEN_CONFIRM has been said, or need not be.
+    pub confirmed: bool,
+    /// The number of its last operation, in minor version 0.
+    pub seqid: u32,
+    /// The answer to that operation, which is kept for a retry.
+    pub last: Option<OwnerReply>,
+    /// The state whose CLOSE was that operation.
+    pub closed: Option<u32>,
+}
+
+/// A state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportedState {
+    /// Its number among the client's owners and states.
+    pub number: u32,
+    /// The seqid of its stateid.
+    pub seqid: u32,
+    /// Its age, in whole seconds.
+    pub age: Duration,
+    /// The file.
+    pub file: FileKey,
+    /// Its kind and details.
+    pub kind: ExportedKind,
+}
+
+/// The kind and details of a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExportedKind {
+    /// An open.
+    Open {
+        /// The open-owner.
+        owner: u32,
+        /// Access and deny mode.
+        share: Share,
+        /// The user that opened it each time and was judged.
+        user: Option<Arc<Cred<Disk>>>,
+        /// The shares it was opened with, one bit each.
+        opened: u16,
+        /// True if it is closed, and kept for a retry of its CLOSE.
+        closed: bool,
+        /// True if all users of the client share it.
+        shared: bool,
+    },
+    /// The locks of a lock-owner.
+    Lock {
+        /// The lock-owner.
+        owner: u32,
+        /// The open, or zero for a host of NLM.
+        open: u32,
+        /// Number of ranges that are counted for this state.
+        counted: u32,
+        /// The ranges that the owner holds of the file, under any open.
+        ranges: Vec<(ByteRange, LockType)>,
+        /// True if all users of the client share it.
+        shared: bool,
+    },
+    /// A delegation.
+    Delegation {
+        /// The access that it allows.
+        kind: DelegationKind,
+        /// The principal that got it.
+        principal: Principal,
+        /// The user that opened the file and was judged ...
+        user: Option<Arc<Cred<Disk>>>,
+        /// ... and the access for which.
+        access: u32,
+        /// The change attribute of the file when it was granted.
+        given: Option<u64>,
+    },
+    /// A delegation that was revoked and not freed by the client.
+    Revoked,
+}
+
+impl Owner {
+    /// Returns it as a plain value.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]: an operation of it is under way.
+    pub(crate) fn exported(&self, number: u32) -> Result<ExportedOwner> {
+        if self.busy || self.owed {
+            return Err(Error::Delay);
+        }
+        Ok(ExportedOwner {
+            number,
+            kind: self.kind,
+            name: self.name.clone(),
+            principal: self.principal,
+            export: self.export,
+            confirmed: self.confirmed,
+            seqid: self.seqid,
+            last: self.last.clone(),
+            closed: self.closed,
+        })
+    }
+
+    /// Makes an owner of a plain value.
+    pub(crate) fn imported(now: Duration, owner: ExportedOwner) -> Self {
+        let ExportedOwner { kind, name, principal, export, confirmed, seqid, last, closed, .. } =
+            owner;
+        let named = (&*name, principal);
+        Self { export, confirmed, seqid, last, closed, ..Self::new(now, kind, named, 0) }
+    }
+}
+
+impl State {
+    /// Returns it as a plain value, with the details that `kind` has.
+    pub(crate) fn exported(&self, now: Duration, number: u32, kind: ExportedKind) -> ExportedState {
+        ExportedState { number, seqid: self.seqid, age: self.age(now), file: self.file.key, kind }
+    }
+}
+
+impl OpenState {
+    pub(crate) fn exported(&self) -> ExportedKind {
+        let Self { owner, share, ref user, opened, closed, shared } = *self;
+        ExportedKind::Open { owner, share, user: user.clone(), opened, closed, shared }
+    }
+}
+
+impl ExportedKind {
+    /// Returns the details that the state has beside its file.
+    pub(crate) fn imported(&self) -> StateKind {
+        match *self {
+            Self::Open { owner, share, ref user, opened, closed, shared } => {
+                let user = user.clone();
+                StateKind::Open(OpenState { owner, share, user, opened, closed, shared })
+            }
+            Self::Lock { owner, open, counted, shared, .. } => {
+                StateKind::Lock(LockState { owner, open, ranges: counted, shared })
+            }
+            Self::Delegation { kind, ref user, access, .. } => {
+                StateKind::Delegation(DelegationState { kind, user: user.clone(), access })
+            }
+            Self::Revoked => StateKind::Revoked,
+        }
+    }
+
+    /// Returns whether it is only remembered, and nothing of it is in the file.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self, Self::Open { closed: true, .. } | Self::Revoked)
+    }
+
+    /// Returns the share that it is held for against delegations of others.
+    pub(crate) fn share(&self) -> Option<Share> {
+        match self {
+            Self::Open { closed: true, .. } | Self::Revoked => None,
+            Self::Open { share, .. } => Some(*share),
+            Self::Lock { ranges, .. } => {
+                let strongest = ranges.iter().map(|(_, kind)| *kind).max();
+                strongest.map(share_of)
+            }
+            Self::Delegation { kind: DelegationKind::Read, .. } => Some(Share::access(Share::READ)),
+            Self::Delegation { .. } => Some(Share::access(Share::BOTH)),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Clients that are taken to another engine with all their state, as plain values.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::channel::{Connections, Creation, Slots};
+use crate::client::{Names, NewClient};
+use crate::client_state::{
+    ClientState, DelegationState, Holdings, LockState, Owner, Standing, State, StateKind,
+    lock_owner,
+};
+use crate::file::{Delegated, File, Holder};
+use crate::session::{Back, Channels};
+use crate::sync::Mutex;
+use crate::sync::atomic::Ordering;
+use crate::{
+    Caller, Client, DelegationKind, Effect, Engine, Error, ExportedClient, ExportedKind,
+    ExportedSession, ExportedState, Offer, Record, Result, Session, SessionId, Share, Stateid,
+};
+
+impl Engine {
+    /// Returns a confirmed client with all its state as a plain value. It stays here, too: the
+    /// shell stops this engine, or evicts the client, before another engine serves it.
+    ///
+    /// # Errors
+    /// [`Error::Expired`]: the client is gone; [`Error::StaleClientid`]: it is not confirmed;
+    /// [`Error::Delay`]: a request of it is under way.
+    pub fn export_client(&self, now: Duration, client: &Arc<Client>) -> Result<ExportedClient> {
+        let state = client.live()?;
+        if state.standing != Standing::Confirmed {
+            return Err(Error::StaleClientid);
+        }
+        let sessions = state.sessions.iter().filter_map(|id| self.session(id));
+        let sessions: Result<_> = sessions.map(|session| session.exported(now)).collect();
+        let owners = state.holdings.owners().map(|(number, owner)| owner.exported(number));
+        let mut owners: Vec<_> = owners.collect::<Result<_>>()?;
+        owners.sort_unstable_by_key(|owner| owner.number);
+        let states = state.holdings.states();
+        let mut states: Vec<_> = states.map(|it| export_state(now, client, it)).collect();
+        states.sort_unstable_by_key(|state| state.number);
+        Ok(ExportedClient {
+            id: client.id,
+            given_out: self.clients.given_out(),
+            desk: client.desk,
+            name: client.name(),
+            introduced_by: client.introducer(),
+            origin: client.origin(),
+            silent: now.saturating_sub(client.renewed()),
+            callback: state.callback.clone(),
+            reclaim_complete: state.reclaim_complete,
+            monitor_state: client.monitor_state(),
+            create_sequenceid: state.creation.sequenceid,
+            created: state.creation.answer,
+            sessions_made: state.sessions_made,
+            sessions: sessions?,
+            owners,
+            states,
+        })
+    }
+
+    /// Takes in a client that another engine of the same secret and boot number has exported: its
+    /// clientid, sessions and stateids go on. Either all of it is taken in or nothing.
+    ///
+    /// # Errors
+    /// [`Error::StaleClientid`]: it is of an engine with another secret or boot number;
+    /// [`Error::ClidInuse`]: its clientid or its name is taken here; [`Error::ReclaimConflict`]:
+    /// another client has what it has; [`Error::Delay`], [`Error::Resource`]: a bound is reached.
+    pub fn import_client(&self, now: Duration, exported: &ExportedClient) -> Result<Arc<Client>> {
+        let mut names = self.clients.names();
+        if names.confirmed(exported.desk, &exported.name.id).is_some() {
+            return Err(Error::ClidInuse);
+        }
+        self.make_room(now, &mut names, exported.origin)?;
+        let caller = Caller { origin: exported.origin, ..exported.introduced_by };
+        let (desk, owner) = (exported.desk, exported.name.clone());
+        let new = NewClient { desk, owner, caller, announced: None };
+        let renewed = now.saturating_sub(exported.silent);
+        let client = self.clients.adopt(renewed, &mut names, (exported.id, new), &self.held)?;
+        self.clients.pass_over(exported.given_out);
+        if let Err(error) = self.import_state(now, &client, exported) {
+            self.undo_import(now, &mut names, &client);
+            return Err(error);
+        }
+        self.confirm(&mut names, &client);
+        if exported.callback.is_some() {
+            // A probe shows if callbacks work from here.
+            self.effect_queue.push(Effect::Probe { client: Arc::clone(&client) });
+        }
+        if exported.reclaim_complete {
+            self.record(client.record());
+        }
+        // The record of the client says that it has nothing revoked.
+        let revoked = exported.states.iter().filter(|it| it.kind == ExportedKind::Revoked);
+        revoked.for_each(|it| self.record(Record::Revoked(client.recorded(), it.file)));
+        Ok(client)
+    }
+
+    fn import_state(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        exported: &ExportedClient,
+    ) -> Result<()> {
+        client.set_monitor_state(exported.monitor_state);
+        let mut state = client.live()?;
+        state.callback.clone_from(&exported.callback);
+        state.reclaim_complete = exported.reclaim_complete;
+        state.sessions_made = exported.sessions_made;
+        let (sequenceid, answer) = (exported.create_sequenceid, exported.created);
+        state.creation = Creation { sequenceid, answer };
+        for session in &exported.sessions {
+            state.sessions.push(self.import_session(now, client, session)?);
+        }
+        for owner in &exported.owners {
+            let restored = Owner::imported(now, owner.clone());
+            state.holdings.restore_owner(owner.number, restored)?;
+        }
+        for it in &exported.states {
+            self.import_one(now, client, &mut state, it)?;
+        }
+        client.note_revoked(&state);
+        Ok(())
+    }
+
+    fn import_session(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        exported: &ExportedSession,
+    ) -> Result<SessionId> {
+        let slots = Slots::imported(self.replies(client), exported)?;
+        let (channel, connections) = (exported.back.clone(), Connections::default());
+        let back = Back { channel, connections, fault: false, worked: false };
+        let channels = Mutex::new(Channels { slots, back });
+        let made = now.saturating_sub(exported.age);
+        let (id, fore) = (exported.id, exported.fore);
+        self.sessions.insert(Arc::new(Session {
+            id,
+            client: Arc::clone(client),
+            made,
+            fore,
+            channels,
+        }));
+        Ok(id)
+    }
+
+    fn import_one(
+        &self,
+        now: Duration,
+        client: &Arc<Client>,
+        state: &mut ClientState,
+        exported: &ExportedState,
+    ) -> Result<()> {
+        let file = if exported.kind.is_over() {
+            File::placeholder(exported.file)
+        } else {
+            self.file(&exported.file)?
+        };
+        let holder = Holder { client: client.id, state: exported.number };
+        let restored = State {
+            file: Arc::clone(&file),
+            seqid: exported.seqid,
+            since_seconds: now.saturating_sub(exported.age).as_secs() as u32,
+            what: exported.kind.imported(),
+        };
+        let taken = state.holdings.restore(exported.number, restored);
+        let taken = taken.and_then(|()| self.take_in_file(now, &file, holder, exported));
+        if taken.is_err() {
+            // Nothing of it is in the file, so that nothing must be released there.
+            state.holdings.remove(exported.number);
+            self.files.let_go(now, &file);
+        }
+        taken
+    }
+
+    /// Enters a state in its file; changes nothing if another client stands in the way.
+    fn take_in_file(
+        &self,
+        now: Duration,
+        file: &Arc<File>,
+        holder: Holder,
+        exported: &ExportedState,
+    ) -> Result<()> {
+        let mut on_file = file.state();
+        let share = exported.kind.share();
+        let stands = |share| on_file.delegations.conflict(Some(holder.client), share).is_some();
+        if share.is_some_and(stands) {
+            return Err(Error::ReclaimConflict);
+        }
+        match &exported.kind {
+            ExportedKind::Open { closed: true, .. } | ExportedKind::Revoked => {}
+            ExportedKind::Open { share, .. } => {
+                let denied = on_file.shares.conflict(None, *share);
+                if denied.is_some_and(|other| other.client != holder.client) {
+                    return Err(Error::ReclaimConflict);
+                }
+                on_file.by_many_exports |= exported.file.export != file.key.export;
+                self.set_share(&mut on_file, holder, Some(*share));
+            }
+            ExportedKind::Lock { owner, ranges, .. } => {
+                let owner = lock_owner(holder.client, *owner);
+                let wish = |(range, kind): &(_, _)| Offer { owner, range: *range, kind: *kind };
+                if ranges.iter().any(|lock| on_file.locks.blocker(wish(lock)).is_some()) {
+                    return Err(Error::ReclaimConflict);
+                }
+                for lock in ranges {
+                    let taken = on_file.locks.lock(now, wish(lock), None, &mut Vec::new());
+                    taken.map_err(|_| Error::ReclaimConflict)?;
+                }
+            }
+            ExportedKind::Delegation { kind, principal, given, .. } => {
+                let others = match kind {
+                    DelegationKind::Read => Share::WRITE,
+                    DelegationKind::Write => Share::BOTH,
+                };
+                if on_file.shares.others(holder, others) {
+                    return Err(Error::ReclaimConflict);
+                }
+                let stateid = Stateid::new(holder.client, holder.state, exported.seqid);
+                let (kind, principal, given) = (*kind, *principal, *given);
+                let (recall, writer) = (None, None);
+                let delegated = Delegated { kind, stateid, principal, recall, given, writer };
+                on_file.delegations.insert(holder, delegated);
+                self.files.delegations.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+        Ok(())
+    }
+
+    fn undo_import(&self, now: Duration, names: &mut Names, client: &Arc<Client>) {
+        let mut state = client.state();
+        state.standing = Standing::Gone;
+        let sessions = std::mem::take(&mut state.sessions);
+        let holdings: Holdings = state.holdings.take();
+        drop(state);
+        self.clients.remove(names, client);
+        sessions.iter().for_each(|session| self.drop_session(session));
+        self.release(now, client, holdings);
+    }
+}
+
+/// Returns a state as a plain value.
+fn export_state(now: Duration, client: &Client, (number, state): (u32, &State)) -> ExportedState {
+    let kind = match &state.what {
+        StateKind::Open(open) => open.exported(),
+        StateKind::Lock(lock) => {
+            let owner = lock_owner(client.id, lock.owner);
+            let ranges = state.file.state().locks.held_by(owner).collect();
+            let LockState { owner, open, ranges: counted, shared } = *lock;
+            ExportedKind::Lock { owner, open, counted, ranges, shared }
+        }
+        StateKind::Delegation(delegation) => {
+            let DelegationState { kind, ref user, access } = *delegation;
+            let holder = Holder { client: client.id, state: number };
+            let mut on_file = state.file.state();
+            let held = on_file.delegations.get_mut(holder).map(|it| (it.principal, it.given));
+            let (principal, given) = held.unwrap_or_default();
+            ExportedKind::Delegation { kind, principal, user: user.clone(), access, given }
+        }
+        StateKind::Revoked => ExportedKind::Revoked,
+    };
+    state.exported(now, number, kind)
+}

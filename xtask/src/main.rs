@@ -7,6 +7,8 @@ mod bench;
 mod conformance;
 mod kernel;
 mod mutants;
+#[cfg(test)]
+mod questions;
 mod test;
 mod tidy;
 mod tools;

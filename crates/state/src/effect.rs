@@ -23,9 +23,9 @@ pub enum Effect {
         /// True if the file is about to be emptied, so that nothing need be written back.
         truncate: bool,
     },
-    /// CB_NOTIFY_LOCK: the lock-owner may lock now what it waits for. Only for clients that have
-    /// sessions; nothing hangs on it, for the client polls too (RFC 8881, 20.11). To a host of NLM
-    /// it is NLM_GRANTED, for which the lock is taken first.
+    /// CB_NOTIFY_LOCK: the lock-owner may take the lock now that it waits for. Only for clients
+    /// that have sessions; nothing hangs on it, for the client polls too (RFC 8881, 20.11). To a
+    /// host of NLM it is NLM_GRANTED, for which the lock is taken first.
     NotifyLock {
         /// The client whose owner waits.
         client: Arc<Client>,
@@ -88,7 +88,7 @@ pub enum Effect {
     },
 }
 
-/// Effects that nobody has fetched yet. They are bounded by what they are about: one recall and one
+/// Messages that the shell has not fetched yet. Their number is bounded: one recall and one
 /// CB_GETATTR for a delegation, one notice for a waiter, one word for a copy, one probe for a
 /// confirmation or a silent host, and in some seconds one CB_RECALL_SLOT for a session and one
 /// CB_RECALL_ANY for a client.

@@ -13,7 +13,7 @@ pub enum Error {
     BadSession,
     /// No such slot.
     BadSlot,
-    /// A stateid that this server never gave out, or whose state is gone.
+    /// A stateid that this server never gave out, or that names a state that is gone.
     BadStateid,
     /// The client has state and cannot be destroyed.
     ClientidBusy,

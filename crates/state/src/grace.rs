@@ -41,7 +41,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the grace period at its time, or when all who could reclaim have said that they did.
+    /// Ends the grace period at its time, or when all clients that could reclaim have completed.
     pub(crate) fn end_grace_if_due(&self, now: Duration) {
         if !self.is_in_grace() || !(self.grace.is_over(now) || self.grace.is_idle()) {
             return;

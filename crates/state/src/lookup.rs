@@ -138,7 +138,7 @@ fn check_seqid(given: u32, current: u32, unsequenced: bool) -> Result<()> {
     if given == current || (given == 0 && !unsequenced) {
         return Ok(());
     }
-    // It goes from the highest number back to one: what is far ahead is behind.
+    // The number wraps from the highest to one: a seqid far ahead is behind.
     let ahead = given.wrapping_sub(current) < 1 << 31;
     Err(if ahead { Error::BadStateid } else { Error::OldStateid })
 }

@@ -1,5 +1,5 @@
-//! Memory that all clients share, and what is one's own of it: that for replies that are kept for
-//! retries, and that for what clients hold.
+//! Memory that all clients share, and the part of each: one pool for replies that are kept for
+//! retries, one for the state of clients.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Pool {
     }
 
     /// Bytes that must come back until three quarters are given out and no more: sessions shrink
-    /// for that, and who does not come back is not waited for.
+    /// for that, and clients that do not come back are not waited for.
     pub(crate) fn wanted_bytes(&self) -> usize {
         self.reserved_bytes().saturating_sub(self.limit_bytes / 4 * 3)
     }
@@ -56,7 +56,7 @@ pub(crate) struct Allotment {
 }
 
 impl Allotment {
-    /// Nothing yet; what is taken counts for the clients that have `share` together.
+    /// Makes an empty allotment, whose memory counts for the clients that have `share` together.
     pub(crate) fn of(pool: &Arc<Pool>, share: Arc<PoolShare>) -> Self {
         Self { pool: Arc::clone(pool), share, own_bytes: AtomicUsize::new(0) }
     }
@@ -117,9 +117,10 @@ impl Portion<'_> {
         self.pool.wanted_bytes() > 0
     }
 
-    /// Takes what this many things of such a size need, or fewer, and tells how many: a client may
-    /// have as much as is left for all others then, and not more. So some is always left for who
-    /// comes next, however many want all of it. Who has nothing is given `least` even beyond that.
+    /// Takes the memory for as many things of such a size as wished, or fewer, and returns the
+    /// count: a client may have as much as is left for all others then, and not more. So some is
+    /// always left for the next client, however many want all of it. A client that has nothing is
+    /// given `least` even beyond that.
     ///
     /// Two sessions of a client that grow at the same moment may both count on the same rest. All
     /// that is given out is never more than there is.

@@ -56,8 +56,7 @@ impl Engine {
         Ok(Stateid::new(client.id, number, SEQID))
     }
 
-    /// A copy need not be remembered any more: the client has heard how it ended, or was never told
-    /// of it.
+    /// Forgets a copy: the client has heard of its end, or was never told of the copy.
     pub fn forget_offload(&self, client: &Client, stateid: &Stateid) {
         if let Ok(number) = self.offload_number(client, stateid) {
             client.state().holdings.offloads.0.remove(&number);
@@ -82,7 +81,7 @@ impl Engine {
         offload.busy
     }
 
-    /// A piece was copied, so many bytes in all now; with `end` it was the last.
+    /// Notes that a piece was copied, with the sum of bytes so far; with `end` it was the last one.
     pub fn end_piece(
         &self,
         now: Duration,
@@ -123,7 +122,7 @@ impl Engine {
         Ok(OffloadStatus { copied: offload.copied, end: offload.end })
     }
 
-    /// The user of a client who asked for a copy does not want it any more.
+    /// Cancels a copy for the user that asked for it.
     ///
     /// # Errors
     /// [`Error::BadStateid`], also of a copy that another user asked for; [`Error::Expired`];
@@ -149,7 +148,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Copies that ended within a lease and of which the client has not said that it knows.
+    /// Returns the notices of copies that ended within a lease and that the client has not
+    /// acknowledged.
     #[must_use]
     pub fn offloads(&self, now: Duration, client: &Arc<Client>) -> Vec<Effect> {
         let since = now.saturating_sub(self.settings.lease);

@@ -14,8 +14,8 @@ pub struct RecordedClient {
     pub id: Box<[u8]>,
 }
 
-/// By what a client is known again after a restart of the server: a reclaim is let in only from the
-/// same principal, and only from where the client was or by the same instance of it.
+/// The identity of a client across restarts of the server: a reclaim is accepted only from the same
+/// principal, and only from the same origin or by the same instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// The principal that introduced it.
@@ -39,8 +39,8 @@ impl Identity {
     }
 }
 
-/// One change of what must outlive a restart. Applied in order they make a set of clients, each
-/// with the files whose state it lost: what [`crate::Recovered`] is made of.
+/// One change of the state that must outlive a restart. Applied in order they make a set of
+/// clients, each with the files of which it lost its state: a [`crate::Recovered`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// The client may have state, and may reclaim it after a restart. One with sessions says by
@@ -73,7 +73,7 @@ impl Journal {
         self.written.fetch_add(1, Ordering::Release);
     }
 
-    /// Takes what has to be stored, and the mark to be acknowledged when it is.
+    /// Takes the records to store; returns the mark to be acknowledged afterwards.
     pub(crate) fn take(&self, into: &mut Vec<Record>) -> Mark {
         let mut queue = lock(&self.queue);
         into.append(&mut queue);

@@ -26,7 +26,7 @@ struct Remembered {
 }
 
 impl Recovered {
-    /// Nothing: the server has never run.
+    /// Returns an empty set, for a server that has never run.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -58,7 +58,7 @@ impl Recovered {
         }
     }
 
-    /// The fewest records that make the same.
+    /// Returns the fewest records that make the same set.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         self.clients.iter().flat_map(|(client, known)| {
             let revoked = known.revoked.iter();
@@ -79,17 +79,17 @@ impl Recovered {
     }
 }
 
-/// For how long nobody must have reclaimed anything before a grace period ends whose
-/// time is over: a thousand clients take a while, and get as much time once more.
+/// Time without reclaims after which an overdue grace period ends: a thousand clients take a while,
+/// and get up to the same time once more.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// The grace period.
 pub(crate) struct Grace {
     on: AtomicBool,
     until: Duration,
-    /// When it ends though clients still reclaim.
+    /// Time at which it ends even if clients still reclaim.
     latest: Duration,
-    /// When somebody reclaimed something last.
+    /// Time of the last reclaim.
     reclaimed_nanoseconds: AtomicU64,
     expected: Mutex<HashMap<RecordedClient, Expected>>,
 }
@@ -153,12 +153,12 @@ impl Grace {
         }
     }
 
-    /// A client has come back.
+    /// Notes that a client has returned.
     pub(crate) fn returned(&self, client: &Client) {
         self.change(client, |expected| expected.returned = true);
     }
 
-    /// A client has lost all it had, and what it may have had before the restart.
+    /// Notes that a client has lost all state, that from before the restart included.
     pub(crate) fn forget(&self, client: &Client) {
         if self.is_on() {
             let mut expected = lock(&self.expected);
@@ -169,12 +169,12 @@ impl Grace {
         }
     }
 
-    /// A client with sessions has reclaimed all it wanted.
+    /// Notes that a client with sessions has completed its reclaims.
     pub(crate) fn complete(&self, client: &Client) {
         self.change(client, |expected| (expected.returned, expected.complete) = (true, true));
     }
 
-    /// Changes what is known of a client that is expected.
+    /// Changes the entry of a client that is expected.
     fn change(&self, client: &Client, change: impl FnOnce(&mut Expected)) {
         if self.is_on() {
             let mut expected = lock(&self.expected);
@@ -231,7 +231,7 @@ impl Grace {
         self.is_on() && lock(&self.expected).iter().any(may)
     }
 
-    /// Ends it; tells who was waited for in vain before anybody else is let in.
+    /// Ends it; tells `lose` the clients that did not return, before others are let in.
     pub(crate) fn end(&self, lose: impl FnMut(RecordedClient)) {
         let mut expected = lock(&self.expected);
         let lost = expected.drain().filter(|(client, expected)| match client.desk {

@@ -11,7 +11,7 @@ use crate::{ByteRange, Client, Desk, Effect, Engine, FileKey, Offer, SessionId, 
 pub(crate) type Wakes = Vec<(FileKey, Offer)>;
 
 impl Engine {
-    /// Takes all that a client held from the files.
+    /// Takes all states of a client from their files.
     pub(crate) fn release(&self, now: Duration, client: &Arc<Client>, holdings: Holdings) {
         let mut wakes = Vec::new();
         for (number, state) in holdings.states {
@@ -21,8 +21,8 @@ impl Engine {
         self.announce(wakes);
     }
 
-    /// Takes a state that is no more from its file, which may be forgotten then; who can have what
-    /// it kept is collected in `wakes`.
+    /// Takes an ended state from its file, which may be forgotten then; the waiters that can go on
+    /// are collected in `wakes`.
     pub(crate) fn release_state(
         &self,
         now: Duration,

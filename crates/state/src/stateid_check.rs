@@ -35,13 +35,13 @@ pub struct Shown<'a> {
 enum Judged<'a> {
     /// The client may do it under its state.
     Shown(Shown<'a>),
-    /// It is shown by another user than the one whose open that is, as by a program that has
-    /// inherited an open file: that is no better than to show none, but that the deny modes of this
-    /// open say nothing. A delegation is the client's, for all its users.
+    /// It is shown by another user than the one that opened the file, as by a program that has
+    /// inherited it. It counts as no stateid, except that the deny modes of this open are ignored.
+    /// A delegation belongs to the client, for all its users.
     Foreign(Holder),
 }
 
-/// The deny modes that stand against what is done without an open.
+/// The deny modes that hold against an access without an open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Denials {
     All,
@@ -176,7 +176,7 @@ impl Engine {
         found.look(&*found.client.live()?, sender, stateid).map(|_| ())
     }
 
-    /// FREE_STATEID (RFC 8881, 18.38): of locks that hold nothing, and of what was revoked.
+    /// FREE_STATEID (RFC 8881, 18.38) of a lock state without locks, or of a revoked delegation.
     ///
     /// # Errors
     /// As a stateid is refused; [`Error::WrongCred`]: the locks are another principal's;
@@ -190,7 +190,8 @@ impl Engine {
                 state.holdings.remove(number);
                 client.note_revoked(&state);
                 if state.holdings.counts().revoked == 0 {
-                    // It knows what it has lost: what it has of these files now is its own.
+                    // The client knows its losses now: its further state of these files may be
+                    // reclaimed.
                     self.record(client.record());
                 }
                 return Ok(());
@@ -218,8 +219,8 @@ impl Engine {
     }
 }
 
-/// An open for writing lets its holder read, too, unless others deny it: who writes parts of blocks
-/// may have to read the rest (RFC 8881, 9.1.2).
+/// An open for writing lets its holder read, too, unless others deny it: writing a part of a block
+/// may need reading the rest (RFC 8881, 9.1.2).
 fn may_read_too(file: &File, holder: Holder, access: u32) -> Result<()> {
     if access != Share::READ {
         return Err(Error::Openmode);

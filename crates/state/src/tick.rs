@@ -1,4 +1,4 @@
-//! Deadlines: what happens only because time passes.
+//! Deadlines: changes that happen only because time passes.
 
 use std::time::Duration;
 

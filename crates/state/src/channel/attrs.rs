@@ -20,7 +20,7 @@ pub struct ChannelAttrs {
     pub requests_max: u32,
 }
 
-/// A back channel: what was agreed on, and how the server has to show itself there.
+/// A back channel: its attributes, and the credentials that the server must use there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackChannel {
     /// The attributes that were agreed on.

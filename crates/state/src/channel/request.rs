@@ -5,7 +5,7 @@ use std::ops::BitOr;
 use super::attrs::ChannelAttrs;
 use crate::{ConnectionId, Error, Origin, Result, SessionId};
 
-/// The arguments of SEQUENCE, and what marks the request.
+/// The arguments of SEQUENCE, and the marks of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Sequence {
     /// The session.
@@ -22,7 +22,7 @@ pub struct Sequence {
     pub operations: u32,
     /// Length of the request in bytes, from the RPC header on.
     pub request_bytes: usize,
-    /// A hash of who asks and of the whole COMPOUND: by it a retry is told from another request.
+    /// A hash of the caller and the whole COMPOUND, by which a retry is told from another request.
     pub digest: u64,
     /// The connection on which it came.
     pub connection: ConnectionId,

@@ -1,5 +1,5 @@
-//! The slots of a session: each remembers the last request it carried and what was answered
-//! (RFC 8881, 2.10.6.1).
+//! The slots of a session: each remembers the last request it carried and its answer (RFC 8881,
+//! 2.10.6.1).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ enum Kept {
 pub(crate) enum SlotAnswer {
     /// The request is new and has the slot. True if the client knew the target when it sent it.
     New(bool),
-    /// It was done, and this was the answer.
+    /// It was done before, with this answer.
     Again(Arc<[u8]>),
     /// It was done, and only the answer to its SEQUENCE was kept.
     Forgotten(SequenceAnswer),

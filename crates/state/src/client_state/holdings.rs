@@ -34,8 +34,8 @@ pub(crate) struct Holdings {
 }
 
 impl Holdings {
-    /// Nothing yet; what comes takes memory of this pool, and of what the clients that share it may
-    /// have together.
+    /// Makes empty holdings, which take memory of this pool and of the share of the clients of one
+    /// origin.
     pub(crate) fn new(pool: &Arc<Pool>, share: Arc<PoolShare>) -> Self {
         Self::in_memory(Allotment::of(pool, share))
     }
@@ -332,7 +332,7 @@ impl Holdings {
         Some(state)
     }
 
-    /// An open is closed, and stays only for a retry of its CLOSE; gives what it was.
+    /// Closes an open, which stays only for a retry of its CLOSE; returns the open as it was.
     pub(crate) fn close(&mut self, number: u32) -> Option<State> {
         let state = self.states.get_mut(&number)?;
         self.counts.take(&state.what);
@@ -345,7 +345,7 @@ impl Holdings {
         Some(closed)
     }
 
-    /// A delegation is taken back by force.
+    /// Revokes a delegation; returns false if it is none.
     pub(crate) fn revoke(&mut self, number: u32) -> bool {
         let Some(state) = self.states.get_mut(&number) else { return false };
         if !matches!(state.what, StateKind::Delegation(_)) {

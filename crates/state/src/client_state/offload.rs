@@ -11,7 +11,7 @@ use crate::{Error, FileKey, Principal, Result, SequenceAnswer, Verifier};
 pub struct OffloadEnd {
     /// Its status, by the protocol's number (`nfsstat4`).
     pub status: u32,
-    /// The verifier of what it has written.
+    /// The verifier of its writes.
     pub verifier: Verifier,
 }
 

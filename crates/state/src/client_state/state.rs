@@ -46,7 +46,7 @@ impl Counts {
     }
 }
 
-/// A state: what a stateid stands for.
+/// A state, which a stateid names.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) file: Arc<File>,
@@ -130,7 +130,7 @@ pub(crate) struct OpenState {
     pub(crate) share: Share,
     /// The user that opened it each time and was judged.
     pub(crate) user: Option<Arc<Cred<Disk>>>,
-    /// The shares it was opened with, one bit each: what it may be downgraded to.
+    /// The shares it was opened with, one bit each: it may be downgraded to these.
     pub(crate) opened: u16,
     /// Closed, and kept for a retry of its CLOSE (minor version 0).
     pub(crate) closed: bool,

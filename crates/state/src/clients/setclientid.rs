@@ -56,7 +56,7 @@ impl Engine {
         Ok(Introduced { clientid: client.id, confirm })
     }
 
-    /// SETCLIENTID_CONFIRM. What the client had in an earlier life is gone then.
+    /// SETCLIENTID_CONFIRM. It ends the state of the client's earlier instance.
     ///
     /// # Errors
     /// [`Error::StaleClientid`]: nothing was announced under this clientid and verifier;

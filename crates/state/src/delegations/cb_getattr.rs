@@ -7,12 +7,12 @@ use crate::file::{Delegated, FileState, Holder, WriterReply};
 use crate::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
 use crate::{Client, Effect, Engine, FileKey, Share, Stateid};
 
-/// For how long what a holder said is told to all who ask: clients ask several times about one
+/// Time for which a holder's answer is told to all callers: clients ask several times about one
 /// object, and each answer costs two journeys.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// For how long it is told to the first who asks, for whom it was got: Linux comes back after 15
-/// seconds at the latest.
+/// Time for which it is kept for the first caller, for which it was fetched: Linux comes back after
+/// 15 seconds at the latest.
 const KEPT: Duration = Duration::from_secs(20);
 
 /// The answer of the holder of a write delegation.
@@ -32,8 +32,8 @@ pub enum WriterSays {
 }
 
 impl Engine {
-    /// A write delegation was granted while the file's change attribute was this: by that is known
-    /// later whether its holder has changed the file.
+    /// Notes the file's change attribute at the grant of a write delegation, by which a change of
+    /// its holder is recognized later.
     pub fn delegated_at(&self, client: &Client, stateid: &Stateid, change: u64) {
         self.with_delegation(client, stateid, |delegated| delegated.given = Some(change));
     }
@@ -68,8 +68,8 @@ impl Engine {
         WriterSays::Wait
     }
 
-    /// The same for one who can wait a little: `pause` lets calls go out and a moment pass, and
-    /// says whether it did.
+    /// Does the same for a caller that can wait a little: `pause` lets calls go out and a moment
+    /// pass, and returns whether it did.
     pub fn writer_says_soon(
         &self,
         now: Duration,
@@ -87,8 +87,8 @@ impl Engine {
         says
     }
 
-    /// Returns whether a client other than `mine` may have written to a file what has not arrived
-    /// here.
+    /// Returns whether a client other than `mine` may have written data of a file that have not
+    /// arrived here.
     #[must_use]
     pub fn may_be_written(&self, mine: Option<&Client>, key: &FileKey) -> bool {
         let (mine, read) = (mine.map(|client| client.id), Share::access(Share::READ));
@@ -99,7 +99,7 @@ impl Engine {
         })
     }
 
-    /// Asks the holder, if it is not being asked; false if that leads nowhere.
+    /// Asks the holder, if it is not being asked; returns false if the holder cannot answer.
     fn ask(&self, now: Duration, on_file: &mut FileState, holder: Holder, file: FileKey) -> bool {
         let Some(delegated) = on_file.delegations.get_mut(holder) else { return true };
         let writer = delegated.writer.get_or_insert_default();

@@ -8,8 +8,7 @@ use crate::file::{Delegated, File, Holder, Recall};
 use crate::{At, Client, Desk, Engine, Error, FileKey, Record, Result, Sender, Share, Stateid};
 
 impl Engine {
-    /// DELEGRETURN (RFC 8881, 18.6); also what is done with a delegation that was granted and
-    /// cannot be kept.
+    /// DELEGRETURN (RFC 8881, 18.6); also undoes a grant that cannot be kept.
     ///
     /// # Errors
     /// As a stateid is refused, also for another file than its own; [`Error::WrongCred`]: it was
@@ -66,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// Takes back by force what was not given back in time.
+    /// Revokes delegations that were not returned in time.
     pub(crate) fn revoke_overdue(&self, now: Duration, file: &Arc<File>) {
         let mut on_file = file.state();
         on_file.delegations.refresh(now);

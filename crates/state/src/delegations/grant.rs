@@ -131,7 +131,7 @@ impl Engine {
         on_file: &FileState,
     ) -> Result<DelegationKind, NoDelegation> {
         let wanted = match open.wanted {
-            // A reclaim gets what it had, or nothing.
+            // A reclaim gets the earlier delegation, or none.
             DelegationClaim::Reclaim(had) => had.ok_or(NoDelegation::NotWanted)?,
             DelegationClaim::New(DelegationWish::None) => return Err(NoDelegation::NotWanted),
             DelegationClaim::New(DelegationWish::Cancel) => return Err(NoDelegation::Cancelled),

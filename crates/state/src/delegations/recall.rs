@@ -9,7 +9,7 @@ use crate::file::{File, FileState, Holder, Recall};
 use crate::{Client, ClientId, DelegationKind, Effect, Engine, FileKey, Result, Share, Stateid};
 
 impl Engine {
-    /// Begins to recall what others hold against a share.
+    /// Begins to recall the delegations of others that a share conflicts with.
     pub(crate) fn recall(
         &self,
         now: Duration,
@@ -39,9 +39,9 @@ impl Engine {
         self.files.watch(file);
     }
 
-    /// Recalls what others than `mine` hold of a file and an operation stands against: READ or
-    /// WRITE without an open, SETATTR, REMOVE, RENAME, LINK; of any protocol. A client's own
-    /// operation never recalls its own delegation.
+    /// Recalls the delegations of a file that an operation conflicts with, other than those of
+    /// `mine`: READ or WRITE without an open, SETATTR, REMOVE, RENAME, LINK; of any protocol. A
+    /// client's own operation never recalls its own delegation.
     ///
     /// # Errors
     /// [`crate::Error::Delay`]: they are being recalled.
@@ -57,8 +57,8 @@ impl Engine {
         self.unless_expired(now, || self.try_break(now, &file, (mine, share)))
     }
 
-    /// Recalls all that is delegated of the files of an export, since it has changed who may see
-    /// them.
+    /// Recalls all delegations of the files of an export, because the rules about who may see them
+    /// have changed.
     pub fn recall_export(&self, now: Duration, export: u32) {
         if !self.has_delegations() {
             return;

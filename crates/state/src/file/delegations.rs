@@ -76,7 +76,8 @@ pub(crate) struct Delegations {
     rest: VecDeque<(ClientId, Duration)>,
 }
 
-/// Clients of one file whose recall is remembered; beyond it nobody gets a delegation for a while.
+/// Clients of one file whose recall is remembered; if there are more, no client gets a delegation
+/// for a while.
 const RESTING_MAX: usize = 8;
 
 impl Delegations {

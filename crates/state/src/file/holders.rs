@@ -27,7 +27,7 @@ impl<V> Holders<V> {
         }
     }
 
-    /// Gives a holder this value; what it had before.
+    /// Gives a holder this value; returns the one it had before.
     pub(crate) fn insert(&mut self, holder: Holder, value: V) -> Option<V> {
         if let Some(known) = self.get_mut(holder) {
             return Some(std::mem::replace(known, value));

@@ -30,7 +30,7 @@ pub(crate) struct File {
     state: Mutex<FileState>,
 }
 
-/// A state of a client: whose, and which of its.
+/// A state by its client and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Holder {
     pub(crate) client: ClientId,

@@ -126,7 +126,7 @@ impl Line {
         theirs.map(|(_, &ticket)| ticket).collect()
     }
 
-    /// A ticket whose time is over.
+    /// A ticket that has expired.
     pub(super) fn overdue(&self, now: Duration) -> Option<u64> {
         self.deadlines.first().filter(|(until, _)| *until <= now).map(|&(_, ticket)| ticket)
     }

@@ -60,13 +60,13 @@ impl ByteRange {
             .then(|| Self { first: self.first.max(other.last + 1), last: self.last })
     }
 
-    /// Both and what is between them.
+    /// Returns the range from the first byte of both to the last.
     #[must_use]
     pub fn hull(self, other: Self) -> Self {
         Self { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
 
-    /// It and the byte before and behind it, where there are any: what touches it.
+    /// Returns the range with the byte before and the byte behind it, if there are any.
     #[must_use]
     pub const fn widened(self) -> Self {
         Self { first: self.first.saturating_sub(1), last: self.last.saturating_add(1) }

@@ -35,7 +35,7 @@ pub struct Offer {
     pub kind: LockType,
 }
 
-/// The byte-range locks of one file, and who waits for them.
+/// The byte-range locks of one file, and the owners that wait for them.
 ///
 /// Owners are numbers of the caller's choice. Times are since any fixed moment. Invariants:
 /// - no byte is locked by two owners unless all of them read;
@@ -139,8 +139,8 @@ impl FileLocks {
         self.held.conflict(owner, range, kind)
     }
 
-    /// Locks a range; what the owner held there becomes of this type. Locks that can be had by
-    /// others because of it are offered in `offers`.
+    /// Locks a range; the owner's locks there become of this type. Locks that can be had by others
+    /// because of it are offered in `offers`.
     ///
     /// # Errors
     /// [`Conflict`]: nothing has changed, but that with `wait_until` the owner now waits for it: in
@@ -174,7 +174,7 @@ impl FileLocks {
         self.held.surrounds(owner, range)
     }
 
-    /// Frees a range of what `owner` holds there; what waiters can have now is offered.
+    /// Frees the locks of `owner` in a range, and offers to waiters what they can have now.
     pub fn unlock(&mut self, now: Duration, owner: u64, range: ByteRange, offers: &mut Vec<Offer>) {
         self.held.set(owner, range, None);
         self.wake(now, range, offers);
@@ -205,13 +205,13 @@ impl FileLocks {
         self.held_by(owner).filter_map(within).collect()
     }
 
-    /// Returns whether a lock is kept for who waited for it.
+    /// Returns whether a lock is reserved for a waiter.
     #[must_use]
     pub fn is_offered(&self, Offer { owner, range, kind }: Offer) -> bool {
         self.offered.ticket(Wish { owner, range, kind }).is_some()
     }
 
-    /// Takes a waiter, or one who has an offer, out of the line.
+    /// Takes a waiter, or the owner of an offer, out of the queue.
     pub fn cancel(&mut self, now: Duration, waiter: Offer, offers: &mut Vec<Offer>) {
         let Offer { owner, range, kind } = waiter;
         let wish = Wish { owner, range, kind };
@@ -236,7 +236,7 @@ impl FileLocks {
         }
     }
 
-    /// Ends waits and offers whose time is over.
+    /// Ends waits and offers that have expired.
     pub fn expire(&mut self, now: Duration, offers: &mut Vec<Offer>) {
         while let Some(ticket) = self.waiting.overdue(now).or_else(|| self.offered.overdue(now)) {
             if let Some(range) = self.drop_out(ticket) {
@@ -282,8 +282,8 @@ impl FileLocks {
         }
     }
 
-    /// Offers what can be had in `range` to those who wait for it, the earliest first. Behind one
-    /// who cannot be served, or is served alone, nobody is served with the same bytes.
+    /// Offers free bytes of `range` to waiters, the earliest first. No waiter is served with bytes
+    /// for which an earlier one cannot be served, or gets a write lock.
     fn wake(&mut self, now: Duration, range: ByteRange, offers: &mut Vec<Offer>) {
         if self.waiting.is_empty() {
             return;

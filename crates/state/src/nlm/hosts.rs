@@ -33,15 +33,15 @@ impl Engine {
         self.clients.names().host(name).inspect(|host| host.renew(now))
     }
 
-    /// A host wants to be forgotten (FREE_ALL): all it had is free.
+    /// FREE_ALL: forgets a host, and frees all that it had.
     pub fn forget_host(&self, now: Duration, name: &[u8]) {
         if let Some(host) = self.known_host(now, name) {
             self.evict(now, &host);
         }
     }
 
-    /// SM_NOTIFY: a host has started anew for the `state`-th time, and what it held is free; but
-    /// not what was asked for since, for it is told late, or again.
+    /// SM_NOTIFY: a host has restarted for the `state`-th time, and its locks are freed, except
+    /// those it asked for since: the notice may come late, or again.
     pub fn host_began_anew(&self, now: Duration, name: &[u8], state: i32) {
         match self.known_host(now, name) {
             Some(host) if host.monitor_state() == state => self.release_before(now, &host, state),
@@ -50,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// Frees what was not asked for since the host started anew for the `state`-th time.
+    /// Frees the locks that were not asked for since the host restarted for the `state`-th time.
     fn release_before(&self, now: Duration, host: &Client, state: i32) {
         let mut held = host.state();
         let mut wakes = Vec::new();

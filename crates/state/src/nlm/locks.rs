@@ -141,7 +141,7 @@ impl Engine {
         self.test_lock(now, host, lock.owner, (&lock.file, lock.range, lock.kind))
     }
 
-    /// NLM_UNLOCK: what the owner holds of the range is free.
+    /// NLM_UNLOCK: frees the locks of the owner in the range.
     ///
     /// # Errors
     /// [`Error::Resource`]: it would make one range too many.
@@ -162,7 +162,7 @@ impl Engine {
         Ok(())
     }
 
-    /// NLM_CANCEL: the owner waits no more; nor has it the lock, if it could not know yet.
+    /// NLM_CANCEL: ends the wait, and takes back a lock that the owner does not know of yet.
     pub fn cancel_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         self.withdraw_grant(now, host, lock);
         // Cancelling allocates nothing, so it cannot fail.
@@ -174,8 +174,8 @@ impl Engine {
         self.tidy_host(now, host, lock);
     }
 
-    /// Does something to what an owner has of a file; it is told which owner of all clients' that
-    /// is, and whether there is room for more.
+    /// Changes the locks of an owner in a file. `change` gets the owner's number among those of all
+    /// clients, and whether there is room for more locks.
     pub(crate) fn change_host(
         &self,
         host: &Arc<Client>,
@@ -199,8 +199,8 @@ impl Engine {
         changed
     }
 
-    /// Forgets an owner that has nothing of a file and waits for nothing, and the owner itself
-    /// where that was the last.
+    /// Forgets the state of an owner that neither holds nor waits for anything in a file, and the
+    /// owner if that was its last state.
     pub(crate) fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let mut state = host.state();
         let Some(file) = self.files.get(&lock.file) else { return };
@@ -217,9 +217,8 @@ impl Engine {
     }
 }
 
-/// Returns whether a lock is kept for an owner that waited for it. Else it has cancelled, or has
-/// asked again and may have let go since: nobody would free what it is given now, unless it says
-/// so.
+/// Returns whether a lock is kept for an owner that waited for it. Otherwise it has cancelled, or
+/// has asked again and may have unlocked since: a lock given now would never be freed.
 fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLock<'_>) -> bool {
     let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner);
     owner.is_some_and(|owner| {

@@ -24,7 +24,7 @@ impl Engine {
 
     /// Asks the hosts that hold something and are silent.
     pub(crate) fn ask_hosts(&self, now: Duration) {
-        // While grace lasts nobody gets what another had.
+        // During grace no client gets the state of another.
         if self.is_in_grace() {
             return;
         }

@@ -1,5 +1,5 @@
-//! Locks taken for hosts of NLM that waited for them, as long as the host may not know of it: its
-//! answer to NLM_GRANTED is not there yet, or was lost.
+//! Locks taken for hosts of NLM that waited for them, while the host may not know: its answer to
+//! NLM_GRANTED has not come yet, or was lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ impl Engine {
         drop(take(host, lock));
     }
 
-    /// The host has no use for the lock, or does not know that it has it: if so, it holds what it
-    /// held before. Not if it has asked for the lock once more and was answered.
+    /// Takes back a lock that the host does not want or does not know of, and restores its earlier
+    /// locks. It changes nothing if the host has asked for the lock again and was answered.
     pub fn withdraw_grant(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let Some(UnacknowledgedGrant { before, .. }) = take(host, lock) else { return };
         let HostLock { range, kind, .. } = *lock;
@@ -32,8 +32,8 @@ impl Engine {
 }
 
 impl ClientState {
-    /// An owner has a lock: it has asked and is answered; or it had something `before`, and is
-    /// still to be told.
+    /// Notes that an owner has a lock: either it was answered, or it is still to be told and had
+    /// `before`.
     pub(crate) fn note_granted(
         &mut self,
         owner: u32,
@@ -46,7 +46,7 @@ impl ClientState {
         self.granted.extend(granted);
     }
 
-    /// An owner has let go of a range, whether it knew what it had of it or not.
+    /// Forgets the unacknowledged grants of a range that its owner has released.
     pub(crate) fn forget_granted(&mut self, lock: &HostLock<'_>) {
         if let Some(owner) = self.holdings.find_owner(OwnerKind::Lock, lock.owner) {
             self.note_granted(owner, lock, None);
@@ -54,7 +54,7 @@ impl ClientState {
     }
 }
 
-/// Takes out what is noted of exactly this lock.
+/// Takes out the unacknowledged grant of exactly this lock.
 fn take(host: &Client, lock: &HostLock<'_>) -> Option<UnacknowledgedGrant> {
     let mut state = host.state();
     let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner)?;

@@ -13,9 +13,9 @@ impl Engine {
         self.files.denies.load(Ordering::Acquire) > 0
     }
 
-    /// Checks an access without an open (bits of [`crate::Share`]) against the deny
-    /// modes of a file. The shares of the host of NLM named `host` do not count: it checks its own
-    /// programs itself. Clients whose lease is over are evicted if they deny the access.
+    /// Checks an access without an open (bits of [`crate::Share`]) against the deny modes of a
+    /// file. The shares of the host of NLM named `host` do not count: it checks its own programs
+    /// itself. Clients with an expired lease are evicted if they deny the access.
     ///
     /// # Errors
     /// [`crate::Error::ShareDenied`].

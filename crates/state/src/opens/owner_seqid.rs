@@ -11,13 +11,14 @@ use crate::{At, Caller, Client, Engine, Error, OwnerReply, Result, Stateid};
 /// The answer of an owner to an operation.
 #[derive(Debug)]
 pub enum Turn {
-    /// It is its turn.
+    /// It is the owner's turn.
     New(OwnerTurn),
-    /// It was done, and this was the answer.
+    /// It was done before, with this answer.
     Again(OwnerReply),
 }
 
-/// An owner while an operation of it is worked on. Dropped without an end, the operation was none.
+/// An owner while its operation is under way. If this is dropped without an end, the operation does
+/// not count.
 #[derive(Debug)]
 pub struct OwnerTurn {
     client: Arc<Client>,
@@ -26,8 +27,9 @@ pub struct OwnerTurn {
     open: bool,
 }
 
-/// An owner whose operation is done, until its answer may be said: the owner counts on, but is
-/// not answered again before. Dropped without an answer, the operation does not count.
+/// An owner after its operation, until its answer may leave: the owner's seqid advances, but a
+/// retry is not answered before. If this is dropped without an answer, the operation does not
+/// count.
 #[derive(Debug)]
 pub struct OwnerAnswer {
     client: Arc<Client>,

@@ -18,7 +18,7 @@ pub struct ClientSummary {
     pub client: Arc<Client>,
     /// True if it has confirmed who it is.
     pub confirmed: bool,
-    /// True if its lease is over: it keeps what nobody else needs.
+    /// True if its lease has expired: it keeps state that nobody else needs.
     pub expired: bool,
     /// Time since it introduced itself.
     pub age: Duration,
@@ -54,7 +54,7 @@ pub enum Held {
     Open {
         /// The open-owner or lock-owner.
         owner: Box<[u8]>,
-        /// For what.
+        /// Access and deny mode.
         share: Share,
     },
     /// Locks of a lock-owner.
@@ -68,7 +68,7 @@ pub enum Held {
     },
     /// A delegation.
     Delegation {
-        /// For what.
+        /// The access that it allows.
         kind: DelegationKind,
         /// Since when it has been recalled.
         recalled: Option<Duration>,
@@ -77,7 +77,7 @@ pub enum Held {
     Revoked,
 }
 
-/// Somebody who waits for somebody else.
+/// A wait for another client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     /// The client that waits; none for a client of NFSv3 or the server itself.
@@ -180,8 +180,8 @@ impl Engine {
         numbers.into_iter().filter_map(shown).take(count).collect()
     }
 
-    /// Up to `count` of those who wait for a lock or for a delegation that is recalled, and for
-    /// whom; of `client` only, if one is given. Tells how many there are in all.
+    /// Returns up to `count` waits for locks and recalled delegations, those of `client` only if
+    /// one is given, and the number of all.
     #[must_use]
     pub fn waits(
         &self,
@@ -200,8 +200,7 @@ impl Engine {
         (found, all)
     }
 
-    /// All who wait and are `wanted`; of waiters that nobody knows, those whom no client is asked
-    /// for.
+    /// Shows all waits of clients that are `wanted`; an unknown waiter counts as client zero.
     fn each_wait(
         &self,
         now: Duration,

@@ -10,7 +10,8 @@ pub struct Census {
     pub sessions: usize,
     /// Files of which anybody has anything.
     pub files: usize,
-    /// States of all clients: opens, locks, delegations, and what is kept for a retry.
+    /// States of all clients: opens, locks, delegations, and closed opens that are kept for a
+    /// retry.
     pub states: usize,
     /// Owners of all clients.
     pub owners: usize,
@@ -18,7 +19,7 @@ pub struct Census {
     pub opens: usize,
     /// Byte ranges that are locked, by any owner.
     pub locks: usize,
-    /// Locks that are waited for, or offered to one who waited.
+    /// Locks that are waited for, or offered to a waiter.
     pub waits: usize,
     /// Delegations.
     pub delegations: usize,

@@ -36,8 +36,8 @@ pub struct CreateSession {
 }
 
 impl Engine {
-    /// CREATE_SESSION. The first one confirms the client; what it had in an earlier life is gone
-    /// then.
+    /// CREATE_SESSION. The first one confirms the client, and ends the state of its earlier
+    /// instance.
     ///
     /// # Errors
     /// [`Error::StaleClientid`], [`Error::SeqMisordered`]; [`Error::ClidInuse`]: the client was

@@ -29,9 +29,9 @@ impl Engine {
         }
     }
 
-    /// Takes their sessions from clients whose lease is over, the one not heard of for longest
-    /// first: they would never give a slot back. What else they have they keep, and when they come
-    /// back they make new sessions.
+    /// Drops the sessions of clients with an expired lease, the longest silent first: they would
+    /// never give a slot back. They keep their other state, and make new sessions when they come
+    /// back.
     fn drop_forsaken_sessions(&self, now: Duration) {
         let mut clients = self.clients.all();
         clients.retain(|client| self.has_expired(now, client));

@@ -16,14 +16,15 @@ pub enum Sequenced {
     /// The request is new, and SEQUENCE answered as the ticket says ([`Ticket::answer`]). What is
     /// answered to all of it must be told to the ticket.
     New(Ticket),
-    /// It was done: this was the answer to the whole COMPOUND.
+    /// It was done before, with this answer to the whole COMPOUND.
     Again(Arc<[u8]>),
     /// It was done, and its answer not kept: SEQUENCE is answered so, and the next operation with
     /// `RETRY_UNCACHED_REP`.
     Forgotten(SequenceAnswer),
 }
 
-/// A slot while a request of it is worked on. Dropped without an answer it forgets the request.
+/// A slot while its request is under way. If this is dropped without an answer, the slot forgets
+/// the request.
 #[derive(Debug)]
 pub struct Ticket {
     session: Arc<Session>,

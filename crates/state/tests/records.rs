@@ -1,0 +1,154 @@
+//! Records of clients: the set that they make, and the reclaims that it allows after a restart.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use comity_state::{
+    Desk, Engine, FileKey, Identity, Origin, Principal, Record, RecordedClient, Recovered,
+    Settings, Verifier,
+};
+use comity_vfs::Handle;
+use proptest::prelude::*;
+
+const DESKS: [Desk; 3] = [Desk::Setclientid, Desk::ExchangeId, Desk::Nlm];
+
+fn file(number: u8) -> FileKey {
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[number]).unwrap() }
+}
+
+fn client(desk: usize, name: u8) -> RecordedClient {
+    RecordedClient { desk: DESKS[desk], id: [name].into() }
+}
+
+fn identity(life: u8) -> Identity {
+    let origin = Origin::from_bytes([life; 16]);
+    Identity { principal: Principal(0), origin, verifier: Verifier([life; 8]) }
+}
+
+/// A record by numbers: the desk and the name of its client, and its kind.
+#[derive(Debug, Clone)]
+enum Step {
+    Client { desk: usize, name: u8, life: u8 },
+    Forget { desk: usize, name: u8 },
+    Revoked { desk: usize, name: u8, file: u8 },
+}
+
+impl Step {
+    fn record(&self) -> Record {
+        match *self {
+            Self::Client { desk, name, life } => {
+                Record::Client(client(desk, name), Some(identity(life)))
+            }
+            Self::Forget { desk, name } => Record::Forget(client(desk, name)),
+            Self::Revoked { desk, name, file: number } => {
+                Record::Revoked(client(desk, name), file(number))
+            }
+        }
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let named = || (0..DESKS.len(), 0..3_u8);
+    prop_oneof![
+        3 => (named(), 0..2_u8)
+            .prop_map(|((desk, name), life)| Step::Client { desk, name, life }),
+        1 => named().prop_map(|(desk, name)| Step::Forget { desk, name }),
+        3 => (named(), 0..3_u8)
+            .prop_map(|((desk, name), file)| Step::Revoked { desk, name, file }),
+    ]
+}
+
+/// The set by a simple model: the life of each client, and the files it has lost.
+type Model = BTreeMap<(usize, u8), (u8, BTreeSet<u8>)>;
+
+fn apply(model: &mut Model, step: &Step) {
+    match *step {
+        Step::Client { desk, name, life } => {
+            let known = model.entry((desk, name)).or_default();
+            known.0 = life;
+            // Only a client with sessions says by its record that it knows its losses.
+            if DESKS[desk] == Desk::ExchangeId {
+                known.1.clear();
+            }
+        }
+        Step::Forget { desk, name } => drop(model.remove(&(desk, name))),
+        Step::Revoked { desk, name, file } => {
+            if let Some(known) = model.get_mut(&(desk, name)) {
+                known.1.insert(file);
+            }
+        }
+    }
+}
+
+/// The records of a set in an order that can be compared.
+fn sorted(records: impl Iterator<Item = Record>) -> Vec<String> {
+    let mut records: Vec<String> = records.map(|record| format!("{record:?}")).collect();
+    records.sort_unstable();
+    records
+}
+
+fn expected(model: &Model) -> Vec<String> {
+    sorted(model.iter().flat_map(|(&(desk, name), (life, lost))| {
+        let known = Step::Client { desk, name, life: *life }.record();
+        let lost = lost.iter().map(move |&file| Step::Revoked { desk, name, file }.record());
+        std::iter::once(known).chain(lost)
+    }))
+}
+
+proptest! {
+    #[test]
+    fn records_make_the_set_of_the_model_and_so_do_the_records_of_the_set(
+        steps in proptest::collection::vec(step(), 0..40),
+    ) {
+        let (mut recovered, mut model) = (Recovered::new(), Model::new());
+        for step in &steps {
+            recovered.apply(step.record());
+            apply(&mut model, step);
+        }
+        prop_assert_eq!(sorted(recovered.records()), expected(&model));
+        prop_assert_eq!(recovered.is_empty(), model.is_empty());
+        let mut again = Recovered::new();
+        recovered.records().for_each(|record| again.apply(record));
+        prop_assert_eq!(sorted(again.records()), sorted(recovered.records()));
+        let hosts: BTreeSet<Vec<u8>> = recovered.hosts().map(<[u8]>::to_vec).collect();
+        let named = model.keys().filter(|(desk, _)| DESKS[*desk] == Desk::Nlm);
+        let named: BTreeSet<Vec<u8>> = named.map(|(_, name)| vec![*name]).collect();
+        prop_assert_eq!(hosts, named);
+    }
+
+    #[test]
+    fn an_engine_begins_in_grace_if_somebody_may_reclaim_and_ends_it_in_time(
+        steps in proptest::collection::vec(step(), 0..40),
+    ) {
+        let (mut recovered, mut model) = (Recovered::new(), Model::new());
+        for step in &steps {
+            recovered.apply(step.record());
+            apply(&mut model, step);
+        }
+        let (now, settings) = (Duration::from_secs(5), Settings::new(1, [7; 16]));
+        let settings = Settings { durable: true, ..settings };
+        let engine = Engine::new(now, settings, recovered);
+        prop_assert_eq!(engine.is_in_grace(), !model.is_empty());
+        let is_v4 = |(desk, _): &(usize, u8)| DESKS[*desk] != Desk::Nlm;
+        prop_assert_eq!(engine.awaits_opens(), model.keys().any(is_v4));
+        let left = if model.is_empty() { Duration::ZERO } else { settings.grace };
+        prop_assert_eq!(engine.grace_left(now), left);
+        engine.tick(now + settings.grace);
+        prop_assert!(!engine.is_in_grace());
+        // Nobody has come back, so that all of them lose their claims.
+        let mut records = Vec::new();
+        let mark = engine.poll_records(&mut records);
+        engine.stored(mark);
+        let gone = model.keys().map(|&(desk, name)| Step::Forget { desk, name }.record());
+        prop_assert_eq!(sorted(records.into_iter()), sorted(gone));
+        prop_assert_eq!(engine.unstored(), None);
+    }
+}
+
+#[test]
+fn a_revoked_file_of_an_unknown_client_makes_no_client() {
+    let mut recovered = Recovered::new();
+    recovered.apply(Step::Revoked { desk: 1, name: 1, file: 1 }.record());
+    assert!(recovered.is_empty());
+}

@@ -8,11 +8,11 @@ use crate::{ByteRange, ClientId, Conflict, Engine, Error, LockType, Result};
 
 /// An obstacle to an operation, and its holder, whose lease may have expired.
 pub(crate) enum Obstacle {
-    /// Somebody's open.
+    /// An open.
     Share(Holder),
-    /// Somebody's delegation.
+    /// A delegation.
     Delegation(Holder),
-    /// Nobody's.
+    /// An error that no holder causes.
     Error(Error),
 }
 

@@ -74,12 +74,12 @@ impl Settings {
     }
 }
 
-/// Everything that clients have here. All of it can be used from many threads at once.
+/// The state of all clients. All of it can be used from many threads at once.
 ///
 /// Order of locks, outermost first: names of clients, a client, a file; under each of them, one at
 /// a time and for a moment: a part of a table, a session's channels, effects, journal,
-/// grace. No two clients and no two files are ever locked together; who has to go from a file to
-/// the client that stands in the way lets go first and looks again afterwards.
+/// grace. No two clients and no two files are ever locked together; a thread that has to go from a
+/// file to the client in its way unlocks the file first and looks again afterwards.
 pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) clients: Clients,
@@ -98,7 +98,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that starts at `now`, in grace if somebody may have something to reclaim.
+    /// Makes an engine that starts at `now`, in grace if any client may reclaim.
     #[must_use]
     pub fn new(now: Duration, settings: Settings, recovered: Recovered) -> Self {
         let secret = settings.secret.of_life(settings.boot);
@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// A name by which others are told of a client: it differs from client to client, and nothing
-    /// can be done with it. Zero is nobody's.
+    /// can be done with it. Zero names no client.
     #[must_use]
     pub fn alias(&self, client: ClientId) -> u64 {
         if client == ClientId(0) { 0 } else { self.settings.secret.word(b"alias", client.0) }

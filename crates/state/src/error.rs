@@ -61,7 +61,7 @@ pub enum Error {
     SeqFalseRetry,
     /// Neither the next request of a slot nor its last.
     SeqMisordered,
-    /// A share or deny mode of somebody else's stands against it.
+    /// A share or deny mode of another open stands against it.
     ShareDenied,
     /// A bound of the server is reached.
     Nospc,

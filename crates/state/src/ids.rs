@@ -83,8 +83,8 @@ impl fmt::Debug for Secret {
 }
 
 /// A sessionid (RFC 8881, 2.10.3.2): clientid, and a MAC over it and a number of the client's own,
-/// so that nobody can name a session that he was never told of. That one client has two of the same
-/// is as likely as that somebody guesses one.
+/// so that a session can only be named by a client that was told of it. Two equal ones of a client
+/// are as unlikely as a right guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub [u8; 16]);
 

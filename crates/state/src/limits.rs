@@ -106,8 +106,8 @@ pub(crate) const CLIENTS_PER_ORIGIN_MIN: usize = 16;
 /// all clients.
 pub(crate) const REFUSAL: Duration = Duration::from_secs(1);
 
-/// The part of all clients that goes at once where the table is full of those that nobody would
-/// miss: 64 of 16,384, while a thousand may be on their way to confirm themselves.
+/// The part of all clients that goes at once when the table is full of clients without state: 64 of
+/// 16,384, while a thousand may be on their way to confirm themselves.
 pub(crate) const GOING_PART: usize = 256;
 
 /// Silence after which a host of NLM that holds something is asked whether it is there, and the
@@ -122,8 +122,8 @@ pub(crate) const HOST_GONE_AFTER: Duration = Duration::from_secs(300);
 /// for a moment, or a server that is short of sockets.
 pub(crate) const HOST_QUESTIONS_MIN: u32 = 3;
 
-/// Those who stand in a client's way are shown up to this many: enough to see who is at the root of
-/// it.
+/// Number of clients in the way of another that are shown at most: enough to find the root of a
+/// wait.
 pub(crate) const BLOCKERS_SHOWN_MAX: usize = 8;
 
 /// Byte ranges of a lock-owner that are shown, of perhaps tens of thousands.

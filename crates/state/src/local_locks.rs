@@ -39,7 +39,7 @@ pub trait Locals: Send + Sync {
     fn give(&self, file: &FileKey, range: ByteRange, give: &mut dyn FnMut() -> Option<usize>);
 
     /// Sees to it that no program opens a file unseen that the engine has just delegated; `false`
-    /// if one has it open, or nobody would be told: then it must not stay delegated.
+    /// if one has it open, or an open would not be noticed: then it must not stay delegated.
     fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool;
 
     /// Lets programs have what clients have let go of ([`crate::Engine::poll_unlocked`],

@@ -193,7 +193,7 @@ pub(crate) fn opening<'a>(
     }
 }
 
-/// The owner of an open; refuses one whose owner has not confirmed it.
+/// Returns the owner of an open; refuses an open that is not confirmed.
 pub(crate) fn confirmed(
     found: &Found<'_>,
     state: &mut ClientState,

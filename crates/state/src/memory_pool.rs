@@ -162,7 +162,7 @@ mod tests {
     proptest! {
         /// Clients that take all they get, and give nothing back.
         #[test]
-        fn who_has_something_leaves_others_as_much(
+        fn a_client_leaves_as_much_memory_as_it_has(
             limit_bytes in 0..1_000_000_usize,
             wishes in prop::collection::vec((0..8_usize, 1..10_000_usize, 1..300_u32), 1..100),
         ) {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nothing_is_given_the_least_while_there_is_that() {
+    fn a_client_without_memory_is_given_the_least_while_it_lasts() {
         let (pool, shares) = (Pool::new(100), [(); 3].map(|()| PoolShare::default()));
         let take = |who: usize| Portion { pool: &pool, share: &shares[who] }.take(10, 4, 8);
         assert_eq!([take(0), take(0)], [5, 0]);

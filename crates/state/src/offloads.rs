@@ -160,8 +160,7 @@ impl Engine {
         told.filter_map(|(number, offload)| offload.effect(client, *number)).collect()
     }
 
-    /// The copies of a client that are under way, for those who look after the server: the oldest
-    /// first.
+    /// Returns the copies of a client that are under way, the oldest first; for administrators.
     #[must_use]
     pub fn copies(&self, now: Duration, client: &Client) -> Vec<CopyUnderWay> {
         let state = client.state();

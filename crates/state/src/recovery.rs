@@ -19,7 +19,7 @@ pub struct Recovered {
 /// A client from before the restart.
 #[derive(Debug, Clone)]
 struct Remembered {
-    /// Nothing, if an earlier version of this program recorded it: then anybody may be that client.
+    /// None if an earlier version of this program recorded it: then any caller may be that client.
     identity: Option<Identity>,
     /// The files whose state it must not reclaim.
     revoked: HashSet<FileKey>,
@@ -72,7 +72,7 @@ impl Recovered {
         self.clients.keys().filter(|client| client.desk == Desk::Nlm).map(|client| &*client.id)
     }
 
-    /// Returns whether nobody has anything to reclaim.
+    /// Returns whether no client has anything to reclaim.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()

@@ -31,7 +31,7 @@ pub(crate) struct Back {
     pub(crate) connections: Connections,
     /// A fault the client must know of (`SEQ4_STATUS_BACKCHANNEL_FAULT`).
     pub(crate) fault: bool,
-    /// Somebody has answered there.
+    /// True if the client has answered there.
     pub(crate) worked: bool,
 }
 

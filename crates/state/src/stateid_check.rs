@@ -90,7 +90,7 @@ impl Engine {
         }
     }
 
-    /// The same under a stateid of somebody's state.
+    /// Checks an access under a stateid that names a state.
     fn check_state<'a>(
         &self,
         sender: Sender<'a>,
@@ -137,7 +137,7 @@ impl Engine {
         Ok(Judged::Shown(Shown { bearer: found.client, opened }))
     }
 
-    /// The same without an open, for a client if it is known which.
+    /// Checks an access without an open, for a client if it is known.
     fn check_anonymous(
         &self,
         (now, mine): (Duration, Option<ClientId>),

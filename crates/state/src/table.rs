@@ -23,7 +23,7 @@ pub(crate) trait Keyed {
 
 /// Shared values that are found by their keys, in parts, each behind a lock of its own that is held
 /// for a moment only and under which no other is taken. Keys are hashed with a secret that each
-/// table draws for itself: who makes files cannot make many that meet. A key stands in its value
+/// table draws for itself: a user cannot make many files that collide. A key stands in its value
 /// alone: those of files are long.
 pub(crate) struct Table<V, S = RandomState> {
     parts: Vec<Part<V>>,

@@ -125,7 +125,7 @@ fn nothing_stays_behind() {
 }
 
 #[test]
-fn who_waits_is_told_when_it_is_its_turn() {
+fn a_waiter_is_notified_when_it_is_next() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p1", bytes(0, 9))).unwrap();
@@ -144,7 +144,7 @@ fn who_waits_is_told_when_it_is_its_turn() {
 }
 
 #[test]
-fn who_cancels_waits_no_more() {
+fn a_cancelled_wait_is_over() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
@@ -159,7 +159,7 @@ fn who_cancels_waits_no_more() {
 
 /// Others are told before it, and the notice is late: nobody would free what it got by that.
 #[test]
-fn who_waits_no_more_is_given_nothing_by_a_notice_that_is_late() {
+fn a_late_notice_gives_nothing_to_a_cancelled_waiter() {
     for cancels in [true, false] {
         let engine = engine();
         let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
@@ -359,7 +359,7 @@ fn only_who_was_there_before_the_restart_may_reclaim() {
 
 /// By whoever looks after the server, or because it has started anew itself.
 #[test]
-fn who_is_sent_away_in_grace_reclaims_nothing() {
+fn a_client_evicted_in_grace_reclaims_nothing() {
     let mut recovered = Recovered::new();
     recovered.apply(known_before(b"one"));
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
@@ -413,7 +413,7 @@ fn delegation(engine: &Engine, client: &Arc<Client>, access: u32) -> Delegation 
 /// The holder of a write delegation locks without asking, and that of a read delegation takes read
 /// locks.
 #[test]
-fn what_a_host_has_locked_is_not_delegated_to_others() {
+fn a_file_that_a_host_has_locked_is_not_delegated_to_others() {
     let contention = Delegation::Refused(NoDelegation::Contention);
     for (kind, access, granted) in [
         (LockType::Write, Share::READ, false),
@@ -432,7 +432,7 @@ fn what_a_host_has_locked_is_not_delegated_to_others() {
 
 /// A waiter is about to lock, too, and a delegation would be recalled at once.
 #[test]
-fn what_a_host_waits_for_is_not_delegated_to_others() {
+fn a_file_that_a_host_waits_for_is_not_delegated_to_others() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();

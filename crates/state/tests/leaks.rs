@@ -143,7 +143,7 @@ fn a_lock_that_cannot_be_remembered_is_not_held() {
 }
 
 #[test]
-fn who_finds_no_room_in_a_line_leaves_nothing() {
+fn a_waiter_that_finds_no_room_leaves_nothing() {
     let engine = engine(|settings| settings.limits.locks_per_file = 1);
     let one = client(&engine, NOW, "a");
     let open = opened(&engine, &one, ("o", 1));
@@ -157,7 +157,7 @@ fn who_finds_no_room_in_a_line_leaves_nothing() {
 
 /// One lock of the whole file, and then bytes of it freed one by one: each makes one range more.
 #[test]
-fn what_is_freed_bit_by_bit_makes_no_more_ranges_than_there_may_be() {
+fn bytes_freed_one_by_one_make_no_more_ranges_than_the_bound() {
     let engine = engine(|settings| settings.limits.locks_per_file = 12);
     let (one, host) =
         (client(&engine, NOW, "a"), engine.host(NOW, b"one", Origin::default()).unwrap());
@@ -227,7 +227,7 @@ fn an_owner_that_waits_keeps_its_place_whoever_else_comes() {
 }
 
 #[test]
-fn what_a_host_is_refused_leaves_nothing() {
+fn a_refused_request_of_a_host_leaves_nothing() {
     let engine = engine(|settings| settings.limits.locks_per_file = 1);
     let (one, two) = (
         engine.host(NOW, b"one", Origin::default()).unwrap(),
@@ -278,7 +278,7 @@ fn a_share_of_an_expired_client_gives_way_to_a_host() {
 
 /// A client of minor version 0 has no operation by which it could free it.
 #[test]
-fn what_is_revoked_of_a_client_without_sessions_leaves_nothing() {
+fn a_delegation_revoked_from_a_client_without_sessions_leaves_nothing() {
     let engine = engine(|_| {});
     let args = Setclientid {
         owner: owner("a"),
@@ -307,7 +307,7 @@ fn what_is_revoked_of_a_client_without_sessions_leaves_nothing() {
 
 /// Flooded with clients that never come back to confirm themselves, the server lets others in.
 #[test]
-fn who_never_confirms_itself_makes_room() {
+fn a_client_that_never_confirms_makes_room() {
     let engine = engine(|settings| settings.limits.clients = 4);
     let staying = client(&engine, NOW, "stays");
     for number in 0..10 {
@@ -370,7 +370,7 @@ fn recovered(engine: &Engine, mut store: Recovered) -> Recovered {
 /// A client that has freed what was revoked knows of it: what it has of the file since then it may
 /// reclaim.
 #[test]
-fn what_was_had_since_a_revocation_may_be_reclaimed() {
+fn state_acquired_since_a_revocation_may_be_reclaimed() {
     let engine = engine(|settings| settings.durable = true);
     let (one, two) = (client(&engine, NOW, "a"), client(&engine, NOW, "b"));
     let given = open(&engine, &one, ("o", 1), DelegationWish::NoPreference).unwrap();
@@ -432,7 +432,7 @@ fn silent_holder(engine: &Engine) -> Duration {
 }
 
 #[test]
-fn who_asks_a_holder_that_is_gone_keeps_nothing_of_its_file() {
+fn a_question_to_a_gone_holder_keeps_nothing_of_its_file() {
     let engine = engine(|_| {});
     let later = silent_holder(&engine);
     assert_eq!(engine.writer_says(later, None, &file(1), 7), WriterSays::Nothing);
@@ -441,7 +441,7 @@ fn who_asks_a_holder_that_is_gone_keeps_nothing_of_its_file() {
 }
 
 #[test]
-fn who_breaks_a_delegation_of_one_that_is_gone_keeps_nothing_of_its_file() {
+fn breaking_a_delegation_of_a_gone_client_keeps_nothing_of_its_file() {
     let engine = engine(|_| {});
     let later = silent_holder(&engine);
     engine.break_delegations(later, None, &file(1), Share::access(Share::BOTH)).unwrap();
@@ -484,7 +484,7 @@ fn a_client_that_is_gone_keeps_no_memory_for_replies_that_others_lack() {
 /// A client that never frees what was revoked keeps no file in the table by it, which would be
 /// looked at each second.
 #[test]
-fn what_is_only_remembered_keeps_no_file() {
+fn a_remembered_state_keeps_no_file() {
     let engine = engine(|_| {});
     let holder = client(&engine, NOW, "holder");
     let given = open(&engine, &holder, ("o", 1), DelegationWish::Write).unwrap();
@@ -504,7 +504,7 @@ fn what_is_only_remembered_keeps_no_file() {
 
 /// Each file may have many ranges, each client many files: together they may not take all there is.
 #[test]
-fn what_clients_hold_takes_no_more_memory_than_there_is() {
+fn state_of_clients_takes_no_more_memory_than_the_bound() {
     const BYTES: usize = 200_000;
     let engine = engine(|settings| settings.limits.held_bytes = BYTES);
     let greedy = client(&engine, NOW, "greedy");
@@ -533,7 +533,7 @@ fn what_clients_hold_takes_no_more_memory_than_there_is() {
 
 /// Opens by names as long as they may be.
 #[test]
-fn who_is_gone_keeps_nothing_that_others_lack() {
+fn an_expired_client_keeps_nothing_that_others_lack() {
     let engine = engine(|settings| settings.limits.held_bytes = 200_000);
     let names: Vec<String> = (0..8).map(|number| format!("{number}").repeat(1000)).collect();
     let fill = |client: &Arc<Client>| {

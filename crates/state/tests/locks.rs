@@ -199,7 +199,7 @@ fn an_offer_that_is_not_taken_up_goes_to_the_next() {
 }
 
 #[test]
-fn who_polls_keeps_its_place_as_long_as_it_polls() {
+fn a_polling_waiter_keeps_its_place() {
     let mut locks = FileLocks::new(Duration::from_secs(9));
     assert!(lock(&mut locks, 0, LockType::Write, false).0);
     let poll = |locks: &mut FileLocks, owner, now: u64| {

@@ -92,7 +92,7 @@ fn a_copy_that_is_in_hand_is_cancelled_when_its_piece_is_there() {
 }
 
 #[test]
-fn what_was_cancelled_with_its_last_piece_in_hand_is_not_told() {
+fn a_copy_cancelled_during_its_last_piece_is_not_announced() {
     let engine = engine();
     let client = client(&engine);
     let copy = begin(&engine, &client, NOW).unwrap();
@@ -117,7 +117,7 @@ fn a_client_has_so_many_copies_and_no_more() {
 }
 
 #[test]
-fn what_a_client_never_acknowledged_makes_room_after_a_lease() {
+fn an_unacknowledged_copy_makes_room_after_a_lease() {
     let engine = engine();
     let client = client(&engine);
     let lease = engine.settings().lease;
@@ -135,7 +135,7 @@ fn what_a_client_never_acknowledged_makes_room_after_a_lease() {
 }
 
 #[test]
-fn what_was_cancelled_with_a_piece_in_hand_makes_room_though_nobody_asks_again() {
+fn a_copy_cancelled_during_a_piece_makes_room_without_another_call() {
     let engine = engine();
     let client = client(&engine);
     for _ in 0..2 {

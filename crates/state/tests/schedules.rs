@@ -156,7 +156,7 @@ fn a_late_client_keeps_all_or_loses_all() {
 /// Clients whose leases are over go while memory is short, one after the other: who speaks before
 /// its turn comes has a lease again, and stays.
 #[test]
-fn who_speaks_before_its_turn_does_not_go_for_memory() {
+fn a_client_that_renews_in_time_is_not_evicted_for_memory() {
     let mut settings = Settings::new(1, [7; 16]);
     settings.limits.held_bytes = 16_000;
     explore_with(settings, |engine| {
@@ -191,7 +191,7 @@ fn who_speaks_before_its_turn_does_not_go_for_memory() {
 /// A host of NLM locks while a file is delegated: whose lock the other does not see, or who may
 /// lock by itself, is one of the two.
 #[test]
-fn what_a_host_locks_is_not_delegated_at_once() {
+fn a_file_that_a_host_locks_is_not_delegated_at_once() {
     explore(|engine| {
         let (one, host) =
             (person(&engine, 1), engine.host(START, b"host", Origin::default()).unwrap());

@@ -87,7 +87,7 @@ fn opens(engine: &Engine, client: ClientId) -> Opened {
 /// The name was free to be taken when he announced himself, and is not when he comes to take it
 /// (RFC 7530, 16.34.5).
 #[test]
-fn who_announced_himself_takes_no_name_that_has_come_into_use() {
+fn a_pending_introduction_takes_no_name_that_has_come_into_use() {
     let engine = engine();
     let first = announce(&engine, 1, "root").unwrap();
     let eve = announce(&engine, 2, "eve").unwrap();
@@ -103,7 +103,7 @@ fn who_announced_himself_takes_no_name_that_has_come_into_use() {
 
 /// In minor version 0 a stateid says whose it is; those of sessions say it in none.
 #[test]
-fn what_a_client_with_sessions_has_nobody_uses_without_them() {
+fn state_of_a_client_with_sessions_is_used_only_through_them() {
     let engine = engine();
     let client = client_with_session(&engine);
     let opened = open(&engine, &client);

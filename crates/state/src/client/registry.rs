@@ -199,7 +199,7 @@ impl Clients {
     }
 
     /// A serial number, and the number drawn by it, which no client has, and none had before all
-    /// were given out once. Zero is nobody's.
+    /// were given out once. Zero names no client.
     fn next_number(&self) -> (u32, u32) {
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);

@@ -27,7 +27,7 @@ pub(crate) struct Holdings {
     /// Number of owners at which stale ones are removed.
     reap_at: usize,
     counts: Counts,
-    /// Copies that are under way or have ended: no states, for nobody would miss them.
+    /// Copies that are under way or have ended. They are no states: the client would not miss them.
     pub(crate) offloads: Offloads,
     /// The memory that it takes.
     memory: Allotment,

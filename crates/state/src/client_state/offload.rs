@@ -20,7 +20,7 @@ pub struct OffloadEnd {
 pub struct BeginOffload {
     /// The file that is written.
     pub file: FileKey,
-    /// By whom: nobody else may cancel it (RFC 7862, 4.3).
+    /// The principal that asked: no other may cancel it (RFC 7862, 4.3).
     pub principal: Principal,
     /// The request that asks for it: its answer may still be under way when the copy has ended.
     pub asked_by: SequenceAnswer,

@@ -9,10 +9,9 @@ use crate::limits::{CLIENTS_PER_ORIGIN_MIN, FAIR_PART, GOING_PART};
 use crate::{Client, Desk, Engine, Error, Origin, Record, Result};
 
 impl Engine {
-    /// Sees to it that one more client of `origin` can be let in: one whose lease is over goes, or
-    /// some that have not come to confirm themselves or are hosts of NLM that hold nothing, those
-    /// not heard of for longest first. An origin that has its fair part of the places makes room
-    /// among its own.
+    /// Makes room for one more client of `origin`: forgets one with an expired lease, or some that
+    /// are unconfirmed or are hosts of NLM that hold nothing, the longest silent first. An origin
+    /// that has its fair part of the places makes room among its own clients.
     ///
     /// # Errors
     /// [`Error::Delay`]: nobody can go.

@@ -71,7 +71,7 @@ impl Engine {
         Ok(known(now, &old, args.caller))
     }
 
-    /// Somebody who is not known yet, or not in this life.
+    /// Introduces a client that is not known yet, or not in this instance.
     fn meet(&self, now: Duration, names: &mut Names, args: ExchangeId) -> Result<Exchanged> {
         let ExchangeId { owner, caller, .. } = args;
         let birth = NewClient { desk: Desk::ExchangeId, owner, caller, announced: None };

@@ -37,8 +37,7 @@ impl Engine {
         self.client(clientid, caller)
     }
 
-    /// A client by its number, of whichever desk and however it stands; for those who look after
-    /// the server.
+    /// Returns a client of any protocol and stage by its clientid; for administrators.
     #[must_use]
     pub fn client_by_id(&self, clientid: ClientId) -> Option<Arc<Client>> {
         self.clients.get(clientid)

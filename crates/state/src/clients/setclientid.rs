@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// Lets a client take its place under its name; who had it is handed back.
+    /// Confirms a client under its name; returns the client that had the name.
     pub(crate) fn confirm(&self, names: &mut Names, client: &Arc<Client>) -> Option<Arc<Client>> {
         let mut state = client.state();
         if state.standing != Standing::Unconfirmed {

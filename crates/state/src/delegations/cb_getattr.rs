@@ -18,7 +18,7 @@ const KEPT: Duration = Duration::from_secs(20);
 /// The answer of the holder of a write delegation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriterSays {
-    /// Nobody else holds one, or it has changed nothing: the file system knows.
+    /// No other client holds one, or it has changed nothing: the file system has the attributes.
     Nothing,
     /// The file is changed.
     Changed {

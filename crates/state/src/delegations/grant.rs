@@ -1,5 +1,5 @@
-//! Delegations: granted by policy, recalled when somebody else comes, revoked when that is not
-//! heeded (RFC 8881, 10.2 and 10.4).
+//! Delegations: granted by policy, recalled for others, revoked when a recall is not heeded (RFC
+//! 8881, 10.2 and 10.4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,8 @@ pub enum Delegation {
         stateid: Stateid,
         /// The access that it allows.
         kind: DelegationKind,
-        /// True if it must be given back at once: reclaimed, while somebody waits for it.
+        /// True if it must be given back at once: it was reclaimed while another client waits for
+        /// it.
         recall: bool,
     },
     /// None.

@@ -24,7 +24,7 @@ impl Engine {
     }
 
     /// Recalls a file because a program on the server has renamed, removed or linked it, or changed
-    /// its attributes. It does not wait, and who holds the file has a lease's time.
+    /// its attributes. The program does not wait, and the holder has a lease's time.
     pub fn program_changed(&self, now: Duration, key: &FileKey) {
         let _ = self.recall_for_program(now, key);
     }

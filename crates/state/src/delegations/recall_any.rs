@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_makes_room_and_no_more() {
+    fn the_excess_is_what_exceeds_three_quarters() {
         let of = |len| Fullness { len, limit: 64 };
         assert_eq!([55, 56, 64].map(|len| of(len).is_near()), [false, true, true]);
         assert_eq!([10, 48, 56, 64].map(|len| of(len).excess()), [0, 0, 8, 16]);

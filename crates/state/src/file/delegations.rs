@@ -9,9 +9,9 @@ use crate::{ClientId, Principal, Stateid};
 /// The kind of a delegation, which says what it allows (RFC 8881, 10.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DelegationKind {
-    /// Nobody writes.
+    /// No client writes.
     Read,
-    /// Nobody else reads or writes.
+    /// No other client reads or writes.
     Write,
 }
 

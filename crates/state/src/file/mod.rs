@@ -60,8 +60,8 @@ impl File {
         Arc::new(Self::new(key, Duration::ZERO))
     }
 
-    /// The client whose own delegation covers what it does by this key: nobody, if it comes by
-    /// another export than the file is delegated by.
+    /// Returns `client` if its own delegation covers its operations by this key; none if it comes
+    /// by another export than the file is delegated by.
     pub(crate) fn covered(&self, key: &FileKey, client: Option<ClientId>) -> Option<ClientId> {
         client.filter(|_| key.export == self.key.export)
     }

@@ -8,16 +8,16 @@ use crate::{ClientId, LockType};
 pub struct Share {
     /// [`Share::READ`] and [`Share::WRITE`].
     pub access: u32,
-    /// The same, denied to others.
+    /// The same bits for the access that is denied to others.
     pub deny: u32,
 }
 
 impl Share {
-    /// Reading.
+    /// Read access.
     pub const READ: u32 = 1;
-    /// Writing.
+    /// Write access.
     pub const WRITE: u32 = 2;
-    /// Both.
+    /// Read and write access.
     pub const BOTH: u32 = 3;
 
     /// An open that denies nothing.
@@ -32,7 +32,7 @@ impl Share {
         self.access != 0 && self.access <= Self::BOTH && self.deny <= Self::BOTH
     }
 
-    /// Both together.
+    /// Returns both shares together.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self { access: self.access | other.access, deny: self.deny | other.deny }
@@ -67,7 +67,7 @@ impl Shares {
         old
     }
 
-    /// An open of a client other than `mine` that denies any of `access`.
+    /// Returns an open of a client other than `mine` that denies any of `access`.
     pub(crate) fn denied(&self, mine: Option<ClientId>, access: u32) -> Option<Holder> {
         if self.all().deny & access == 0 {
             return None;
@@ -76,8 +76,8 @@ impl Shares {
         others.find(|(_, share)| share.deny & access != 0).map(|(other, _)| other)
     }
 
-    /// An open of another holder that stands against this share. Without deny modes about it costs
-    /// a look at four numbers.
+    /// Returns an open of another holder that stands against this share. Without deny modes it
+    /// reads four numbers.
     pub(crate) fn conflict(&self, holder: Option<Holder>, share: Share) -> Option<Holder> {
         if !self.all().stands_against(share) {
             return None;
@@ -100,7 +100,7 @@ impl Shares {
         self.opens.all_of(client)
     }
 
-    /// Returns whether anybody has the file open for writing.
+    /// Returns whether any client has the file open for writing.
     pub(crate) fn is_written(&self) -> bool {
         self.all().access & Share::WRITE != 0
     }

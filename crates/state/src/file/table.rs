@@ -6,7 +6,7 @@ use crate::sync::atomic::AtomicUsize;
 use crate::table::{Keyed, Table};
 use crate::{Error, FileKey, Result};
 
-/// All files of which somebody has something, and those among them that time changes.
+/// All files that clients have open, locked or delegated, and those among them with a deadline.
 pub(crate) struct Files {
     all: Table<File>,
     watched: Table<File>,
@@ -64,7 +64,7 @@ impl Files {
         self.all.get_or_insert(key, make).ok_or(Error::Resource)
     }
 
-    /// Files in which somebody waits, among others.
+    /// Returns the files with a deadline, and some others.
     pub(crate) fn watched(&self) -> Vec<Arc<File>> {
         self.watched.all()
     }
@@ -75,7 +75,7 @@ impl Files {
             return;
         }
         self.watched.remove(&file.key);
-        // Somebody may have begun to wait in between.
+        // An owner may have begun to wait in between.
         if file.state().has_deadline() {
             self.watch(file);
         }

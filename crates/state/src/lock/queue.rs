@@ -47,8 +47,7 @@ impl Line {
         self.places.len()
     }
 
-    /// Returns whether nobody is in it: looked at before anything is looked for, for most lines are
-    /// empty.
+    /// Returns whether the queue is empty, as most are; asked before any search.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -92,7 +91,8 @@ impl Line {
         Some((ticket, self.places.get(&ticket)?.wish))
     }
 
-    /// The earliest wish of somebody else's, drawn before `ticket`, that stands against this one.
+    /// Returns the earliest wish of another owner, drawn before `ticket`, that stands against this
+    /// one.
     pub(super) fn conflict(&self, wish: Wish, ticket: u64) -> Option<Conflict> {
         if self.is_empty() {
             return None;

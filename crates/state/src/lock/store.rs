@@ -29,7 +29,7 @@ impl LockStore {
         }
     }
 
-    /// A lock of somebody else's that stands against this one.
+    /// Returns a lock of another owner that stands against this one.
     pub(super) fn conflict(
         &self,
         owner: u64,

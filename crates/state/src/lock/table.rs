@@ -39,9 +39,8 @@ pub struct Offer {
 ///
 /// Owners are numbers of the caller's choice. Times are since any fixed moment. Invariants:
 /// - no byte is locked by two owners unless all of them read;
-/// - who comes later never gets what somebody who waits already wants, but for bytes it holds
-///   itself;
-///   so a stream of readers cannot starve a writer;
+/// - an owner never gets bytes that an earlier waiter wants, except those it holds itself; so a
+///   stream of readers cannot starve a writer;
 /// - lock, unlock, split and join cost O(log n), waking O(log n) for each woken.
 #[derive(Debug, Clone)]
 pub struct FileLocks {
@@ -73,7 +72,7 @@ impl FileLocks {
         self.held.len() + self.waiting.len() + self.offered.len()
     }
 
-    /// Returns whether nobody holds or waits for anything.
+    /// Returns whether there are no locks, waiters and offers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -86,7 +85,7 @@ impl FileLocks {
         self.held_by(owner).next().is_some() || waits(&self.waiting) || waits(&self.offered)
     }
 
-    /// Returns whether somebody waits for what `owner` holds.
+    /// Returns whether another owner waits for bytes that `owner` holds.
     #[must_use]
     pub fn is_awaited(&self, owner: u64) -> bool {
         let awaited =
@@ -99,8 +98,8 @@ impl FileLocks {
         self.held.of(owner)
     }
 
-    /// All who wait for a lock, in order of arrival, then those who have been offered theirs; and
-    /// since when.
+    /// Returns all waiters in order of arrival, then all offers; each with the time of its
+    /// beginning.
     pub fn waits(&self) -> impl Iterator<Item = (Offer, Duration)> + '_ {
         let wishes = self.waiting.all().chain(self.offered.all());
         wishes.map(|(Wish { owner, range, kind }, since)| (Offer { owner, range, kind }, since))

@@ -26,7 +26,7 @@ impl Engine {
         Ok(stateid)
     }
 
-    /// LOCKU beside programs on the server, which may have at once what nobody holds any more.
+    /// LOCKU beside programs on the server, which may have the freed bytes at once.
     ///
     /// # Errors
     /// As [`Engine::unlock`].
@@ -76,8 +76,8 @@ impl Engine {
         Ok((stateid, left))
     }
 
-    /// Checks whether an owner may free bytes: to free some in the middle of a lock makes two of
-    /// it, and who frees every other byte could have as many as there are bytes.
+    /// Checks whether an owner may free bytes: freeing bytes in the middle of a lock makes two of
+    /// it, and freeing every other byte could make as many as there are bytes.
     ///
     /// # Errors
     /// [`Error::Resource`].

@@ -78,7 +78,7 @@ impl Engine {
         }
         drop(state);
         self.announce(wakes);
-        // The state is gone: what is told is a stateid that nobody may use (RFC 8881, 18.2.4).
+        // The state is gone: the answer is a stateid that is never valid (RFC 8881, 18.2.4).
         Ok(if sender.is_unsequenced() { stateid } else { Stateid::INVALID })
     }
 }

@@ -189,8 +189,8 @@ impl Engine {
         Ok(Opened { stateid, confirm: !confirmed, delegation, before })
     }
 
-    /// Takes an OPEN back of which nobody was told: the file is open as it was before, or not at
-    /// all, and not delegated by it; unless something else has come of the open meanwhile.
+    /// Takes back an OPEN that was not answered yet: the file is open as before, or not at all, and
+    /// not delegated by it. It does nothing if the open has changed meanwhile.
     pub fn withdraw_open(
         &self,
         now: Duration,
@@ -199,7 +199,7 @@ impl Engine {
     ) {
         if let Delegation::Granted { stateid, .. } = opened.delegation {
             let sender = Sender::of(now, client);
-            // It was given just now: nobody can have returned it.
+            // It was granted just now, so the client cannot have returned it.
             let _ = self.delegreturn((sender, file), &stateid);
         }
         let Ok((_, number)) = opened.stateid.place() else { return };

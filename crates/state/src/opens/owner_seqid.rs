@@ -85,7 +85,7 @@ impl OwnerAnswer {
         self.end(|owner| owner.last = Some(reply));
     }
 
-    /// The owner may have counted on meanwhile: then nobody asks for this answer any more.
+    /// The owner may have gone on meanwhile: then this answer is not asked for any more.
     fn end(&mut self, settle: impl FnOnce(&mut Owner)) {
         if !std::mem::replace(&mut self.open, false) {
             return;

@@ -8,7 +8,7 @@ pub struct Census {
     pub clients: usize,
     /// Sessions.
     pub sessions: usize,
-    /// Files of which anybody has anything.
+    /// Files that clients have open, locked or delegated.
     pub files: usize,
     /// States of all clients: opens, locks, delegations, and closed opens that are kept for a
     /// retry.

@@ -19,7 +19,7 @@ pub struct Totals {
     pub slot_recalls_heeded: u64,
     /// Delegations that were taken back by force: not heeded in time, or with their client.
     pub delegations_revoked: u64,
-    /// Locks that somebody had to wait for.
+    /// Number of waits for locks.
     pub lock_waits: u64,
     /// Requests that were answered as they had been before.
     pub replies_again: u64,

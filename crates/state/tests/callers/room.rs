@@ -221,7 +221,7 @@ fn a_client_that_goes_gives_back_its_own_memory_and_no_more() {
 
 /// Memory that one client of an origin gives back is free for another.
 #[test]
-fn what_a_client_gives_back_the_others_of_its_origin_may_have() {
+fn memory_that_a_client_gives_back_is_free_for_its_origin() {
     let engine = engine_with(|settings| settings.limits.held_bytes = 1 << 16);
     let (one, _) = client_41(&engine, caller(0, 1), "one");
     let (two, _) = client_41(&engine, caller(0, 1), "two");

@@ -93,7 +93,7 @@ fn grace_has_edges() {
 }
 
 #[test]
-fn what_clients_have_can_be_looked_at() {
+fn state_of_clients_can_be_listed() {
     transcript("inventory.txt");
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
         documents::take(root, &only, options.quick)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut build = vec!["build", "--release", "--locked", "--package", "comity-bench", "--bins"];
+    let mut build = vec!["build", "--release", "--locked", "--package", "comity-perf", "--bins"];
     if options.identity {
         build_without_rooms(root)?;
     }
@@ -76,15 +76,15 @@ pub(crate) fn command(root: &Path, options: &Options) -> Result<ExitCode> {
         build.extend(["--package", "comity-cli"]);
     }
     cargo(root, &build)?;
-    let mut program = Command::new(root.join("target/release/comity-bench"));
+    let mut program = Command::new(root.join("target/release/comity-perf"));
     program.args(arguments(options)).current_dir(root);
-    let status = program.status().context("run comity-bench")?;
+    let status = program.status().context("run comity-perf")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The program that is measured beside the one that is delivered: without range maps and cloaks.
 fn build_without_rooms(root: &Path) -> Result<()> {
-    let build = ["build", "--release", "--locked", "--package", "comity-bench"];
+    let build = ["build", "--release", "--locked", "--package", "comity-perf"];
     let without = ["--example", "instructions", "--no-default-features"];
     cargo(root, &[&build[..], &without].concat())?;
     let built = root.join("target/release/examples/instructions");

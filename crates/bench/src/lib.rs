@@ -1,35 +1,30 @@
-//! Load generators and measurements at the level of the protocol.
+//! The measuring suite `comity bench`, and the load generator that it shares with the project's own
+//! harness.
 //!
-//! **Answers:** what an operation costs a server, in its own processor time and in time a client
-//! waits, beside other servers measured in alternation in the same run: a minimal one that does
-//! nothing but the one system call ([`raw`]), and nfs-ganesha where it is installed.
+//! **Answers:** how fast a directory or a server does the workloads of the literature, on several
+//! targets in turns, and whether two results differ.
 //!
 //! **May not know:** how the server that is measured works inside.
 
 pub mod agent;
-pub mod baseline_server;
 pub mod call_templates;
 pub mod command;
 pub mod compare;
-pub mod cost_table;
 pub mod fixture_tree;
-pub mod idmap_cost;
-pub mod instructions;
 pub mod limits;
 pub mod load;
+pub mod number;
 mod operation;
 pub mod prober;
 pub mod process;
 pub mod report;
 pub mod rng;
+pub mod runner;
 pub mod selfscale;
-pub mod server_process;
-pub mod state_cost;
 pub mod statistics;
 mod stdout;
-pub mod strangers;
 pub mod suite;
-pub mod syscalls;
+mod system;
 pub mod targets;
 pub mod workload;
 

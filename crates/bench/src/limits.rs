@@ -17,6 +17,3 @@ pub const PIECES_MAX: usize = 64;
 
 /// Longest a server may take to start, in seconds; ganesha takes two to five.
 pub const START_SECONDS_MAX: u64 = 20;
-
-/// Longest that strangers may take until all of them are connected, in seconds.
-pub const STRANGERS_START_SECONDS_MAX: u64 = 30;

@@ -76,8 +76,8 @@ fn an_interrupted_run_is_kept_and_goes_on_where_it_was() {
     let set = interrupt.clone();
     *target.shared().event.lock().unwrap() = Some(Box::new(move || set.set()));
     let content = std::sync::Arc::new(comity_bench::suite::Content::new(1));
-    let ran = comity_bench::suite::run_on(&plan, vec![Box::new(target)], content, &interrupt);
-    assert!(comity_bench::suite::is_interrupt(&ran.unwrap_err()));
+    let ran = comity_bench::runner::run_on(&plan, vec![Box::new(target)], content, &interrupt);
+    assert!(comity_bench::runner::is_interrupt(&ran.unwrap_err()));
     let before = comity_bench::suite::Store::read(output.path()).unwrap();
     is_kept(&before, "postmark", "interrupted");
     assert_eq!(names(place.path()), Vec::<String>::new());

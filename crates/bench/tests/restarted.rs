@@ -5,7 +5,8 @@
 mod common;
 mod served;
 
-use comity_bench::targets::{NfsTarget, Version};
+use comity_bench::suite::Version;
+use comity_bench::targets::NfsTarget;
 use common::{chosen, plan, run};
 use served::{Served, forgetting};
 

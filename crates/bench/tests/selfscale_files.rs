@@ -4,8 +4,8 @@
 
 mod common;
 
+use comity_bench::runner::Chosen;
 use comity_bench::selfscale::predict::recorded;
-use comity_bench::suite::Chosen;
 use comity_bench::targets::DirectoryTarget;
 use common::watched::{Lie, Watched};
 use common::{chosen, names, plan, run};

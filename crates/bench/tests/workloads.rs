@@ -6,9 +6,8 @@ mod common;
 
 use std::sync::Arc;
 
-use comity_bench::suite::{
-    Chosen, Content, Context, Parameter, Parameters, Place, Unit, Workload, bytes,
-};
+use comity_bench::runner::Chosen;
+use comity_bench::suite::{Content, Context, Parameter, Parameters, Place, Unit, Workload, bytes};
 use comity_bench::targets::{DirectoryTarget, NullTarget};
 use common::watched::{Lie, Watched};
 use common::{SMALL, chosen, names, plan, run};
@@ -42,7 +41,7 @@ fn files_are_kept_if_asked_and_others_are_not_touched() {
     let mut plan = plan(vec![chosen("postmark", &[])], &output.path().join("a"));
     let content = Arc::new(Content::new(1));
     let interrupt = comity_bench::suite::Interrupt::default();
-    let refused = comity_bench::suite::run_on(&plan, vec![open()], content, &interrupt);
+    let refused = comity_bench::runner::run_on(&plan, vec![open()], content, &interrupt);
     let refused = format!("{:#}", refused.unwrap_err());
     assert!(refused.contains("is not empty (`mine`)") && refused.contains("--here"), "{refused}");
 
@@ -152,7 +151,7 @@ fn targets_take_turns_and_a_hook_runs_before_each_round() {
     let content = Arc::new(Content::new(1));
     let interrupt = comity_bench::suite::Interrupt::default();
     let targets = places.iter().map(open).collect();
-    let outcome = comity_bench::suite::run_on(&plan, targets, content, &interrupt).unwrap();
+    let outcome = comity_bench::runner::run_on(&plan, targets, content, &interrupt).unwrap();
     let rounds = outcome.workloads[0].rounds.iter();
     let order: Vec<_> = rounds.map(|round| (round.round, round.target)).collect();
     assert_eq!(order, [(0, 0), (0, 1), (1, 1), (1, 0)]);

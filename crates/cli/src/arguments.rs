@@ -105,7 +105,7 @@ pub(crate) enum Command {
     /// peer:ganesha` or `nfs://server/export`, they take turns. `comity bench compare A B` compares
     /// two results.
     #[command(subcommand, arg_required_else_help = false)]
-    Bench(comity_bench::suite::command::Command),
+    Bench(comity_bench::command::Command),
     /// Print a completion script for a shell
     ///
     /// For bash: `comity completions bash > /usr/share/bash-completion/completions/comity`.

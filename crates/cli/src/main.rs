@@ -76,7 +76,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Clients(typed) => clients::show(typed),
         Command::Evict(typed) => clients::evict(typed),
         Command::Log(typed) => remote::log(typed),
-        Command::Bench(typed) => comity_bench::suite::command::perform(&typed),
+        Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);
             Ok(ExitCode::SUCCESS)

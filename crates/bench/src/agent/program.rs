@@ -3,7 +3,7 @@ use std::ops::RangeInclusive;
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_xdr::{Encoder, Opaque};
 
-use crate::suite::{drop_caches, shell};
+use crate::system::{drop_caches, shell};
 
 /// The program's number, of those that anybody may use (RFC 5531, 8.2).
 pub(super) const PROGRAM: u32 = 0x2063_6d62;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::rows::{Comparison, Row};
-use crate::report::number;
+use crate::number;
 use crate::statistics::Verdict;
 
 /// The table for a terminal.

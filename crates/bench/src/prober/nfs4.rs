@@ -94,7 +94,7 @@ impl<W: Wire> Prober<'_, W> {
     ///
     /// # Errors
     /// A call fails.
-    pub(crate) fn removes(&mut self, directory: &str) -> Result<CallTemplates> {
+    pub fn removes(&mut self, directory: &str) -> Result<CallTemplates> {
         let dir = self.session.walk(&self.root, directory)?;
         let name: Component4<'_> = Opaque(SERIAL_NAME);
         let (template, _) = self.like(&Compound::on(&dir).with(op::REMOVE, &name), &[])?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::number;
+use crate::number;
 use crate::statistics::{CONFIDENCE, Interval, Ratio, Summary, Verdict, mean, mean_interval};
 use crate::suite::{Better, Figure, Outcome, Place, Sample, Unit, WorkloadRecord};
 

@@ -2,9 +2,9 @@
 
 use super::aggregate::{Cell, Line};
 use super::legend;
-use super::number;
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, SERIES, Svg, text_width};
+use crate::number;
 use crate::suite::{Better, Unit};
 
 const WIDTH: f64 = 940.0;

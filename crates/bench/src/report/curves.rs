@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use super::aggregate::Line;
 use super::bars::told;
 use super::chart::{Chart, Direction, Series, Spot, Style};
-use super::number;
 use super::scale::Kind;
+use crate::number;
 use crate::suite::{Better, Place};
 
 /// Fewest places of a curve.

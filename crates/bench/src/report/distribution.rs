@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::chart::{Chart, Direction, Series, Spot, Style};
-use super::number;
 use super::scale::Kind;
+use crate::number;
 use crate::suite::{Latency, Outcome, WorkloadRecord};
 
 /// The parts of operations told in tables and as lines of the plots.

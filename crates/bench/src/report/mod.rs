@@ -11,7 +11,6 @@ mod curves;
 mod date;
 mod distribution;
 mod legend;
-pub mod number;
 mod page;
 mod scale;
 mod section;

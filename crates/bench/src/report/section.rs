@@ -6,9 +6,9 @@ use super::aggregate::{Cell, Line};
 use super::bars::bars;
 use super::curves;
 use super::distribution::{Distribution, PARTS};
-use super::number;
 use super::page::Page;
 use super::table::{Entry, Table};
+use crate::number;
 use crate::statistics::{Ratio, Verdict};
 use crate::suite::{Better, Outcome, Unit, WorkloadRecord};
 

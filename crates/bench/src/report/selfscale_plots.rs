@@ -2,11 +2,11 @@
 //! worth.
 
 use super::chart::{Chart, Direction, Series, Spot, Style};
-use super::number;
 use super::page::Page;
 use super::scale::Kind;
 use super::svg::Svg;
 use super::table::{Entry, Table};
+use crate::number;
 use crate::selfscale::{Axis, Curve, Exploration, Family, Model, Recorded, SelfCheck};
 
 /// What the self-check is.

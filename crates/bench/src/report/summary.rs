@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use super::aggregate::{Line, overall};
+use super::date;
 use super::page::Page;
 use super::section::gain;
 use super::svg::escape;
 use super::table::{Entry, Table};
-use super::{date, number};
+use crate::number;
 use crate::statistics::Ratio;
 use crate::suite::{Better, Outcome, TargetRecord};
 

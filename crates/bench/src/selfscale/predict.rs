@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::{Axis, Model, Point, Prediction, Recorded, SelfCheck};
-use crate::report::number;
+use crate::number;
 use crate::stdout::say;
 use crate::suite::{Outcome, Store, bytes};
 

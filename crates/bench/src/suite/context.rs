@@ -11,24 +11,24 @@ use crate::rng::Rng;
 
 /// What one round of a workload has to work with, and where it leaves what it measures.
 pub struct Context<'a> {
-    pub(super) target: &'a dyn Target,
-    pub(super) parameters: &'a Parameters,
-    pub(super) seed: u64,
-    pub(super) directory: String,
-    pub(super) content: Arc<Content>,
-    pub(super) interrupt: Interrupt,
-    pub(super) reset: &'a dyn Reset,
-    pub(super) progress: &'a Progress,
-    pub(super) time: TimeBudget,
-    pub(super) gathered: Gathered,
+    pub(crate) target: &'a dyn Target,
+    pub(crate) parameters: &'a Parameters,
+    pub(crate) seed: u64,
+    pub(crate) directory: String,
+    pub(crate) content: Arc<Content>,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) reset: &'a dyn Reset,
+    pub(crate) progress: &'a Progress,
+    pub(crate) time: TimeBudget,
+    pub(crate) gathered: Gathered,
 }
 
 /// What a round has measured so far.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
-    pub(super) samples: Vec<Sample>,
-    pub(super) latencies: Vec<Latency>,
-    pub(super) notes: Vec<String>,
+pub(crate) struct Gathered {
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) latencies: Vec<Latency>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Set when the user wants the run to end.

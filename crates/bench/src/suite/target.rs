@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::{Files, TargetRecord};
-use crate::targets::Version;
+use crate::suite::Version;
 
 /// What is measured.
 pub trait Target: Send + Sync {

@@ -2,32 +2,32 @@ use std::time::{Duration, Instant};
 
 /// The time that a run may take, shared out among what is left of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TimeBudget {
+pub(crate) struct TimeBudget {
     /// When it is used up; never, if there is none.
     end: Option<Instant>,
 }
 
 impl TimeBudget {
     /// So much from now on.
-    pub(super) fn new(limit: Option<Duration>) -> Self {
+    pub(crate) fn new(limit: Option<Duration>) -> Self {
         Self { end: limit.and_then(|limit| Instant::now().checked_add(limit)) }
     }
 
     /// An equal part of what is left, for the first of so many that are still to come.
-    pub(super) fn part(self, of: usize) -> Self {
+    pub(crate) fn part(self, of: usize) -> Self {
         let now = Instant::now();
         let left = |end: Instant| end.saturating_duration_since(now);
         Self { end: self.end.map(|end| now + left(end) / of.max(1) as u32) }
     }
 
     /// Whether something that takes as long as each of `done` did since `begun` fits in.
-    pub(super) fn has_room(self, begun: Instant, done: u32) -> bool {
+    pub(crate) fn has_room(self, begun: Instant, done: u32) -> bool {
         let each = begun.elapsed() / done.max(1);
         self.left().is_none_or(|left| each <= left)
     }
 
     /// How much is left, if there is a limit.
-    pub(super) fn left(self) -> Option<Duration> {
+    pub(crate) fn left(self) -> Option<Duration> {
         self.end.map(|end| end.saturating_duration_since(Instant::now()))
     }
 }

@@ -3,7 +3,9 @@
 
 mod counters;
 mod directory;
+mod ganesha;
 mod mount;
+mod namespace;
 mod nfs;
 mod nfs4;
 mod null_target;
@@ -11,13 +13,15 @@ mod peer;
 mod probe;
 mod server;
 mod spec;
-mod version;
 
 pub(crate) use counters::difference;
 pub use directory::DirectoryTarget;
+pub use ganesha::{
+    Ganesha, is_installed as is_ganesha_installed, start as start_ganesha, wait_for_export,
+};
+pub use namespace::{enter as enter_namespace, is_inside as is_inside_namespace};
 pub use null_target::NullTarget;
-pub use peer::{Peer, needs_namespace};
+pub use peer::{Peer, free_address, needs_namespace};
 pub use probe::probe;
 pub use server::NfsTarget;
 pub use spec::{Options, Spec};
-pub use version::Version;

@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
+use super::ganesha::{self, Ganesha};
 use super::server::{self, NfsTarget};
-use super::{Version, mount};
-use crate::fixture_tree::FixtureTree;
+use super::{mount, namespace};
 use crate::limits::START_SECONDS_MAX;
 use crate::process::Server;
-use crate::server_process;
+use crate::suite::Version;
 
 /// A server that the harness starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) struct Kept {
 #[derive(Debug)]
 enum Running {
     Comity(Server),
-    Ganesha(server_process::ServerProcess),
+    Ganesha(Ganesha),
 }
 
 impl Kept {
@@ -45,7 +45,7 @@ impl Kept {
     pub(super) fn check(&self) -> Result<()> {
         match &mut *self.running.lock().unwrap_or_else(PoisonError::into_inner) {
             Running::Comity(server) => server.check(),
-            Running::Ganesha(target) => target.cpu_time().map(drop),
+            Running::Ganesha(running) => running.server.check(),
         }
     }
 }
@@ -53,7 +53,7 @@ impl Kept {
 /// Whether a peer can be started only in namespaces of its own.
 #[must_use]
 pub fn needs_namespace(peer: Peer) -> bool {
-    peer == Peer::Ganesha && !server_process::is_inside_namespace()
+    peer == Peer::Ganesha && !namespace::is_inside()
 }
 
 impl Peer {
@@ -190,19 +190,16 @@ fn start_ganesha(
     export: &Path,
 ) -> Result<NfsTarget> {
     ensure!(
-        server_process::is_ganesha_installed(),
+        ganesha::is_installed(),
         "{name}: nfs-ganesha is not installed (Debian: nfs-ganesha, nfs-ganesha-vfs, rpcbind)"
     );
-    ensure!(
-        server_process::is_inside_namespace(),
-        "{name} needs root: it gets a network of its own"
-    );
+    ensure!(namespace::is_inside(), "{name} needs root: it gets a network of its own");
     let work = folder.path().join("work");
     fs::create_dir(&work)?;
-    let running = server_process::start_ganesha(&FixtureTree::at(export), &work, &processors()?)?;
+    let running = ganesha::start(export, &work, &processors()?)?;
     let address = running.address;
     let root = match version {
-        Version::Three => running.root().context("ganesha gave no handle")?.to_vec(),
+        Version::Three => running.root.clone(),
         Version::FourOne => {
             let path = export.to_str().context("a folder whose name is no text")?;
             server::enter((address, version), caller(), path)?
@@ -246,6 +243,10 @@ fn version_of(program: &Path) -> String {
 }
 
 /// An address on loopback that nobody uses.
-fn free_address() -> Result<SocketAddr> {
+/// Returns an address on loopback that nobody uses.
+///
+/// # Errors
+/// There is none.
+pub fn free_address() -> Result<SocketAddr> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

@@ -8,9 +8,10 @@ use comity_remote::nfs4::Session;
 use comity_remote::rpc::{Caller, RESULTS_AT, dial};
 use comity_xdr::Decoder;
 
+use super::counters;
 use super::nfs::NfsFiles;
 use super::nfs4::Nfs4Files;
-use super::{Version, counters};
+use crate::suite::Version;
 use crate::suite::{Files, Server, Target, TargetKind, TargetRecord};
 
 /// The port of NFS (RFC 8881, 2.9.1).

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::peer::caller;
-use super::{DirectoryTarget, NfsTarget, NullTarget, Peer, Version, server};
-use crate::suite::{Content, Target};
+use super::{DirectoryTarget, NfsTarget, NullTarget, Peer, server};
+use crate::suite::{Content, Target, Version};
 
 /// A target as it is named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,9 +6,8 @@ pub(crate) mod watched;
 use std::path::Path;
 use std::sync::Arc;
 
-use comity_bench::suite::{
-    Chosen, Content, Interrupt, Outcome, Parameters, Plan, Preset, Resets, Store, Target, run_on,
-};
+use comity_bench::runner::{Chosen, Plan, Resets, run_on};
+use comity_bench::suite::{Content, Interrupt, Outcome, Parameters, Preset, Store, Target};
 use comity_bench::targets;
 
 /// Parameters that make a workload small.

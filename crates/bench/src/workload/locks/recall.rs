@@ -1,7 +1,8 @@
 use anyhow::{Context as _, Result};
 
 use super::{lock, pieces, seconds_since};
-use crate::suite::{Access, Context, LockKind, Range, Unit, Wait, shell};
+use crate::suite::{Access, Context, LockKind, Range, Unit, Wait};
+use crate::system::shell;
 
 /// Somebody else opens a file on which n locks are held under a delegation.
 pub(super) fn run(context: &mut Context<'_>) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::operation::Operation;
 use crate::prober;
 use crate::prober::Pages;
 use crate::suite::Server;
-use crate::targets::Version;
+use crate::suite::Version;
 
 /// A client that learns how calls and replies look before a load, in the server's version.
 pub(super) struct Speaker {

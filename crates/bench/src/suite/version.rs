@@ -1,0 +1,48 @@
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+/// Which version of NFS is spoken to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Version {
+    /// 3.
+    #[default]
+    Three,
+    /// 4.1.
+    FourOne,
+}
+
+impl Version {
+    /// Reads a version.
+    ///
+    /// # Errors
+    /// It is none that is spoken.
+    pub fn parse(text: &str) -> Result<Self> {
+        match text {
+            "3" => Ok(Self::Three),
+            "4.1" => Ok(Self::FourOne),
+            other => bail!("version {other} of NFS is not spoken: there are 3 and 4.1"),
+        }
+    }
+
+    /// Splits `...?vers=4.1`, the end of a target's name.
+    ///
+    /// # Errors
+    /// Something else stands behind the question mark.
+    pub(crate) fn split(text: &str) -> Result<(&str, Option<Self>)> {
+        let Some((name, option)) = text.rsplit_once('?') else { return Ok((text, None)) };
+        match option.strip_prefix("vers=") {
+            Some(version) => Ok((name, Some(Self::parse(version)?))),
+            None => bail!("{text}: there is no option `{option}`, only vers=3 and vers=4.1"),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Three => "3",
+            Self::FourOne => "4.1",
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! The command line of `comity-perf`.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use comity_bench::Operation;
+use comity_bench::fixture_tree::FixtureTree;
+use comity_bench::load::{Client, Load, Stop};
+use comity_bench::prober::Pages;
+use comity_bench::prober::nfs3::Prober;
+use comity_bench::process::{self, CpuTime};
+use comity_remote::rpc::Caller;
+
+use crate::baseline_server;
+use crate::{cost_table, idmap_cost, instructions, state_cost, strangers, syscalls};
+
+#[derive(Parser)]
+#[command(name = "comity-perf")]
+struct Arguments {
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+#[derive(Subcommand)]
+enum Tool {
+    /// Measure, and print the table.
+    Table(cost_table::Options),
+    /// Count the system calls of steady loads.
+    Syscalls(syscalls::Options),
+    /// Count the instructions of single calls.
+    Instructions(instructions::Options),
+    /// Measure what range maps and cloaks cost.
+    Identity(idmap_cost::Options),
+    /// Measure what locks, delegations and opens cost, and how that grows.
+    State(state_cost::Options),
+    /// Measure what a listed client loses to hosts that no export is offered to.
+    Strangers(strangers::Options),
+    /// Make the tree of files that is measured.
+    Layout {
+        /// An empty directory.
+        directory: PathBuf,
+    },
+    /// Serve a tree with the minimal server.
+    RawServer {
+        /// The tree.
+        directory: PathBuf,
+        /// The port on loopback.
+        #[arg(long)]
+        port: u16,
+    },
+    /// Load a server that is running on a tree.
+    Load(LoadArguments),
+}
+
+#[derive(Args)]
+struct LoadArguments {
+    /// The server.
+    address: SocketAddr,
+    /// The tree it serves, exported under this path.
+    directory: PathBuf,
+    /// What to ask for.
+    #[arg(long, default_value = "getattr")]
+    operation: Operation,
+    /// Connections.
+    #[arg(long, default_value_t = 4)]
+    connections: usize,
+    /// Calls outstanding on each.
+    #[arg(long, default_value_t = 8)]
+    depth: usize,
+    /// How long.
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// The server's process, for its processor time.
+    #[arg(long)]
+    process: Option<u32>,
+    /// Where MOUNT is served, if elsewhere.
+    #[arg(long)]
+    mount: Option<SocketAddr>,
+    /// It is the minimal server.
+    #[arg(long)]
+    raw: bool,
+}
+
+/// Does what the command line says.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run(Arguments::parse().tool) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("comity-perf: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(tool: Tool) -> Result<ExitCode> {
+    match tool {
+        Tool::Table(options) => return Ok(judge(options.check, cost_table::run(&options)?)),
+        Tool::Syscalls(options) => return Ok(judge(options.check, syscalls::run(&options)?)),
+        Tool::Instructions(options) => {
+            return Ok(judge(options.check, instructions::run(&options)?));
+        }
+        Tool::State(options) => return Ok(judge(options.check, state_cost::run(&options)?)),
+        Tool::Strangers(options) => {
+            return Ok(judge(options.check, strangers::run(&options)?));
+        }
+        Tool::Identity(options) => return Ok(judge(options.check, idmap_cost::run(&options)?)),
+        Tool::Layout { directory } => FixtureTree::build(&directory).map(|_| ())?,
+        Tool::RawServer { directory, port } => {
+            let listener = TcpListener::bind(("127.0.0.1", port)).context("bind")?;
+            baseline_server::serve(&FixtureTree::at(&directory), listener)?;
+        }
+        Tool::Load(arguments) => load(&arguments)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn judge(check: bool, good: bool) -> ExitCode {
+    if check && !good { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn load(arguments: &LoadArguments) -> Result<()> {
+    let layout = FixtureTree::at(&arguments.directory);
+    let created = format!("created-{}", std::process::id());
+    layout.directory(&created)?;
+    let pages = Pages { created, listed: vec![FixtureTree::SMALL.to_owned()] };
+    let script = if arguments.raw {
+        baseline_server::script(&layout, arguments.operation, &pages)?
+    } else {
+        let mount = arguments.mount.unwrap_or(arguments.address);
+        let root = Caller::connect(mount)?.mount(layout.root())?;
+        let mut caller = Caller::connect(arguments.address)?;
+        Prober { caller: &mut caller, root }.script(arguments.operation, &pages)?
+    };
+    process::pin(None, &[crate::server_process::LOAD_PROCESSOR])?;
+    let mut client = Client::connect(arguments.address, arguments.connections)?;
+    let stop = Stop::After(Duration::from_secs_f64(arguments.seconds));
+    let own = std::process::id();
+    let server = arguments.process.unwrap_or(own);
+    let before = (CpuTime::of(server)?, CpuTime::of(own)?);
+    let outcome = client.run(&script, Load { depth: arguments.depth, stop })?;
+    let used = CpuTime::of(server)?.since(&before.0);
+    let own = CpuTime::of(own)?.since(&before.1);
+    let units = outcome.units as f64;
+    println!(
+        "{}: {:.0} /s, server {:.3} us, load {:.3} us each; p50 {:.1} us, p99 {:.1} us a call",
+        arguments.operation,
+        units / outcome.seconds,
+        used as f64 / 1e3 / units,
+        own as f64 / 1e3 / units,
+        outcome.latency.value_at_quantile(0.5) as f64 / 1e3,
+        outcome.latency.value_at_quantile(0.99) as f64 / 1e3,
+    );
+    Ok(())
+}

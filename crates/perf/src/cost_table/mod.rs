@@ -1,0 +1,130 @@
+//! The table of docs/benchmarks.md: what each operation costs, beside other servers in one run.
+
+mod line;
+mod measure;
+mod report;
+mod rows;
+mod shape;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use comity_bench::targets;
+
+use crate::server_process::{self, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
+use comity_bench::process;
+
+pub use line::Line;
+
+/// What to measure, and how long.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// On what.
+    #[command(flatten)]
+    pub subject: ServerOptions,
+    /// A third of the rounds, each a third as long.
+    #[arg(long)]
+    pub quick: bool,
+    /// Only the rows whose names contain one of these, e.g. `read,GETATTR`.
+    #[arg(long, value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// The peer to measure beside.
+    #[arg(long, default_value = "ganesha")]
+    pub against: Against,
+    /// Also write the figures, every sample of them, to this file.
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+    /// Exit with 1 if a row misses what it must reach.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// A peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Against {
+    /// nfs-ganesha as Debian delivers it.
+    Ganesha,
+    /// None.
+    None,
+}
+
+/// Everything a measurement needs: a tree of files, and servers on it.
+struct Bench {
+    /// The minimal server, comity, and the peer if there is one.
+    targets: Vec<ServerProcess>,
+    test_bed: TestBed,
+    rounds: usize,
+    /// Seconds of one sample.
+    seconds: f64,
+    quick: bool,
+}
+
+/// Rounds of a whole run and of a quick one.
+const ROUNDS: (usize, usize) = (7, 3);
+/// Seconds of a sample in a whole run and in a quick one.
+const SECONDS: (f64, f64) = (0.4, 0.15);
+
+/// Measures the rows that are asked for, prints the table, and says whether all reach what they
+/// must.
+///
+/// # Errors
+/// A server does not come up, or answers wrongly.
+pub fn run(options: &Options) -> Result<bool> {
+    let inside = targets::enter_namespace()?;
+    raise_descriptor_limit()?;
+    let bench = Bench::start(options, inside)?;
+    process::pin(None, &[server_process::LOAD_PROCESSOR])?;
+    report::heading(&bench);
+    let mut lines = Vec::new();
+    for row in rows::ROWS.iter().filter(|row| row.is_wanted(&options.rows)) {
+        let line = row.measure(&bench).with_context(|| row.name.to_owned())?;
+        report::print(&line);
+        lines.push(line);
+    }
+    if let Some(path) = &options.json {
+        report::write_json(path, &bench, &lines)?;
+    }
+    Ok(report::verdict(&lines))
+}
+
+impl Bench {
+    fn start(options: &Options, inside: bool) -> Result<Self> {
+        let test_bed = TestBed::make(&options.subject)?;
+        let targets = start_targets(options, &test_bed, inside)?;
+        let pick = |(whole, quick)| if options.quick { quick } else { whole };
+        let seconds = if options.quick { SECONDS.1 } else { SECONDS.0 };
+        let (rounds, quick) = (pick(ROUNDS), options.quick);
+        Ok(Self { targets, test_bed, rounds, seconds, quick })
+    }
+
+    fn target(&self, name: &str) -> Option<&ServerProcess> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+}
+
+fn start_targets(
+    options: &Options,
+    test_bed: &TestBed,
+    inside: bool,
+) -> Result<Vec<ServerProcess>> {
+    let mut targets = vec![server_process::start_raw(&test_bed.layout)?];
+    targets.push(test_bed.start_comity(&[SERVER_PROCESSOR], false)?);
+    if options.against == Against::Ganesha {
+        if !inside {
+            println!("skipped: ganesha, because that takes root (a network of its own)");
+        } else if !targets::is_ganesha_installed() {
+            println!("skipped: ganesha, because nfs-ganesha, -vfs and rpcbind are not installed");
+        } else {
+            let (layout, work) = (&test_bed.layout, &test_bed.work);
+            targets.push(server_process::start_ganesha(layout, work, &[SERVER_PROCESSOR])?);
+        }
+    }
+    Ok(targets)
+}
+
+/// Thousands of connections take as many descriptors.
+fn raise_descriptor_limit() -> Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
+}

@@ -1,0 +1,101 @@
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use comity_bench::fixture_tree::FixtureTree;
+use comity_bench::process::Server;
+use comity_bench::targets::free_address;
+use tempfile::TempDir;
+
+use super::{ServerProcess, nfs_server, open_to_all};
+
+/// Which comity is measured, and where.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ServerOptions {
+    /// The comity that is measured.
+    #[arg(long, default_value = "target/release/comity")]
+    pub comity: PathBuf,
+    /// Where the files are made; on a real disk, for the figures to mean anything.
+    #[arg(long, default_value_os_t = std::env::temp_dir())]
+    pub directory: PathBuf,
+}
+
+/// A tree of files, room for what servers need, and the comity that serves it; the files go when
+/// this does.
+#[derive(Debug)]
+pub struct TestBed {
+    /// The tree.
+    pub layout: FixtureTree,
+    /// The room.
+    pub work: PathBuf,
+    comity: PathBuf,
+    _folder: TempDir,
+}
+
+impl TestBed {
+    /// Makes the tree.
+    ///
+    /// # Errors
+    /// The file system says no.
+    pub fn make(subject: &ServerOptions) -> Result<Self> {
+        let made = tempfile::Builder::new().prefix("comity-bench-").tempdir_in(&subject.directory);
+        let folder = made.context("make a folder for the files")?;
+        open_to_all(folder.path())?;
+        let (tree, work) = (folder.path().join("tree"), folder.path().join("work"));
+        [&tree, &work].into_iter().try_for_each(fs::create_dir)?;
+        let layout = FixtureTree::build(&tree)?;
+        Ok(Self { layout, work, comity: subject.comity.clone(), _folder: folder })
+    }
+
+    /// Starts a comity on some processors, new and on its own: with its exports file, state and log
+    /// in a new folder. Changes of names are on stable storage before the reply, or need not be.
+    ///
+    /// # Errors
+    /// It does not come up; its log is in the message.
+    pub fn start_comity(&self, processors: &[usize], is_async: bool) -> Result<ServerProcess> {
+        self.start_comity_with(processors, is_async, &[])
+    }
+
+    /// The same with more options.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn start_comity_with(
+        &self,
+        processors: &[usize],
+        is_async: bool,
+        more: &[&str],
+    ) -> Result<ServerProcess> {
+        let work = tempfile::Builder::new().prefix("comity-").tempdir_in(&self.work)?.keep();
+        let address = free_address()?;
+        let exports = work.join("exports");
+        let when = if is_async { "async" } else { "sync" };
+        let root = self.layout.root().display();
+        let line = format!("{root} 127.0.0.1(rw,insecure,no_root_squash,{when})\n");
+        fs::write(&exports, line)?;
+        let log = work.join("comity.log");
+        let mut command = self.serving(&exports, &work, &log)?;
+        command.args(["--listen", "127.0.0.1", "--port", &address.port().to_string()]);
+        command.args(more);
+        let server = Server::start(&mut command, processors)?;
+        let target = nfs_server("comity", &self.layout, address, server);
+        target.with_context(|| {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            format!("comity does not come up: {}", said.trim())
+        })
+    }
+
+    fn serving(&self, exports: &Path, work: &Path, log: &Path) -> Result<Command> {
+        let mut command = Command::new(&self.comity);
+        command
+            .arg("serve")
+            .arg("--exports")
+            .arg(exports)
+            .arg("--state-dir")
+            .arg(work.join("comity-state"))
+            .stdout(File::create(log)?)
+            .stderr(File::options().append(true).open(log)?);
+        Ok(command)
+    }
+}

@@ -1,0 +1,116 @@
+//! What state must cost: locks that are split, joined and handed on, delegations that are recalled
+//! and granted, and the memory of it all; how it grows, beside what CITI measured in 2006.
+
+mod callback_client;
+mod delegated;
+mod memory;
+mod person;
+mod ranges;
+mod recall;
+mod report;
+mod waiters;
+
+use anyhow::{Context, Result};
+
+use crate::server_process::{
+    LOAD_PROCESSOR, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed,
+};
+use comity_bench::process;
+
+/// What to measure.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    /// On what.
+    #[command(flatten)]
+    pub subject: ServerOptions,
+    /// A tenth of everything.
+    #[arg(long)]
+    pub quick: bool,
+    /// Only the measures whose names contain one of these, e.g. `split,recall`.
+    #[arg(long, value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// Exit with 1 if something costs more than it may.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// A measure: its name, and how it is taken; says whether it costs no more than it may.
+type Measure = (&'static str, fn(&Bench) -> Result<bool>);
+
+/// The table, by the names of the specification.
+const MEASURES: &[Measure] = &[
+    ("split one lock into 30,000", ranges::split),
+    ("join 30,000", ranges::join),
+    ("recall of a delegation whose client holds n locks", recall::recall),
+    ("handing a lock to the next of N waiters", waiters::hand_over),
+    ("OPEN with a delegation granted, against without", delegated::opens),
+    ("memory of clients, opens and delegations", memory::weigh),
+];
+
+/// All that the measures need.
+struct Bench {
+    test_bed: TestBed,
+    quick: bool,
+}
+
+/// Measures and prints; says whether nothing costs more than it may.
+///
+/// # Errors
+/// The server does not come up, or a call is not answered as it must be.
+pub fn run(options: &Options) -> Result<bool> {
+    let bench = Bench { test_bed: TestBed::make(&options.subject)?, quick: options.quick };
+    process::pin(None, &[LOAD_PROCESSOR])?;
+    let wanted = |name: &str| {
+        let named = |word: &String| name.to_lowercase().contains(&word.to_lowercase());
+        options.rows.is_empty() || options.rows.iter().any(named)
+    };
+    let mut missed = Vec::new();
+    for (name, measure) in MEASURES.iter().filter(|(name, _)| wanted(name)) {
+        println!("{name}");
+        if !measure(&bench).with_context(|| (*name).to_owned())? {
+            missed.push(*name);
+        }
+        println!();
+    }
+    missed.iter().for_each(|name| println!("missed: {name}"));
+    Ok(missed.is_empty())
+}
+
+impl Bench {
+    /// A server, new and on its own.
+    fn server(&self) -> Result<ServerProcess> {
+        self.test_bed.start_comity(&[SERVER_PROCESSOR], true)
+    }
+
+    /// One that keeps clients and programs of its machine apart. Each delegated file takes a
+    /// descriptor otherwise, of which a process has too few for the most delegations.
+    fn server_apart(&self) -> Result<ServerProcess> {
+        self.test_bed.start_comity_with(&[SERVER_PROCESSOR], true, &["--no-local-locks"])
+    }
+
+    /// A number, or a tenth of it in a quick run.
+    const fn scaled(&self, number: u64) -> u64 {
+        if self.quick { number / 10 } else { number }
+    }
+
+    /// The path of a directory of the tree from the server's root.
+    fn path(&self, directory: &str) -> String {
+        format!("{}/{directory}", self.test_bed.layout.root().display())
+    }
+
+    /// The directory of so many empty files, made if it is not there.
+    fn many(&self, files: u64) -> Result<String> {
+        let name = format!("many-{files}");
+        if !self.test_bed.layout.root().join(&name).exists() {
+            self.test_bed.layout.listing(&name, files as usize)?;
+        }
+        Ok(self.path(&name))
+    }
+}
+
+/// Processor time that a server uses for something, in microseconds.
+fn server_time<T>(server: &ServerProcess, what: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+    let before = server.cpu_time()?;
+    let done = what()?;
+    Ok((done, server.cpu_time()?.since(&before) as f64 / 1e3))
+}

@@ -11,15 +11,15 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod claim;
 mod origin;
 
+pub use claim::{AuthSysRef, CredentialRef};
 pub use origin::Origin;
 
 pub use comity_rpc::{Admission, AuthStat, Backchannel, Flavor, Gate, OpaqueAuth, network_of};
 
-use comity_rpc::AuthSys;
-use comity_vfs::{Cred, Gid, Uid, Wire};
-use comity_xdr::Decoder;
+use comity_vfs::{Cred, Wire};
 
 /// As whom a call says it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +38,7 @@ impl Credential {
     /// [`AuthStat::BadCred`] if its body makes no sense, [`AuthStat::RejectedCred`] for a flavor
     /// that is not spoken.
     pub fn parse(credential: &OpaqueAuth<'_>) -> Result<Self, AuthStat> {
-        match credential.flavor {
-            Flavor::NONE => Ok(Self::None),
-            Flavor::SYS => sys(credential.body.0).ok_or(AuthStat::BadCred),
-            _ => Err(AuthStat::RejectedCred),
-        }
+        CredentialRef::parse(credential).credential()
     }
 
     /// The flavor it came in.
@@ -55,16 +51,11 @@ impl Credential {
     }
 }
 
-fn sys(body: &[u8]) -> Option<Credential> {
-    let AuthSys { uid, gid, gids, .. } = Decoder::whole(body).ok()?;
-    let cred =
-        Cred::new(Uid::new(uid), Gid::new(gid)).with_groups(gids.0.into_iter().map(Gid::new));
-    Some(Credential::Sys(cred))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use comity_rpc::AuthSys;
+    use comity_vfs::{Gid, Uid};
     use comity_xdr::{Counted, Encoder, Opaque};
 
     #[test]

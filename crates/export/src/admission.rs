@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use comity_credential::{Credential, OpaqueAuth};
+use comity_credential::{Credential, CredentialRef};
 use comity_vfs::{Result, Status};
 
 use crate::export::Entry;
@@ -16,7 +16,7 @@ use crate::{Export, ExportId, Plan, Refusal, RpcPeer};
 pub(crate) fn admit(
     plan: &Plan,
     visitor: &RpcPeer,
-    credential: &OpaqueAuth<'_>,
+    credential: &CredentialRef<'_>,
     id: ExportId,
 ) -> std::result::Result<Arc<ResolvedCaller>, Refusal> {
     if let Some(resolved) = visitor.resolved(plan.generation(), id, credential) {
@@ -29,8 +29,8 @@ pub(crate) fn admit(
             export.strangers().refuse();
         }
     })?;
-    let resolved =
-        met(export, &entry, peer, credential).inspect_err(|_| entry.counters.refuse())?;
+    let met = met(export, &entry, peer, credential);
+    let (credential, resolved) = met.inspect_err(|_| entry.counters.refuse())?;
     let resolved = Arc::new(resolved);
     visitor.keep(plan.generation(), credential, &resolved);
     Ok(resolved)
@@ -40,13 +40,14 @@ fn met(
     export: &Arc<Export>,
     entry: &Entry<'_>,
     peer: SocketAddr,
-    credential: &OpaqueAuth<'_>,
-) -> std::result::Result<ResolvedCaller, Refusal> {
+    credential: &CredentialRef<'_>,
+) -> std::result::Result<(Credential, ResolvedCaller), Refusal> {
     if !entry.rules.take_port(peer.port()) {
         return Err(Status::Perm.into());
     }
-    let claimed = Credential::parse(credential).map_err(Refusal::Denied)?;
-    ResolvedCaller::of(export, entry.rules, peer.ip(), &claimed, entry.counters)
+    let claimed = credential.credential().map_err(Refusal::Denied)?;
+    let resolved = ResolvedCaller::of(export, entry.rules, peer.ip(), &claimed, entry.counters)?;
+    Ok((claimed, resolved))
 }
 
 /// The innermost export that a path is in and this visitor may use, and the rest of the path below

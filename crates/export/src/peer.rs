@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use comity_credential::{AuthStat, Backchannel, Flavor, OpaqueAuth, Origin};
+use comity_credential::{AuthStat, Backchannel, Credential, CredentialRef, Origin};
 
 use crate::ExportId;
 use crate::limits::RESOLVED_CALLERS_MAX;
@@ -37,8 +37,7 @@ struct ResolvedCallers {
 
 struct Kept {
     export: ExportId,
-    flavor: u32,
-    body: Box<[u8]>,
+    credential: Credential,
     resolved: Arc<ResolvedCaller>,
 }
 
@@ -133,7 +132,7 @@ impl RpcPeer {
         &self,
         generation: u64,
         export: ExportId,
-        credential: &OpaqueAuth<'_>,
+        credential: &CredentialRef<'_>,
     ) -> Option<Arc<ResolvedCaller>> {
         let mut all = self.kept();
         if all.generation != generation {
@@ -151,12 +150,11 @@ impl RpcPeer {
     pub(crate) fn keep(
         &self,
         generation: u64,
-        credential: &OpaqueAuth<'_>,
+        credential: Credential,
         resolved: &Arc<ResolvedCaller>,
     ) {
         let export = resolved.export().id();
-        let (flavor, body) = (credential.flavor.0, lasting(credential).into());
-        let kept = Kept { export, flavor, body, resolved: Arc::clone(resolved) };
+        let kept = Kept { export, credential, resolved: Arc::clone(resolved) };
         let mut all = self.kept();
         if all.generation != generation {
             *all = ResolvedCallers { generation, ..ResolvedCallers::default() };
@@ -175,18 +173,8 @@ impl RpcPeer {
 }
 
 impl Kept {
-    fn is(&self, export: ExportId, credential: &OpaqueAuth<'_>) -> bool {
-        self.export == export
-            && self.flavor == credential.flavor.0
-            && *self.body == *lasting(credential)
-    }
-}
-
-/// The body of a credential without what says nothing about the caller: the stamp of AUTH_SYS (RFC
-/// 5531, appendix A), which some clients change with every call.
-fn lasting<'a>(credential: &OpaqueAuth<'a>) -> &'a [u8] {
-    match credential.flavor {
-        Flavor::SYS => credential.body.0.get(4..).unwrap_or(credential.body.0),
-        _ => credential.body.0,
+    #[inline]
+    fn is(&self, export: ExportId, credential: &CredentialRef<'_>) -> bool {
+        self.export == export && *credential == self.credential
     }
 }

@@ -8,6 +8,7 @@ mod listing;
 mod name;
 mod node;
 mod owner;
+mod rights;
 mod xattr;
 
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use comity_cloak::Verdict;
-use comity_credential::OpaqueAuth;
+use comity_credential::CredentialRef;
 use comity_idmap::Unmapped;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, FileType, Fs, Gid, Name, Properties, Read,
@@ -26,6 +27,7 @@ use self::change_mask::own_moments;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};
+use self::rights::{DirectoryChange, OperationClass};
 use crate::admission::{admit, locate};
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
@@ -60,7 +62,7 @@ impl<'a> View<'a> {
     pub fn enter(
         plan: &'a Plan,
         visitor: &RpcPeer,
-        credential: &OpaqueAuth<'_>,
+        credential: &CredentialRef<'_>,
         door: Door<'_>,
     ) -> std::result::Result<(Self, Node), Refusal> {
         match door {
@@ -88,7 +90,7 @@ impl<'a> View<'a> {
     pub fn approach(
         plan: &'a Plan,
         visitor: &RpcPeer,
-        credential: &OpaqueAuth<'_>,
+        credential: &CredentialRef<'_>,
         sealed: &[u8],
     ) -> std::result::Result<(Self, Outside), Refusal> {
         let (id, handle) = plan.key().open(sealed)?;
@@ -140,7 +142,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`], as for every verb below: see the verb of this name of [`Fs`].
     pub fn properties(&self, node: &Node) -> Result<Properties> {
-        self.fs().properties(node.handle())
+        self.gate(node, OperationClass::Look)?.properties(node.handle())
     }
 
     /// See [`Fs::statfs`].
@@ -148,7 +150,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn statfs(&self, node: &Node) -> Result<Space> {
-        self.fs().statfs(self.cred(), node.handle())
+        self.gate(node, OperationClass::Look)?.statfs(self.cred(), node.handle())
     }
 
     /// See [`Fs::getattr`].
@@ -157,7 +159,8 @@ impl<'a> View<'a> {
     /// [`Status`].
     #[inline(always)]
     pub fn getattr(&self, node: &Node) -> Result<Attr<Wire>> {
-        Ok(self.attr_out(&self.fs().getattr(node.handle())?))
+        let fs = self.gate(node, OperationClass::Look)?;
+        Ok(self.attr_out(&fs.getattr(node.handle())?))
     }
 
     /// See [`Fs::setattr`].
@@ -170,7 +173,7 @@ impl<'a> View<'a> {
         set: &SetAttr<Wire>,
         guard: Option<Time>,
     ) -> Result<Change<Wire>> {
-        let fs = self.writable()?;
+        let fs = self.before_change(DirectoryChange::Attributes(node))?;
         let (set, guard) = (self.set_in(set)?, self.guarded(node, guard)?);
         Ok(self.change_out(fs.setattr(self.cred(), node.handle(), &set, guard)?))
     }
@@ -180,11 +183,9 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn access(&self, node: &Node, wanted: Access) -> Result<(Access, Attr<Wire>)> {
-        let (mut granted, attr) = self.fs().access(self.cred(), node.handle(), wanted)?;
-        if self.rules().read_only {
-            granted = granted & (Access::READ | Access::LOOKUP | Access::EXECUTE);
-        }
-        Ok((granted, self.attr_out(&attr)))
+        let fs = self.gate(node, OperationClass::Look)?;
+        let (granted, attr) = fs.access(self.cred(), node.handle(), wanted)?;
+        Ok((granted & self.grantable(), self.attr_out(&attr)))
     }
 
     /// Finds a name as it came off the wire, `.` and `..` among them, in a directory; tells the
@@ -196,7 +197,8 @@ impl<'a> View<'a> {
         let (found, dir) = match name {
             b"." | b".." => (self.dots(dir, name)?, None),
             _ => {
-                let entry = self.fs().lookup(self.cred(), dir.handle(), plain_name(name)?)?;
+                let fs = self.gate(dir, OperationClass::Search)?;
+                let entry = fs.lookup(self.cred(), dir.handle(), plain_name(name)?)?;
                 (self.seen_or(&entry.node, Status::NoEnt)?, entry.dir)
             }
         };
@@ -208,7 +210,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn readlink(&self, node: &Node) -> Result<(Target, Attr<Wire>)> {
-        let (target, attr) = self.fs().readlink(self.cred(), node.handle())?;
+        let fs = self.gate(node, OperationClass::Look)?;
+        let (target, attr) = fs.readlink(self.cred(), node.handle())?;
         Ok((target, self.attr_out(&attr)))
     }
 
@@ -223,8 +226,8 @@ impl<'a> View<'a> {
         count: u32,
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Wire>> {
-        let Read { data, eof, attr } =
-            self.fs().read(self.cred(), node.handle(), offset, count, into)?;
+        let fs = self.gate(node, OperationClass::Read)?;
+        let Read { data, eof, attr } = fs.read(self.cred(), node.handle(), offset, count, into)?;
         Ok(Read { data, eof, attr: attr.map(|attr| self.attr_out(&attr)) })
     }
 
@@ -233,8 +236,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn write(&self, node: &Node, offset: u64, data: &[u8]) -> Result<Written<Wire>> {
-        let Written { value, change } =
-            self.writable()?.write(self.cred(), node.handle(), offset, data)?;
+        let fs = self.gate(node, OperationClass::Write)?;
+        let Written { value, change } = fs.write(self.cred(), node.handle(), offset, data)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
@@ -243,7 +246,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn write_opened(&self, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
-        self.writable()?.write_opened(self.cred(), node.handle(), offset, data)
+        let fs = self.gate(node, OperationClass::Write)?;
+        fs.write_opened(self.cred(), node.handle(), offset, data)
     }
 
     /// See [`Fs::create`]. An exclusive verifier is one of its client's: machines that booted in
@@ -309,7 +313,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn remove(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
-        let fs = self.writable()?;
+        let fs = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED)?;
         self.not_hidden(dir, name)?;
         Ok(self.change_out(fs.remove(self.cred(), dir.handle(), name)?))
@@ -320,7 +324,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn rmdir(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
-        let fs = self.writable()?;
+        let fs = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED_AS_DIR)?;
         self.not_hidden(dir, name)?;
         Ok(self.change_out(fs.rmdir(self.cred(), dir.handle(), name)?))
@@ -335,7 +339,7 @@ impl<'a> View<'a> {
         source: (&Node, &[u8]),
         target: (&Node, &[u8]),
     ) -> Result<(Change<Wire>, Change<Wire>)> {
-        let fs = self.writable()?;
+        let fs = self.before_change(DirectoryChange::Move(source.0, target.0))?;
         let from = (source.0.handle(), entry_name(source.1, RENAMED)?);
         let to = (target.0.handle(), entry_name(target.1, RENAMED)?);
         // Both are looked at before one decides: a directory that cannot be searched is told of
@@ -358,7 +362,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`].
     pub fn link(&self, node: &Node, dir: &Node, name: &[u8]) -> Result<Changed<Attr<Wire>, Wire>> {
-        let fs = self.writable()?;
+        let fs = self.before_change(DirectoryChange::Add(dir))?;
         let name = entry_name(name, MADE)?;
         let linked = fs.link(self.cred(), node.handle(), dir.handle(), name);
         let Changed { value, change } = linked.map_err(|why| self.told(dir, name, why))?;
@@ -370,7 +374,8 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Status`]; [`Status::NoEnt`] if the caller may not know of it.
     pub fn parent(&self, dir: &Node) -> Result<Seen> {
-        self.seen_or(&self.fs().parent(self.cred(), dir.handle())?, Status::NoEnt)
+        let fs = self.gate(dir, OperationClass::Search)?;
+        self.seen_or(&fs.parent(self.cred(), dir.handle())?, Status::NoEnt)
     }
 
     /// What must be waited for before it may be said that what was written to `node` is stable.
@@ -389,13 +394,9 @@ impl<'a> View<'a> {
         self.rules().sync.then(barrier)
     }
 
+    /// The file system, for what the view itself asks. A verb takes it from the gate.
     fn fs(&self) -> &dyn Fs {
         &**self.resolved.export().fs()
-    }
-
-    /// The file system, to change something in it.
-    fn writable(&self) -> Result<&dyn Fs> {
-        if self.rules().read_only { Err(Status::RoFs) } else { Ok(self.fs()) }
     }
 
     /// As whom the caller acts: to know him again.
@@ -426,7 +427,8 @@ impl<'a> View<'a> {
         name: &[u8],
         make: impl FnOnce(&dyn Fs, Name<'_>) -> Result<comity_vfs::Made<Disk>>,
     ) -> Result<SeenMade> {
-        let (fs, name) = (self.writable()?, entry_name(name, MADE)?);
+        let fs = self.before_change(DirectoryChange::Add(dir))?;
+        let name = entry_name(name, MADE)?;
         let made = make(fs, name).map_err(|why| self.told(dir, name, why));
         let Changed { value, change } = made?;
         // A hidden object that came into the place since it was looked at was found, not made.

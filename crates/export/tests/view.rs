@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_credential::{AuthStat, Flavor, OpaqueAuth};
+use comity_credential::{AuthStat, CredentialRef, Flavor, OpaqueAuth};
 use comity_export::{
     Client, Door, Export, ExportId, HandleKey, Ids, Node, Plan, Refusal, RpcPeer, Rules, Squash,
     View,
@@ -61,6 +61,10 @@ impl Sys {
         Self(encoder)
     }
 
+    fn claim(&self) -> CredentialRef<'_> {
+        CredentialRef::parse(&self.auth())
+    }
+
     fn auth(&self) -> OpaqueAuth<'_> {
         OpaqueAuth { flavor: Flavor::SYS, body: Opaque(self.0.bytes()) }
     }
@@ -72,7 +76,7 @@ fn enter<'a>(
     uid: u32,
     path: &str,
 ) -> Result<(View<'a>, Node), Refusal> {
-    View::enter(plan, visitor, &Sys::new(uid, uid, &[]).auth(), Door::Path(path.as_bytes()))
+    View::enter(plan, visitor, &Sys::new(uid, uid, &[]).claim(), Door::Path(path.as_bytes()))
 }
 
 fn set() -> SetAttr<comity_vfs::Wire> {
@@ -166,7 +170,7 @@ fn a_port_of_anybody_needs_insecure() {
 fn a_credential_must_be_of_a_flavor_the_rules_take() {
     let entered = |plan: &Plan, auth: OpaqueAuth<'_>| {
         let door = Door::Path(b"/srv");
-        View::enter(plan, &visitor("10.0.0.1:700"), &auth, door).map(drop)
+        View::enter(plan, &visitor("10.0.0.1:700"), &CredentialRef::parse(&auth), door).map(drop)
     };
     let sys = Sys::new(5, 5, &[]);
     let plan = everybody(Rules::default());
@@ -179,7 +183,7 @@ fn a_credential_must_be_of_a_flavor_the_rules_take() {
     assert_eq!(entered(&plan, sys.auth()), Err(Refusal::Denied(AuthStat::TooWeak)));
     let visitor = visitor("10.0.0.1:700");
     let door = Door::Path(b"/srv");
-    let (view, root) = View::enter(&plan, &visitor, &OpaqueAuth::NONE, door).unwrap();
+    let (view, root) = View::enter(&plan, &visitor, &CredentialRef::None, door).unwrap();
     let attr = view.getattr(&made_file(&view, &root, b"f")).unwrap();
     assert_eq!(attr.uid, Uid::new(65_534));
 }
@@ -196,7 +200,7 @@ fn handles_open_only_what_they_were_made_for() {
     let sealed = view.seal(&file);
     let sys = Sys::new(5, 5, &[]);
     let entered = |plan: &Plan, bytes: &[u8]| {
-        View::enter(plan, &visitor, &sys.auth(), Door::Handle(bytes)).map(|(_, node)| node)
+        View::enter(plan, &visitor, &sys.claim(), Door::Handle(bytes)).map(|(_, node)| node)
     };
     assert_eq!(entered(&both, sealed.bytes()), Ok(file));
     let mut forged = sealed.bytes().to_vec();
@@ -344,7 +348,7 @@ fn a_pass_is_kept_until_the_plan_changes() {
     let sealed = view.seal(&root);
     let may_write = |plan: &Plan, stamp| {
         let sys = Sys::stamped(stamp, 5, 5, &[]);
-        let entered = View::enter(plan, &visitor, &sys.auth(), Door::Handle(sealed.bytes()));
+        let entered = View::enter(plan, &visitor, &sys.claim(), Door::Handle(sealed.bytes()));
         entered.map(|(view, root)| view.mkdir(&root, &[b'a' + stamp as u8], &set()).is_ok())
     };
     assert_eq!(may_write(&first, 0), Ok(true));
@@ -382,7 +386,7 @@ fn supplementary_groups_open_what_they_may() {
     let may_read = |gids: &[u32]| {
         let sys = Sys::new(6, 6, gids);
         let door = Door::Handle(sealed.bytes());
-        let (view, file) = View::enter(&plan, &visitor, &sys.auth(), door).unwrap();
+        let (view, file) = View::enter(&plan, &visitor, &sys.claim(), door).unwrap();
         view.access(&file, Access::READ).unwrap().0 == Access::READ
     };
     assert!(!may_read(&[]) && !may_read(&[7, 8]) && may_read(&[7, 5]));

@@ -1,11 +1,11 @@
+use comity_credential::CredentialRef;
 use comity_export::{Door, Node, Outside, Plan, Refusal, RpcPeer, View};
-use comity_rpc::{AuthStat, Call, Flavor, OpaqueAuth};
+use comity_rpc::{AuthStat, Call, Flavor};
 use comity_vfs::Status;
-use comity_xdr::{Decode, Opaque};
+use comity_xdr::Decode;
 
-/// AUTH_SYS of user and group 65534 of a machine without a name, in XDR: stamp, name, uid, gid, no
-/// groups.
-const NOBODY: [u8; 20] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 0xff, 0xfe, 0, 0, 0, 0];
+/// The user and the group of nobody.
+const NOBODY: u32 = 65534;
 
 /// One call on its way to its verb: what the verbs of both programs need.
 pub(crate) struct Request<'a> {
@@ -54,14 +54,13 @@ impl<'a> Request<'a> {
 
     /// Lets the request in.
     pub(crate) fn enter(&self, door: Door<'_>) -> Result<(View<'a>, Node), Stop> {
-        self.enter_by(&self.call.header.credential, door)
+        self.enter_by(&self.credential(), door)
     }
 
     /// Lets a request in that asks for the attributes of an object and nothing else.
     #[inline]
     pub(crate) fn approach(&self, sealed: &[u8]) -> Result<(View<'a>, Outside), Stop> {
-        let credential = &self.call.header.credential;
-        View::approach(self.plan, self.visitor, credential, sealed).map_err(Stop::refused)
+        View::approach(self.plan, self.visitor, &self.credential(), sealed).map_err(Stop::refused)
     }
 
     /// Lets a request in that belongs to mounting. Who says nothing about itself then (RFC 2623,
@@ -70,15 +69,20 @@ impl<'a> Request<'a> {
         let says_nothing = self.call.header.credential.flavor == Flavor::NONE;
         match self.enter(door) {
             Err(Stop::Denied(AuthStat::TooWeak)) if says_nothing => {
-                self.enter_by(&OpaqueAuth { flavor: Flavor::SYS, body: Opaque(&NOBODY) }, door)
+                self.enter_by(&CredentialRef::sys(NOBODY, NOBODY), door)
             }
             entered => entered,
         }
     }
 
+    #[inline]
+    fn credential(&self) -> CredentialRef<'a> {
+        CredentialRef::parse(&self.call.header.credential)
+    }
+
     fn enter_by(
         &self,
-        credential: &OpaqueAuth<'_>,
+        credential: &CredentialRef<'_>,
         door: Door<'_>,
     ) -> Result<(View<'a>, Node), Stop> {
         View::enter(self.plan, self.visitor, credential, door).map_err(Stop::refused)

@@ -2,6 +2,7 @@ use std::ops::ControlFlow;
 
 use comity_vfs::{Attr, Disk, Listed, Listing, Result, Status, Wire};
 
+use super::rights::OperationClass;
 use super::{Node, Seen, View};
 use crate::limits::LISTING_ENTRIES_MAX;
 
@@ -40,7 +41,8 @@ impl View<'_> {
             Some(node) => self.show(listing, node, visit),
             None => visit(listing, None),
         };
-        let attr = self.fs().readdir(self.cred(), dir.handle(), cookie, wanted, &mut visit)?;
+        let fs = self.gate(dir, OperationClass::Read)?;
+        let attr = fs.readdir(self.cred(), dir.handle(), cookie, wanted, &mut visit)?;
         Ok(ListingPart { dir: self.attr_out(&attr), rest: None })
     }
 
@@ -61,7 +63,7 @@ impl View<'_> {
             let Some(node) = &listing.node else { return ControlFlow::Continue(()) };
             self.show(listing, node, visit)
         };
-        let (fs, nodes) = (self.fs(), Listed::Nodes);
+        let (fs, nodes) = (self.gate(dir, OperationClass::Read)?, Listed::Nodes);
         let attr = fs.readdir(self.cred(), dir.handle(), cookie, nodes, &mut visit)?;
         Ok(ListingPart { dir: self.attr_out(&attr), rest })
     }

@@ -1,5 +1,6 @@
 use comity_vfs::{Acl, AclKind, Change, Changed, Name, Result, Seek, Status, Wire, XattrMode};
 
+use super::rights::{DirectoryChange, OperationClass};
 use super::{Node, View};
 
 /// Verbs that only NFSv4 has a use for.
@@ -9,7 +10,7 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn getacl(&self, node: &Node, kind: AclKind) -> Result<Option<Acl<Wire>>> {
-        let acl = self.fs().getacl(node.handle(), kind)?;
+        let acl = self.gate(node, OperationClass::Look)?.getacl(node.handle(), kind)?;
         Ok(acl.map(|acl| self.rules().ids.acl_out(self.resolved.caller(), &acl)))
     }
 
@@ -23,7 +24,7 @@ impl View<'_> {
         kind: AclKind,
         acl: Option<&Acl<Wire>>,
     ) -> Result<Change<Wire>> {
-        let fs = self.writable()?;
+        let fs = self.before_change(DirectoryChange::Attributes(node))?;
         let acl = acl.map(|acl| self.rules().ids.acl_in(acl)).transpose();
         let acl = acl.map_err(|_| Status::BadOwner)?;
         Ok(self.change_out(fs.setacl(self.cred(), node.handle(), kind, acl.as_ref())?))
@@ -34,7 +35,8 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn getxattr(&self, node: &Node, name: &[u8]) -> Result<Vec<u8>> {
-        self.fs().getxattr(self.cred(), node.handle(), xattr_name(name)?)
+        let fs = self.gate(node, OperationClass::Read)?;
+        fs.getxattr(self.cred(), node.handle(), xattr_name(name)?)
     }
 
     /// See [`comity_vfs::Fs::setxattr`].
@@ -48,7 +50,7 @@ impl View<'_> {
         value: Option<&[u8]>,
         mode: XattrMode,
     ) -> Result<Change<Wire>> {
-        let fs = self.writable()?;
+        let fs = self.before_change(DirectoryChange::Attributes(node))?;
         Ok(self.change_out(fs.setxattr(
             self.cred(),
             node.handle(),
@@ -63,7 +65,7 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn listxattr(&self, node: &Node) -> Result<Vec<Box<[u8]>>> {
-        self.fs().listxattr(self.cred(), node.handle())
+        self.gate(node, OperationClass::Look)?.listxattr(self.cred(), node.handle())
     }
 
     /// See [`comity_vfs::Fs::seek`].
@@ -71,7 +73,7 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn seek(&self, node: &Node, offset: u64, what: Seek) -> Result<u64> {
-        self.fs().seek(self.cred(), node.handle(), offset, what)
+        self.gate(node, OperationClass::Read)?.seek(self.cred(), node.handle(), offset, what)
     }
 
     /// See [`comity_vfs::Fs::allocate`].
@@ -79,12 +81,8 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn allocate(&self, node: &Node, offset: u64, length: u64) -> Result<Change<Wire>> {
-        Ok(self.change_out(self.writable()?.allocate(
-            self.cred(),
-            node.handle(),
-            offset,
-            length,
-        )?))
+        let fs = self.gate(node, OperationClass::Write)?;
+        Ok(self.change_out(fs.allocate(self.cred(), node.handle(), offset, length)?))
     }
 
     /// See [`comity_vfs::Fs::deallocate`].
@@ -92,12 +90,8 @@ impl View<'_> {
     /// # Errors
     /// [`Status`].
     pub fn deallocate(&self, node: &Node, offset: u64, length: u64) -> Result<Change<Wire>> {
-        Ok(self.change_out(self.writable()?.deallocate(
-            self.cred(),
-            node.handle(),
-            offset,
-            length,
-        )?))
+        let fs = self.gate(node, OperationClass::Write)?;
+        Ok(self.change_out(fs.deallocate(self.cred(), node.handle(), offset, length)?))
     }
 
     /// See [`comity_vfs::Fs::copy`]; both nodes are of this export.
@@ -111,7 +105,9 @@ impl View<'_> {
         length: u64,
     ) -> Result<Changed<u64, Wire>> {
         let (from, to) = ((source.0.handle(), source.1), (target.0.handle(), target.1));
-        let Changed { value, change } = self.writable()?.copy(self.cred(), from, to, length)?;
+        self.gate(source.0, OperationClass::Read)?;
+        let fs = self.gate(target.0, OperationClass::Write)?;
+        let Changed { value, change } = fs.copy(self.cred(), from, to, length)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
@@ -126,7 +122,9 @@ impl View<'_> {
         length: u64,
     ) -> Result<Change<Wire>> {
         let (from, to) = ((source.0.handle(), source.1), (target.0.handle(), target.1));
-        Ok(self.change_out(self.writable()?.clone_range(self.cred(), from, to, length)?))
+        self.gate(source.0, OperationClass::Read)?;
+        let fs = self.gate(target.0, OperationClass::Write)?;
+        Ok(self.change_out(fs.clone_range(self.cred(), from, to, length)?))
     }
 }
 

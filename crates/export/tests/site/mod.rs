@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_credential::{Flavor, OpaqueAuth};
+use comity_credential::{CredentialRef, Flavor, OpaqueAuth};
 use comity_export::{
     Door, ExportRequest, HandleKey, Node, Plan, Refusal, RpcPeer, Source, Sources, View, load,
 };
@@ -132,7 +132,8 @@ fn through<'p>(
     let mut encoder = Encoder::new();
     encoder.value(&AuthSys { stamp: 1, machine_name: Opaque(&b"c"[..]), uid, gid, gids });
     let auth = OpaqueAuth { flavor: Flavor::SYS, body: Opaque(encoder.bytes()) };
-    View::enter(plan, &RpcPeer::new(peer.parse::<SocketAddr>().unwrap()), &auth, door)
+    let peer = RpcPeer::new(peer.parse::<SocketAddr>().unwrap());
+    View::enter(plan, &peer, &CredentialRef::parse(&auth), door)
 }
 
 fn give(admin: &View<'_>, node: &Node, (uid, gid): (u32, u32)) {

@@ -54,10 +54,14 @@ impl Verdict {
     pub(super) fn of_output(text: &str) -> Self {
         let mut verdict = Self::default();
         let (mut program, mut test) = (String::new(), String::new());
+        let mut has_failed = false;
         for line in text.lines() {
             if let Some(name) = program_of(line) {
-                (program, test) = (name, String::new());
-            } else if let Some(name) = heading(line) {
+                (program, test, has_failed) = (name, String::new(), false);
+            } else if line == "failures:" {
+                // Behind this line stands the output of tests that failed.
+                (test, has_failed) = (String::new(), true);
+            } else if let Some(name) = heading(line).filter(|_| !has_failed) {
                 test = name.to_owned();
             } else if let Some(why) = line.strip_prefix("skipped: ").filter(|_| !test.is_empty()) {
                 verdict.skip(format!("{program} {test}"), why);
@@ -144,6 +148,7 @@ mod tests {
         skipped: this is not what a test says\n\
              Running tests/b.rs (target/debug/deps/b-3c4d)\n\
         ---- c stdout ----\nskipped: no groff\n\
+        failures:\n\n---- d stdout ----\nskipped: a part\npanicked\n\
         test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
 
     #[test]

@@ -70,7 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the model knows of the last answer of a slot.
+/// The part of the last answer of a slot that the model keeps.
 #[derive(Debug, Clone, PartialEq)]
 enum Kept {
     Nothing,

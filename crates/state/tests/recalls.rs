@@ -1,0 +1,286 @@
+//! Delegations of one file against a simple model: conflicts are recalled, and a recall that is not
+//! heeded ends in a revocation at its deadline, no sooner and no later.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_state::{
+    Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
+    DelegationKind, DelegationWish, Direction, Effect, Engine, Error, ExchangeId, FileKey, Open,
+    Origin, Principal, Recovered, Sender, Settings, Share, Stateid, Verifier,
+};
+use comity_vfs::Handle;
+use proptest::prelude::*;
+
+const CLIENTS: usize = 3;
+
+fn file() -> FileKey {
+    FileKey { volume: 1, export: 1, handle: Handle::new(&[1]).unwrap() }
+}
+
+fn caller(client: usize) -> Caller {
+    Caller { principal: Principal(0), origin: Origin::from_bytes([client as u8; 16]) }
+}
+
+fn client(engine: &Engine, now: Duration, number: usize) -> Arc<Client> {
+    let owner = ClientOwner { verifier: Verifier([1; 8]), id: [number as u8].into() };
+    let args = ExchangeId { owner, caller: caller(number), update: false };
+    let known = engine.exchange_id(now, args).unwrap();
+    let attrs = ChannelAttrs {
+        request_bytes_max: 4096,
+        response_bytes_max: 4096,
+        response_cached_bytes_max: 1024,
+        operations_max: 8,
+        requests_max: 2,
+    };
+    let args = CreateSession {
+        clientid: known.clientid,
+        sequenceid: known.sequenceid,
+        caller: caller(number),
+        connection: ConnectionId(number as u64),
+        back_wanted: true,
+        fore: attrs,
+        back: attrs,
+        minor: 1,
+        program: 1,
+        security: Box::default(),
+    };
+    let session = engine.create_session(now, &args).unwrap().session;
+    let client = Arc::clone(engine.session(&session).unwrap().client());
+    engine.callbacks_work(&client);
+    engine.reclaim_complete(now, &client, caller(number)).unwrap();
+    client
+}
+
+/// Something that happens to the file.
+#[derive(Debug, Clone)]
+enum Step {
+    Open {
+        client: usize,
+        access: u32,
+        wish: DelegationWish,
+    },
+    Close {
+        client: usize,
+    },
+    /// The client gives its delegation back.
+    Return {
+        client: usize,
+    },
+    /// CB_RECALL has reached the client.
+    Sent {
+        client: usize,
+    },
+    /// Time passes; all clients renew their leases.
+    Pass {
+        seconds: u64,
+    },
+    /// The client frees the stateids of its revoked delegations.
+    Free {
+        client: usize,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let client = || 0..CLIENTS;
+    let wish = prop_oneof![
+        Just(DelegationWish::NoPreference),
+        Just(DelegationWish::Read),
+        Just(DelegationWish::Write),
+        Just(DelegationWish::None),
+    ];
+    prop_oneof![
+        6 => (client(), 1..=3_u32, wish)
+            .prop_map(|(client, access, wish)| Step::Open { client, access, wish }),
+        3 => client().prop_map(|client| Step::Close { client }),
+        1 => client().prop_map(|client| Step::Return { client }),
+        2 => client().prop_map(|client| Step::Sent { client }),
+        4 => (1..80_u64).prop_map(|seconds| Step::Pass { seconds }),
+        1 => client().prop_map(|client| Step::Free { client }),
+    ]
+}
+
+/// A delegation of the model.
+#[derive(Debug, Clone, Copy)]
+struct Delegated {
+    stateid: Stateid,
+    kind: DelegationKind,
+    queued: Option<Duration>,
+    sent: Option<Duration>,
+}
+
+/// A client of the model.
+#[derive(Debug, Default)]
+struct Holder {
+    open: Option<(Stateid, u32)>,
+    delegated: Option<Delegated>,
+    revoked: Vec<Stateid>,
+}
+
+struct World {
+    engine: Engine,
+    now: Duration,
+    lease: Duration,
+    clients: Vec<Arc<Client>>,
+    holders: [Holder; CLIENTS],
+}
+
+impl World {
+    fn new() -> Self {
+        let (now, settings) = (Duration::from_secs(10), Settings::new(1, [7; 16]));
+        let engine = Engine::new(now, settings, Recovered::new());
+        let clients = (0..CLIENTS).map(|number| client(&engine, now, number)).collect();
+        Self { engine, now, lease: settings.lease, clients, holders: Default::default() }
+    }
+
+    fn sender(&self, client: usize) -> Sender<'_> {
+        Sender::of(self.now, &self.clients[client])
+    }
+
+    fn perform(&mut self, step: &Step) {
+        match *step {
+            Step::Open { client, access, wish } => self.open(client, access, wish),
+            Step::Close { client } => {
+                if let Some((stateid, _)) = self.holders[client].open.take() {
+                    self.engine.close((self.sender(client), &file()), &stateid).unwrap();
+                }
+            }
+            Step::Return { client } => {
+                if let Some(delegated) = self.holders[client].delegated.take() {
+                    let shown = (self.sender(client), &file());
+                    self.engine.delegreturn(shown, &delegated.stateid).unwrap();
+                }
+            }
+            Step::Sent { client } => {
+                let now = self.now;
+                if let Some(delegated) = &mut self.holders[client].delegated {
+                    // A recall that is sent again changes nothing, nor does one that never began.
+                    let stateid = delegated.stateid;
+                    delegated.sent = delegated.sent.or(delegated.queued.map(|_| now));
+                    self.engine.recall_sent(now, &self.clients[client], &stateid);
+                }
+            }
+            Step::Pass { seconds } => self.pass(Duration::from_secs(seconds)),
+            Step::Free { client } => {
+                for stateid in std::mem::take(&mut self.holders[client].revoked) {
+                    self.engine.free_stateid(self.sender(client), &stateid).unwrap();
+                    let left = self.engine.test_stateid(self.sender(client), &stateid);
+                    assert_eq!(left, Err(Error::BadStateid));
+                }
+            }
+        }
+        self.check();
+    }
+
+    fn open(&mut self, client: usize, access: u32, wish: DelegationWish) {
+        let args = Open {
+            client: &self.clients[client],
+            caller: caller(client),
+            owner: b"opener",
+            file: file(),
+            share: Share::access(access),
+            claim: Claim::New,
+            wish,
+            user: None,
+            empties: false,
+        };
+        let writes = access & Share::WRITE != 0;
+        let now = self.now;
+        let mut others = self.holders.iter_mut().enumerate().filter(|(other, _)| *other != client);
+        let conflicts = others.by_ref().filter_map(|(_, holder)| holder.delegated.as_mut());
+        let conflicts = conflicts.filter(|it| writes || it.kind == DelegationKind::Write);
+        let mut delayed = false;
+        for delegated in conflicts {
+            delegated.queued.get_or_insert(now);
+            delayed = true;
+        }
+        match self.engine.open(now, &args) {
+            Ok(opened) => {
+                assert!(!delayed, "a delegation of another client stands against it");
+                let had = self.holders[client].open.map_or(0, |(_, access)| access);
+                self.holders[client].open = Some((opened.stateid, had | access));
+                if let Delegation::Granted { stateid, kind, .. } = opened.delegation {
+                    self.check_grant(client, kind);
+                    let (queued, sent) = (None, None);
+                    let delegated = Delegated { stateid, kind, queued, sent };
+                    assert!(self.holders[client].delegated.replace(delegated).is_none());
+                }
+            }
+            Err(error) => assert_eq!((error, delayed), (Error::Delay, true)),
+        }
+    }
+
+    /// A grant stands against nothing that other clients have.
+    fn check_grant(&self, client: usize, kind: DelegationKind) {
+        let others = self.holders.iter().enumerate().filter(|(other, _)| *other != client);
+        for (_, other) in others {
+            let access = other.open.map_or(0, |(_, access)| access);
+            let against = match kind {
+                DelegationKind::Read => Share::WRITE,
+                DelegationKind::Write => Share::BOTH,
+            };
+            assert_eq!(access & against, 0, "another client has the file open");
+            let held = other.delegated.map(|delegated| delegated.kind);
+            assert!(held.is_none_or(|held| held == kind && kind == DelegationKind::Read));
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+        for (number, client) in self.clients.iter().enumerate() {
+            let bound = (ConnectionId(number as u64), Direction::Both);
+            let session = &client.sessions()[0];
+            self.engine.bind_connection(self.now, session, bound, caller(number)).unwrap();
+        }
+        self.engine.tick(self.now);
+        for holder in &mut self.holders {
+            let overdue = |it: &mut Delegated| {
+                let queued = it.queued.map(|queued| queued + self.lease * 2);
+                let sent = it.sent.map(|sent| sent + self.lease);
+                queued.into_iter().chain(sent).min().is_some_and(|until| self.now >= until)
+            };
+            let revoked = holder.delegated.take_if(overdue);
+            holder.revoked.extend(revoked.map(|delegated| delegated.stateid));
+        }
+    }
+
+    /// All stateids are what the model says that they are, and each recall is said once.
+    fn check(&self) {
+        while let Some(effect) = self.engine.poll_effect() {
+            if let Effect::Recall { client, stateid, .. } = effect {
+                let number = client.owner()[0] as usize;
+                let held = self.holders[number].delegated;
+                assert!(held.is_some_and(|it| it.stateid == stateid && it.queued.is_some()));
+            }
+        }
+        for (client, holder) in self.holders.iter().enumerate() {
+            let test = |stateid| self.engine.test_stateid(self.sender(client), stateid);
+            if let Some((stateid, _)) = &holder.open {
+                assert_eq!(test(stateid), Ok(()));
+            }
+            if let Some(delegated) = &holder.delegated {
+                assert_eq!(test(&delegated.stateid), Ok(()));
+                let recalls = self.engine.recalls(&self.clients[client]).len();
+                assert_eq!(recalls, usize::from(delegated.queued.is_some()));
+            }
+            for stateid in &holder.revoked {
+                assert_eq!(test(stateid), Err(Error::DelegRevoked));
+            }
+        }
+        let held = self.holders.iter().filter_map(|it| it.delegated.map(|it| it.kind));
+        let strongest = held.clone().max();
+        assert_eq!(self.engine.delegated(&file()), strongest);
+        assert_eq!(self.engine.census().delegations, held.count());
+    }
+}
+
+proptest! {
+    #[test]
+    fn recalls_and_revocations_follow_the_model(
+        steps in proptest::collection::vec(step(), 1..100),
+    ) {
+        let mut world = World::new();
+        steps.iter().for_each(|step| world.perform(step));
+    }
+}

@@ -1,9 +1,10 @@
-//! What a load says and what it must hear: calls encoded beforehand, and how their replies look.
+//! The calls of a load and the replies that it expects: calls encoded beforehand, and how their
+//! replies look.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the xid stands in an encoded call, behind the record mark.
+/// The bytes of the xid in an encoded call, behind the record mark.
 pub(crate) const XID: Range<usize> = 4..8;
 
 /// The calls of a load, used in turn, of one operation against one server.
@@ -11,20 +12,20 @@ pub(crate) const XID: Range<usize> = 4..8;
 pub struct CallTemplates {
     /// Encoded calls; which one is whose turn says the order.
     pub templates: Vec<Template>,
-    /// How calls take turns.
+    /// The order of the calls.
     pub order: Order,
     /// Data that follows every call; empty for most operations.
     pub payload: Arc<[u8]>,
-    /// Where in every call a name of [`SERIAL_DIGITS`] digits stands that must be new each time.
+    /// Offset in every call of a name of [`SERIAL_DIGITS`] digits that must be new each time.
     pub serial_at: Option<usize>,
-    /// Where in every call the arguments of SEQUENCE stand, if it is one of NFS 4.1.
+    /// Offset of the arguments of SEQUENCE in every call, if the calls are of NFS 4.1.
     pub sequence_at: Option<usize>,
-    /// Where the results of SEQUENCE stand in every reply that is to be held against its call's,
-    /// without the record mark.
+    /// Offset of the results of SEQUENCE in every reply, which must match the call, without the
+    /// record mark.
     pub sequenced_at: Option<usize>,
 }
 
-/// How calls take turns.
+/// The order of the calls.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Order {
     /// Call `n` of connection `c` of `k` is number `n * k + c`.
@@ -34,7 +35,7 @@ pub enum Order {
     Own(usize),
 }
 
-/// Where a call is made from, and what was learned there.
+/// The slot of a call, with the stateid that the slot has learned.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Turn {
     /// The how-manieth of all calls it is.
@@ -48,7 +49,7 @@ pub struct Turn {
 /// Bytes of a stateid.
 pub const STATEID_BYTES: usize = 16;
 
-/// What is made new in each call.
+/// The parts of a call that are new each time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stamp {
     /// Of the RPC.
@@ -57,7 +58,7 @@ pub struct Stamp {
     pub serial: u64,
     /// Goes into its SEQUENCE if it has one.
     pub place: SlotPlace,
-    /// What the call before it from the same place was given, if it wants it.
+    /// The stateid that the previous call of the same place was given, for calls that name it.
     pub stateid: [u8; STATEID_BYTES],
 }
 
@@ -82,17 +83,17 @@ pub const SERIAL_DIGITS: usize = 10;
 pub struct Template {
     /// The record, its mark included, without the payload.
     pub bytes: Vec<u8>,
-    /// What the reply must look like.
+    /// The expected reply.
     pub expect: Expectation,
-    /// What the call counts for: 1, or the entries of a directory it lists.
+    /// Units of the call: 1, or the entries of the directory that it lists.
     pub units: u32,
-    /// Where in the reply a stateid stands that the next call from the same place needs.
+    /// Offset in the reply of a stateid that the next call from the same place needs.
     pub gives_stateid_at: Option<usize>,
-    /// Where in the call, its record mark included, that stateid belongs.
+    /// Offset of that stateid in the call, its record mark included.
     pub takes_stateid_at: Option<usize>,
 }
 
-/// What a reply must look like. It is taken from a reply that was decoded and checked in full.
+/// The expected form of a reply. It is taken from a reply that was decoded and checked in full.
 #[derive(Debug, Clone, Default)]
 pub struct Expectation {
     /// Its length in bytes, without the record mark.

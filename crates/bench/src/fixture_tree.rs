@@ -145,7 +145,7 @@ impl FixtureTree {
     }
 }
 
-/// What stands in a large file from `offset` on: every eight bytes hold their own place.
+/// Returns the content of a large file from `offset` on: every eight bytes hold their own place.
 #[must_use]
 pub fn content(offset: u64, bytes: usize) -> Vec<u8> {
     let words = (offset..offset + bytes as u64).step_by(8);

@@ -55,7 +55,7 @@ pub fn of_unit(value: f64, unit: Unit) -> String {
     }
 }
 
-/// How numbers of a unit are written.
+/// Formats a number of a unit.
 #[must_use]
 pub fn formatter(unit: Unit) -> fn(f64) -> String {
     match unit {

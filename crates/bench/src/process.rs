@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// How long a process may take to end after SIGTERM before it is killed.
+/// Seconds that a process has to end after SIGTERM before it is killed.
 const END_SECONDS: u64 = 5;
 
 /// A process that is measured; it ends with this value.
@@ -114,8 +114,8 @@ impl CpuTime {
         Ok(Self(times))
     }
 
-    /// What was used since `before`. A thread that has ended is left out: servers end threads that
-    /// had nothing to do for long.
+    /// Returns the time used since `before`. A thread that has ended is left out: servers end
+    /// threads that had nothing to do for long.
     #[must_use]
     pub fn since(&self, before: &Self) -> u64 {
         let earlier = |thread| before.0.get(thread).copied().unwrap_or(0);

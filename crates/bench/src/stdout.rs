@@ -1,4 +1,4 @@
-//! What is said on standard output.
+//! Standard output.
 
 use std::io::{self, ErrorKind, Write};
 

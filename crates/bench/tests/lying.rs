@@ -12,7 +12,7 @@ use common::watched::{Lie, Watched};
 use common::{chosen, names, plan, run};
 use tempfile::TempDir;
 
-/// What a run of two workloads on a target that lies comes to. The first ends before the lie.
+/// Runs two workloads on a target that lies. The first ends before the lie.
 fn caught(lie: Lie, second: &str) -> (String, Outcome, TempDir) {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let target = Watched::new(place.path(), lie);

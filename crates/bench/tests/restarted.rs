@@ -13,8 +13,8 @@ use served::{Served, forgetting};
 /// COMMITs after which it forgets: more than are made before anything is measured.
 const KEPT: usize = 30;
 
-/// Whether a call is a COMMIT: of version 3 by its procedure, of 4.1 by the operation at the end,
-/// of all bytes of a file.
+/// Returns whether a call is a COMMIT: of version 3 by its procedure, of 4.1 by the operation at
+/// the end, of all bytes of a file.
 fn is_commit(call: &[u8]) -> bool {
     let word = |at: usize| call.get(at..at + 4).map(|word| word.to_vec()).unwrap_or_default();
     let commit_of_all = [&[0, 0, 0, 5][..], &[0; 12]].concat();

@@ -55,7 +55,7 @@ fn files_are_kept_if_asked_and_others_are_not_touched() {
     assert_eq!(std::fs::read(place.path().join("mine")).unwrap(), b"precious");
 }
 
-/// What a workload does to a target.
+/// Returns the operations of a workload on a target.
 fn operations(name: &str, seed: u64) -> Vec<String> {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let given: &[(&str, &str)] = if name == "badros" { &[("copies", "1")] } else { &[] };

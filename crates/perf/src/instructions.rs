@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-/// What to count, and what with.
+/// The options of the instruction counts.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// The program that makes the calls (an example of this crate).

@@ -1,4 +1,4 @@
-//! What the suite itself adds to a figure.
+//! The overhead of the suite in a figure.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 #[path = "../../bench/tests/common/mod.rs"]
@@ -180,7 +180,7 @@ fn a_figure_on_tmpfs_is_what_the_operations_take_without_a_driver() {
     assert!((0.97..most).contains(&ratio), "told is {ratio:.3} times what was taken");
 }
 
-/// What a driver does in all, the looks at the clock and what it notes included; most of it is in
+/// The whole cost of a driver, the looks at the clock and what it notes included; most of it is in
 /// no figure, but makes a run longer.
 #[test]
 fn a_driver_takes_half_a_microsecond_around_an_operation_at_most() {

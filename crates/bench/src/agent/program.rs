@@ -16,7 +16,7 @@ pub(super) const FLUSH: u32 = 1;
 /// Most bytes of the text.
 pub(super) const TEXT_BYTES_MAX: u32 = 1024;
 
-/// What is done when a client asks.
+/// The action that a client's call starts.
 #[derive(Debug)]
 pub(super) struct Flush {
     /// Shell commands; none: the kernel's caches are dropped.

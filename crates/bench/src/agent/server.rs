@@ -19,7 +19,7 @@ const SILENCE_SECONDS_MAX: u64 = 10;
 /// An agent that listens.
 pub struct Agent {
     listener: TcpListener,
-    /// Who may ask.
+    /// The addresses of the clients that may call.
     allowed: Vec<IpAddr>,
     dispatcher: Dispatcher<(), OpenGate>,
 }
@@ -39,7 +39,7 @@ impl Agent {
         Ok(Self { listener, allowed, dispatcher })
     }
 
-    /// Where it listens.
+    /// Its address.
     ///
     /// # Errors
     /// The socket is gone.

@@ -20,7 +20,7 @@ use crate::{report, workload};
 /// The name under which every workload is run.
 const ALL: &str = "all";
 
-/// What --quick may take on each target: ten minutes, with some room for what cannot be shortened.
+/// The time of --quick on each target: ten minutes, with some room for what cannot be shortened.
 const QUICK: Duration = Duration::from_secs(9 * 60);
 
 /// A month: longer than anybody waits.
@@ -225,7 +225,7 @@ fn argument(parameter: &'static Parameter) -> Arg {
     }
 }
 
-/// What it is about, and its value in each preset; once if it is the same in all.
+/// Returns the description and the value in each preset; once if it is the same in all.
 fn help(parameter: &Parameter) -> String {
     let Parameter { about, paper, quick, modern, .. } = *parameter;
     let [paper, quick, modern] = [paper, quick, modern].map(spaced);
@@ -319,7 +319,7 @@ pub(super) fn perform(run: &Run) -> Result<ExitCode> {
     signals::obey(&interrupt)?;
     let ended = crate::runner::run(&plan, &interrupt);
     let result = plan.output.join(crate::suite::RESULT_FILE);
-    // Whatever ended the run: what was measured can be looked at.
+    // The measurements so far can be looked at, no matter how the run ended.
     let page = result.exists().then(|| report::write(&plan.output, &workload::all()));
     ended?;
     say(&format!("{}\n", result.display()))?;

@@ -1,4 +1,4 @@
-//! Which figures of two results belong together, and what became of them.
+//! The comparison of figures of two results that belong together.
 
 use anyhow::{Result, ensure};
 
@@ -13,7 +13,7 @@ pub struct Row {
     pub workload: String,
     /// The target in the second result.
     pub target: String,
-    /// What was measured.
+    /// The name of the measure.
     pub figure: String,
     /// In which unit.
     pub unit: Unit,
@@ -21,7 +21,7 @@ pub struct Row {
     pub before: Cell,
     /// The second's.
     pub after: Cell,
-    /// How many times better the second is. Rounds of two runs are no pairs: it is Welch's
+    /// The gain of the second over the first. Rounds of two runs are no pairs: it is Welch's
     /// interval.
     pub gain: Ratio,
 }
@@ -31,18 +31,18 @@ pub struct Row {
 pub struct Comparison {
     /// All figures that both have.
     pub rows: Vec<Row>,
-    /// What could not be compared, and why.
+    /// The figures that could not be compared, with the reasons.
     pub left_out: Vec<String>,
 }
 
 impl Row {
-    /// What it is, in a line.
+    /// Returns its description in a line.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} on {}: {}", self.workload, self.target, self.figure)
     }
 
-    /// Whether the second is worse by more than a part, and not by chance.
+    /// Returns whether the second is worse by more than a part, and not by chance.
     #[must_use]
     pub fn is_worse_by(&self, part: f64) -> bool {
         self.gain.is_distinct() && self.gain.interval.center < 1.0 - part

@@ -35,7 +35,7 @@ struct Range {
 struct Slot {
     /// Counts the calls that used the slot; its low half is the high one of their xids.
     generation: u32,
-    /// What was new in its last call.
+    /// The new parts of its last call.
     stamp: Stamp,
     pending: Option<Pending>,
 }
@@ -54,11 +54,11 @@ pub(crate) struct Reply {
     pub(crate) sent: Instant,
 }
 
-/// What distinguishes one call from others of the script.
+/// The values that distinguish a call from others of the same template.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Next {
     pub(crate) slot: usize,
-    /// Which connection of how many this is.
+    /// The place of this connection among all of them.
     pub(crate) place: u64,
     pub(crate) places: u64,
     /// A number that no other call has.
@@ -120,7 +120,7 @@ impl Connection {
         self.queue.flush(&self.stream, &script.payload)
     }
 
-    /// Whether calls wait for room in the socket.
+    /// Returns whether calls wait for room in the socket.
     pub(crate) fn is_choked(&self) -> bool {
         !self.queue.is_empty()
     }

@@ -31,7 +31,7 @@ pub struct Client {
     serial: u64,
 }
 
-/// How many calls are outstanding on each connection, and for how long.
+/// The number of calls outstanding on each connection, and the end of the load.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
     /// Calls outstanding on each connection.
@@ -49,12 +49,12 @@ pub enum Stop {
     Calls(u64),
 }
 
-/// What a load did.
+/// The result of a load.
 #[derive(Debug)]
 pub struct Outcome {
     /// Calls answered.
     pub calls: u64,
-    /// What they count for: calls, or entries of directories.
+    /// Units: calls, or entries of directories.
     pub units: u64,
     /// From the first call to the last reply.
     pub seconds: f64,

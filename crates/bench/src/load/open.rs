@@ -20,12 +20,12 @@ const OVERTIME: u32 = 2;
 pub struct OpenLoad {
     /// Calls a second in the mean; the gaps between them are exponential, as of many clients.
     pub rate: f64,
-    /// How long.
+    /// The duration.
     pub time: Duration,
     /// Most calls outstanding on each connection. A call that finds no room waits, and its latency
     /// grows.
     pub depth: usize,
-    /// Where the gaps come from.
+    /// The seed of the gaps.
     pub seed: u64,
 }
 

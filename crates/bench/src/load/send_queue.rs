@@ -42,7 +42,7 @@ impl SendQueue {
         }
     }
 
-    /// Whether nothing is left to send.
+    /// Returns whether nothing is left to send.
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

@@ -60,7 +60,7 @@ const fn opening<'a>(dir: &'a [u8], name: &'a str, owner: &'a str) -> Opening<'a
     Opening { dir, name, owner, how, access: PLAIN }
 }
 
-/// Where a stateid stands in a call.
+/// Returns the offset of a stateid in a call.
 fn find(call: &[u8], stateid: &Stateid4) -> Result<usize> {
     let wanted = [&stateid.seqid.to_be_bytes()[..], &stateid.other].concat();
     let found = call.windows(STATEID_BYTES).position(|found| found == wanted);

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::call_templates::SERIAL_DIGITS;
 
-/// Where new files go, and which directories are listed.
+/// The directory for new files, and the directories that are listed.
 #[derive(Debug, Clone, Default)]
 pub struct Pages {
     /// The directory for new files, below the top.
@@ -20,7 +20,7 @@ pub struct Pages {
 /// The name whose digits are made new for each call.
 const SERIAL_NAME: &[u8] = b"new-file-9999999999";
 
-/// Where its digits stand in a call.
+/// Returns the offset of its digits in a call.
 fn serial_place(call: &[u8]) -> Result<usize> {
     let found = call.windows(SERIAL_NAME.len()).position(|bytes| bytes == SERIAL_NAME);
     let Some(at) = found else { bail!("a call without the name") };

@@ -15,7 +15,7 @@ use crate::call_templates::{CallTemplates, Expectation, Template};
 use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
 use crate::operation::{Operation, Stable};
 
-/// Where the status ends in a reply.
+/// Offset of the end of the status in a reply.
 const STATUS_END: usize = RESULTS_AT + 4;
 /// Bytes of attributes that stay as they are: all before the times.
 const STEADY_BYTES: usize = Fattr3::BYTES - 24;

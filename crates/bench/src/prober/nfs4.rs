@@ -18,15 +18,15 @@ use crate::call_templates::{CallTemplates, Expectation, Order, Template};
 use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
 use crate::operation::{InSession, Operation, Stable};
 
-/// Where the results of SEQUENCE begin in a reply, behind its number and status.
+/// Offset of the results of SEQUENCE in a reply, behind its number and status.
 const SEQUENCED_AT: usize = RESULTS_AT + 20;
-/// Where the results behind SEQUENCE begin: first PUTFH's, then those of the operation itself.
+/// Offset of the results behind SEQUENCE: first PUTFH's, then those of the operation itself.
 pub(super) const REST_AT: usize = SEQUENCED_AT + 36;
 /// Bytes of the number and the status of an operation.
 pub(super) const STATUS_BYTES: usize = 8;
 /// Bytes of the mask of attributes, and of the length of their values.
 const MASK_BYTES: usize = 16;
-/// Where SIZE stands among the values, behind TYPE and CHANGE.
+/// Offset of SIZE among the values, behind TYPE and CHANGE.
 const SIZE_AT: usize = 12;
 /// All rights there are (RFC 8881, 18.1).
 const ACCESS_ALL: u32 = 0x3f;
@@ -39,7 +39,7 @@ pub(super) const PLAIN: u32 = share::BOTH | share::WANT_NO_DELEG;
 /// disk; replies under load must then be like it. The calls are those of a kernel's client.
 #[derive(Debug)]
 pub struct Prober<'a, W: Wire> {
-    /// Whose session it uses.
+    /// The session that it uses.
     pub session: &'a mut Session<W>,
     /// The handle of the top of the tree.
     pub root: Vec<u8>,

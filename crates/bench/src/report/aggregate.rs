@@ -9,7 +9,7 @@ use crate::suite::{Better, Figure, Outcome, Place, Sample, Unit, WorkloadRecord}
 /// Everything measured of one kind under the same circumstances, on all targets.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// What was measured.
+    /// The name of the measure.
     pub metric: String,
     /// Under which circumstances.
     pub at: BTreeMap<String, Place>,
@@ -19,7 +19,7 @@ pub struct Line {
     pub cells: Vec<Option<Cell>>,
     /// Each target against the first, pair by pair; nothing for the first.
     pub ratios: Vec<Option<Ratio>>,
-    /// What original works say.
+    /// The figures of the original works.
     pub history: Vec<Figure>,
 }
 
@@ -32,12 +32,12 @@ pub struct Cell {
     pub summary: Summary,
     /// The mean with its interval; nothing of a single round.
     pub interval: Option<Interval>,
-    /// Whether it may be quoted.
+    /// The verdict on quoting it.
     pub verdict: Verdict,
 }
 
 impl Line {
-    /// What it is, in a few words.
+    /// Returns its name in a few words.
     #[must_use]
     pub fn label(&self) -> String {
         let at = self.circumstances(&[]);
@@ -60,8 +60,7 @@ impl Line {
         words.join(", ")
     }
 
-    /// How many times better than the first a target is, by pairs; nothing where neither way is
-    /// better.
+    /// Returns the gain of a target over the first, by pairs; nothing where neither way is better.
     #[must_use]
     pub fn gain(&self, target: usize) -> Option<Ratio> {
         let ratio = self.ratios.get(target).copied().flatten()?;
@@ -72,13 +71,13 @@ impl Line {
         }
     }
 
-    /// Whether some target has samples enough to say how much they vary.
+    /// Returns whether some target has enough samples to show how much they vary.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         self.cells.iter().flatten().any(|cell| !matches!(cell.verdict, Verdict::Few { .. }))
     }
 
-    /// Whether some target's samples vary more than they may.
+    /// Returns whether some target's samples vary more than they may.
     #[must_use]
     pub fn is_noisy(&self) -> bool {
         self.cells.iter().flatten().any(|cell| matches!(cell.verdict, Verdict::Noisy { .. }))
@@ -103,8 +102,8 @@ impl Cell {
     }
 }
 
-/// How many times better than the first a target is over all lines: by round the geometric mean of
-/// the gains, and of those the mean with its interval. Nothing where nothing can be compared.
+/// Returns the gain of a target over the first over all lines: by round the geometric mean of the
+/// gains, and of those the mean with its interval. Nothing where nothing can be compared.
 #[must_use]
 pub fn overall(lines: &[Line], target: usize) -> Option<Ratio> {
     let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();

@@ -40,7 +40,8 @@ pub(super) fn bars(title: &str, lines: &[&Line], targets: &[String]) -> Svg {
     svg
 }
 
-/// What tells a line from the others of the drawing; the title says what all have in common.
+/// Returns the label that distinguishes a line from the others of the drawing; the title says what
+/// all have in common.
 fn label(line: &Line, lines: &[&Line]) -> String {
     let at = line.circumstances(&[]);
     let is_shared = lines.iter().all(|other| other.metric == line.metric);

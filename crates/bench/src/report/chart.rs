@@ -4,15 +4,15 @@ use super::legend;
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, SERIES, Svg, text_width};
 
-/// How a number is written on an axis.
+/// The format of a number on an axis.
 pub(super) type Format = fn(f64) -> String;
 
 /// A chart.
 #[derive(Debug, Clone)]
 pub(super) struct Chart {
-    /// What it is called.
+    /// Its title.
     pub(super) title: String,
-    /// What it shows, read aloud.
+    /// Its description for screen readers.
     pub(super) about: String,
     /// Its size in pixels, without the legend.
     pub(super) size: (f64, f64),
@@ -20,7 +20,7 @@ pub(super) struct Chart {
     pub(super) x: Direction,
     /// The direction up.
     pub(super) y: Direction,
-    /// What is drawn.
+    /// The series.
     pub(super) series: Vec<Series>,
     /// Stretches across that are shaded, with a name.
     pub(super) bands: Vec<(f64, f64, String)>,
@@ -31,11 +31,11 @@ pub(super) struct Chart {
 pub(super) struct Direction {
     /// What it is.
     pub(super) label: String,
-    /// How its places are chosen.
+    /// The kind of its scale.
     pub(super) kind: Kind,
-    /// How its numbers are written.
+    /// The format of its numbers.
     pub(super) format: Format,
-    /// Where its lines stand, if not at round numbers.
+    /// The values of its lines, if they are not round numbers.
     pub(super) ticks: Option<Vec<f64>>,
 }
 
@@ -46,13 +46,13 @@ pub(super) struct Series {
     pub(super) name: String,
     /// Its number, which decides colour, sign and dashes.
     pub(super) number: usize,
-    /// How it is drawn.
+    /// Its style.
     pub(super) style: Style,
     /// The points, in ascending order across.
     pub(super) points: Vec<Spot>,
 }
 
-/// How a series is drawn.
+/// The style of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// Signs joined by a line.
@@ -76,7 +76,7 @@ pub(super) struct Spot {
     pub(super) y: f64,
     /// The ends of its interval.
     pub(super) ends: Option<(f64, f64)>,
-    /// What it tells when it is pointed at.
+    /// The text of its tooltip.
     pub(super) tip: String,
 }
 

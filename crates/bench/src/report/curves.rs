@@ -16,7 +16,7 @@ const PLACES_MIN: usize = 3;
 /// Lines of one metric that differ in one number.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
-    /// What was measured.
+    /// The name of the measure.
     name: String,
     /// The coordinate in which they differ.
     over: String,

@@ -1,4 +1,4 @@
-//! How long operations took: every percentile, both ways logarithmic.
+//! The latencies of operations: every percentile, both ways logarithmic.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ fn add(sum: &mut Option<Latency>, more: &Latency) {
 }
 
 impl Distribution {
-    /// Whether waiting for earlier operations may be missing (closed loop).
+    /// Returns whether the wait for earlier operations may be missing (closed loop).
     #[must_use]
     pub(super) fn is_closed_loop(&self) -> bool {
         self.targets.iter().flatten().any(|latency| !latency.from_due_time)

@@ -1,4 +1,4 @@
-//! Which colour and sign is whose.
+//! The legend: the colour and the sign of each target.
 
 use super::svg::{Anchor, Svg, text_width};
 
@@ -29,7 +29,7 @@ pub(super) fn draw(
     y - top + 8.0
 }
 
-/// How high it will be.
+/// Returns its height.
 pub(super) fn height(width: f64, names: &[(usize, String)], with_history: bool) -> f64 {
     let mut probe = Svg::new((0.0, 0.0), "", "");
     draw(&mut probe, (0.0, 0.0, width), names, with_history)

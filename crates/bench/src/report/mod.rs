@@ -1,4 +1,4 @@
-//! What a result looks like to people: plots as SVG, and one page that opens without a network.
+//! The report of a result: plots as SVG, and one page that opens without a network.
 //!
 //! [`write()`] makes `report.html` and the folder `plots` beside `result.json`. Nothing is loaded:
 //! no font, no script of others, no image. Without a script all is readable; with it, tables sort
@@ -156,7 +156,7 @@ fn sentence(text: &str) -> String {
     format!("{}{}.", first.map_or(String::new(), String::from), letters.as_str())
 }
 
-/// What rounds have to say, each once.
+/// Returns the notes of the rounds, each once.
 fn notes(outcome: &Outcome, record: &WorkloadRecord) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for round in &record.rounds {

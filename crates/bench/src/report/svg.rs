@@ -63,7 +63,7 @@ impl Svg {
         self.width
     }
 
-    /// What it is called.
+    /// Its title.
     #[must_use]
     pub(super) fn title(&self) -> &str {
         &self.title

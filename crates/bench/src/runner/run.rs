@@ -27,34 +27,34 @@ pub struct Chosen {
 
 /// All that a run does.
 pub struct Plan {
-    /// What is done, in this order.
+    /// The workloads, in this order.
     pub chosen: Vec<Chosen>,
     /// To what.
     pub targets: Vec<Spec>,
-    /// What else is said of targets.
+    /// Other options of the targets.
     pub options: targets::Options,
-    /// How often.
+    /// The number of rounds.
     pub rounds: u32,
     /// About how long all of it may take: then there are fewer rounds, of which each has one, and
     /// what chooses its own times chooses shorter ones.
     pub limit: Option<Duration>,
     /// The seed of all operations.
     pub seed: u64,
-    /// Where the parameters come from.
+    /// The preset of the parameters.
     pub preset: Preset,
-    /// Whether targets may hold files already.
+    /// True if targets may hold files already.
     pub here: bool,
-    /// Whether what was made is left there.
+    /// True if the files that were made are left there.
     pub keep: bool,
-    /// Whether the result in `output` is continued.
+    /// True if the result in `output` is continued.
     pub resume: bool,
     /// The result directory.
     pub output: PathBuf,
     /// Commands run before every round.
     pub before_run: Vec<String>,
-    /// How caches are emptied.
+    /// The ways to empty caches.
     pub resets: Resets,
-    /// Whether nothing is said on the way.
+    /// True if no progress is shown.
     pub quiet: bool,
 }
 
@@ -362,7 +362,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What was sent in between. A mount that was made anew counts from 0.
+    /// Returns the calls sent in between. A mount that was made anew counts from 0.
     fn sent(before: &Calls, after: Calls, notes: &mut Vec<String>) -> Calls {
         let count = |calls: &Calls| calls.values().sum::<u64>();
         let is_new = before.iter().any(|(name, sent)| after.get(name).unwrap_or(&0) < sent);
@@ -425,7 +425,7 @@ impl Run<'_> {
     }
 }
 
-/// Who has to be allowed to write to a target.
+/// Describes the user who must be allowed to write to a target.
 fn who(target: &dyn Target) -> String {
     match target.server() {
         Some(Server { user, group, .. }) => {
@@ -435,14 +435,14 @@ fn who(target: &dyn Target) -> String {
     }
 }
 
-/// What a round is told by in a line: its first figure, or why there is none.
+/// Returns the first figure of a round as a line, or why there is none.
 fn headline(round: &Round) -> String {
     let told =
         |sample: &Sample| format!("{} {}", sample.metric, of_unit(sample.value, sample.unit));
     round.samples.first().map_or_else(|| "nothing measured".into(), told)
 }
 
-/// Whether a run ended because the user wanted it to.
+/// Returns whether a run ended because the user interrupted it.
 #[must_use]
 pub fn is_interrupt(error: &Error) -> bool {
     error.is::<Interrupted>() || error.chain().any(|cause| cause.is::<Interrupted>())

@@ -27,7 +27,7 @@ pub enum Axis {
 pub struct Point([f64; Axis::COUNT]);
 
 impl Axis {
-    /// How many there are.
+    /// The number of axes.
     pub const COUNT: usize = 5;
 
     /// All of them, in the order in which they are explored.
@@ -58,7 +58,7 @@ impl Axis {
         }
     }
 
-    /// Whether its values are bounded by 0 and 1.
+    /// Returns whether its values are bounded by 0 and 1.
     #[must_use]
     pub const fn is_fraction(self) -> bool {
         matches!(self, Self::ReadFrac | Self::SeqFrac)
@@ -91,7 +91,7 @@ impl Point {
         self
     }
 
-    /// Whether the two differ on `axis` at most.
+    /// Returns whether the two differ on `axis` at most.
     #[must_use]
     pub fn is_beside(&self, other: &Self, axis: Axis) -> bool {
         self.with(axis, 0.0) == other.with(axis, 0.0)

@@ -1,4 +1,4 @@
-//! Whether the model holds: workloads that are predicted and measured too.
+//! The check of the model: workloads that are predicted and measured too.
 
 use super::{Axis, Family, Measured, Model, Point, Prediction};
 use crate::statistics::{mean, quantile};
@@ -25,13 +25,13 @@ const NAMED_FROM: (usize, f64) = (8, 0.6);
 pub struct Check {
     /// The workload.
     pub at: Point,
-    /// What it did.
+    /// The measured throughput.
     pub measured: Measured,
-    /// What it was predicted to do.
+    /// The predicted throughput.
     pub prediction: Prediction,
 }
 
-/// What the checks say of a model.
+/// The results of the checks of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SelfCheck {
     /// All of them.
@@ -42,12 +42,12 @@ pub struct SelfCheck {
     pub error_p90: f64,
     /// The median without workloads between plateaus, where predictions are known to be bad.
     pub error_median_on_plateaus: Option<f64>,
-    /// What to know before a prediction is believed.
+    /// Warnings about the predictions.
     pub warnings: Vec<String>,
 }
 
 impl Check {
-    /// How far the prediction is from what was measured, as a part of that.
+    /// Returns the error of the prediction as a part of the measured value.
     #[must_use]
     pub fn error(&self) -> f64 {
         (self.prediction.throughput / self.measured.throughput() - 1.0).abs()
@@ -88,7 +88,7 @@ impl SelfCheck {
         })
     }
 
-    /// Whether predictions may be believed within the errors given.
+    /// Returns whether predictions hold within the errors given.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.warnings.is_empty()

@@ -34,13 +34,14 @@ impl Curve {
         Self { spread, ..Self::new(axis, points.collect()) }
     }
 
-    /// How well its points are known: half their 95 % interval as a part, the median of all.
+    /// Returns the uncertainty of its points: half their 95 % interval as a part, the median of
+    /// all.
     #[must_use]
     pub const fn spread(&self) -> f64 {
         self.spread
     }
 
-    /// What it is drawn over.
+    /// Returns the axis that it is drawn over.
     #[must_use]
     pub const fn axis(&self) -> Axis {
         self.axis
@@ -52,7 +53,7 @@ impl Curve {
         &self.points
     }
 
-    /// Whether a value lies between its ends.
+    /// Returns whether a value lies between its ends.
     #[must_use]
     pub fn covers(&self, value: f64) -> bool {
         let ends = self.points.first().zip(self.points.last());

@@ -8,7 +8,7 @@ use super::worker::{Lane, Shape};
 use super::{Axis, Measured, Point, Recorded, Stage, Subject};
 use crate::suite::{Context, Driver};
 
-/// How long things take at most.
+/// The time limits of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     /// Time in operations after which a process ends its part of a batch.
@@ -79,7 +79,7 @@ impl<'a, 'b> Engine<'a, 'b> {
 
     /// A warm-up: as many bytes as the working set has, or as many as there is time for.
     fn warm_up(&mut self, shape: Shape) -> Result<()> {
-        // Where time is limited, half of it is for batches.
+        // If time is limited, half of it is for batches.
         let most = self.turn.1.map_or(self.times.warm_up, |time| self.times.warm_up.min(time / 2));
         self.together(|lane, driver| {
             let moved = |driver: &Driver| driver.tally().bytes_read + driver.tally().bytes_written;

@@ -7,14 +7,14 @@ use super::{Axis, Bench, Point, Space};
 /// Most times all parameters are looked at in turn; two or three are usual.
 const TURNS_MAX: usize = 6;
 
-/// Where exploring has ended.
+/// The result of the exploration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exploration {
     /// The focal vector.
     pub focal: Point,
-    /// How many times all parameters were looked at.
+    /// Turns over all parameters.
     pub turns: usize,
-    /// Whether no value moved in the last turn.
+    /// True if no value moved in the last turn.
     pub is_settled: bool,
 }
 

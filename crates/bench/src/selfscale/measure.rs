@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::{Axis, Curve, Point};
 use crate::statistics::{CONFIDENCE, Verdict, mean, mean_interval};
 
-/// What is measured.
+/// The system that is measured.
 pub trait Subject {
     /// Makes ready for batches of a workload: files as large as needed, cold caches, a warm-up.
     ///
@@ -19,12 +19,13 @@ pub trait Subject {
     /// As above, wrong data among it.
     fn batch(&mut self) -> Result<f64>;
 
-    /// Whether the workload has had its time: after two batches it ends then.
+    /// Returns whether the workload has had its time: after two batches it ends then.
     fn is_due(&self) -> bool {
         false
     }
 
-    /// Whether the time for all of them is used up: nothing is measured then that can be left out.
+    /// Returns whether the time for all workloads is used up: nothing is measured then that can be
+    /// left out.
     fn is_late(&self) -> bool {
         false
     }
@@ -35,7 +36,7 @@ pub trait Subject {
     }
 }
 
-/// What a workload is measured for.
+/// The purpose of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// To be a point of graphs.
@@ -64,7 +65,7 @@ pub struct Measured {
 }
 
 impl Patience {
-    /// Whether batches may end.
+    /// Returns whether batches may end.
     #[must_use]
     pub fn is_over(&self, batches: &[f64]) -> bool {
         let spread = || mean_interval(batches, CONFIDENCE).map_or(f64::INFINITY, |i| i.spread());
@@ -86,7 +87,7 @@ impl Measured {
         mean_interval(&self.batches, CONFIDENCE).map_or(0.0, |interval| interval.spread())
     }
 
-    /// How well it is known: steady within 5 %, or the cap was reached first.
+    /// Returns the quality of the value: steady within 5 %, or the cap was reached first.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         Verdict::of(&self.batches)
@@ -106,7 +107,7 @@ impl<'a> Bench<'a> {
         Self { subject, patience, measured: Vec::new() }
     }
 
-    /// How many workloads were measured so far.
+    /// Returns the number of workloads measured so far.
     #[must_use]
     pub fn count(&self) -> usize {
         self.measured.len()

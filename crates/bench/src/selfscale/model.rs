@@ -2,7 +2,7 @@
 
 use super::{Axis, Curve, Measured, Plateau, Point};
 
-/// What is known of a subject, and predicts workloads that were never measured.
+/// The model of a subject, which predicts workloads that were never measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     families: Vec<Family>,
@@ -21,14 +21,14 @@ pub struct Family {
     pub curves: Vec<Curve>,
 }
 
-/// What a workload is predicted to do.
+/// The predicted throughput of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
     /// Bytes a second.
     pub throughput: f64,
-    /// Which family it rests on.
+    /// The family that it rests on.
     pub family: usize,
-    /// Whether the working set lies between two plateaus, where predictions are bad.
+    /// True if the working set lies between two plateaus, where predictions are bad.
     pub is_between: bool,
     /// The factor of each parameter, in the order of [`Axis::ALL`].
     pub factors: Vec<(Axis, f64)>,
@@ -47,9 +47,9 @@ impl Family {
         Some(Self { plateau, focal, throughput: here.throughput(), curves })
     }
 
-    /// How well a prediction can be known from graphs that are known no better than they are: half
-    /// its 95 % interval, as a part. It is a product of a value of each graph, over the focal one
-    /// to the fourth.
+    /// Returns the uncertainty of a prediction that follows from that of its graphs: half its 95 %
+    /// interval, as a part. It is a product of a value of each graph, over the focal one to the
+    /// fourth.
     #[must_use]
     pub fn spread(&self) -> f64 {
         let squares: f64 = self.curves.iter().map(|curve| curve.spread().powi(2)).sum();
@@ -64,7 +64,8 @@ impl Family {
         &self.curves[axis as usize]
     }
 
-    /// What the value on an axis changes: `T_i(w_i) / T_i(f_i)`.
+    /// Returns the factor by which the value on an axis changes the throughput: `T_i(w_i) /
+    /// T_i(f_i)`.
     fn factor(&self, axis: Axis, at: &Point) -> f64 {
         let curve = self.curve(axis);
         let (wanted, focal) = (curve.at(at.get(axis)), curve.at(self.focal.get(axis)));

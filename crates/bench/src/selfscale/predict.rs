@@ -123,7 +123,7 @@ fn models(path: &Path) -> Result<Vec<Known>> {
     Ok(found)
 }
 
-/// What the self-scaling benchmark has left in a result, by target.
+/// Returns the records of the self-scaling benchmark in a result, by target.
 ///
 /// # Errors
 /// Its samples are damaged.
@@ -196,7 +196,7 @@ fn factors(found: &Prediction) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// What to know before a prediction is believed.
+/// Warnings about the predictions.
 fn caveats(known: &Known, found: &Prediction) -> Vec<String> {
     let mut out = Vec::new();
     if found.is_between {

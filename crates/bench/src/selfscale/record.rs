@@ -1,4 +1,4 @@
-//! How the benchmark stands in a result: every batch as a sample at its coordinates, and the focal
+//! The form of the benchmark in a result: every batch as a sample at its coordinates, and the focal
 //! vector. Plateaus, graphs and predictions follow from these, and are made anew by each reader.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const FOCAL: &str = "focal";
 /// Turns of exploring.
 const TURNS: &str = "turns";
 
-/// Whether the last turn moved nothing: 1, else 0.
+/// The metric that is 1 if the last turn moved nothing, otherwise 0.
 const SETTLED: &str = "settled";
 
 /// The benchmark as it stands in a result.
@@ -29,9 +29,9 @@ const SETTLED: &str = "settled";
 pub struct Recorded {
     /// The focal vector, once it was found.
     pub exploration: Option<Exploration>,
-    /// What was measured for graphs.
+    /// The measurements for graphs.
     pub graphs: Vec<(Point, Measured)>,
-    /// What was measured to check predictions.
+    /// The measurements that check predictions.
     pub checks: Vec<(Point, Measured)>,
 }
 
@@ -99,7 +99,7 @@ impl Recorded {
         Model::new(plateaus(&over_bytes).into_iter().filter_map(family).collect())
     }
 
-    /// What the predictions of a model are worth.
+    /// Checks the predictions of a model.
     #[must_use]
     pub fn check(&self, model: &Model) -> Option<SelfCheck> {
         SelfCheck::of(model, &self.checks)

@@ -8,14 +8,14 @@ use super::{
 };
 use crate::rng::Rng;
 
-/// What the benchmark found out.
+/// The findings of the benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The focal vector, and how it was reached.
     pub exploration: Exploration,
     /// Plateaus with their graphs.
     pub model: Model,
-    /// What predictions are worth; nothing if no check was asked for.
+    /// The check of the predictions, if one was asked for.
     pub check: Option<SelfCheck>,
 }
 

@@ -15,7 +15,7 @@ const LEVEL_NOISE: f64 = 0.08;
 /// transition.
 const LEVEL_WITHIN: f64 = 0.15;
 
-/// How often a step between plateaus is halved to find where it is.
+/// Halvings of a step between plateaus by which it is located.
 const HALVINGS: usize = 2;
 
 /// A region of about equal throughput over uniqueBytes.
@@ -29,7 +29,7 @@ pub struct Plateau {
     pub focal: f64,
     /// Its throughput, the median of its points, in bytes a second.
     pub level: f64,
-    /// Whether all its points lie within 15 % of that: else it is a slope.
+    /// True if all its points lie within 15 % of that; otherwise it is a slope.
     pub is_flat: bool,
 }
 
@@ -67,7 +67,7 @@ fn narrow(bench: &mut Bench<'_>, around: &Point, (left, right): (Plateau, Platea
 /// The plateaus of a graph, by a fit of change points to the logarithms of throughput.
 pub(super) fn plateaus(curve: &Curve) -> Vec<Plateau> {
     let logarithms: Vec<f64> = curve.points().iter().map(|(_, value)| value.ln()).collect();
-    // What its own noise explains is no step: half a 95 % interval is two deviations.
+    // A change within the noise is no step: half a 95 % interval is two deviations.
     let noise = LEVEL_NOISE.max(curve.spread() / 2.0);
     let found = segments(&logarithms, POINTS_MIN, noise);
     found.into_iter().filter_map(|segment| plateau(&curve.points()[segment.range])).collect()

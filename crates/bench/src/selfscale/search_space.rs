@@ -1,4 +1,4 @@
-//! Which workloads are looked at: the values on each axis.
+//! The search space: the values on each axis.
 
 use super::{Axis, Point};
 use crate::rng::Rng;
@@ -53,7 +53,7 @@ impl Space {
         fine
     }
 
-    /// Where exploring begins: in the middle of everything, with one process.
+    /// Returns the start of the exploration: in the middle of everything, with one process.
     #[must_use]
     pub fn start(&self) -> Point {
         let middle = |axis: Axis| self.grid(axis)[self.grid(axis).len() / 2];

@@ -23,15 +23,15 @@ const POSITIVE_MEAN: f64 = 1.287_6;
 pub(super) struct Lane {
     /// Its files begin with this path.
     stem: String,
-    /// How many bytes they hold.
+    /// Bytes of all files together.
     length: u64,
     files: Vec<OpenFile>,
-    /// Where the request before ended.
+    /// The end of the previous request.
     cursor: u64,
     rng: Rng,
 }
 
-/// What requests look like.
+/// The form of the requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     /// Bytes of the process's share of the working set.

@@ -15,7 +15,7 @@ pub struct Selfscale;
 /// Fewest batches of a workload (Student's t of fewer is wide).
 const BATCHES_MIN: usize = 5;
 
-/// Where the 95 % interval of throughput has to lie.
+/// Largest half of the 95 % interval of throughput, as a part of it.
 const SPREAD: f64 = 0.05;
 
 const fn bytes(
@@ -111,7 +111,7 @@ impl Workload for Selfscale {
     }
 }
 
-/// What the parameters ask for.
+/// The values of the parameters.
 struct Plan {
     space: Space,
     patience: Patience,

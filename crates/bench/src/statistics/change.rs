@@ -5,7 +5,7 @@ use std::ops::Range;
 /// A stretch of a series on one level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// Which values belong to it.
+    /// The values that belong to it.
     pub range: Range<usize>,
     /// Their mean.
     pub level: f64,
@@ -39,14 +39,14 @@ fn level(values: &[f64], range: Range<usize>) -> Option<Segment> {
     Some(Segment { range, level })
 }
 
-/// What a step must save in the sum of squares.
+/// Returns the saving in the sum of squares that justifies a step.
 fn price(count: usize, noise: f64) -> f64 {
     3.0 * (count as f64).ln() * noise * noise
 }
 
 /// The best split of the first n values, for every n.
 struct Fit {
-    /// Where the last stretch of the best split of the first n values starts.
+    /// The start of the last stretch in the best split of the first n values.
     starts: Vec<usize>,
 }
 

@@ -6,7 +6,7 @@ use super::student::student_quantile;
 use super::summary::{mean, quantile_of_sorted, variance};
 use crate::rng::Rng;
 
-/// How sure an interval is unless said otherwise.
+/// The default confidence of an interval.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Resamples of a bootstrap: its ends are then known to about a hundredth of its width.
@@ -31,7 +31,7 @@ impl Interval {
         if half == 0.0 { 0.0 } else { half / self.center.abs() }
     }
 
-    /// Whether it covers a value.
+    /// Returns whether it covers a value.
     #[must_use]
     pub fn covers(&self, value: f64) -> bool {
         self.low <= value && value <= self.high

@@ -1,4 +1,4 @@
-//! What a list of samples says, and how sure it is.
+//! Statistics of a list of samples.
 //!
 //! Nothing here knows what was measured. Intervals are 95 % unless said otherwise; what rests on
 //! chance (the bootstrap) takes a seed, so that a report made twice says the same twice.

@@ -1,4 +1,4 @@
-//! Whether a figure may be quoted.
+//! The rule by which a figure may be quoted.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub const NOISY_ABOVE: f64 = 0.05;
 /// Fewer samples than this are no result.
 pub const SAMPLES_MIN: usize = 3;
 
-/// What the samples of one figure are worth.
+/// The quality of the samples of one figure.
 ///
 /// The rule: with fewer than [`SAMPLES_MIN`] samples there is no result; with more, the figure is
 /// steady if the 95 % interval of its mean (Student's t) lies within 5 % of the mean, else noisy.
@@ -51,7 +51,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the figure may be quoted.
+    /// Returns whether the figure may be quoted.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         matches!(self, Self::Steady { .. })

@@ -1,4 +1,4 @@
-//! How many times as much: two lists measured in alternation, compared pair by pair.
+//! Ratios: two lists measured in alternation, compared pair by pair.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ impl Ratio {
         Self { interval, pairs: self.pairs }
     }
 
-    /// Whether the pairs tell the two apart: the interval does not cover 1.
+    /// Returns whether the pairs tell the two apart: the interval does not cover 1.
     #[must_use]
     pub fn is_distinct(&self) -> bool {
         !self.interval.covers(1.0)

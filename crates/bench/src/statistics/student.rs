@@ -4,7 +4,7 @@
 /// the square root of the larger argument.
 const TERMS_MAX: u32 = 10_000;
 
-/// Where the search for a quantile stops, relative.
+/// Relative precision at which the search for a quantile stops.
 const PRECISION: f64 = 1e-13;
 
 /// The part of the distribution with `freedom` degrees of freedom below `t`.

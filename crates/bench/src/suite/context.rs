@@ -222,7 +222,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What a thread came to; that it panicked is an error.
+/// Returns the result of a thread; a panic is an error.
 pub(crate) fn joined(thread: thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
     match thread.join() {
         Ok(result) => result,

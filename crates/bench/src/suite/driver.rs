@@ -41,7 +41,7 @@ impl Driver {
         Self { files, content, interrupt, buffer, stopwatch, tally, unheeded }
     }
 
-    /// What it has done so far.
+    /// Returns the tally so far.
     #[must_use]
     pub const fn tally(&self) -> &Tally {
         &self.tally

@@ -80,7 +80,7 @@ pub trait Files: Send {
     /// As above.
     fn make_link(&mut self, path: &str, to: &str) -> Result<()>;
 
-    /// What a symbolic link says.
+    /// Returns the target of a symbolic link.
     ///
     /// # Errors
     /// As above.
@@ -109,7 +109,7 @@ pub trait Files: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u64);
 
-/// What a file is opened for.
+/// The access for which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reading.
@@ -118,7 +118,7 @@ pub enum Access {
     Write,
 }
 
-/// What a lock shuts out.
+/// The kind of a lock, by what it excludes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
     /// Writers.
@@ -132,13 +132,13 @@ pub enum LockKind {
 /// A stretch of a file in bytes; length 0 reaches to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// Where it begins.
+    /// Its first byte.
     pub offset: u64,
-    /// How long it is.
+    /// Its length in bytes.
     pub length: u64,
 }
 
-/// Whether to wait for a lock that somebody else has.
+/// The choice of waiting for a lock that somebody else has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Until it is free.

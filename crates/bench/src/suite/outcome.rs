@@ -8,7 +8,7 @@ use super::{Latency, Parameters, Preset, Sample, TargetKind};
 /// misread makes it one more; fields that are only added do not.
 pub const SCHEMA: u32 = 1;
 
-/// What a run has measured: all of `result.json`.
+/// The measurements of a run: all of `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// [`SCHEMA`].
@@ -19,22 +19,22 @@ pub struct Outcome {
     pub started: u64,
     /// When the last round ended, in seconds since 1970.
     pub updated: u64,
-    /// Whether all that was asked for has been measured.
+    /// True if everything that was asked for has been measured.
     pub complete: bool,
-    /// What ended it early, if something did.
+    /// The failure that ended it early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// The seed of all operations.
     pub seed: u64,
-    /// Which preset the parameters come from.
+    /// The preset of the parameters.
     pub preset: Preset,
     /// Rounds asked for.
     pub rounds: u32,
     /// The machine that measured.
     pub environment: Environment,
-    /// What was measured.
+    /// The targets.
     pub targets: Vec<TargetRecord>,
-    /// What was done, in this order.
+    /// The workloads, in this order.
     pub workloads: Vec<WorkloadRecord>,
 }
 
@@ -47,7 +47,7 @@ pub struct Failure {
     pub target: String,
     /// In which round, from 0.
     pub round: u32,
-    /// What happened, in a line.
+    /// The error, in a line.
     pub message: String,
 }
 
@@ -64,15 +64,15 @@ pub struct Environment {
     pub cpus: u64,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Whether it is a virtual machine, where the processor says so.
+    /// True if the processor reports a virtual machine.
     pub is_virtual: bool,
-    /// How frequency is chosen, where the system says so.
+    /// The frequency governor, if the system names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
     /// Average length of the run queue over a minute at the start: above 1 others were at work.
     pub load: String,
-    /// What a look at the clock takes at least, in nanoseconds: it has been taken off the latency
-    /// of each operation. Absent in results of versions that took nothing off.
+    /// Shortest time of reading the clock, in nanoseconds: it has been taken off the latency of
+    /// each operation. Absent in results of versions that took nothing off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_nanoseconds: Option<u64>,
 }
@@ -82,20 +82,20 @@ pub struct Environment {
 pub struct TargetRecord {
     /// As on the command line.
     pub name: String,
-    /// How it is reached.
+    /// Its kind.
     pub kind: TargetKind,
-    /// Which program serves it and in which version, where that is known.
+    /// The program that serves it with its version, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// How it is mounted, where it is a directory.
+    /// The mount, if it is a directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<MountRecord>,
-    /// What its `fsync` is worth, as far as it can be told from outside.
+    /// The durability of its `fsync`, as far as it can be seen from outside.
     pub durability: String,
     /// Median of ten times in seconds that a write of 4 KiB and its `fsync` took before the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_seconds: Option<f64>,
-    /// How caches are emptied between runs: the hooks, or `not at all`.
+    /// The way in which caches are emptied between runs: the hooks, or `not at all`.
     pub cache_reset: String,
     /// Connections and depth, where it is reached by protocol, and the like.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -105,9 +105,9 @@ pub struct TargetRecord {
 /// A mount, from `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountRecord {
-    /// What is mounted.
+    /// The source of the mount.
     pub source: String,
-    /// Where.
+    /// The mount point.
     pub point: String,
     /// The file system's type.
     pub filesystem: String,
@@ -129,26 +129,26 @@ pub struct WorkloadRecord {
 /// One round of a workload on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Which target, by its place in [`Outcome::targets`].
+    /// The target, by its index in [`Outcome::targets`].
     pub target: usize,
-    /// Which round, from 0. Rounds of one number were run one after the other on all targets, and
-    /// are to be compared pair by pair.
+    /// The number of the round, from 0. Rounds of one number were run one after the other on all
+    /// targets, and are to be compared pair by pair.
     pub round: u32,
     /// When it began, in seconds since the run did.
     pub started_seconds: f64,
-    /// How long all of it took, preparation and clearing included.
+    /// The time of all of it, preparation and clearing included.
     pub wall_seconds: f64,
-    /// Whether it ran to its end.
+    /// True if it ran to its end.
     pub complete: bool,
-    /// What was measured.
+    /// The figures.
     pub samples: Vec<Sample>,
-    /// How long single operations took.
+    /// The latencies of single operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Latency>,
     /// RPCs the target was sent, by kind, where that can be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<BTreeMap<String, u64>>,
-    /// What a reader of the figures should know.
+    /// Notes for readers of the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -162,7 +162,7 @@ impl Outcome {
 }
 
 impl WorkloadRecord {
-    /// Whether a round was run to its end on a target.
+    /// Returns whether a round was run to its end on a target.
     #[must_use]
     pub fn has(&self, target: usize, round: u32) -> bool {
         let is_it = |each: &&Round| each.target == target && each.round == round;

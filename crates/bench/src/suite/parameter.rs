@@ -4,14 +4,14 @@ use std::fmt;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-/// What a workload can be told. On the command line it is the flag `--name`.
+/// A parameter of a workload. On the command line it is the flag `--name`.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
     /// Its name, words joined by `-`.
     pub name: &'static str,
-    /// What it decides, for the help text; units among it.
+    /// Its description for the help text, with units.
     pub about: &'static str,
-    /// What its values look like.
+    /// The kind of its values.
     pub kind: ParameterKind,
     /// The value of the original work, which is the default.
     pub paper: &'static str,
@@ -21,7 +21,7 @@ pub struct Parameter {
     pub modern: &'static str,
 }
 
-/// What the values of a parameter look like.
+/// The kind of the values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterKind {
     /// A whole number.
@@ -40,7 +40,7 @@ pub enum ParameterKind {
     Text,
 }
 
-/// Which values parameters have that are not given.
+/// The set of defaults for parameters that are not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -125,7 +125,7 @@ impl Parameters {
         counts(self.text(name)?).with_context(|| format!("--{name}"))
     }
 
-    /// Whether a flag is set.
+    /// Returns whether a flag is set.
     ///
     /// # Errors
     /// There is no such parameter.
@@ -146,7 +146,7 @@ impl fmt::Display for Parameters {
 }
 
 impl ParameterKind {
-    /// Whether a text is a value of this kind.
+    /// Checks that a text is a value of this kind.
     ///
     /// # Errors
     /// It is not; what one looks like.

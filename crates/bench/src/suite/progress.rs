@@ -6,8 +6,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Parts into which a round is divided for the bar.
 const PARTS: u64 = 1000;
 
-/// What the user sees while a run goes on: a bar with an estimate on a terminal, otherwise a line
-/// for each step that is done. Both on standard error.
+/// The progress that the user sees during a run: a bar with an estimate on a terminal, otherwise a
+/// line for each step that is done. Both on standard error.
 #[derive(Debug)]
 pub struct Progress {
     bar: Option<ProgressBar>,

@@ -11,8 +11,8 @@ pub struct Figure {
     pub value: f64,
     /// Its unit.
     pub unit: Unit,
-    /// What was measured then.
+    /// The system that was measured then.
     pub system: &'static str,
-    /// Where it stands.
+    /// The publication.
     pub source: &'static str,
 }

@@ -16,7 +16,7 @@ pub struct Store {
     directory: PathBuf,
 }
 
-/// What tells a result from something else before it is read in full.
+/// The fields that identify a result before it is read in full.
 #[derive(Deserialize)]
 struct Head {
     schema: u32,
@@ -44,7 +44,7 @@ impl Store {
         Self { directory: directory.to_path_buf() }
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory

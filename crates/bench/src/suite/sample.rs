@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// One measured number. None is left out of a result, and no mean takes the place of one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// What was measured, as `throughput` or `list`; with `at` it says what it can be compared
-    /// with.
+    /// The name of the measure, as `throughput` or `list`; with `at` it says what it can be
+    /// compared with.
     pub metric: String,
     /// Under which circumstances: `users` = 100, `cache` = `cold`. Empty where there is one only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -49,7 +49,7 @@ pub enum Unit {
     Count,
 }
 
-/// Which way a number gets better.
+/// The direction in which a number gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// More.
@@ -61,7 +61,7 @@ pub enum Better {
 }
 
 impl Unit {
-    /// Which way it gets better.
+    /// Returns the direction in which it gets better.
     #[must_use]
     pub const fn better(self) -> Better {
         match self {
@@ -111,7 +111,7 @@ impl From<u64> for Place {
     }
 }
 
-/// How long operations of one kind took in one round: every one of them, in the buckets of a
+/// The latencies of operations of one kind in one round: every one of them, in the buckets of a
 /// histogram with three significant digits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
@@ -123,7 +123,7 @@ pub struct Latency {
     /// Pairs of the highest latency of a bucket in nanoseconds and how many operations fell in it;
     /// only buckets that hold some, ascending.
     pub buckets: Vec<(u64, u64)>,
-    /// Whether latencies count from when the call was due (open loop), not from when it was made:
+    /// True if latencies count from when the call was due (open loop), not from when it was made:
     /// only then do they hide no waiting (coordinated omission).
     pub from_due_time: bool,
 }
@@ -143,7 +143,7 @@ impl Latency {
         Self { operation, at: BTreeMap::new(), buckets, from_due_time: false }
     }
 
-    /// How many operations there were.
+    /// Returns the number of operations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum()

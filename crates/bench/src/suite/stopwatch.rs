@@ -26,7 +26,7 @@ impl Stopwatch {
         Self { look: Duration::from_nanos(least.min(before)) }
     }
 
-    /// What a look takes and is taken off, in nanoseconds.
+    /// Returns the time of reading the clock, which is subtracted, in nanoseconds.
     pub(super) const fn look_nanoseconds(self) -> u64 {
         self.look.as_nanos() as u64
     }

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 use super::{Kind, Latency};
 
-/// What a driver has done so far.
+/// The operations of a driver so far.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Time spent in operations.
@@ -31,13 +31,13 @@ impl Tally {
         self.latencies[kind as usize].get_or_insert_with(|| Box::new(Latency::histogram()))
     }
 
-    /// How many operations of a kind there were.
+    /// Returns the number of operations of a kind.
     #[must_use]
     pub fn count(&self, kind: Kind) -> u64 {
         self.latencies[kind as usize].as_ref().map_or(0, |histogram| histogram.len())
     }
 
-    /// How long operations took, one distribution for each kind that there were any of.
+    /// Returns the latencies, one distribution for each kind of operation that was made.
     pub fn latencies(&self) -> impl Iterator<Item = Latency> {
         let kinds = Kind::ALL.iter().zip(&self.latencies);
         kinds.filter_map(|(kind, each)| Some(Latency::of(kind.name(), each.as_deref()?)))

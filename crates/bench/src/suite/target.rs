@@ -7,15 +7,15 @@ use anyhow::Result;
 use super::{Files, TargetRecord};
 use crate::suite::Version;
 
-/// What is measured.
+/// The system that is measured.
 pub trait Target: Send + Sync {
-    /// What it is called in results, as it was given on the command line.
+    /// Returns its name in results, as given on the command line.
     fn name(&self) -> &str;
 
-    /// How it is reached.
+    /// Its kind.
     fn kind(&self) -> TargetKind;
 
-    /// What is known of it, for the result.
+    /// Returns its description for the result.
     fn record(&self) -> TargetRecord;
 
     /// Its files, for one worker: what one program with its own open files sees, or one connection.
@@ -29,18 +29,18 @@ pub trait Target: Send + Sync {
         None
     }
 
-    /// Where it speaks NFS, where it is reached by protocol.
+    /// Returns the server, if the target is reached by protocol.
     fn server(&self) -> Option<Server<'_>> {
         None
     }
 
-    /// Whether its files can be locked.
+    /// Returns whether its files can be locked.
     fn has_locks(&self) -> bool {
         self.directory().is_some()
     }
 
-    /// How many RPCs of each kind it has been sent so far, where that can be known: the difference
-    /// of two moments goes into the result.
+    /// Returns the number of RPCs of each kind sent to it so far, if known: the difference of two
+    /// moments goes into the result.
     ///
     /// # Errors
     /// It could be known, but now is not.
@@ -48,7 +48,8 @@ pub trait Target: Send + Sync {
         Ok(None)
     }
 
-    /// Whether it is still what it was when it was opened: a directory that was unmounted is not.
+    /// Checks that it is still what it was when it was opened: a directory that was unmounted is
+    /// not.
     ///
     /// # Errors
     /// It is not, and why.
@@ -60,7 +61,7 @@ pub trait Target: Send + Sync {
 /// A server as a client reaches it.
 #[derive(Debug, Clone, Copy)]
 pub struct Server<'a> {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     /// The handle of the export's top.
     pub root: &'a [u8],
@@ -72,7 +73,7 @@ pub struct Server<'a> {
     pub group: u32,
 }
 
-/// How a target is reached.
+/// The way in which a target is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {

@@ -20,13 +20,13 @@ impl TimeBudget {
         Self { end: self.end.map(|end| now + left(end) / of.max(1) as u32) }
     }
 
-    /// Whether something that takes as long as each of `done` did since `begun` fits in.
+    /// Returns whether one more fits in that takes as long as each of `done` since `begun`.
     pub(crate) fn has_room(self, begun: Instant, done: u32) -> bool {
         let each = begun.elapsed() / done.max(1);
         self.left().is_none_or(|left| each <= left)
     }
 
-    /// How much is left, if there is a limit.
+    /// Returns the time that is left, if there is a limit.
     pub(crate) fn left(self) -> Option<Duration> {
         self.end.map(|end| end.saturating_duration_since(Instant::now()))
     }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
-/// Which version of NFS is spoken to a server.
+/// The version of NFS that is spoken to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Version {
     /// 3.

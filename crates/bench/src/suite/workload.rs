@@ -7,10 +7,10 @@ pub trait Workload: Send + Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// What it does, in a line, without a full stop.
+    /// Returns its description in a line, without a full stop.
     fn about(&self) -> &'static str;
 
-    /// Where it comes from and what its figures mean, in some sentences.
+    /// Returns its origin and the meaning of its figures, in some sentences.
     fn origin(&self) -> &'static str;
 
     /// All it can be told, in the order of the help text.
@@ -21,17 +21,17 @@ pub trait Workload: Send + Sync {
         &[]
     }
 
-    /// Which targets it can be run on.
+    /// Returns the kind of target that it needs.
     fn needs(&self) -> Needs {
         Needs::Files
     }
 
-    /// How many rounds it is run, if so many are asked for. One that repeats by itself says 1.
+    /// Returns the number of rounds, if so many are asked for. One that repeats by itself says 1.
     fn rounds(&self, asked: u32) -> u32 {
         asked
     }
 
-    /// Whether it can be done with these parameters at all, wherever it is run.
+    /// Checks that it can be run with these parameters on some target.
     ///
     /// # Errors
     /// Which of them makes no sense, and what would.
@@ -40,7 +40,7 @@ pub trait Workload: Send + Sync {
         Ok(())
     }
 
-    /// What cannot be had here, and what to do about it: a missing tool, a right.
+    /// Checks that everything it needs is here: a missing tool, a right.
     ///
     /// # Errors
     /// That.
@@ -57,7 +57,7 @@ pub trait Workload: Send + Sync {
     fn run(&self, context: &mut Context<'_>) -> Result<()>;
 }
 
-/// What a workload asks of a target.
+/// The needs of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// Files, however they are reached.
@@ -71,7 +71,7 @@ pub enum Needs {
 }
 
 impl Needs {
-    /// Whether a target has it.
+    /// Returns whether a target meets it.
     #[must_use]
     pub fn met_by(self, target: &dyn Target) -> bool {
         match self {

@@ -96,7 +96,7 @@ impl Workload for Andrew {
 pub(super) struct Phase {
     /// The name of its figure.
     pub(super) metric: &'static str,
-    /// What is done: to the tree, from its origin, in the copy.
+    /// The work on the tree, from its origin, in the copy.
     pub(super) work: fn(&mut Driver, &Tree, &str, &str) -> Result<()>,
 }
 

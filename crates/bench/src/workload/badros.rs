@@ -64,7 +64,7 @@ impl Workload for Badros {
     }
 }
 
-/// What the parameters say.
+/// The values of the parameters.
 struct Shape {
     andrew: Tree,
     untar: Tree,

@@ -93,7 +93,7 @@ impl Workload for Bonnie {
     }
 }
 
-/// What is done to a block.
+/// The work on a block.
 type Phase = fn(&mut Driver, &OpenFile, u64, usize) -> Result<()>;
 
 const PHASES: &[(&str, Phase)] = &[

@@ -157,7 +157,7 @@ impl Build {
         Ok(())
     }
 
-    /// Which sources a program is made of: the first, and how many.
+    /// Returns the first source of a program and the number of its sources.
     fn share(&self, program: u64) -> (u64, u64) {
         let count = self.tree.files / self.programs;
         (program * count, count)

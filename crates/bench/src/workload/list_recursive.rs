@@ -104,7 +104,7 @@ impl Workload for ListRecursive {
     }
 }
 
-/// Whether the target has not let us do it.
+/// Returns whether the target refused the operation.
 fn is_refused(error: &Error) -> bool {
     let refused = |cause: &io::Error| cause.kind() == io::ErrorKind::PermissionDenied;
     error.chain().filter_map(|cause| cause.downcast_ref()).any(refused)

@@ -134,7 +134,7 @@ impl Workload for Nfsstone {
     }
 }
 
-/// What the parameters say.
+/// The values of the parameters.
 struct Shape {
     operations: u64,
     directories: u64,

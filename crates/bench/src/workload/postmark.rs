@@ -68,7 +68,7 @@ impl Workload for Postmark {
     }
 }
 
-/// What the parameters say.
+/// The values of the parameters.
 #[derive(Debug, Clone)]
 struct Shape {
     files: u64,

@@ -76,7 +76,7 @@ impl Workload for Rpc {
     }
 }
 
-/// What is asked for.
+/// The operation that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     One(&'static str, Operation),
@@ -115,7 +115,7 @@ struct Point<'a> {
     depth: u64,
     /// Tells its directory from those of other points.
     done: usize,
-    /// How many points there still are, this one among them.
+    /// Points that are left, this one included.
     left: u32,
 }
 
@@ -174,7 +174,7 @@ impl Point<'_> {
     ) -> Result<Outcome> {
         let parameters = context.parameters();
         let wished = Duration::from_secs_f64(parameters.number("seconds")?);
-        // Where time is limited: half of it for the load itself, the rest to prepare it.
+        // If time is limited, half of it is for the load and the rest prepares it.
         let given = |left: Duration| (left / self.left / 2).max(LOAD_LEAST);
         let time = context.time_left().map_or(wished, |left| wished.min(given(left)));
         let (rate, depth) = (parameters.number("rate")?, self.depth as usize);

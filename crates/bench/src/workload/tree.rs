@@ -11,13 +11,13 @@ const FILLER: &str = " * The quick brown fox jumps over the lazy dog, and nobody
 /// A tree of C sources.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
-    /// How many sources.
+    /// The number of sources.
     pub(super) files: u64,
     /// Directories they are divided among.
     pub(super) directories: u64,
     /// Bytes of each source, about: sizes are spread from half of it to one and a half.
     pub(super) file_bytes: u64,
-    /// Where the texts come from.
+    /// The seed of the texts.
     pub(super) seed: u64,
     /// A word that stands in every hundredth source.
     pub(super) word: String,
@@ -90,7 +90,7 @@ impl Tree {
         text
     }
 
-    /// What that program prints.
+    /// Returns the output of that program.
     pub(super) fn printed(&self, first: u64, count: u64) -> String {
         let value =
             (first..first + count).flat_map(|file| self.steps(file)).fold(1_u32, |x, step| {

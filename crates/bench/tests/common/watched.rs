@@ -12,7 +12,7 @@ use comity_bench::suite::{
 use comity_bench::targets::DirectoryTarget;
 use rustix::io::Errno;
 
-/// How a target lies.
+/// The way in which a target lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
     /// Not at all.
@@ -23,7 +23,7 @@ pub(crate) enum Lie {
     ShortReads(u64),
     /// From the n-th write on there is no room.
     Full(u64),
-    /// What is written is forgotten when the worker goes, synced or not.
+    /// Forgets written data when the worker goes, synced or not.
     Forgets,
     /// Files are not given to other users.
     OwnersStay,
@@ -37,7 +37,7 @@ pub(crate) enum Lie {
 pub(crate) struct Watched {
     inner: DirectoryTarget,
     lie: Lie,
-    /// Whether programs of this machine may work in it.
+    /// True if programs of this machine may work in it.
     is_local: bool,
     shared: Arc<Shared>,
 }

@@ -20,10 +20,10 @@ addEventListener("error", (event) => errors.push(event.message));
 /// Run in the page: sorts every table both ways by every column, points at a mark, counts.
 const PROBE: &str = include_str!("probe.js");
 
-/// What the browser saw.
+/// The page as the browser saw it.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// What it wrote to the console, and errors that nobody caught.
+    /// The messages on the console, and uncaught errors.
     pub(crate) complaints: Vec<String>,
     counts: BTreeMap<String, usize>,
 }
@@ -34,7 +34,7 @@ impl Seen {
     }
 }
 
-/// Where Chromium is, if it is installed.
+/// Returns the path of Chromium, if it is installed.
 pub(crate) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let places =

@@ -64,7 +64,7 @@ fn sample(metric: &str, at: &[(&str, Place)], value: f64, unit: Unit) -> Sample 
     Sample { metric: metric.to_owned(), at, value, unit }
 }
 
-/// What rounds measure: a rate, phases in seconds, one of them noisy, and a curve.
+/// Makes the samples of rounds: a rate, phases in seconds, one of them noisy, and a curve.
 fn samples(rng: &mut Rng, factor: f64) -> Vec<Sample> {
     let mut near = |value: f64, part: f64| value * (1.0 + part * rng.normal());
     let rate = near(24_000.0, 0.01) * factor;

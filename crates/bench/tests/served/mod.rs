@@ -19,7 +19,7 @@ use comity_remote::nfs4::Wire;
 use comity_rpc::{Answered, Dispatcher, Program, RecordLimits, Scan, next_record};
 use comity_xdr::Encoder;
 
-/// What a server serves, and remembers.
+/// The exports and the state of a server.
 #[derive(Clone)]
 pub(crate) struct Served {
     exports: Arc<Exports>,

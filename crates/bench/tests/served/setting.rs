@@ -1,5 +1,4 @@
-//! What is served and what the server remembers: the same in tests and in the example
-//! `instructions`.
+//! The exports and the state of a server: the same in tests and in the example `instructions`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ pub(crate) fn exports(root: &Path) -> Result<Arc<Exports>> {
     Ok(Arc::new(Exports::new(plan)))
 }
 
-/// What a server of version 4 begins with.
+/// Returns the initial state of a server of version 4.
 pub(crate) fn memory() -> Memory {
     let clock = Clock::start();
     Memory {

@@ -1,4 +1,4 @@
-//! What maps and cloaks cost, in one process.
+//! The cost of maps and cloaks, in one process.
 //!
 //! `identity count TREE CASE PART`: a walk through a directory, in a function of its own for
 //! callgrind. `identity time TREE`: for each line with a case, a line of JSON with a sample.
@@ -58,7 +58,7 @@ fn once(walk: &mut Walk, part: Part) -> Result<()> {
     }
 }
 
-/// What callgrind counts.
+/// The work that callgrind counts.
 #[inline(never)]
 fn counted(walk: &mut Walk, part: Part) -> Result<()> {
     black_box(once(black_box(walk), part))

@@ -52,7 +52,7 @@ impl Stack {
         self.replies.bytes().get(4..).context("no reply")
     }
 
-    /// What the server does with a record that it has received.
+    /// Does the work of the server for a record that it has received.
     pub(crate) fn answer(&mut self, buffer: &mut [u8]) -> Result<()> {
         self.replied += 1;
         if self.replied.is_multiple_of(BATCH) {

@@ -1,4 +1,4 @@
-//! What `ls -lR` asks for in one directory: its attributes, its entries, the attributes of each.
+//! The calls of `ls -lR` in one directory: its attributes, its entries, the attributes of each.
 
 use anyhow::{Result, ensure};
 use comity_proto::nfs3::{DirlistHead, Entryplus3, Nfsstat3, Readdirplus3args, procedure};

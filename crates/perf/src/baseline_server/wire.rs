@@ -1,14 +1,14 @@
-//! What travels: a record mark as in RPC, an xid, then fields at fixed places.
+//! The wire format: a record mark as in RPC, an xid, then fields at fixed offsets.
 
 /// Length of a request in bytes, its record mark included; data follows.
 pub(crate) const REQUEST_BYTES: usize = 100;
 /// Length of a reply in bytes, its record mark included; data follows.
 pub(crate) const REPLY_BYTES: usize = 150;
-/// Where the name stands in a request, and its longest length.
+/// Offset and longest length of the name in a request.
 pub(crate) const NAME_AT: usize = 32;
 const NAME_BYTES_MAX: usize = REQUEST_BYTES - NAME_AT - 1;
 
-/// What is asked for.
+/// The operation that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Null,

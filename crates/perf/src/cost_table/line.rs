@@ -3,11 +3,11 @@ use serde::Serialize;
 /// One row as measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Line {
-    /// What was measured.
+    /// The name of the measure.
     pub name: &'static str,
     /// Of the figures.
     pub unit: &'static str,
-    /// What the figures are held against: another server, or comity under other circumstances.
+    /// The basis of the comparison: another server, or comity under other circumstances.
     pub base_name: &'static str,
     /// Its figures, one a round; none for a row that has a bound of its own.
     pub base: Vec<f64>,
@@ -15,9 +15,9 @@ pub struct Line {
     pub comity: Vec<f64>,
     /// The peer's, if it was there.
     pub ganesha: Vec<f64>,
-    /// What must be reached.
+    /// The bound that must be reached.
     pub must: Option<Bar>,
-    /// What the best server reaches or would.
+    /// The figure that the best server reaches, or would reach.
     pub best: Option<Bar>,
 }
 
@@ -75,8 +75,8 @@ impl Line {
         Spread::of(&quotients(&self.comity, &self.ganesha))
     }
 
-    /// How far a bar is away: 1.0 is exactly there, more is beyond it on the wrong side. `None`
-    /// if what it is held against was not measured.
+    /// Returns the distance from a bar: 1.0 is exactly there, more is beyond it on the wrong side.
+    /// `None` if what it is held against was not measured.
     #[must_use]
     pub fn distance(&self, bar: Bar) -> Option<f64> {
         let ratio = self.ratio().map(|ratio| ratio.median);
@@ -90,7 +90,7 @@ impl Line {
         }
     }
 
-    /// Whether the row reaches what it must; `None` if that could not be told.
+    /// Returns whether the row reaches its bound; `None` if that is unknown.
     #[must_use]
     pub fn is_met(&self) -> Option<bool> {
         self.must.and_then(|bar| self.distance(bar)).map(|distance| distance <= 1.0)

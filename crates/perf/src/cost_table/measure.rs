@@ -25,7 +25,7 @@ const CREATED: (u64, u64) = (8_000, 2_000);
 /// Directories listed for the first time in a sample.
 const COLD_DIRECTORIES: (usize, usize) = (16, 6);
 
-/// How long directories rest before they are listed, in milliseconds.
+/// Rest of directories before they are listed, in milliseconds.
 const REST_MILLISECONDS: u64 = 200;
 
 /// Figures of each target, one a round.
@@ -48,7 +48,7 @@ pub(super) fn latency(bench: &Bench, operation: Operation) -> Result<Figures> {
     })
 }
 
-/// What a load did, and what it cost the server.
+/// The result of a load, with its cost to the server.
 pub(super) struct Sample {
     pub(super) outcome: Outcome,
     nanoseconds: u64,

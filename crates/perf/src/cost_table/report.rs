@@ -112,7 +112,7 @@ fn bar(bar: Bar) -> String {
     }
 }
 
-/// Whether the row reaches what it must, and how far the best is.
+/// Formats whether the row reaches its bound, and the distance from the best.
 fn judgement(line: &Line) -> String {
     let percent = |distance: f64| (distance - 1.0) * 100.0;
     let best = match line.best.and_then(|best| line.distance(best)) {

@@ -15,7 +15,7 @@ pub(super) struct Row {
     best: Option<Bar>,
 }
 
-/// How a row is measured.
+/// The way in which a row is measured.
 enum How {
     /// Processor time of the server for each call or entry, all targets in turn.
     Cost(Operation),
@@ -146,7 +146,7 @@ const fn itself(
 }
 
 impl Row {
-    /// Whether the row is asked for: its name has one of `words` in it, or there are none.
+    /// Returns whether the row is selected: its name contains one of `words`, or there are none.
     pub(super) fn is_wanted(&self, words: &[String]) -> bool {
         let name = self.name.to_lowercase();
         words.is_empty() || words.iter().any(|word| name.contains(&word.to_lowercase()))

@@ -23,7 +23,7 @@ use crate::server_process::{LOAD_PROCESSOR, SERVER_PROCESSOR, ServerProcess};
 const IDLE_CONNECTIONS: usize = 900;
 /// Connections that are open before, so that what is made once is not counted.
 const FIRST_CONNECTIONS: usize = 64;
-/// How long the server may take to come to rest, in milliseconds.
+/// Longest time that the server may take to come to rest, in milliseconds.
 const REST_MILLISECONDS: u64 = 200;
 
 /// Entries listed in a microsecond by four connections, on two cores and on one. Listing is

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Error, bail};
 
-/// How a server is configured.
+/// The configuration of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Configuration {
     /// The code is absent: a build without range maps and cloaks.
@@ -20,7 +20,7 @@ pub enum Configuration {
     RmapClk,
 }
 
-/// Whose files are in the directory.
+/// The owners of the files in the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Files {
     /// 1,000 of the caller's own.
@@ -33,7 +33,7 @@ pub enum Files {
     Empty,
 }
 
-/// What of an `ls -lR` is made.
+/// The part of an `ls -lR` that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// GETATTR and READDIRPLUS of a directory, and GETATTR of each entry.
@@ -45,11 +45,11 @@ pub enum Part {
 /// One thing to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Case {
-    /// How the server is configured.
+    /// The configuration of the server.
     pub configuration: Configuration,
     /// Entries of each map and of the cloak.
     pub entries: u32,
-    /// What is walked through.
+    /// The files that are walked through.
     pub files: Files,
 }
 
@@ -87,7 +87,7 @@ impl Case {
         }
     }
 
-    /// How many entries are seen there.
+    /// Returns the number of entries that are visible there.
     #[must_use]
     pub const fn seen(&self) -> usize {
         match (self.files, self.configuration) {

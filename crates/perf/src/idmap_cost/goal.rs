@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 use super::case::{Case, Configuration, Files, Part};
 use super::time::{Samples, spread};
 
-/// What a configuration may cost beside another, in instructions of a walk.
+/// A bound for the cost of a configuration beside another, in instructions of a walk.
 struct Goal {
     what: &'static str,
     case: Case,
     base: Case,
     /// Less than so much more, in percent.
     percent_max: f64,
-    /// What the paper has, in percent of time.
+    /// The figure of the paper, in percent of time.
     paper: f64,
 }
 
@@ -41,7 +41,7 @@ const fn goal(
     Goal { what, case, base, percent_max, paper }
 }
 
-/// What has to be counted to judge.
+/// Returns the cases that the judgement needs.
 pub(super) fn cases() -> Vec<(Case, Part)> {
     let mut cases: Vec<_> = GOALS.iter().flat_map(|goal| [goal.case, goal.base]).collect();
     cases.sort_unstable();
@@ -88,7 +88,7 @@ pub(super) fn times(samples: &Samples) {
     }
 }
 
-/// How much more one is than the other, in percent.
+/// Returns the difference between the two in percent of the other.
 pub(super) fn percent_more(one: u64, other: u64) -> f64 {
     (one as f64 - other as f64) * 100.0 / other as f64
 }

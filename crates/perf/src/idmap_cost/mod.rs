@@ -1,4 +1,4 @@
-//! What range maps and cloaks cost: the five configurations of Spadavecchia & Zadok 2002, section
+//! The cost of range maps and cloaks: the five configurations of Spadavecchia & Zadok 2002, section
 //! 4, under the load of an `ls -lR`, with 10 to 100,000 entries.
 //!
 //! Instructions are counted by callgrind; processor and wall time are taken in turns. The program

@@ -10,7 +10,7 @@ use super::case::Case;
 use super::goal;
 use super::programs::Programs;
 
-/// What some walks took.
+/// The cost of some walks.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Sample {
     /// Of the thread's processor time, the kernel's part included.
@@ -50,7 +50,7 @@ pub(super) fn take(programs: &Programs, tree: &Path, rounds: u32) -> Result<Samp
     Ok(samples)
 }
 
-/// How much more of something one took than another, round by round, in percent.
+/// Formats the additional cost of one over another, round by round, in percent.
 pub(super) fn spread(one: &[Sample], other: &[Sample], of: impl Fn(&Sample) -> u64) -> String {
     let percent = |(one, other): (&Sample, &Sample)| goal::percent_more(of(one), of(other));
     let mut percents: Vec<f64> = one.iter().zip(other).map(percent).collect();

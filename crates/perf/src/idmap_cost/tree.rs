@@ -12,7 +12,7 @@ use super::case::{ENTRIES, HIDDEN_FILES};
 /// The first id of those who own files and are of another domain.
 pub const FOREIGN: u32 = 2_000_000;
 
-/// Who owns what the caller may not know of.
+/// The owner of the files that are hidden from the caller.
 pub const HIDDEN: u32 = 1_500_000;
 
 /// Ids of a foreign entry, and from its first to that of the next.

@@ -33,7 +33,7 @@ pub const LOAD_PROCESSOR: usize = 1;
 pub struct ServerProcess {
     /// Its name in the report.
     pub name: &'static str,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     layout: FixtureTree,
     speaks: Speaks,
@@ -41,7 +41,7 @@ pub struct ServerProcess {
     servers: Vec<Server>,
 }
 
-/// What a server speaks.
+/// The protocol of a server.
 #[derive(Debug)]
 enum Speaks {
     Raw,

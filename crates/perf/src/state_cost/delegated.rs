@@ -13,7 +13,7 @@ const HELD: u64 = 100_000;
 const REFUSED_2006: u64 = 2_100;
 /// OPEN with a delegation costs at most so many times one without.
 const RATIO_MOST: f64 = 1.05;
-/// How often each is measured.
+/// Rounds of each measurement.
 const ROUNDS: usize = 9;
 
 /// The same files opened with a delegation and without, in turn, while very many are held.

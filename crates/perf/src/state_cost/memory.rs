@@ -21,17 +21,17 @@ const CONNECTION_MOST: f64 = 8.0;
 /// Bytes that an open may take, and a delegation: its bound says so.
 const OPEN_MOST: f64 = 450.0;
 const DELEGATION_MOST: f64 = 500.0;
-/// How long the server may take to come to rest, in milliseconds.
+/// Longest time that the server may take to come to rest, in milliseconds.
 const REST_MILLISECONDS: u64 = 300;
 
-/// What the server's memory grows by, for each client, open and delegation.
+/// Measures the growth of the server's memory for each client, open and delegation.
 pub(super) fn weigh(bench: &Bench) -> Result<bool> {
     let (server, files, clients) =
         (bench.server_apart()?, bench.scaled(FILES), bench.scaled(CLIENTS));
     let dir = bench.many(files)?;
     let mut first = Person::new(&server, Backchannel::Yes)?;
     let dir = first.session.mount(&dir)?;
-    // What is kept of files that were looked at is no state.
+    // Memory for files that were only looked at does not count as state.
     open_all(&mut [first], &dir, files, (share::WANT_NO_DELEG, true))?;
     let before = resting_bytes(&server)?;
     let person = |_| Person::new(&server, Backchannel::Yes);

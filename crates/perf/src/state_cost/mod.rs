@@ -1,5 +1,5 @@
-//! What state must cost: locks that are split, joined and handed on, delegations that are recalled
-//! and granted, and the memory of it all; how it grows, beside what CITI measured in 2006.
+//! The cost of state: locks that are split, joined and handed on, delegations that are recalled and
+//! granted, and the memory of it all; how it grows, beside what CITI measured in 2006.
 
 mod callback_client;
 mod delegated;

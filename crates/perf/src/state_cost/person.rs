@@ -96,7 +96,7 @@ impl Person {
         Ok(self.session.unlock(opened, locker, stretch)?)
     }
 
-    /// Whether a stateid is as good as ever.
+    /// Returns whether a stateid is still valid.
     pub(super) fn is_good(&mut self, stateid: Stateid4) -> Result<bool> {
         let stateids: TestStateid4args = Counted(vec![stateid]);
         let compound = Compound::new().with(op::TEST_STATEID, &stateids);

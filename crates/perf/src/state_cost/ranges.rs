@@ -8,10 +8,10 @@ use super::Bench;
 use super::person::{Person, WHOLE};
 use super::report::{at_most, median, then};
 
-/// How many ranges; each ten times the one before.
+/// Numbers of ranges, each ten times the one before.
 const RANGES: [u64; 3] = [300, 3_000, 30_000];
-/// What splitting and joining cost CITI over NFS, in seconds: all unlocks; all locks and the join.
-/// Their largest were 29,971.
+/// The times of CITI for splitting and joining over NFS, in seconds: all unlocks; all locks and the
+/// join. Their largest were 29,971.
 const SPLIT_2006: [f64; 3] = [0.074, 1.10, 74.4];
 const JOIN_2006: [(f64, f64); 3] = [(0.082, 0.0012), (1.55, 0.0116), (134.0, 0.120)];
 
@@ -21,10 +21,10 @@ const GROWTH_MOST: f64 = 13.0;
 const ROUND_TRIPS_MOST: f64 = 1.2;
 /// Calls in a row, then as many round trips that do nothing.
 const BATCH: usize = 50;
-/// How often each number is measured; the middle counts.
+/// Rounds of each number of ranges; the median counts.
 const ROUNDS: usize = 3;
 
-/// What a number of ranges took.
+/// The times for a number of ranges.
 struct Taken {
     ranges: u64,
     /// Of the server's processor, in microseconds for all.

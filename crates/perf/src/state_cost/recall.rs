@@ -10,13 +10,13 @@ use super::person::Person;
 use super::report::{at_most, then};
 use super::{Bench, server_time};
 
-/// How many locks the client has, and what CITI measured for as many, in seconds. The last was
-/// ended by the lease.
+/// Numbers of locks of the client, with the times that CITI measured for them, in seconds. The last
+/// was ended by the lease.
 const LOCKS: [(u64, f64); 4] = [(500, 0.129), (5_000, 2.36), (25_000, 36.5), (50_000, 90.0)];
 
 /// From 5,000 to 50,000 it costs at most so many times as much.
 const GROWTH_MOST: f64 = 13.0;
-/// How long who is told DELAY waits before it asks again.
+/// Wait before the retry of a call that was answered with DELAY.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Tries of an OPEN that gets a delegation once the way back has been probed.
 const TRIES: usize = 1_000;

@@ -1,4 +1,4 @@
-//! How figures are shown.
+//! The format of figures.
 
 /// The middle of some figures; nothing of none.
 pub(super) fn median(mut figures: Vec<f64>) -> f64 {
@@ -14,7 +14,7 @@ pub(super) fn at_most(what: &str, figure: f64, most: f64) -> bool {
     met
 }
 
-/// What something cost in 2006, in seconds.
+/// Formats the time that something took in 2006, in seconds.
 pub(super) fn then(seconds: Option<f64>) -> String {
     match seconds {
         None => "-".to_owned(),

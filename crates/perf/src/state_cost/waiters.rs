@@ -8,8 +8,8 @@ use super::person::Person;
 use super::report::{at_most, median};
 use super::{Bench, server_time};
 
-/// How many wait, and what CITI's fair queue took to hand the lock on, in microseconds. Ten
-/// thousand were not tried.
+/// Numbers of waiters, with the time in which CITI's fair queue handed the lock on, in
+/// microseconds. Ten thousand were not tried.
 const WAITERS: [(u64, &str); 5] =
     [(1, "68"), (10, "73"), (100, "353"), (1_000, "29,215"), (10_000, "-")];
 
@@ -18,9 +18,9 @@ const SPREAD_MOST: f64 = 1.2;
 /// Hand-overs in a sample, and samples.
 const HANDED: usize = 100;
 const ROUNDS: usize = 9;
-/// What is waited for.
+/// The byte that the waiters wait for.
 const BYTE: (u64, u64) = (0, 1);
-/// What nobody waits for.
+/// A byte that nobody waits for.
 const OTHER: (u64, u64) = (8, 1);
 
 /// N owners wait for a byte that one more has: it lets go, the first in line takes it, and it
@@ -55,7 +55,7 @@ pub(super) fn hand_over(bench: &Bench) -> Result<bool> {
     Ok(at_most("the dearest is times the cheapest", most / least, SPREAD_MOST))
 }
 
-/// Who has a byte of a file, and who waits for it in which order.
+/// The owner of the lock on a byte of a file, and its waiters in order.
 struct Line {
     file: Opened,
     holder: Locker,

@@ -6,7 +6,7 @@ use comity_xdr::{Encoder, Opaque};
 
 use comity_remote::rpc::{call_header, record_before};
 
-/// What strangers ask.
+/// The calls of strangers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     /// Answered to everybody.
@@ -35,7 +35,7 @@ impl Call {
         }
     }
 
-    /// Whether the portmapper is asked.
+    /// Returns whether the call goes to the portmapper.
     pub(super) const fn is_of_portmapper(self) -> bool {
         matches!(self, Self::Dump | Self::DumpByUdp)
     }

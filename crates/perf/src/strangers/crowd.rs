@@ -35,7 +35,7 @@ impl Crowd {
     }
 }
 
-/// Whether the server has not closed a connection, on which it has nothing to say.
+/// Returns whether the server has left a silent connection open.
 fn is_open(mut stream: &TcpStream) -> bool {
     let blocked = |stream: &mut &TcpStream| {
         stream.set_nonblocking(true)?;

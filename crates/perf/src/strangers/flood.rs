@@ -34,7 +34,7 @@ impl Flood {
         }
     }
 
-    /// What the server does not take is not sent, and replies are not waited for.
+    /// Sends as much as the server takes, without waiting for replies.
     fn pour_records(self, stage: &Stage) -> Result<f64> {
         let connect = |number| Stranger::connect(stage, number, self.call.record());
         let mut strangers = (0..STRANGERS).map(connect).collect::<Result<Vec<_>>>()?;
@@ -153,7 +153,7 @@ impl Pace {
         due.saturating_sub(self.due)
     }
 
-    /// How many a second so many sent calls were.
+    /// Returns the rate of so many calls, in calls a second.
     fn rate_of(&self, sent: usize) -> f64 {
         sent as f64 / self.started.elapsed().as_secs_f64()
     }

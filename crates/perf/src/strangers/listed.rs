@@ -7,7 +7,7 @@ use comity_bench::Operation;
 use comity_bench::load::{Load, Stop};
 use comity_bench::prober::Pages;
 
-/// How long one sample takes.
+/// The time of one sample.
 const SAMPLE: Duration = Duration::from_millis(300);
 
 /// The client whose calls a second and p99 are measured.
@@ -25,7 +25,7 @@ pub(super) struct Sample {
 }
 
 impl Listed {
-    /// What is measured: an operation, and calls outstanding.
+    /// The names of the measures: an operation and its outstanding calls.
     pub(super) const NAMES: [&'static str; 4] =
         ["GETATTR 1", "GETATTR 8", "READ 4K 1", "READ 4K 8"];
 

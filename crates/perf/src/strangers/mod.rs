@@ -52,7 +52,7 @@ const P99_MOST: f64 = 1.1;
 /// A server takes at most this long to notice that connections have ended.
 const SETTLE_SECONDS_MAX: u64 = 20;
 
-/// What strangers do during a phase.
+/// The behavior of strangers during a phase.
 #[derive(Debug, Clone, Copy)]
 enum Behavior {
     Nothing,
@@ -64,11 +64,11 @@ enum Behavior {
 struct Phase {
     name: String,
     behavior: Behavior,
-    /// Whether the bounds hold for it.
+    /// True if the bounds hold for it.
     is_judged: bool,
 }
 
-/// What the server is, while strangers do something.
+/// The size of the server while strangers are connected.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weight {
     threads: usize,

@@ -91,7 +91,7 @@ impl Stage {
     }
 }
 
-/// Where stranger number `number` comes from, at any port.
+/// Returns the address of stranger `number`, with any port.
 pub(super) fn address(number: usize) -> SocketAddr {
     let last = 2 + (number % usize::from(ADDRESSES)) as u8;
     SocketAddr::from((Ipv4Addr::new(127, 0, 0, last), 0))

@@ -62,7 +62,7 @@ pub fn list(caller: &mut Caller, dir: &[u8]) -> Result<Vec<Page>> {
     Ok(pages)
 }
 
-/// What stands in a page, and where the next begins.
+/// A decoded page, with the place of the next one.
 struct Read {
     entries: Vec<Entry>,
     eof: bool,

@@ -5,7 +5,7 @@ use comity_xdr::{Decoder, Encode, Encoder, Malformed, Opaque};
 
 use crate::file::{FileKind, Metadata};
 
-/// What a client asks of an object: all that stat(2) tells.
+/// The attributes that a client asks for: all that stat(2) needs.
 pub const OBJECT: Bitmap4 = Bitmap4::of(&[
     attribute::TYPE,
     attribute::CHANGE,
@@ -24,7 +24,7 @@ pub const OBJECT: Bitmap4 = Bitmap4::of(&[
     attribute::MOUNTED_ON_FILEID,
 ]);
 
-/// What is asked of an entry of a directory.
+/// The attributes that are asked for each entry of a directory.
 pub(super) const ENTRY: Bitmap4 =
     OBJECT.or(&Bitmap4::of(&[attribute::RDATTR_ERROR, attribute::FILEHANDLE]));
 
@@ -68,7 +68,7 @@ pub fn owned(user: u32, group: u32) -> Values {
     Values::default().with(attribute::OWNER, &user).with(attribute::OWNER_GROUP, &group)
 }
 
-/// What is looked at of the attributes of [`OBJECT`] and [`ENTRY`].
+/// Decodes attributes of [`OBJECT`] and [`ENTRY`] and keeps those that are used.
 ///
 /// # Errors
 /// They are not what was asked for.

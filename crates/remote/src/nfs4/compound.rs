@@ -12,8 +12,8 @@ use crate::rpc::RESULTS_AT;
 /// The minor version that is spoken.
 const MINOR: u32 = 1;
 
-/// What must not be done twice: the server is asked to keep the reply for a retry, as Linux's
-/// client asks it.
+/// Operations that must not be done twice: the server is asked to keep the reply for a retry, as
+/// Linux's client asks it.
 const ONCE: [u32; 7] =
     [op::CLOSE, op::CREATE, op::DELEGRETURN, op::LOCK, op::LOCKU, op::OPEN, op::REMOVE];
 
@@ -22,7 +22,7 @@ const ONCE: [u32; 7] =
 pub struct Compound {
     body: Encoder,
     operations: u32,
-    /// Whether the server should keep the reply.
+    /// True if the server should keep the reply.
     pub(super) is_kept: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct Reply {
     pub bytes: Vec<u8>,
     /// Of the first operation that failed, or of all.
     pub status: Nfsstat4,
-    /// Where the results begin that have not been read.
+    /// Offset of the results that have not been read.
     at: usize,
 }
 
@@ -108,7 +108,7 @@ impl Reply {
         if self.status == Nfsstat4::Ok { Ok(self) } else { Err(refused(self.status)) }
     }
 
-    /// What comes behind SEQUENCE.
+    /// Returns the results behind SEQUENCE.
     pub fn results(&self) -> Results<'_> {
         Results(Decoder::new(self.bytes.get(self.at..).unwrap_or_default()))
     }
@@ -136,7 +136,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Whether the next result is of this operation.
+    /// Returns whether the next result is of this operation.
     pub fn is_of(&self, operation: u32) -> bool {
         self.0.rest().starts_with(&operation.to_be_bytes())
     }

@@ -4,7 +4,7 @@ use comity_proto::nfs4::Nfsstat4;
 use comity_xdr::Malformed;
 use rustix::io::Errno;
 
-/// What the server said no to, as an error. What ends the client tells why.
+/// Makes an error of a status; where the state of the client has ended, it says why.
 pub(super) fn refused(status: Nfsstat4) -> Error {
     use Nfsstat4::{
         BadSession, BadStateid, DeadSession, Expired, MinorVersMismatch, StaleClientid,
@@ -35,12 +35,12 @@ pub(super) fn numbered(status: Nfsstat4) -> Error {
     errno.into()
 }
 
-/// Whether the server wants to be asked again.
+/// Returns whether the server asks for a retry.
 pub(super) const fn is_later(status: Nfsstat4) -> bool {
     matches!(status, Nfsstat4::Delay | Nfsstat4::Grace)
 }
 
-/// What went wrong below the protocol.
+/// Makes an error of a failure below the protocol.
 pub(super) fn broken(error: &anyhow::Error) -> Error {
     Error::other(format!("{error:#}"))
 }

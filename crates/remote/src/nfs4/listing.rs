@@ -21,7 +21,7 @@ pub struct Page {
     pub verifier: Verifier4,
     /// The entries without `.` and `..`.
     pub entries: Vec<Entry>,
-    /// Where the next page begins.
+    /// The cookie of the next page.
     pub cookie: u64,
     /// True for the last page.
     pub eof: bool,

@@ -11,7 +11,7 @@ use super::compound::Compound;
 use super::opened::Opened;
 use super::session::{Session, Wire};
 
-/// Who locks: a lock-owner under an open, with its lock stateid once it has had a lock.
+/// A lock owner under an open, with its lock stateid after its first lock.
 #[derive(Debug, Clone)]
 pub struct Locker {
     /// The lock owner, opaque to the server.

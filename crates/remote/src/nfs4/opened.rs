@@ -9,7 +9,7 @@ use comity_xdr::Opaque;
 use super::compound::{Compound, Reply};
 use super::session::{Session, Wire};
 
-/// What is to be opened, by whom, and how. Two opens of a file under one owner would be one.
+/// The arguments of an OPEN. Two opens of a file under one owner would be one.
 #[derive(Debug, Clone)]
 pub struct Opening<'a> {
     /// The handle of the directory.
@@ -20,7 +20,7 @@ pub struct Opening<'a> {
     pub owner: &'a [u8],
     /// With or without creation.
     pub how: Openflag4<'a>,
-    /// What the open is for, and which delegation is wished for (RFC 8881, 18.16.3).
+    /// The share access, with the wish for a delegation (RFC 8881, 18.16.3).
     pub access: u32,
 }
 
@@ -57,7 +57,7 @@ impl<W: Wire> Session<W> {
 }
 
 impl Opened {
-    /// What the reply to [`Session::opening`] says.
+    /// Decodes the reply to [`Session::opening`].
     pub fn of(reply: &Reply) -> IoResult<Self> {
         let mut results = reply.on_object()?;
         let said: Open4resok<'_> = results.next(op::OPEN)?;

@@ -17,7 +17,7 @@ use super::failure::{broken, is_later};
 use crate::limits::SILENCE_SECONDS_MAX;
 use crate::rpc::{Caller, XID, call_header, record_before};
 
-/// What carries records to a server and replies back.
+/// A transport of records to a server and of its replies.
 pub trait Wire {
     /// Sends a record in pieces, its mark included, and gives the reply's, without its mark.
     ///
@@ -32,7 +32,7 @@ impl crate::nfs4::Wire for Caller {
     }
 }
 
-/// Whether the server may call back on the session's connection.
+/// Permission for the server to call back on the session's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backchannel {
     /// It may: so it can delegate.
@@ -58,7 +58,7 @@ const DELAY_WAITS: [Duration; 2] = [Duration::from_millis(1), Duration::from_mil
 /// server ends with it.
 #[derive(Debug)]
 pub struct Session<W: Wire> {
-    /// What carries its calls.
+    /// The transport of its calls.
     pub wire: W,
     /// User and group of the calls.
     who: (u32, u32),
@@ -248,7 +248,7 @@ impl<W: Wire> Session<W> {
         record_before(&self.header, &Arguments(Some(sequence), compound), payload)
     }
 
-    /// Where in a record the arguments of SEQUENCE begin.
+    /// Returns the offset of the arguments of SEQUENCE in a record.
     pub const fn sequence_at(&self) -> usize {
         4 + self.header.len() + Arguments::BEFORE_SEQUENCE
     }

@@ -20,7 +20,7 @@ pub fn receive(stream: &mut TcpStream) -> Result<Vec<u8>> {
     Ok(record)
 }
 
-/// What became of a server that does not answer, or does not listen.
+/// Describes a connection that ended or timed out.
 pub(super) fn told(error: std::io::Error) -> Error {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error.kind() {
@@ -39,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of bytes that a server sends before it hangs up.
+    /// Returns what a client receives of bytes that a server sends before it closes.
     fn sent(bytes: &[u8]) -> Result<Vec<u8>> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let mut stream = TcpStream::connect(listener.local_addr()?)?;

@@ -30,7 +30,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<()> {
                 threads.push(spawned.context("start a waiter: raise the limit (ulimit -u)"));
             }
             let ready = waiting.until_ready(&threads, settle);
-            // Whatever happened, nobody waits for ever.
+            // The lock is released in any case, so that nobody waits for ever.
             let released = Instant::now();
             let unlocked = holder.lock(&file, LockKind::Unlock, WHOLE, Wait::No);
             let ended: Result<Vec<()>> =

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
+use comity_coherence::Hosts;
 use comity_export::{Exports, RpcPeer};
-use comity_nfs3::{Delegated, Message, Mount, Nfs3, Nlm, Nsm};
+use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
 use comity_nfs4::{Memory, Nfs4, Tally};
 use comity_rpc::{Admission, Backchannel, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
@@ -67,9 +68,9 @@ impl Programs {
     }
 }
 
-fn delegated(memory: &Memory) -> Delegated {
+fn delegated(memory: &Memory) -> Hosts {
     let clock = memory.clock;
-    let delegated = Delegated::new(Arc::clone(&memory.engine), move || clock.now());
+    let delegated = Hosts::new(Arc::clone(&memory.engine), move || clock.now());
     let memory = memory.clone();
     delegated
         .settling(memory.settle.clone())

@@ -79,6 +79,6 @@ pub use rule_source::RuleSource;
 pub use rules::Rules;
 pub use server_settings::{NfsVersion, ServerSettings};
 pub use sources::{Configuration, Source, Sources};
-pub use view::{Door, ListingPart, Node, Outside, Seen, SeenMade, View, VisitSeen};
+pub use view::{Clearance, Door, ListingPart, Node, Outside, Seen, SeenMade, View, VisitSeen};
 pub use visible_export::VisibleExport;
 pub use wildcard::Wildcard;

@@ -1,6 +1,7 @@
 //! One room, one door: an export as one caller sees it during one request.
 
 mod change_mask;
+mod clearance;
 mod cloaking;
 mod crossing;
 mod key;
@@ -24,6 +25,7 @@ use comity_vfs::{
 };
 
 use self::change_mask::own_moments;
+pub use self::clearance::Clearance;
 pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};
@@ -169,6 +171,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn setattr(
         &self,
+        _: Clearance,
         node: &Node,
         set: &SetAttr<Wire>,
         guard: Option<Time>,
@@ -235,7 +238,13 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn write(&self, node: &Node, offset: u64, data: &[u8]) -> Result<Written<Wire>> {
+    pub fn write(
+        &self,
+        _: Clearance,
+        node: &Node,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Wire>> {
         let fs = self.gate(node, OperationClass::Write)?;
         let Written { value, change } = fs.write(self.cred(), node.handle(), offset, data)?;
         Ok(Changed { value, change: self.change_out(change) })
@@ -245,7 +254,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn write_opened(&self, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
+    pub fn write_opened(&self, _: Clearance, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
         let fs = self.gate(node, OperationClass::Write)?;
         fs.write_opened(self.cred(), node.handle(), offset, data)
     }
@@ -255,7 +264,13 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn create(&self, dir: &Node, name: &[u8], how: &Create<Wire>) -> Result<SeenMade> {
+    pub fn create(
+        &self,
+        _: Clearance,
+        dir: &Node,
+        name: &[u8],
+        how: &Create<Wire>,
+    ) -> Result<SeenMade> {
         let how = match how {
             Create::Unchecked(set) => Create::Unchecked(self.set_in(set)?),
             Create::Guarded(set) => Create::Guarded(self.set_in(set)?),
@@ -273,7 +288,13 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn mkdir(&self, dir: &Node, name: &[u8], set: &SetAttr<Wire>) -> Result<SeenMade> {
+    pub fn mkdir(
+        &self,
+        _: Clearance,
+        dir: &Node,
+        name: &[u8],
+        set: &SetAttr<Wire>,
+    ) -> Result<SeenMade> {
         let set = self.set_in(set)?;
         self.make(dir, name, |fs, name| fs.mkdir(self.cred(), dir.handle(), name, &set))
     }
@@ -284,6 +305,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn symlink(
         &self,
+        _: Clearance,
         dir: &Node,
         name: &[u8],
         target: &[u8],
@@ -299,6 +321,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn mknod(
         &self,
+        _: Clearance,
         dir: &Node,
         name: &[u8],
         special: Special,
@@ -312,7 +335,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn remove(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
+    pub fn remove(&self, _: Clearance, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
         let fs = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED)?;
         self.not_hidden(dir, name)?;
@@ -323,7 +346,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn rmdir(&self, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
+    pub fn rmdir(&self, _: Clearance, dir: &Node, name: &[u8]) -> Result<Change<Wire>> {
         let fs = self.before_change(DirectoryChange::Remove(dir))?;
         let name = entry_name(name, REMOVED_AS_DIR)?;
         self.not_hidden(dir, name)?;
@@ -336,6 +359,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn rename(
         &self,
+        _: Clearance,
         source: (&Node, &[u8]),
         target: (&Node, &[u8]),
     ) -> Result<(Change<Wire>, Change<Wire>)> {
@@ -361,7 +385,13 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn link(&self, node: &Node, dir: &Node, name: &[u8]) -> Result<Changed<Attr<Wire>, Wire>> {
+    pub fn link(
+        &self,
+        _: Clearance,
+        node: &Node,
+        dir: &Node,
+        name: &[u8],
+    ) -> Result<Changed<Attr<Wire>, Wire>> {
         let fs = self.before_change(DirectoryChange::Add(dir))?;
         let name = entry_name(name, MADE)?;
         let linked = fs.link(self.cred(), node.handle(), dir.handle(), name);

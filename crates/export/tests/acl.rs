@@ -9,6 +9,9 @@ use proptest::prelude::*;
 
 use site::Site;
 
+/// Nobody holds anything in these tests.
+const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
+
 const MAPS: &str =
     "rw,insecure,range_map_uid=1000-1999:51000-51999,range_map_gid=100-199:52100-52199";
 
@@ -43,7 +46,7 @@ fn users_and_groups_in_an_acl_are_each_sides_own() {
     let site = Site::new(MAPS);
     let file = site.file(b"f", (51_005, 52_105), 0o640);
     let (view, _) = site.guest(1005, 105, &[]);
-    view.setacl(&file, AclKind::Access, Some(&naming(&[1006, 1007], &[106]))).unwrap();
+    view.setacl(CLEAR, &file, AclKind::Access, Some(&naming(&[1006, 1007], &[106]))).unwrap();
     assert_eq!(shown(&view, &file), (vec![1006, 1007], vec![106]));
     let (admin, _) = site.admin();
     assert_eq!(shown(&admin, &file), (vec![51_006, 51_007], vec![52_106]));
@@ -54,11 +57,11 @@ fn a_default_acl_is_mapped_too() {
     let site = Site::new(MAPS);
     let dir = site.dir(b"d", (51_005, 52_105), 0o750);
     let (view, _) = site.guest(1005, 105, &[]);
-    view.setacl(&dir, AclKind::Default, Some(&naming(&[1006], &[106]))).unwrap();
+    view.setacl(CLEAR, &dir, AclKind::Default, Some(&naming(&[1006], &[106]))).unwrap();
     let (admin, _) = site.admin();
     let default = admin.getacl(&dir, AclKind::Default).unwrap().unwrap();
     assert_eq!(named(&default), (vec![51_006], vec![52_106]));
-    view.setacl(&dir, AclKind::Default, None).unwrap();
+    view.setacl(CLEAR, &dir, AclKind::Default, None).unwrap();
     assert_eq!(admin.getacl(&dir, AclKind::Default).unwrap(), None);
 }
 
@@ -70,14 +73,14 @@ fn who_is_in_no_range_cannot_be_named_and_is_shown_as_anonymous() {
     for (users, groups) in
         [(&[2000][..], &[][..]), (&[], &[200]), (&[51_006], &[]), (&[u32::MAX], &[])]
     {
-        let set = view.setacl(&file, AclKind::Access, Some(&naming(users, groups)));
+        let set = view.setacl(CLEAR, &file, AclKind::Access, Some(&naming(users, groups)));
         assert_eq!(set.map(drop), Err(Status::BadOwner), "{users:?} {groups:?}");
     }
     let (admin, _) = site.admin();
-    admin.setacl(&file, AclKind::Access, Some(&naming(&[7], &[51_006]))).unwrap();
+    admin.setacl(CLEAR, &file, AclKind::Access, Some(&naming(&[7], &[51_006]))).unwrap();
     assert_eq!(shown(&view, &file), (vec![65_534], vec![65_534]), "never by the server's number");
     let acl = view.getacl(&file, AclKind::Access).unwrap().unwrap();
-    let set = view.setacl(&file, AclKind::Access, Some(&acl)).map(drop);
+    let set = view.setacl(CLEAR, &file, AclKind::Access, Some(&acl)).map(drop);
     assert_eq!(set, Err(Status::BadOwner), "nor does it become the anonymous one when set again");
 }
 
@@ -86,7 +89,7 @@ fn an_acl_cannot_be_set_where_nothing_may_be_changed() {
     let site = Site::new("ro,insecure");
     let file = site.file(b"f", (7, 7), 0o640);
     let (view, _) = site.guest(7, 7, &[]);
-    let set = view.setacl(&file, AclKind::Access, Some(&naming(&[8], &[]))).map(drop);
+    let set = view.setacl(CLEAR, &file, AclKind::Access, Some(&naming(&[8], &[]))).map(drop);
     assert_eq!(set, Err(Status::RoFs));
 }
 
@@ -104,7 +107,7 @@ proptest! {
         let (view, _) = site.guest(1005, 105, &[]);
         let (users, groups): (Vec<_>, Vec<_>) =
             (users.into_iter().collect(), groups.into_iter().collect());
-        view.setacl(&file, AclKind::Access, Some(&naming(&users, &groups))).unwrap();
+        view.setacl(CLEAR, &file, AclKind::Access, Some(&naming(&users, &groups))).unwrap();
         prop_assert_eq!(shown(&view, &file), (users.clone(), groups.clone()));
         let on_disk = (
             users.iter().map(|uid| uid + 50_000).collect(),

@@ -1,55 +1,41 @@
+use comity_coherence::{Act, Clearance, Hosts};
 use comity_export::{Node, View};
 use comity_vfs::Result;
 
 use crate::program::Nfs3;
-use crate::recall::{Act, Delegated};
 use crate::request::Request;
 
 impl Nfs3 {
-    /// What is delegated, if there is anything at all.
+    /// Returns what clients hold, if anything is delegated to anybody.
     #[inline]
-    pub(crate) fn anything_delegated(&self) -> Option<&Delegated> {
-        self.delegated().filter(|delegated| !delegated.is_nothing())
+    pub(crate) fn anything_delegated(&self) -> Option<&Hosts> {
+        self.hosts().filter(|hosts| hosts.have_delegations())
     }
 
-    /// Sees to it that a call breaks nothing that clients of NFSv4 or NLM were promised: recalls
-    /// delegations, heeds deny modes, and waits for reclaims in grace.
+    /// Clears an act on an object, see [`Hosts::clear`].
     ///
     /// # Errors
-    /// [`Status::Delay`]: a delegation is being recalled, or may still be reclaimed.
-    /// [`Status::Locked`] for a WRITE, [`Status::Acces`]: a deny mode forbids it.
+    /// As [`Hosts::clear`].
     #[inline]
-    pub(crate) fn check_conflicts(
+    pub(crate) fn clear(
         &self,
         request: &Request<'_>,
-        view: &View<'_>,
-        (node, act): (&Node, Act),
-    ) -> Result<()> {
-        match self.concerned(act) {
-            Some(delegated) => delegated.check(request, view, (node, act)),
-            None => Ok(()),
-        }
+        object: (&View<'_>, &Node),
+        act: Act<'_>,
+    ) -> Result<Clearance> {
+        Hosts::clear(self.hosts(), request.address(), object, act)
     }
 
-    /// The same for the object of a name that is about to be changed. If there is none, or none
-    /// that the caller may know of, the call itself finds that out.
+    /// Clears an act on the object of a name, see [`Hosts::clear_named`].
     ///
     /// # Errors
-    /// As [`Nfs3::check_conflicts`].
-    pub(crate) fn check_named(
+    /// As [`Hosts::clear`].
+    pub(crate) fn clear_named(
         &self,
         request: &Request<'_>,
-        view: &View<'_>,
-        (dir, name, act): (&Node, &[u8], Act),
-    ) -> Result<()> {
-        match self.concerned(act).map(|delegated| (delegated, view.lookup(dir, name))) {
-            Some((delegated, Ok((seen, _)))) => delegated.check(request, view, (&seen.node, act)),
-            _ => Ok(()),
-        }
-    }
-
-    #[inline]
-    fn concerned(&self, act: Act) -> Option<&Delegated> {
-        self.delegated().filter(|delegated| delegated.concerns(act))
+        name: (&View<'_>, &Node, &[u8]),
+        act: Act<'_>,
+    ) -> Result<Clearance> {
+        Hosts::clear_named(self.hosts(), request.address(), name, act)
     }
 }

@@ -2,16 +2,12 @@
 //! there (RFC 8881, 10.4.3). GETATTR asks it; other calls leave such attributes out, and clients
 //! that want them ask by GETATTR.
 
-use std::time::SystemTime;
-
-use comity_export::{Node, Outside, Seen, View};
+use comity_export::{Node, View};
 use comity_proto::nfs3::{PostOpAttr, WccData};
-use comity_state::WriterSays;
-use comity_vfs::{Attr, FileType, Result, Status, Wire};
+use comity_vfs::{Attr, FileType, Wire};
 
 use crate::attributes::fattr3;
 use crate::program::Nfs3;
-use crate::recall::Delegated;
 
 impl Nfs3 {
     /// The attributes of an object beside other results: none where they may be old.
@@ -31,25 +27,5 @@ impl Nfs3 {
     /// The same of a file that was to be changed and was not: nobody looked at it before.
     pub(crate) fn wcc_beside_failure(&self, view: &View<'_>, node: &Node) -> WccData {
         WccData { before: None, after: self.beside_failure(view, node) }
-    }
-}
-
-/// The attributes of an object as they are where its newest bytes are.
-///
-/// # Errors
-/// [`Status`]; [`Status::Delay`]: who has them did not answer at once.
-pub(crate) fn newest(
-    delegated: &Delegated,
-    view: &View<'_>,
-    object: &Outside,
-) -> Result<Attr<Wire>> {
-    let Seen { node, attr } = view.look_closely(object)?;
-    if attr.file_type != FileType::Regular {
-        return Ok(attr);
-    }
-    match delegated.ask_writer(view, &node, attr.change()) {
-        WriterSays::Nothing => Ok(attr),
-        WriterSays::Changed { size, .. } => Ok(attr.written(size, SystemTime::now().into())),
-        WriterSays::Wait => Err(Status::Delay),
     }
 }

@@ -22,7 +22,6 @@ mod mount;
 mod nlm;
 mod nsm;
 mod program;
-mod recall;
 mod reply;
 mod request;
 mod settings;
@@ -32,8 +31,7 @@ mod time;
 mod verbs;
 
 pub use mount::Mount;
-pub use nlm::{Grant, Grants, Message, Nlm, Settle};
+pub use nlm::{Grant, Grants, Message, Nlm};
 pub use nsm::Nsm;
 pub use program::Nfs3;
-pub use recall::{Delegated, Pause};
 pub use status::nfsstat3;

@@ -5,13 +5,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use comity_coherence::host_name;
 use comity_export::RpcPeer;
 use comity_proto::nsm::{HostName, PROGRAM, Res, SmStatRes, StatChge, VERSION, procedure};
 use comity_rpc::{Call, Done, Outcome, Program, Repeat};
 use comity_state::Engine;
 use comity_xdr::{Encoder, Malformed};
 
-use crate::nlm::{is_system, name_of};
+use crate::nlm::is_system;
 
 /// The program NSM, version 1, as far as other hosts speak to it.
 pub struct Nsm {
@@ -38,7 +39,7 @@ impl Nsm {
     fn notified(&self, call: &Call<'_>, visitor: &RpcPeer) -> Result<(), Malformed> {
         let StatChge { state, .. } = call.arguments()?;
         if is_system(visitor) {
-            let name = name_of(visitor.peer().ip());
+            let name = host_name(visitor.peer().ip());
             self.engine.host_began_anew((self.clock)(), &name, state);
         }
         Ok(())

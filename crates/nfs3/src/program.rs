@@ -1,15 +1,14 @@
 use std::sync::Arc;
 
+use comity_coherence::Hosts;
 use comity_export::Exports;
 use comity_proto::nfs3::Writeverf3;
-
-use crate::recall::Delegated;
 
 /// The program NFS, version 3.
 pub struct Nfs3 {
     exports: Arc<Exports>,
     verifier: Writeverf3,
-    delegated: Option<Delegated>,
+    hosts: Option<Hosts>,
 }
 
 impl Nfs3 {
@@ -17,21 +16,21 @@ impl Nfs3 {
     /// lost uncommitted data, and the same during one (RFC 1813, 3.3.7).
     #[must_use]
     pub const fn new(exports: Arc<Exports>, verifier: Writeverf3) -> Self {
-        Self { exports, verifier, delegated: None }
+        Self { exports, verifier, hosts: None }
     }
 
     /// Recalls what NFSv4 clients were delegated where a call stands against it.
     #[must_use]
-    pub fn recalling(self, delegated: Delegated) -> Self {
-        Self { delegated: Some(delegated), ..self }
+    pub fn recalling(self, hosts: Hosts) -> Self {
+        Self { hosts: Some(hosts), ..self }
     }
 
     pub(crate) const fn exports(&self) -> &Arc<Exports> {
         &self.exports
     }
 
-    pub(crate) const fn delegated(&self) -> Option<&Delegated> {
-        self.delegated.as_ref()
+    pub(crate) const fn hosts(&self) -> Option<&Hosts> {
+        self.hosts.as_ref()
     }
 
     /// What a WRITE or COMMIT is signed with.

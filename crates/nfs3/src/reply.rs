@@ -1,3 +1,4 @@
+use comity_coherence::broken_promise;
 use comity_export::{Barrier, View};
 use comity_proto::nfs3::Nfsstat3;
 use comity_rpc::{Deferred, Done, Outcome};
@@ -79,31 +80,10 @@ impl Deferred for Promise {
                 self.done
             }
             Err(failure) => {
-                let status = broken(failure) as u32;
+                let status = nfsstat3(broken_promise(failure)) as u32;
                 absent(reply, status, self.absent_words);
                 Done { status, ..self.done }
             }
         }
-    }
-}
-
-/// How a broken promise is told. It must not sound as if the call had never been made: that is IO,
-/// or what a full disk says when it finds out late.
-fn broken(failure: Status) -> Nfsstat3 {
-    match failure {
-        Status::NoSpc | Status::DQuot | Status::Stale => nfsstat3(failure),
-        _ => Nfsstat3::Io,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_broken_promise_never_asks_for_another_try() {
-        assert_eq!(broken(Status::Delay), Nfsstat3::Io);
-        assert_eq!(broken(Status::Io), Nfsstat3::Io);
-        assert_eq!(broken(Status::NoSpc), Nfsstat3::NoSpc);
     }
 }

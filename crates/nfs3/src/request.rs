@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use comity_credential::CredentialRef;
 use comity_export::{Door, Node, Outside, Plan, Refusal, RpcPeer, View};
 use comity_rpc::{AuthStat, Call, Flavor};
@@ -45,6 +47,12 @@ impl Stop {
 impl<'a> Request<'a> {
     pub(crate) const fn new(plan: &'a Plan, visitor: &'a RpcPeer, call: &'a Call<'a>) -> Self {
         Self { plan, visitor, call }
+    }
+
+    /// Returns the address of the caller.
+    #[inline]
+    pub(crate) const fn address(&self) -> IpAddr {
+        self.visitor.peer().ip()
     }
 
     /// Reads the arguments, all of them.

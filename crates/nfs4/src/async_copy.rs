@@ -7,16 +7,16 @@
 
 use std::sync::Arc;
 
+use comity_coherence::{Clearance, Clock, check_io};
 use comity_credential::{Flavor, OpaqueAuth};
-use comity_export::{Door, Exports, RpcPeer, SealedHandle};
+use comity_export::{Door, Exports, Node, RpcPeer, SealedHandle, View};
 use comity_proto::nfs4::{Nfsstat4, Verifier4};
 use comity_state::{Caller, Client, Engine, Io, OffloadEnd, Sender, Share, Stateid, Verifier};
 use comity_xdr::Opaque;
 
-use crate::clock::Clock;
 use crate::filehandle::{Object, enter};
 use crate::limits::COPY_PIECE_BYTES_MAX;
-use crate::stop::{Stop, may_access};
+use crate::stop::Stop;
 
 /// A copy that goes on after COPY was answered. Dropped before its end it counts as failed.
 pub struct Copying {
@@ -124,20 +124,25 @@ impl Copying {
             return Err(Nfsstat4::Stale.into());
         };
         let source = view.admit(self.order.source.handle.bytes())?;
-        let ends = [
-            (&self.order.source, &source, Share::READ),
-            (&self.order.target, &target, Share::WRITE),
-        ];
-        for (end, node, access) in ends {
-            let (now, client) = (self.order.clock.now(), Some(&self.order.client));
-            let sender = Sender { now, client, caller: self.order.caller };
-            let io = Io { file: &view.key(node), access, user: None };
-            may_access(&self.order.engine, sender, &end.stateid, &io)?;
-        }
+        self.check(&view, (&self.order.source, &source), Share::READ)?;
+        let clearance = self.check(&view, (&self.order.target, &target), Share::WRITE)?;
         let rest = self.order.length.saturating_sub(self.copied).min(COPY_PIECE_BYTES_MAX);
         let at = |end: &End| end.offset.saturating_add(self.copied);
         let (from, to) = ((&source, at(&self.order.source)), (&target, at(&self.order.target)));
-        Ok(view.copy(from, to, rest)?.value)
+        Ok(view.copy(clearance, from, to, rest)?.value)
+    }
+
+    /// Checks that one end may be read or written under its stateid.
+    fn check(
+        &self,
+        view: &View<'_>,
+        (end, node): (&End, &Node),
+        access: u32,
+    ) -> Result<Clearance, Stop> {
+        let (now, client) = (self.order.clock.now(), Some(&self.order.client));
+        let sender = Sender { now, client, caller: self.order.caller };
+        let io = Io { file: &view.key(node), access, user: None };
+        Ok(check_io(&self.order.engine, (sender, &end.stateid), (view, node), &io)?.1)
     }
 }
 

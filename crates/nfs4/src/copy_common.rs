@@ -1,5 +1,6 @@
 //! What COPY and CLONE have in common: bytes of the saved file go into the current one.
 
+use comity_coherence::Clearance;
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_vfs::FileType;
@@ -12,6 +13,8 @@ use crate::stop::Stop;
 pub(crate) struct Transfer<'c, 'a> {
     /// The export.
     pub(crate) view: &'c View<'a>,
+    /// Leave to write the second.
+    pub(crate) clearance: Clearance,
     /// From which.
     pub(crate) source: &'c Node,
     /// Into which.
@@ -30,7 +33,7 @@ impl<'c, 'a> Transfer<'c, 'a> {
         (source_stateid, target_stateid): (&Stateid4, &Stateid4),
     ) -> Result<Self, Stop> {
         may_read_saved(compound, source_stateid)?;
-        may_write(compound, target_stateid)?;
+        let (_, clearance) = may_write(compound, target_stateid)?;
         let (view, target) = compound.real(Nfsstat4::WrongType)?;
         let (from, source) = compound.real_saved(Nfsstat4::WrongType)?;
         let attr = from.getattr(source)?;
@@ -39,7 +42,7 @@ impl<'c, 'a> Transfer<'c, 'a> {
         if from.export_id() != view.export_id() {
             return Err(Nfsstat4::XDev.into());
         }
-        Ok(Self { view, source, target, source_size: attr.size })
+        Ok(Self { view, clearance, source, target, source_size: attr.size })
     }
 
     /// How many bytes are meant by `count`, 0 being all the rest.

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use comity_coherence::{Settle, broken_promise};
 use comity_export::{Barrier, SealedHandle};
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::{Deferred, Done};
@@ -8,9 +9,6 @@ use comity_vfs::Status;
 use comity_xdr::Encoder;
 
 use crate::status::nfsstat4;
-
-/// Waits until what the engine has recorded is on stable storage; `false` if that failed.
-pub type Settle = dyn Fn(Mark) -> bool + Send + Sync;
 
 /// What must be waited for before a result may be said.
 pub(crate) enum Wait {
@@ -103,7 +101,11 @@ impl Deferred for Promise {
 impl Promise {
     fn keep(&mut self, reply: &mut Encoder) -> Done {
         let first = self.pledges.iter().find_map(|pledge| {
-            pledge.wait.wait().err().map(|failure| (pledge.place, broken(failure)))
+            pledge
+                .wait
+                .wait()
+                .err()
+                .map(|failure| (pledge.place, nfsstat4(broken_promise(failure))))
         });
         self.settle(first.map(|(place, status)| (place.results, status)));
         match first {
@@ -138,25 +140,5 @@ impl Promise {
         reply.value(&status);
         (0..place.failure_words).for_each(|_| reply.value(&0_u32));
         Done { status: status as u32, ..self.done }
-    }
-}
-
-/// How a broken promise is told. It must not sound as if the call had never been made: that is IO,
-/// or what a full disk says when it finds out late.
-fn broken(failure: Status) -> Nfsstat4 {
-    match failure {
-        Status::NoSpc | Status::DQuot | Status::Stale => nfsstat4(failure),
-        _ => Nfsstat4::Io,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_broken_promise_never_asks_for_another_try() {
-        assert_eq!(broken(Status::Delay), Nfsstat4::Io);
-        assert_eq!(broken(Status::NoSpc), Nfsstat4::NoSpc);
     }
 }

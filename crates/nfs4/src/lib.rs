@@ -16,7 +16,6 @@
 mod async_copy;
 mod attributes;
 mod callback;
-mod clock;
 mod compound;
 mod copy_common;
 mod deferred_reply;
@@ -43,9 +42,8 @@ mod undo;
 
 pub use async_copy::{Copier, Copying, Progress};
 pub use callback::{Callbacks, Dial, Dialed, Others};
-pub use clock::Clock;
-pub use deferred_reply::Settle;
+pub use comity_coherence::{Clock, Settle};
 pub use program::{Nfs4, Versions};
-pub use state_context::{Memory, Pause};
+pub use state_context::{Memory, Sleep};
 pub use status::nfsstat4;
 pub use tally::{Counted, Tally};

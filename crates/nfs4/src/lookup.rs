@@ -52,22 +52,6 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// Recalls what was delegated of the object of a name, before that changes.
-    ///
-    /// # Errors
-    /// GRACE: those who had it may not have come back. DELAY: it is being recalled.
-    pub(crate) fn free_name(&self, view: &View<'_>, dir: &Node, name: &[u8]) -> Result<(), Stop> {
-        self.outside_grace()?;
-        if !self.engine().has_delegations() {
-            return Ok(());
-        }
-        match view.lookup(dir, name) {
-            Ok((seen, _)) => self.recall((view, &seen.node), None),
-            // What is wrong with the name is said by what was asked to be done with it.
-            Err(_) => Ok(()),
-        }
-    }
-
     /// The top of an export.
     pub(crate) fn enter_export(&self, export: &Export) -> Result<Object<'a>, Stop> {
         self.enter(Door::Path(export.path().as_os_str().as_bytes()))

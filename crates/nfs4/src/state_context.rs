@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use comity_coherence::{Clock, Settle};
 use comity_credential::{Flavor, OpaqueAuth};
 use comity_export::RpcPeer;
 use comity_proto::nfs4::{ClientOwner4, Stateid4};
@@ -12,8 +13,7 @@ use comity_xdr::{Decoder, Malformed};
 
 use crate::async_copy::Copier;
 use crate::callback::Callbacks;
-use crate::clock::Clock;
-use crate::deferred_reply::{Settle, Wait};
+use crate::deferred_reply::Wait;
 
 /// What the program remembers of its clients, and who it is to them.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub struct Memory {
     /// Puts what the engine has recorded on stable storage, if that is to survive the server.
     pub settle: Option<Arc<Settle>>,
     /// Sleeps, while other threads serve what this one would; without it nobody is waited for.
-    pub pause: Option<Arc<Pause>>,
+    pub pause: Option<Arc<Sleep>>,
     /// Programs on the server that lock and open files, too, if those are looked at.
     pub locals: Option<Arc<dyn Locals>>,
     /// Who makes copies that go on after they were answered; without it none do.
@@ -38,7 +38,7 @@ pub struct Memory {
 }
 
 /// Sleeps for a moment.
-pub type Pause = dyn Fn(Duration) + Send + Sync;
+pub type Sleep = dyn Fn(Duration) + Send + Sync;
 
 impl Memory {
     /// What must be stored before anything is said that depends on it. Nearly always nothing.

@@ -1,43 +1,52 @@
-use comity_proto::nfs4::Stateid4;
+use comity_coherence::{Checked, Clearance};
+use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_state::{Share, Shown};
 
 use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::stop::Stop;
 
-/// Whether the current file may be read by who shows this stateid; tells whether the caller opened
-/// it for that, and was judged then.
+/// Checks that the current file may be read under a stateid; returns whether the caller opened it
+/// for that, and was judged then.
 pub(crate) fn may_read(compound: &Compound<'_>, stateid: &Stateid4) -> Result<bool, Stop> {
-    Ok(shows(compound, stateid, Share::READ)?.is_some_and(|shown| shown.opened))
+    let checked = of_object(compound, compound.current.as_ref(), (stateid, Share::READ))?;
+    Ok(checked.is_some_and(|(shown, _)| was_opened(shown.as_ref())))
 }
 
-/// The same of writing.
-pub(crate) fn may_write(compound: &Compound<'_>, stateid: &Stateid4) -> Result<bool, Stop> {
-    Ok(shows(compound, stateid, Share::WRITE)?.is_some_and(|shown| shown.opened))
+/// Checks the same of writing. What is no object of an export is refused as a directory is.
+pub(crate) fn may_write(
+    compound: &Compound<'_>,
+    stateid: &Stateid4,
+) -> Result<(bool, Clearance), Stop> {
+    let (shown, clearance) = shows(compound, stateid, Share::WRITE)?;
+    Ok((was_opened(shown.as_ref()), clearance))
 }
 
-/// Who shows this stateid of the current file, if it is of anybody's state; it is one for this
-/// access. What is no object of an export, the operation itself refuses.
+/// Returns who shows a stateid for this access to the current file, if it is of anybody's state.
 pub(crate) fn shows<'c>(
     compound: &'c Compound<'_>,
     stateid: &Stateid4,
     access: u32,
-) -> Result<Option<Shown<'c>>, Stop> {
-    of_object(compound, compound.current.as_ref(), (stateid, access))
+) -> Result<Checked<'c>, Stop> {
+    compound.check_io(compound.real(Nfsstat4::IsDir)?, stateid, access)
 }
 
-/// The same of the saved file, which is read.
+/// Checks that the saved file may be read. What is no object of an export, the operation refuses.
 pub(crate) fn may_read_saved(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(), Stop> {
     of_object(compound, compound.saved.as_ref(), (stateid, Share::READ)).map(drop)
+}
+
+fn was_opened(shown: Option<&Shown<'_>>) -> bool {
+    shown.is_some_and(|shown| shown.opened)
 }
 
 fn of_object<'c>(
     compound: &'c Compound<'_>,
     object: Option<&Object<'_>>,
     (stateid, access): (&Stateid4, u32),
-) -> Result<Option<Shown<'c>>, Stop> {
+) -> Result<Option<Checked<'c>>, Stop> {
     match object {
-        Some(Object::In(view, node)) => compound.may_access((view, node), stateid, access),
+        Some(Object::In(view, node)) => compound.check_io((view, node), stateid, access).map(Some),
         Some(Object::Pseudo(_)) | None => Ok(None),
     }
 }

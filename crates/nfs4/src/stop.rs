@@ -1,5 +1,6 @@
+use comity_coherence::Refused;
 use comity_proto::nfs4::Nfsstat4;
-use comity_state::{Engine, Error, Io, Sender, Shown, Stateid};
+use comity_state::Error;
 use comity_vfs::Status;
 use comity_xdr::Malformed;
 
@@ -25,6 +26,16 @@ impl From<Nfsstat4> for Stop {
 impl From<Status> for Stop {
     fn from(status: Status) -> Self {
         Self::Status(nfsstat4(status))
+    }
+}
+
+impl From<Refused> for Stop {
+    fn from(refusal: Refused) -> Self {
+        match refusal {
+            Refused::State(Error::ShareDenied) => Self::Status(Nfsstat4::Locked),
+            Refused::State(error) => refused(error),
+            Refused::Rights(status) => status.into(),
+        }
     }
 }
 
@@ -83,20 +94,4 @@ const fn status_of(error: Error) -> Nfsstat4 {
 /// A refusal of TEST_STATEID, which is a result.
 pub(crate) const fn verdict(error: Error) -> Nfsstat4 {
     status_of(error)
-}
-
-/// Whether `sender` may read or write a file under a stateid, and whose that is, if anybody's.
-///
-/// # Errors
-/// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
-pub(crate) fn may_access<'a>(
-    engine: &Engine,
-    sender: Sender<'a>,
-    stateid: &Stateid,
-    io: &Io<'_>,
-) -> Result<Option<Shown<'a>>, Stop> {
-    engine.check_io(sender, stateid, io).map_err(|error| match error {
-        Error::ShareDenied => Nfsstat4::Locked.into(),
-        error => refused(error),
-    })
 }

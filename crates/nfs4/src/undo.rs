@@ -4,6 +4,8 @@
 use comity_export::{Node, SeenMade, View};
 use comity_vfs::FileType;
 
+use crate::compound::Compound;
+
 /// A new object, and where it is.
 #[derive(Clone, Copy)]
 pub(crate) struct New<'a> {
@@ -26,14 +28,16 @@ impl<'a> New<'a> {
 
     /// Removes it, unless something else has come into its place. Where that fails it stays: the
     /// operation's own failure is what is told.
-    pub(crate) fn take_back(&self, view: &View<'_>) {
+    pub(crate) fn take_back(&self, compound: &Compound<'_>, view: &View<'_>) {
         let Ok((seen, _)) = view.lookup(&self.dir, self.name) else { return };
         if seen.node != self.node {
             return;
         }
+        let cleared = compound.asker(None).clear_name(view, (&self.dir, self.name));
+        let Ok(clearance) = cleared else { return };
         let _ = match seen.attr.file_type {
-            FileType::Directory => view.rmdir(&self.dir, self.name),
-            _ => view.remove(&self.dir, self.name),
+            FileType::Directory => view.rmdir(clearance, &self.dir, self.name),
+            _ => view.remove(clearance, &self.dir, self.name),
         };
     }
 }

@@ -71,20 +71,37 @@ impl Engine {
         stateid: &Stateid,
         io: &Io<'_>,
     ) -> Result<Option<Shown<'a>>> {
+        self.check_io_if(sender, stateid, io, &|| true)
+    }
+
+    /// The same for a caller whose rights are not known yet: `may` judges them, and only if a
+    /// delegation would be recalled.
+    ///
+    /// # Errors
+    /// As [`Engine::check_io`]; [`Error::Perm`]: `may` says no, and nothing is recalled.
+    pub fn check_io_if<'a>(
+        &self,
+        sender: Sender<'a>,
+        stateid: &Stateid,
+        io: &Io<'_>,
+        may: &dyn Fn() -> bool,
+    ) -> Result<Option<Shown<'a>>> {
         let by = || (sender.now, sender.client.map(|client| client.id));
         match stateid.special() {
             None => match self.check_state(sender, stateid, io)? {
                 Judged::Shown(shown) => Ok(Some(shown)),
                 Judged::Foreign(open) => {
                     let by = (sender.now, Some(open.client));
-                    self.check_anonymous(by, io, Denials::ButOf(open)).map(|()| None)
+                    self.check_anonymous(by, (io, may), Denials::ButOf(open)).map(|()| None)
                 }
             },
-            Some(Special::Anonymous) => self.check_anonymous(by(), io, Denials::All).map(|()| None),
+            Some(Special::Anonymous) => {
+                self.check_anonymous(by(), (io, may), Denials::All).map(|()| None)
+            }
             Some(Special::ReadBypass) => {
                 let writes = io.access & Share::WRITE != 0;
                 let heeded = if writes { Denials::All } else { Denials::None };
-                self.check_anonymous(by(), io, heeded).map(|()| None)
+                self.check_anonymous(by(), (io, may), heeded).map(|()| None)
             }
             Some(Special::Current | Special::Invalid) => Err(Error::BadStateid),
         }
@@ -141,7 +158,7 @@ impl Engine {
     fn check_anonymous(
         &self,
         (now, mine): (Duration, Option<ClientId>),
-        io: &Io<'_>,
+        (io, may): (&Io<'_>, &dyn Fn() -> bool),
         heeded: Denials,
     ) -> Result<()> {
         if heeded != Denials::None && self.is_in_grace() {
@@ -159,7 +176,7 @@ impl Engine {
             };
             match denied {
                 Some(holder) => Err(Obstacle::Share(holder)),
-                None => self.try_break(now, &file, (mine, share)),
+                None => self.try_break_if(now, &file, (mine, share), may),
             }
         })
     }

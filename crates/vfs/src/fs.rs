@@ -63,6 +63,14 @@ pub trait Fs: Send + Sync {
         wanted: Access,
     ) -> Result<(Access, Attr<Disk>)>;
 
+    /// Returns whether the caller counts as the owner of an object or as the superuser.
+    ///
+    /// # Errors
+    /// [`Status`].
+    fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
+        Ok(cred.uid.number() == 0 || self.getattr(node)?.uid == cred.uid)
+    }
+
     /// Finds a name in a directory.
     ///
     /// # Errors

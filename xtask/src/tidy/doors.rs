@@ -17,12 +17,27 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     for function in ["enter", "approach"] {
         check_function(function, tree, findings);
     }
+    for source in tree.sources.iter().filter(|source| !source.is_test) {
+        check_clearances(source, findings);
+    }
+}
+
+/// Finds who gives leave to change something besides the crate `coherence`.
+fn check_clearances(source: &Source, findings: &mut Vec<Finding>) {
+    if source.path.starts_with("crates/coherence/") {
+        return;
+    }
+    for line in calls_in(source, ("Clearance", "given")) {
+        let what = "`Clearance::given` is called here";
+        let remedy = "take the clearance from `comity-coherence`, which looks at what clients hold";
+        findings.push(Finding::new((source.path.as_str(), line), what, remedy));
+    }
 }
 
 fn check_function(function: &str, tree: &Tree, findings: &mut Vec<Finding>) {
     let mut calls: Vec<(&str, usize)> = Vec::new();
     for source in tree.sources.iter().filter(|source| !source.is_test) {
-        let lines = calls_in(source, function).into_iter();
+        let lines = calls_in(source, ("View", function)).into_iter();
         calls.extend(lines.map(|line| (source.path.as_str(), line)));
     }
     for name in DOORS {
@@ -51,14 +66,15 @@ fn second_door(function: &str, at: (&str, usize)) -> Finding {
     Finding::new(at, format!("`View::{function}` is called here too"), remedy)
 }
 
-fn calls_in(source: &Source, function: &str) -> Vec<usize> {
-    let mut calls = Calls { function, lines: Vec::new() };
+fn calls_in(source: &Source, (owner, function): (&str, &str)) -> Vec<usize> {
+    let mut calls = Calls { owner, function, lines: Vec::new() };
     calls.visit_file(&source.syntax);
     calls.lines
 }
 
 /// Lines of the calls that are compiled outside tests.
 struct Calls<'f> {
+    owner: &'f str,
     function: &'f str,
     lines: Vec<usize>,
 }
@@ -87,7 +103,7 @@ impl<'a> Visit<'a> for Calls<'_> {
             let mut names = path.path.segments.iter().rev().map(|segment| &segment.ident);
             if let (Some(last), Some(owner)) = (names.next(), names.next())
                 && last == self.function
-                && owner == "View"
+                && owner == self.owner
             {
                 self.lines.push(last.span().start().line);
             }
@@ -129,5 +145,18 @@ mod tests {
         assert_eq!(found(&[other, ("crates/nfs3/src/a.rs", look)]), []);
         let twice = "fn f() { View::enter(1); View::approach(1);\n View::approach(2); }";
         assert_eq!(found(&[other, ("crates/nfs3/src/a.rs", twice)])[0].line, 2);
+    }
+
+    #[test]
+    fn a_clearance_comes_from_coherence_only() {
+        let text = "fn f() { View::enter(1); Clearance::given(); }";
+        let test =
+            "fn f() { View::enter(1); }\n#[cfg(test)] mod t { fn g() { Clearance::given(); } }";
+        let given = "fn f() { Clearance::given() }";
+        let right = ("crates/coherence/src/a.rs", given);
+        let doors = [("crates/nfs3/src/a.rs", text), ("crates/nfs4/src/a.rs", test), right];
+        let found = found(&doors);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].path, "crates/nfs3/src/a.rs");
     }
 }

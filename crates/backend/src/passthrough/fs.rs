@@ -22,6 +22,10 @@ impl Fs for Passthrough {
         Passthrough::properties(self, node)
     }
 
+    fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
+        Passthrough::owns(self, cred, node)
+    }
+
     fn statfs(&self, _cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
         Passthrough::statfs(self, node)
     }

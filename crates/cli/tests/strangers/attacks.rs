@@ -22,25 +22,8 @@ use crate::victim::{
 use crate::wire::{Call, Operation, bytes, compound, operation, putfh};
 
 /// What a listed caller leaves alone on a file that is delegated for writing. Anybody may ask for
-/// the attributes of a file by its handle, and the server asks the holder (CB_GETATTR). What
-/// changes a file or reads it recalls the delegation before the caller's rights are judged.
-const CONFLICTS: [u32; 15] = [
-    op::OPEN,
-    op::GETATTR,
-    op::NVERIFY,
-    op::VERIFY,
-    op::READ,
-    op::READ_PLUS,
-    op::SEEK,
-    op::SETATTR,
-    op::WRITE,
-    op::ALLOCATE,
-    op::DEALLOCATE,
-    op::COPY,
-    op::CLONE,
-    op::SETXATTR,
-    op::REMOVEXATTR,
-];
+/// the attributes of a file by its handle, and the server asks the holder (CB_GETATTR).
+const CONFLICTS: [u32; 3] = [op::GETATTR, op::NVERIFY, op::VERIFY];
 
 /// How an attacker asks for operations of 4.1 and 4.2.
 #[derive(Debug, Clone, Copy)]
@@ -273,11 +256,11 @@ fn of_nfs3(known: &Known, session: Session) -> Vec<Call> {
         ask(READLINK, &[handle]);
         if !is_left(known, session, object) {
             ask(GETATTR, &[handle]);
-            ask(SETATTR, &[handle, &attributes, &words(&[0])]);
-            ask(READ, &[handle, &words(&[0, 0, 100])]);
-            ask(WRITE, &[handle, &words(&[0, 0, 4, 2]), &bytes(&Opaque::<64>(b"evil"))]);
-            ask(LINK, &[handle, handle, name]);
         }
+        ask(SETATTR, &[handle, &attributes, &words(&[0])]);
+        ask(READ, &[handle, &words(&[0, 0, 100])]);
+        ask(WRITE, &[handle, &words(&[0, 0, 4, 2]), &bytes(&Opaque::<64>(b"evil"))]);
+        ask(LINK, &[handle, handle, name]);
         ask(CREATE, &[handle, name, &words(&[0]), &nothing]);
         ask(MKDIR, &[handle, name, &nothing]);
         ask(SYMLINK, &[handle, name, &nothing, name]);

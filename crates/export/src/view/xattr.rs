@@ -1,7 +1,7 @@
 use comity_vfs::{Acl, AclKind, Change, Changed, Name, Result, Seek, Status, Wire, XattrMode};
 
 use super::rights::{DirectoryChange, OperationClass};
-use super::{Node, View};
+use super::{Clearance, Node, View};
 
 /// Verbs that only NFSv4 has a use for.
 impl View<'_> {
@@ -20,6 +20,7 @@ impl View<'_> {
     /// [`Status::BadOwner`] if somebody named in it has no id on disk; [`Status`].
     pub fn setacl(
         &self,
+        _: Clearance,
         node: &Node,
         kind: AclKind,
         acl: Option<&Acl<Wire>>,
@@ -45,6 +46,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn setxattr(
         &self,
+        _: Clearance,
         node: &Node,
         name: &[u8],
         value: Option<&[u8]>,
@@ -80,7 +82,13 @@ impl View<'_> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn allocate(&self, node: &Node, offset: u64, length: u64) -> Result<Change<Wire>> {
+    pub fn allocate(
+        &self,
+        _: Clearance,
+        node: &Node,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Wire>> {
         let fs = self.gate(node, OperationClass::Write)?;
         Ok(self.change_out(fs.allocate(self.cred(), node.handle(), offset, length)?))
     }
@@ -89,7 +97,13 @@ impl View<'_> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn deallocate(&self, node: &Node, offset: u64, length: u64) -> Result<Change<Wire>> {
+    pub fn deallocate(
+        &self,
+        _: Clearance,
+        node: &Node,
+        offset: u64,
+        length: u64,
+    ) -> Result<Change<Wire>> {
         let fs = self.gate(node, OperationClass::Write)?;
         Ok(self.change_out(fs.deallocate(self.cred(), node.handle(), offset, length)?))
     }
@@ -100,6 +114,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn copy(
         &self,
+        _: Clearance,
         source: (&Node, u64),
         target: (&Node, u64),
         length: u64,
@@ -117,6 +132,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn clone_range(
         &self,
+        _: Clearance,
         source: (&Node, u64),
         target: (&Node, u64),
         length: u64,

@@ -15,6 +15,9 @@ use comity_rpc::AuthSys;
 use comity_vfs::{Create, Fs, Gid, Listed, Mode, SetAttr, Status, Uid, Wire};
 use comity_xdr::{Counted, Encoder, Opaque};
 
+/// Nobody holds anything in these tests.
+const CLEAR: comity_export::Clearance = comity_export::Clearance::given();
+
 pub(crate) struct Site {
     plan: Plan,
     fs: Arc<dyn Fs>,
@@ -108,7 +111,8 @@ impl Site {
         mode: u32,
         admin: &View<'_>,
     ) -> Node {
-        let node = admin.create(dir, name, &Create::Guarded(owned(mode))).unwrap().value.node;
+        let node =
+            admin.create(CLEAR, dir, name, &Create::Guarded(owned(mode))).unwrap().value.node;
         give(admin, &node, owner);
         node
     }
@@ -116,7 +120,7 @@ impl Site {
     /// Makes a directory with these server ids at the top.
     pub(crate) fn dir(&self, name: &[u8], owner: (u32, u32), mode: u32) -> Node {
         let (admin, root) = self.admin();
-        let node = admin.mkdir(&root, name, &owned(mode)).unwrap().value.node;
+        let node = admin.mkdir(CLEAR, &root, name, &owned(mode)).unwrap().value.node;
         give(&admin, &node, owner);
         node
     }
@@ -138,7 +142,7 @@ fn through<'p>(
 
 fn give(admin: &View<'_>, node: &Node, (uid, gid): (u32, u32)) {
     let set = SetAttr { uid: Some(Uid::new(uid)), gid: Some(Gid::new(gid)), ..SetAttr::default() };
-    admin.setattr(node, &set, None).unwrap();
+    admin.setattr(CLEAR, node, &set, None).unwrap();
 }
 
 pub(crate) fn owned(mode: u32) -> SetAttr<Wire> {
@@ -147,7 +151,7 @@ pub(crate) fn owned(mode: u32) -> SetAttr<Wire> {
 
 pub(crate) fn chown(view: &View<'_>, node: &Node, uid: u32) -> Result<(), Status> {
     let set = SetAttr { uid: Some(Uid::new(uid)), ..SetAttr::default() };
-    view.setattr(node, &set, None).map(drop)
+    view.setattr(CLEAR, node, &set, None).map(drop)
 }
 
 /// What a listing shows, sorted.

@@ -2,18 +2,19 @@
 //! gives, the locks of its own address are freed. The call must come from a port below 1024, so
 //! that a user of the host cannot free the locks of others.
 
+use comity_coherence::host_name;
 use comity_proto::nlm::Nlm4Notify;
 use comity_rpc::Done;
 use comity_xdr::Encoder;
 
-use super::{Nlm, is_system, name_of};
+use super::{Nlm, is_system};
 use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
 pub(super) fn free_all(nlm: &Nlm, request: &Request<'_>, _: &mut Encoder) -> Result<Answer, Stop> {
     request.arguments::<Nlm4Notify<'_>>()?;
     if is_system(request.visitor) {
-        nlm.engine.forget_host(nlm.now(), &name_of(request.visitor.peer().ip()));
+        nlm.engine.forget_host(nlm.now(), &host_name(request.visitor.peer().ip()));
     }
     Ok(Answer::new(Done::default()))
 }

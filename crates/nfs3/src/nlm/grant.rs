@@ -4,13 +4,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use comity_coherence::Settle;
 use comity_export::Exports;
 use comity_proto::nlm::{Nlm4Lock, Nlm4Res, Nlm4Stats, Nlm4Testargs};
 use comity_state::{Claiming, Client, Effect, Engine, FileKey, HostLock, Locals, LockType};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use super::owner::HostOwner;
-use super::{Settle, take};
+use super::take;
 
 /// Takes locks for who waits for them.
 pub struct Grants {

@@ -18,16 +18,16 @@ mod test;
 mod unlock;
 mod unshare;
 
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use comity_coherence::Settle;
 use comity_export::{Exports, RpcPeer};
 use comity_proto::nlm::{PROGRAM, VERSION, procedure};
 use comity_rpc::{Call, Outcome, Program, Repeat};
-use comity_state::{Engine, HostLock, Locals, LockRefusal, Mark, Taken};
+use comity_state::{Engine, HostLock, Locals, LockRefusal, Taken};
 use comity_xdr::Encoder;
 
 pub use grant::{Grant, Grants};
@@ -35,9 +35,6 @@ pub use message::Message;
 
 use crate::request::Request;
 use crate::table::{Row, Verb};
-
-/// Waits until what the engine has recorded is on stable storage; `false` if that failed.
-pub type Settle = dyn Fn(Mark) -> bool + Send + Sync;
 
 /// The program NLM, version 4.
 pub struct Nlm {
@@ -99,11 +96,6 @@ fn take(
         done.as_ref().ok().copied()
     });
     locked.map(|locked| locked.map(drop)).ok_or(taken)
-}
-
-/// What a host is known by: its address. What it calls itself may be anybody's.
-pub(crate) fn name_of(address: IpAddr) -> Vec<u8> {
-    address.to_canonical().to_string().into_bytes()
 }
 
 /// Whether a caller is the system of its host and not one of its users: it calls from a port that

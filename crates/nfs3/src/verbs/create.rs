@@ -1,6 +1,7 @@
 //! CREATE (RFC 1813, 3.3.8): makes a regular file. An exclusive one is known by the client's
 //! verifier, which the backend keeps with the file, so that a retry after a restart finds its own.
 
+use comity_coherence::{Act, clear_new};
 use comity_export::Door;
 use comity_proto::nfs3::{Create3args, Createhow3};
 use comity_vfs::{Create, Result, Wire};
@@ -8,7 +9,6 @@ use comity_xdr::Encoder;
 
 use super::create_reply;
 use crate::program::Nfs3;
-use crate::recall::Act;
 use crate::reply::Answer;
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
@@ -21,12 +21,15 @@ pub(super) fn create(
     let Create3args { place, how } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
     let made = wanted(&how).and_then(|how| {
-        if let Create::Unchecked(set) = &how {
+        let clearance = match &how {
             // It may be there already, and be emptied.
-            let act = if set.size.is_some() { Act::Resize } else { Act::Change };
-            nfs.check_named(request, &view, (&dir, place.name.0, act))?;
-        }
-        view.create(&dir, place.name.0, &how)
+            Create::Unchecked(set) => {
+                let act = if set.size.is_some() { Act::Resize } else { Act::Change };
+                nfs.clear_named(request, (&view, &dir, place.name.0), act)?
+            }
+            Create::Guarded(_) | Create::Exclusive(_) => clear_new(),
+        };
+        view.create(clearance, &dir, place.name.0, &how)
     });
     Ok(create_reply::answer(reply, &view, &dir, made))
 }

@@ -1,14 +1,13 @@
 //! GETATTR (RFC 1813, 3.3.1): the attributes of an object. Half of all calls.
 
+use comity_coherence::Hosts;
 use comity_export::{Outside, View};
 use comity_proto::nfs3::NfsFh3;
 use comity_vfs::{Attr, Status, Wire};
 use comity_xdr::Encoder;
 
 use crate::attributes::fattr3;
-use crate::delegated_attr::newest;
 use crate::program::Nfs3;
-use crate::recall::Delegated;
 use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
@@ -21,19 +20,14 @@ pub(super) fn getattr(
     let (view, object) = request.approach(object.0)?;
     Ok(match nfs.anything_delegated() {
         None => told(reply, &view, view.look(&object)),
-        Some(delegated) => told_newest(reply, &view, delegated, &object),
+        Some(hosts) => told_newest(reply, &view, hosts, &object),
     })
 }
 
 /// Apart, so that what nearly every call does need not copy for the sake of few.
 #[inline(never)]
-fn told_newest(
-    reply: &mut Encoder,
-    view: &View<'_>,
-    delegated: &Delegated,
-    object: &Outside,
-) -> Answer {
-    told(reply, view, newest(delegated, view, object))
+fn told_newest(reply: &mut Encoder, view: &View<'_>, hosts: &Hosts, object: &Outside) -> Answer {
+    told(reply, view, hosts.newest(view, object))
 }
 
 #[inline(always)]

@@ -1,5 +1,6 @@
 //! MKDIR (RFC 1813, 3.3.9): makes a directory.
 
+use comity_coherence::clear_new;
 use comity_export::Door;
 use comity_proto::nfs3::Mkdir3args;
 use comity_xdr::Encoder;
@@ -13,6 +14,7 @@ use crate::settings::set_attr;
 pub(super) fn mkdir(_: &Nfs3, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
     let Mkdir3args { place, attributes } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
-    let made = set_attr(&attributes).and_then(|set| view.mkdir(&dir, place.name.0, &set));
+    let made =
+        set_attr(&attributes).and_then(|set| view.mkdir(clear_new(), &dir, place.name.0, &set));
     Ok(create_reply::answer(reply, &view, &dir, made))
 }

@@ -1,6 +1,7 @@
 //! READ (RFC 1813, 3.3.6): bytes of a file, straight from the backend into the reply, or as a
 //! stretch of the file for the shell to send.
 
+use comity_coherence::Act;
 use comity_export::{Door, Node, View};
 use comity_proto::nfs3::{Fattr3, Nfsstat3, PostOpAttr, Read3args};
 use comity_rpc::Done;
@@ -10,7 +11,6 @@ use comity_xdr::Encoder;
 use crate::attributes::fattr3;
 use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
 use crate::program::Nfs3;
-use crate::recall::Act;
 use crate::reply::{Answer, fail};
 use crate::request::{Request, Stop};
 
@@ -25,8 +25,8 @@ pub(super) fn read(
     let args = request.arguments::<Read3args<'_>>()?;
     let (view, node) = request.enter(Door::Handle(args.file.0))?;
     let start = reply.mark();
-    let free = nfs.check_conflicts(request, &view, (&node, Act::Read));
-    Ok(match free.and_then(|()| read_into(&view, &node, &args, reply)) {
+    let cleared = nfs.clear(request, (&view, &node), Act::Read);
+    Ok(match cleared.and_then(|_| read_into(&view, &node, &args, reply)) {
         Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),
         Err(status) => {
             reply.rollback(start);

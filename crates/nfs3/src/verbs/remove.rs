@@ -1,12 +1,12 @@
 //! REMOVE (RFC 1813, 3.3.12): removes a name that is no directory's.
 
+use comity_coherence::Act;
 use comity_export::Door;
 use comity_proto::nfs3::Diropargs3;
 use comity_xdr::Encoder;
 
 use super::remove_reply;
 use crate::program::Nfs3;
-use crate::recall::Act;
 use crate::reply::Answer;
 use crate::request::{Request, Stop};
 
@@ -17,7 +17,7 @@ pub(super) fn remove(
 ) -> Result<Answer, Stop> {
     let Diropargs3 { dir, name } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(dir.0))?;
-    let free = nfs.check_named(request, &view, (&dir, name.0, Act::Change));
-    let change = free.and_then(|()| view.remove(&dir, name.0));
+    let cleared = nfs.clear_named(request, (&view, &dir, name.0), Act::Unlink(&dir));
+    let change = cleared.and_then(|clearance| view.remove(clearance, &dir, name.0));
     Ok(remove_reply::answer(reply, &view, &dir, change))
 }

@@ -1,13 +1,13 @@
 //! RENAME (RFC 1813, 3.3.14): gives an object another name, in the same directory or another one of
 //! the same export; both directories are stable before it is said.
 
+use comity_coherence::Act;
 use comity_export::Door;
 use comity_proto::nfs3::{Rename3args, Rename3wcc};
 use comity_xdr::Encoder;
 
 use crate::attributes::{wcc_data, wcc_now};
 use crate::program::Nfs3;
-use crate::recall::Act;
 use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
@@ -20,9 +20,9 @@ pub(super) fn rename(
     let (view, source) = request.enter(Door::Handle(from.dir.0))?;
     let target = view.admit(to.dir.0)?;
     let renamed = nfs
-        .check_named(request, &view, (&source, from.name.0, Act::Change))
-        .and_then(|()| nfs.check_named(request, &view, (&target, to.name.0, Act::Change)))
-        .and_then(|()| view.rename((&source, from.name.0), (&target, to.name.0)));
+        .clear_named(request, (&view, &source, from.name.0), Act::Unlink(&source))
+        .and_then(|_| nfs.clear_named(request, (&view, &target, to.name.0), Act::Unlink(&target)))
+        .and_then(|clearance| view.rename(clearance, (&source, from.name.0), (&target, to.name.0)));
     Ok(match renamed {
         Ok((from, to)) => {
             let body = Rename3wcc { fromdir_wcc: wcc_data(&from), todir_wcc: wcc_data(&to) };

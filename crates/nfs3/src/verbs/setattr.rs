@@ -1,13 +1,13 @@
 //! SETATTR (RFC 1813, 3.3.2): changes attributes, if the guard (the ctime that the client has seen)
 //! still holds.
 
+use comity_coherence::Act;
 use comity_export::Door;
 use comity_proto::nfs3::Setattr3args;
 use comity_xdr::Encoder;
 
 use crate::attributes::wcc_data;
 use crate::program::Nfs3;
-use crate::recall::Act;
 use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 use crate::settings::set_attr;
@@ -23,8 +23,8 @@ pub(super) fn setattr(
     let set = set_attr(&args.new_attributes)?;
     let guard = args.guard.map(time).transpose()?;
     let act = if set.size.is_some() { Act::Resize } else { Act::Change };
-    let free = nfs.check_conflicts(request, &view, (&node, act));
-    Ok(match free.and_then(|()| view.setattr(&node, &set, guard)) {
+    let cleared = nfs.clear(request, (&view, &node), act);
+    Ok(match cleared.and_then(|clearance| view.setattr(clearance, &node, &set, guard)) {
         Ok(change) => {
             let barrier = view.change_barrier(&node, None);
             ok(reply, &view, &wcc_data(&change)).behind(barrier)

@@ -1,6 +1,7 @@
 //! SYMLINK (RFC 1813, 3.3.10): makes a symbolic link. Its target is the client's own business; all
 //! that is asked of it is that a file system can keep it.
 
+use comity_coherence::clear_new;
 use comity_export::Door;
 use comity_proto::nfs3::Symlink3args;
 use comity_vfs::limits::LINK_TARGET_BYTES_MAX;
@@ -22,7 +23,7 @@ pub(super) fn symlink(
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
     let made = set_attr(&attributes).and_then(|set| {
         check(target.0)?;
-        view.symlink(&dir, place.name.0, target.0, &set)
+        view.symlink(clear_new(), &dir, place.name.0, target.0, &set)
     });
     Ok(create_reply::answer(reply, &view, &dir, made))
 }

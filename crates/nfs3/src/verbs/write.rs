@@ -1,6 +1,7 @@
 //! WRITE (RFC 1813, 3.3.7): bytes into a file, straight from the received record. What is asked to
 //! be stable is answered behind a barrier.
 
+use comity_coherence::Act;
 use comity_export::Door;
 use comity_proto::nfs3::{StableHow, Write3args, Write3resok};
 use comity_vfs::{Status, Wire, Written};
@@ -8,7 +9,6 @@ use comity_xdr::Encoder;
 
 use crate::attributes::wcc_data;
 use crate::program::Nfs3;
-use crate::recall::Act;
 use crate::reply::{Answer, fail, ok};
 use crate::request::{Request, Stop};
 
@@ -21,8 +21,8 @@ pub(super) fn write(
     let (view, node) = request.enter(Door::Handle(args.file.0))?;
     let written = match args.data.0.get(..args.count as usize) {
         Some(data) => {
-            let free = nfs.check_conflicts(request, &view, (&node, Act::Write));
-            free.and_then(|()| view.write(&node, args.offset, data))
+            let cleared = nfs.clear(request, (&view, &node), Act::Write);
+            cleared.and_then(|clearance| view.write(clearance, &node, args.offset, data))
         }
         None => Err(Status::Inval),
     };

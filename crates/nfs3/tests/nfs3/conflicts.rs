@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use comity_nfs3::Delegated;
+use comity_coherence::Hosts;
 use comity_proto::nfs3::{
     Create3args, Createhow3, Link3args, Mkdir3args, Rename3args, Sattr3, Setattr3args, procedure,
 };
@@ -35,7 +35,7 @@ fn site(engine: Engine) -> Site {
     let clock = Arc::new(AtomicU64::new(NOW.as_secs()));
     let time = Arc::clone(&clock);
     let now = move || Duration::from_secs(time.load(Ordering::Relaxed));
-    let world = world.recalling(Delegated::new(Arc::clone(&engine), now));
+    let world = world.recalling(Hosts::new(Arc::clone(&engine), now));
     let file = world.handle("a");
     Site { engine, world, file, clock }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use comity_nfs3::Delegated;
+use comity_coherence::Hosts;
 use comity_proto::nfs3::{
     Create3args, Createhow3, Diropargs3, Link3args, Read3args, Rename3args, Sattr3, Setattr3args,
     StableHow, Write3args, procedure,
@@ -29,13 +29,13 @@ pub(crate) struct Delegate {
 }
 
 pub(crate) fn delegate(access: u32) -> (Delegate, Stateid) {
-    delegate_beside(access, |engine| Delegated::new(engine, || NOW))
+    delegate_beside(access, |engine| Hosts::new(engine, || NOW))
 }
 
 /// A file that a client of NFSv4 was delegated, and a server of NFSv3 that knows of it so.
 pub(crate) fn delegate_beside(
     access: u32,
-    knows: impl FnOnce(Arc<Engine>) -> Delegated,
+    knows: impl FnOnce(Arc<Engine>) -> Hosts,
 ) -> (Delegate, Stateid) {
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Arc::new(Engine::new(NOW, settings, Recovered::new()));
@@ -108,7 +108,8 @@ pub(crate) fn place<'a>(world: &'a World, name: &'a str) -> Diropargs3<'a> {
 }
 
 pub(crate) fn create<'a>(world: &'a World, name: &'a str) -> Create3args<'a> {
-    Create3args { place: place(world, name), how: Createhow3::Unchecked(Sattr3::default()) }
+    let attributes = Sattr3 { mode: Some(0o600), ..Sattr3::default() };
+    Create3args { place: place(world, name), how: Createhow3::Unchecked(attributes) }
 }
 
 impl Delegate {
@@ -155,7 +156,7 @@ fn who_loses_a_delegation_to_a_write_cannot_reclaim_it() {
                 noted.store(true, Ordering::Relaxed);
                 settles
             };
-            Delegated::new(engine, move || late).settling(Some(Arc::new(settle)))
+            Hosts::new(engine, move || late).settling(Some(Arc::new(settle)))
         });
         let status = delegate.status(procedure::WRITE, &write(&delegate.file));
         // Nothing is lost of what a client has yet to write: it comes again.
@@ -170,7 +171,7 @@ fn who_loses_a_delegation_to_a_write_cannot_reclaim_it() {
 fn who_reads_does_not_wait_until_the_loss_of_a_delegation_is_stored() {
     let late = NOW + Duration::from_secs(1000);
     let (delegate, _) = delegate_beside(Share::BOTH, |engine| {
-        Delegated::new(engine, move || late).settling(Some(Arc::new(|_| panic!("a read waits"))))
+        Hosts::new(engine, move || late).settling(Some(Arc::new(|_| panic!("a read waits"))))
     });
     assert_eq!(delegate.status(procedure::READ, &read(&delegate.file)), 0);
 }
@@ -216,4 +217,29 @@ fn the_object_in_whose_place_another_comes_is_recalled() {
     assert!(
         matches!(one.engine.poll_effect(), Some(Effect::Recall { stateid: s, .. }) if s == stateid)
     );
+}
+
+#[test]
+fn a_caller_without_rights_to_a_file_recalls_no_delegation_of_it() {
+    let (one, stateid) = delegate(Share::BOTH);
+    let (file, handle) = (Opaque(&one.file[..]), &one.file);
+    let set = |new_attributes| Setattr3args { object: file, new_attributes, guard: None };
+    let chmod = set(Sattr3 { mode: Some(0o666), ..Sattr3::default() });
+    let cut = set(Sattr3 { size: Some(0), ..Sattr3::default() });
+    let (from, to) = (place(&one.world, "a"), place(&one.world, "b"));
+    let new_attributes = Sattr3 { mode: Some(0o755), ..Sattr3::default() };
+    let of_root = Setattr3args { object: Opaque(&one.world.root), new_attributes, guard: None };
+    assert_eq!(one.status(procedure::SETATTR, &of_root), 0);
+    one.world.act_as(1001, 1001, &[]);
+    let (perm, acces) = (1, 13);
+    assert_eq!(one.status(procedure::READ, &read(handle)), acces);
+    assert_eq!(one.status(procedure::WRITE, &write(handle)), acces);
+    assert_eq!(one.status(procedure::SETATTR, &chmod), perm);
+    assert_eq!(one.status(procedure::SETATTR, &cut), acces);
+    assert_eq!(one.status(procedure::LINK, &Link3args { file, link: to }), acces);
+    assert_eq!(one.status(procedure::REMOVE, &from), acces);
+    assert_eq!(one.status(procedure::RENAME, &Rename3args { from, to }), acces);
+    assert!(one.engine.poll_effect().is_none(), "a delegation is recalled");
+    one.world.act_as(0, 0, &[]);
+    one.is_recalled_by(stateid, procedure::WRITE, &write(handle));
 }

@@ -9,10 +9,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions};
+use comity_coherence::Hosts;
 use comity_export::{
     Client, Export, ExportId, Exports, HandleKey, Ids, Plan, RpcPeer, Rules, Squash,
 };
-use comity_nfs3::{Delegated, Message, Mount, Nfs3, Nlm};
+use comity_nfs3::{Message, Mount, Nfs3, Nlm};
 use comity_proto::nfs3::{Diropargs3, Lookup3res, Result3};
 use comity_proto::{mount, nfs3, nlm, nsm};
 use comity_rpc::{Answered, AuthSys, CallHeader, Dispatcher, Flavor, OpaqueAuth, Program};
@@ -186,7 +187,7 @@ impl World {
     }
 
     /// The same server beside one of NFSv4.
-    pub(crate) fn recalling(self, delegated: Delegated) -> Self {
+    pub(crate) fn recalling(self, delegated: Hosts) -> Self {
         let nfs = Nfs3::new(Arc::clone(&self.exports), VERIFIER).recalling(delegated);
         self.speaking(vec![Arc::new(nfs)])
     }

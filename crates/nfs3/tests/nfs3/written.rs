@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use comity_nfs3::Delegated;
+use comity_coherence::Hosts;
 use comity_proto::nfs3::{
     Access3args, Access3res, Entryplus3, Fattr3, Lookup3res, PostOpAttr, Readdirplus3args,
     procedure,
@@ -90,7 +90,7 @@ fn getattr_asks_the_writer() {
 #[test]
 fn a_writer_that_answers_at_once_is_waited_for() {
     let knows = |engine: Arc<Engine>| {
-        let knows = Delegated::new(Arc::clone(&engine), || NOW);
+        let knows = Hosts::new(Arc::clone(&engine), || NOW);
         knows.pausing(Box::new(move |moment: Duration| {
             assert!(moment <= Duration::from_millis(1));
             if let Some(Effect::GetAttr { client, file }) = engine.poll_effect() {
@@ -112,7 +112,7 @@ fn nobody_is_waited_for_longer_than_a_tenth_of_a_second() {
     let pauses = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&pauses);
     let knows = |engine| {
-        Delegated::new(engine, || NOW).pausing(Box::new(move |moment: Duration| {
+        Hosts::new(engine, || NOW).pausing(Box::new(move |moment: Duration| {
             count.fetch_add(moment.as_millis() as u32, Ordering::Relaxed);
             true
         }))

@@ -1,3 +1,4 @@
+use comity_coherence::Clearance;
 use comity_export::{Node, View};
 use comity_proto::nfs4::{
     Acl4, Bitmap4, Fattr4, ModeMasked4, Nfsstat4, Nfstime4, Owner4, Settime4, attribute as a,
@@ -104,7 +105,12 @@ impl Settings {
     ///
     /// # Errors
     /// [`Nfsstat4::AttrNotSupp`] where the file system has none.
-    pub(crate) fn set_acls(&self, view: &View<'_>, node: &Node, is_dir: bool) -> Result<(), Stop> {
+    pub(crate) fn set_acls(
+        &self,
+        clearance: Clearance,
+        (view, node): (&View<'_>, &Node),
+        is_dir: bool,
+    ) -> Result<(), Stop> {
         let Some(acls) = &self.acls else { return Ok(()) };
         let supported = |status| match status {
             Status::NotSupp => Stop::Status(Nfsstat4::AttrNotSupp),
@@ -113,15 +119,16 @@ impl Settings {
         let access = Some(&acls.access).filter(|acl| !acl.is_minimal());
         if access.is_none() {
             // Three entries are a mode; an ACL that was there before goes.
-            view.setacl(node, AclKind::Access, None).map_err(supported)?;
+            view.setacl(clearance, node, AclKind::Access, None).map_err(supported)?;
             let kept = view.getattr(node)?.mode;
             let set = SetAttr { mode: Some(acls.access.mode(kept)), ..SetAttr::default() };
-            view.setattr(node, &set, None)?;
+            view.setattr(clearance, node, &set, None)?;
         } else {
-            view.setacl(node, AclKind::Access, access).map_err(supported)?;
+            view.setacl(clearance, node, AclKind::Access, access).map_err(supported)?;
         }
         if is_dir {
-            view.setacl(node, AclKind::Default, acls.default.as_ref()).map_err(supported)?;
+            view.setacl(clearance, node, AclKind::Default, acls.default.as_ref())
+                .map_err(supported)?;
         }
         Ok(())
     }

@@ -1,3 +1,4 @@
+use comity_coherence::Newest;
 use comity_export::{Node, PseudoNode, View};
 use comity_proto::nfs4::{
     Bitmap4, ChangeAttrType4, ChangeInfo4, Fsid4, NfsFtype4, Nfsstat4, Nfstime4, OpenArguments4,
@@ -8,7 +9,6 @@ use comity_vfs::{Acl, AclKind, Attr, Change, FileType, Properties, Space, Status
 use comity_xdr::Encoder;
 
 use super::acl::{self, Acls};
-use super::delegated_attr::Newest;
 use super::owner;
 use super::supported::{EXCLUSIVE, supported};
 use crate::compound::Compound;

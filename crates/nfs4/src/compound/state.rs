@@ -4,18 +4,19 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
+use comity_coherence::{Asker, Checked, Clearance, check_io};
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_state::{
     At, ByteRange, Client, ClientId, ConnectionId, DelegationKind, Engine, FileKey, Io, Lock,
-    LockRefusal, LockType, Sender, Share, Shown, Special, Stateid, Taken,
+    LockRefusal, LockType, Sender, Special, Stateid, Taken,
 };
 
 use super::Compound;
 use crate::limits::DIGEST_BYTES;
 use crate::sequencing::Desk;
 use crate::state_context::on_wire;
-use crate::stop::{Stop, may_access, refused};
+use crate::stop::{Stop, refused};
 
 impl Compound<'_> {
     /// All that is remembered.
@@ -160,41 +161,47 @@ impl Compound<'_> {
         Ok(view.key(node))
     }
 
-    /// Whether a file may be read or written ([`Share::READ`], [`Share::WRITE`]) under a stateid,
-    /// and whose that is, if anybody's.
+    /// Checks a read or a write ([`Share::READ`], [`Share::WRITE`]) of a file under a stateid;
+    /// returns whose that is, if anybody's, and the clearance.
     ///
     /// # Errors
-    /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE.
-    pub(crate) fn may_access(
+    /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE, ACCESS.
+    ///
+    /// [`Share::READ`]: comity_state::Share::READ
+    /// [`Share::WRITE`]: comity_state::Share::WRITE
+    pub(crate) fn check_io(
         &self,
-        (view, node): (&View<'_>, &Node),
+        object: (&View<'_>, &Node),
         stateid: &Stateid4,
         access: u32,
-    ) -> Result<Option<Shown<'_>>, Stop> {
+    ) -> Result<Checked<'_>, Stop> {
         let stateid = self.stateid_of(stateid)?;
+        let (view, node) = object;
         let io = Io { file: &view.key(node), access, user: Some(view.user()) };
-        may_access(self.engine(), self.sender(), &stateid, &io)
+        Ok(check_io(self.engine(), (self.sender(), &stateid), object, &io)?)
     }
 
-    /// Recalls what was delegated of an object and a change of its attributes or names stands
-    /// against, unless it was delegated to the caller: whose session it is, or else the `bearer` of
-    /// the stateid that the operation shows. In 4.0 most operations show none. Then nobody is
-    /// exempt (RFC 7530, 10.4.4): to guess by the connection would let one client change what
-    /// another that shares it holds. Linux gives back what it holds itself before it asks.
+    /// Returns who asks for a change of attributes or names. A delegation does not stand against
+    /// the client whose it is: the one whose session it is, or else the `bearer` of the stateid
+    /// that the operation shows. In 4.0 most operations show none. Then nobody is exempt (RFC 7530,
+    /// 10.4.4): to guess by the connection would let one client change what another that shares it
+    /// holds. Linux gives back what it holds itself before it asks.
+    pub(crate) fn asker<'c>(&'c self, bearer: Option<&'c Client>) -> Asker<'c> {
+        let client = self.client().map(Arc::as_ref).or(bearer);
+        Asker { engine: self.engine(), now: self.now(), client }
+    }
+
+    /// Clears the removal of a name, or its replacement by another.
     ///
     /// # Errors
-    /// DELAY: it is being recalled.
-    pub(crate) fn recall(
+    /// GRACE: those who had the object may not have come back. DELAY: it is being recalled.
+    pub(crate) fn clear_name(
         &self,
-        (view, node): (&View<'_>, &Node),
-        bearer: Option<&Client>,
-    ) -> Result<(), Stop> {
-        if !self.engine().has_delegations() {
-            return Ok(());
-        }
-        let (key, share) = (view.key(node), Share::access(Share::BOTH));
-        let mine = self.client().map(Arc::as_ref).or(bearer);
-        self.engine().break_delegations(self.now(), mine, &key, share).map_err(refused)
+        view: &View<'_>,
+        name: (&Node, &[u8]),
+    ) -> Result<Clearance, Stop> {
+        self.outside_grace()?;
+        Ok(self.asker(None).clear_name(view, name)?)
     }
 
     /// Names may not change while those who had files open may not have come back.

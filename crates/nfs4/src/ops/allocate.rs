@@ -1,5 +1,6 @@
 //! ALLOCATE and DEALLOCATE (RFC 7862, 15.1, 15.4): space for a range of a file, or none.
 
+use comity_coherence::Clearance;
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Range4args};
 use comity_vfs::{Change, Result as FsResult, Wire};
@@ -10,7 +11,7 @@ use crate::copy_common::must_have_blocks;
 use crate::stateid::may_write;
 use crate::stop::Stop;
 
-type Verb<'a> = fn(&View<'a>, &Node, u64, u64) -> FsResult<Change<Wire>>;
+type Verb<'a> = fn(&View<'a>, Clearance, &Node, u64, u64) -> FsResult<Change<Wire>>;
 
 pub(super) fn allocate<'a>(
     compound: &mut Compound<'a>,
@@ -34,13 +35,13 @@ fn change<'a>(
     verb: Verb<'a>,
 ) -> Result<(), Stop> {
     let Range4args { stateid, offset, length } = args.value()?;
-    may_write(compound, &stateid)?;
+    let (_, clearance) = may_write(compound, &stateid)?;
     let (view, node) = compound.real(Nfsstat4::WrongType)?;
     must_have_blocks(view.getattr(node)?.file_type)?;
     if length == 0 {
         return Err(Nfsstat4::Inval.into());
     }
-    verb(view, node, offset, length)?;
+    verb(view, clearance, node, offset, length)?;
     let barrier = view.barrier(node);
     compound.behind(Some(barrier));
     Ok(())

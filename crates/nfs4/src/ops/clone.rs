@@ -17,8 +17,8 @@ pub(super) fn clone(
     let transfer = Transfer::of(compound, (&args.src_stateid, &args.dst_stateid))?;
     let offsets = (args.src_offset, args.dst_offset);
     let length = transfer.length(offsets, args.count)?;
-    let Transfer { view, source, target, .. } = transfer;
-    view.clone_range((source, offsets.0), (target, offsets.1), length)?;
+    let Transfer { view, clearance, source, target, .. } = transfer;
+    view.clone_range(clearance, (source, offsets.0), (target, offsets.1), length)?;
     let barrier = view.barrier(target);
     compound.behind(Some(barrier));
     Ok(())

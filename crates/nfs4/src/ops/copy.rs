@@ -42,9 +42,9 @@ pub(super) fn copy(
     let count = match begun {
         Some(_) => 0,
         None => {
-            let Transfer { view, source, target, .. } = transfer;
+            let Transfer { view, clearance, source, target, .. } = transfer;
             let ends = ((source, args.src_offset), (target, args.dst_offset));
-            view.copy(ends.0, ends.1, length.min(COPY_BYTES_MAX))?.value
+            view.copy(clearance, ends.0, ends.1, length.min(COPY_BYTES_MAX))?.value
         }
     };
     let (committed, writeverf) = (StableHow4::Unstable, compound.nfs.verifier());

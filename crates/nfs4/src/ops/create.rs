@@ -1,5 +1,6 @@
 //! CREATE (RFC 8881, 18.4): makes what is no regular file, and goes there.
 
+use comity_coherence::clear_new;
 use comity_export::{Node, SeenMade, View};
 use comity_proto::nfs4::{Create4args, Create4resok, Createtype4, Nfsstat4, Specdata4};
 use comity_vfs::{Device, Special};
@@ -28,8 +29,8 @@ pub(super) fn create(
     let settings = settings.for_new(view, dir)?;
     let made = make(view, dir, name, &args.objtype, &settings)?;
     let object = Object::In(view.clone(), made.value.node);
-    let done = settings.set_acls(view, &made.value.node, is_dir);
-    done.inspect_err(|_| New::made(dir, name, &made).take_back(view))?;
+    let done = settings.set_acls(clear_new(), (view, &made.value.node), is_dir);
+    done.inspect_err(|_| New::made(dir, name, &made).take_back(compound, view))?;
     reply.value(&Create4resok { cinfo: change_info(&made.change), attrset: settings.mask });
     let barrier = view.change_barrier(dir, Some(&made.value.node));
     compound.behind(barrier);
@@ -45,11 +46,11 @@ fn make(
     Settings { set, .. }: &Settings,
 ) -> Result<SeenMade, Stop> {
     let device = |Specdata4 { major, minor }| Device { major, minor };
-    let special = |special| view.mknod(dir, name, special, set);
+    let special = |special| view.mknod(clear_new(), dir, name, special, set);
     let made = match *what {
-        Createtype4::Dir => view.mkdir(dir, name, set),
+        Createtype4::Dir => view.mkdir(clear_new(), dir, name, set),
         Createtype4::Lnk(target) if target.0.is_empty() => return Err(Nfsstat4::Inval.into()),
-        Createtype4::Lnk(target) => view.symlink(dir, name, target.0, set),
+        Createtype4::Lnk(target) => view.symlink(clear_new(), dir, name, target.0, set),
         Createtype4::Blk(numbers) => special(Special::Block(device(numbers))),
         Createtype4::Chr(numbers) => special(Special::Character(device(numbers))),
         Createtype4::Sock => special(Special::Socket),

@@ -1,5 +1,6 @@
 //! LINK (RFC 8881, 18.9): gives the saved object a name in the current directory.
 
+use comity_coherence::Act;
 use comity_proto::nfs4::{Component4, Nfsstat4};
 use comity_vfs::{FileType, Status};
 use comity_xdr::{Decoder, Encoder};
@@ -20,12 +21,13 @@ pub(super) fn link(
     if from.export_id() != view.export_id() {
         return Err(Nfsstat4::XDev.into());
     }
-    compound.recall((view, node), None)?;
-    let linked = view.link(node, dir, name).map_err(|status| match view.getattr(node) {
-        // Linux says PERM of what the RFC calls ISDIR.
-        Ok(attr) if attr.file_type == FileType::Directory => Status::IsDir,
-        _ => status,
-    })?;
+    let clearance = compound.asker(None).clear((view, node), Act::Link(dir))?;
+    let linked =
+        view.link(clearance, node, dir, name).map_err(|status| match view.getattr(node) {
+            // Linux says PERM of what the RFC calls ISDIR.
+            Ok(attr) if attr.file_type == FileType::Directory => Status::IsDir,
+            _ => status,
+        })?;
     reply.value(&change_info(&linked.change));
     let barrier = view.change_barrier(dir, Some(node));
     compound.behind(barrier);

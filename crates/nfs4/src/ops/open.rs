@@ -71,7 +71,7 @@ fn begin<'a>(
     let file = find(compound, args, wanted.share)?;
     let owner = args.owner.owner.0;
     let opened = open_file(compound, (&client, owner), wanted, &file);
-    let mut opened = opened.inspect_err(|_| file.undo())?;
+    let mut opened = opened.inspect_err(|_| file.undo(compound))?;
     answer::hold(compound, &client, &file.key(), &mut opened);
     if let Delegation::Granted { stateid, kind: DelegationKind::Write, .. } = opened.delegation {
         let change = file.change().unwrap_or_default();
@@ -100,7 +100,7 @@ fn open_file(
     if !may_be_delegated && wanted.wish != wish {
         opened.delegation = Delegation::Refused(NoDelegation::Resource);
     }
-    if let Err(failed) = file.empty() {
+    if let Err(failed) = file.empty(&opened) {
         // Nobody was told of the open yet.
         compound.engine().withdraw_open(compound.now(), (client, &key), &opened);
         return Err(failed);

@@ -16,9 +16,9 @@ pub(super) fn remove(
     let target: Component4<'_> = args.value()?;
     let (view, dir) = compound.real(Nfsstat4::RoFs)?;
     let name = compound.component(target.0)?;
-    compound.free_name(view, dir, name)?;
-    let change = match view.remove(dir, name) {
-        Err(Status::IsDir) => view.rmdir(dir, name),
+    let clearance = compound.clear_name(view, (dir, name))?;
+    let change = match view.remove(clearance, dir, name) {
+        Err(Status::IsDir) => view.rmdir(clearance, dir, name),
         removed => removed,
     };
     reply.value(&change_info(&change?));

@@ -22,9 +22,9 @@ pub(super) fn rename(
     if from.export_id() != view.export_id() {
         return Err(Nfsstat4::XDev.into());
     }
-    compound.free_name(from, source, oldname)?;
-    compound.free_name(view, target, newname)?;
-    let renamed = view.rename((source, oldname), (target, newname));
+    compound.clear_name(from, (source, oldname))?;
+    let clearance = compound.clear_name(view, (target, newname))?;
+    let renamed = view.rename(clearance, (source, oldname), (target, newname));
     let (from, to) = renamed.map_err(|status| match status {
         // What stands at the new name is of another kind.
         Status::IsDir | Status::NotDir if is_dir(from, source) && is_dir(view, target) => {

@@ -1,5 +1,6 @@
 //! SETATTR (RFC 8881, 18.30): changes attributes. A size is changed as data is: by who may write.
 
+use comity_coherence::Act;
 use comity_proto::nfs4::{Nfsstat4, Setattr4args};
 use comity_state::Share;
 use comity_vfs::FileType;
@@ -27,19 +28,20 @@ pub(super) fn setattr(
         // A link has none of its own: as Linux servers do, it is taken and not kept.
         settings.set.mode = None;
     }
-    let shown = if settings.set.size.is_some() {
+    let (shown, act) = if settings.set.size.is_some() {
         compound.must_be_file(file_type)?;
-        shows(compound, &args.stateid, Share::WRITE)?
+        (shows(compound, &args.stateid, Share::WRITE)?.0, Act::Resize)
     } else {
         // The stateid does not matter here; but if it is a good one it says who calls.
-        shows(compound, &args.stateid, 0).ok().flatten()
+        (shows(compound, &args.stateid, 0).ok().and_then(|(shown, _)| shown), Act::Change)
     };
-    compound.recall((view, node), shown.as_ref().map(|shown| &**shown.bearer))?;
+    let bearer = shown.as_ref().map(|shown| &**shown.bearer);
+    let clearance = compound.asker(bearer).clear((view, node), act)?;
     if !settings.set.is_empty() {
-        view.setattr(node, &settings.set, None)?;
+        view.setattr(clearance, node, &settings.set, None)?;
     }
     // Behind a mode that comes with it: the ACL has the last word (RFC 8881, 6.4.1.3).
-    settings.set_acls(view, node, is_dir)?;
+    settings.set_acls(clearance, (view, node), is_dir)?;
     reply.value(&settings.mask);
     let barrier = view.change_barrier(node, None);
     compound.behind(barrier);

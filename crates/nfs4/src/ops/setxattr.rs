@@ -1,5 +1,6 @@
 //! SETXATTR and REMOVEXATTR (RFC 8276, 8.4.2, 8.4.4): change an extended attribute of the user's.
 
+use comity_coherence::Act;
 use comity_proto::nfs4::{Nfsstat4, Setxattr4args, SetxattrOption4, Xattrkey4};
 use comity_vfs::XattrMode;
 use comity_xdr::{Decoder, Encoder};
@@ -40,8 +41,8 @@ fn change(
 ) -> Result<(), Stop> {
     let (view, node) = compound.real(Nfsstat4::RoFs)?;
     // As by SETATTR (RFC 8881, 18.30.4): who has the file delegated may know these by heart, too.
-    compound.recall((view, node), None)?;
-    let change = view.setxattr(node, name, value, mode)?;
+    let clearance = compound.asker(None).clear((view, node), Act::Tag)?;
+    let change = view.setxattr(clearance, node, name, value, mode)?;
     reply.value(&change_info(&change));
     let barrier = view.change_barrier(node, None);
     compound.behind(barrier);

@@ -15,13 +15,13 @@ pub(super) fn write(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args: Write4args<'_> = args.value()?;
-    let opened = may_write(compound, &args.stateid)?;
+    let (opened, clearance) = may_write(compound, &args.stateid)?;
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     let (offset, data) = (args.offset, args.data.0);
     let written = if opened {
-        view.write_opened(node, offset, data)
+        view.write_opened(clearance, node, offset, data)
     } else {
-        view.write(node, offset, data).map(|written| written.value)
+        view.write(clearance, node, offset, data).map(|written| written.value)
     };
     let count = written.map_err(|status| not_read(compound, view, node, status))?;
     let (committed, writeverf) = (args.stable, compound.nfs.verifier());

@@ -21,6 +21,7 @@ mod reaching;
 mod reload;
 mod rendering;
 mod repeats;
+mod rights;
 mod roots;
 mod script;
 mod session;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::client_state::{State, StateKind};
 use crate::courtesy::Obstacle;
 use crate::file::{File, FileState, Holder, Recall};
-use crate::{Client, ClientId, DelegationKind, Effect, Engine, FileKey, Result, Share, Stateid};
+use crate::{
+    Client, ClientId, DelegationKind, Effect, Engine, Error, FileKey, Result, Share, Stateid,
+};
 
 impl Engine {
     /// Begins to recall the delegations of others that a share conflicts with.
@@ -52,9 +54,24 @@ impl Engine {
         key: &FileKey,
         share: Share,
     ) -> Result<()> {
+        self.break_delegations_if(now, mine, (key, share), &|| true)
+    }
+
+    /// Recalls the same for a caller whose rights are not known yet: `may` judges them, and only if
+    /// something would be recalled.
+    ///
+    /// # Errors
+    /// [`Error::Delay`]; [`Error::Perm`]: `may` says no, and nothing is recalled.
+    pub fn break_delegations_if(
+        &self,
+        now: Duration,
+        mine: Option<&Client>,
+        (key, share): (&FileKey, Share),
+        may: &dyn Fn() -> bool,
+    ) -> Result<()> {
         let Some(file) = self.files.get(key) else { return Ok(()) };
         let mine = file.covered(key, mine.map(|client| client.id));
-        self.unless_expired(now, || self.try_break(now, &file, (mine, share)))
+        self.unless_expired(now, || self.try_break_if(now, &file, (mine, share), may))
     }
 
     /// Recalls all delegations of the files of an export, because the rules about who may see them
@@ -72,8 +89,25 @@ impl Engine {
         &self,
         now: Duration,
         file: &Arc<File>,
-        (mine, share): (Option<ClientId>, Share),
+        sought: (Option<ClientId>, Share),
     ) -> Result<(), Obstacle> {
+        self.try_break_if(now, file, sought, &|| true)
+    }
+
+    /// Judges by `may` outside of the file's lock: that may ask the file system.
+    pub(crate) fn try_break_if(
+        &self,
+        now: Duration,
+        file: &Arc<File>,
+        (mine, share): (Option<ClientId>, Share),
+        may: &dyn Fn() -> bool,
+    ) -> Result<(), Obstacle> {
+        if file.state().delegations.conflict(mine, share).is_none() {
+            return Ok(());
+        }
+        if !may() {
+            return Err(Obstacle::Error(Error::Perm));
+        }
         let mut on_file = file.state();
         let Some(holder) = on_file.delegations.conflict(mine, share) else { return Ok(()) };
         self.recall(now, file, &mut on_file, (mine, share));

@@ -85,6 +85,10 @@ impl<H: Hook> Fs for Layer<H> {
         self.hook.around(Verb::Properties, node, || self.fs.properties(node))
     }
 
+    fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
+        self.fs.owns(cred, node)
+    }
+
     fn statfs(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
         self.hook.around(Verb::Statfs, node, || self.fs.statfs(cred, node))
     }

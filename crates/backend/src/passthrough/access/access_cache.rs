@@ -1,6 +1,6 @@
 use std::time::SystemTime;
 
-use comity_vfs::{Access, Cred, Disk, FileType, Result, Status, Time};
+use comity_vfs::{Access, Cred, Disk, FileType, Handle, Result, Status, Time};
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
@@ -144,6 +144,12 @@ impl Passthrough {
             .iter()
             .filter(|(access, rights)| wanted.contains(*access) && had.contains(*rights))
             .fold(Access::NONE, |all, (access, _)| all | *access))
+    }
+
+    /// See [`comity_vfs::Fs::owns`]: to a server without privileges its own files are everybody's.
+    pub(in crate::passthrough) fn owns(&self, cred: &Cred<Disk>, node: &Handle) -> Result<bool> {
+        let node = self.node(node)?;
+        Ok(cred.uid.number() == 0 || self.is_owner(cred, &self.stat(&node)?))
     }
 
     fn is_owner(&self, cred: &Cred<Disk>, stat: &Stat) -> bool {

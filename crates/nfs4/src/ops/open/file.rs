@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use comity_coherence::{clear_new, clear_opened};
 use comity_export::{Node, SeenMade, View};
 use comity_proto::nfs4::{
     Bitmap4, ChangeInfo4, Createhow4, Fattr4, Nfsstat4, Open4args, OpenClaim4, Openflag4, attribute,
 };
-use comity_state::{FileKey, Share};
+use comity_state::{FileKey, Opened, Share};
 use comity_vfs::{Access, Attr, Change, Create, Cred, Disk, FileType, SetAttr, Status, Wire};
 
 use crate::attributes::{EXCLUSIVE, Settings, change_info};
@@ -55,24 +56,24 @@ impl<'a> File<'a> {
     }
 
     /// Empties it, if that was asked for.
-    pub(super) fn empty(&self) -> Result<(), Stop> {
+    pub(super) fn empty(&self, opened: &Opened) -> Result<(), Stop> {
         if self.empties {
             let set = SetAttr { size: Some(0), ..SetAttr::default() };
-            self.view.setattr(&self.node, &set, None)?;
+            self.view.setattr(clear_opened(opened), &self.node, &set, None)?;
         }
         Ok(())
     }
 
     /// Takes it back if it was made for an open that failed.
-    pub(super) fn undo(&self) {
+    pub(super) fn undo(&self, compound: &Compound<'_>) {
         if let Some(new) = &self.new {
-            new.take_back(&self.view);
+            new.take_back(compound, &self.view);
         }
     }
 
     /// The same file, if what was to follow its making is done.
-    fn once(self, done: Result<(), Stop>) -> Result<Self, Stop> {
-        done.inspect_err(|_| self.undo())?;
+    fn once(self, compound: &Compound<'_>, done: Result<(), Stop>) -> Result<Self, Stop> {
+        done.inspect_err(|_| self.undo(compound))?;
         Ok(self)
     }
 
@@ -143,9 +144,9 @@ impl<'a> File<'a> {
     /// Gives it the attributes that an exclusive create cannot.
     fn set(&self, settings: &Settings) -> Result<(), Stop> {
         if !settings.set.is_empty() {
-            self.view.setattr(&self.node, &settings.set, None)?;
+            self.view.setattr(clear_new(), &self.node, &settings.set, None)?;
         }
-        settings.set_acls(&self.view, &self.node, false)
+        settings.set_acls(clear_new(), (&self.view, &self.node), false)
     }
 
     /// It has been seen whether the caller may open it.
@@ -187,14 +188,14 @@ fn made<'a>(
         }
         Createhow4::Guarded(attrs) => {
             let settings = settings(compound, (&view, dir), attrs)?;
-            let made = view.create(dir, name, &Create::Guarded(settings.set))?;
+            let made = view.create(clear_new(), dir, name, &Create::Guarded(settings.set))?;
             let fresh = Some(New::made(dir, name, &made));
             let file = new(compound, (view, dir), (&made, fresh), settings.mask);
-            let done = settings.set_acls(&file.view, &file.node, false);
-            file.once(done)
+            let done = settings.set_acls(clear_new(), (&file.view, &file.node), false);
+            file.once(compound, done)
         }
         Createhow4::Exclusive(verifier) => {
-            let made = view.create(dir, name, &Create::Exclusive(*verifier))?;
+            let made = view.create(clear_new(), dir, name, &Create::Exclusive(*verifier))?;
             let fresh = New::if_made(dir, name, &made);
             Ok(new(compound, (view, dir), (&made, fresh), HOLDS_VERIFIER))
         }
@@ -208,12 +209,12 @@ fn made<'a>(
             let mut settings = settings(compound, (&view, dir), &both.attrs)?;
             // It is empty; to cut it would change a time that holds the verifier.
             settings.set.size = settings.set.size.filter(|size| *size != 0);
-            let made = view.create(dir, name, &Create::Exclusive(both.verf))?;
+            let made = view.create(clear_new(), dir, name, &Create::Exclusive(both.verf))?;
             let fresh = New::if_made(dir, name, &made);
             let mask = settings.mask.or(&HOLDS_VERIFIER);
             let file = new(compound, (view, dir), (&made, fresh), mask);
             let done = file.set(&settings);
-            file.once(done)
+            file.once(compound, done)
         }
     }
 }
@@ -241,11 +242,11 @@ fn unchecked<'a>(
             return Ok(File { empties, attrset: size, ..file });
         }
     }
-    let made = view.create(dir, name, &Create::Unchecked(settings.set))?;
+    let made = view.create(clear_new(), dir, name, &Create::Unchecked(settings.set))?;
     let fresh = New::if_made(dir, name, &made);
     let file = new(compound, (view, dir), (&made, fresh), settings.mask);
-    let done = settings.set_acls(&file.view, &file.node, false);
-    file.once(done)
+    let done = settings.set_acls(clear_new(), (&file.view, &file.node), false);
+    file.once(compound, done)
 }
 
 fn new<'a>(
@@ -289,7 +290,7 @@ fn may_open(
 ) -> Result<(), Stop> {
     if let OpenClaim4::DelegateCur { delegate_stateid: delegation, .. }
     | OpenClaim4::DelegCurFh(delegation) = claim
-        && let Ok(Some(shown)) = compound.may_access((view, node), delegation, share.access)
+        && let Ok((Some(shown), _)) = compound.check_io((view, node), delegation, share.access)
         && shown.opened
     {
         return Ok(());

@@ -1,0 +1,129 @@
+use std::cell::Cell;
+use std::time::Duration;
+
+use comity_export::{Clearance, Node, View};
+use comity_state::{Client, Engine, Error, Io, Opened, Sender, Share, Shown, Stateid};
+use comity_vfs::{Result, Status};
+
+use crate::act::Act;
+use crate::rights::judge;
+
+/// A caller whose operation meets what others hold.
+#[derive(Clone, Copy)]
+pub struct Asker<'a> {
+    /// The state of all clients.
+    pub engine: &'a Engine,
+    /// The time of the operation.
+    pub now: Duration,
+    /// The client whose own delegations do not stand against the operation, if it is known.
+    pub client: Option<&'a Client>,
+}
+
+/// The answer to an operation under a stateid: by whom the stateid is shown, if it is of anybody's
+/// state, and the clearance.
+pub type Checked<'a> = (Option<Shown<'a>>, Clearance);
+
+impl Asker<'_> {
+    /// Recalls what others were delegated of an object, if that stands against an act that the
+    /// caller may do.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: it is being recalled. [`Status`]: the caller may not do this, and nothing
+    /// was recalled.
+    #[inline]
+    pub fn clear(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+        if self.engine.has_delegations() {
+            self.recall(object, act)
+        } else {
+            Ok(Clearance::given())
+        }
+    }
+
+    /// The same for the object of a name that is about to be taken out of a directory or replaced.
+    /// If there is none, or none that the caller may know of, the operation finds that out.
+    ///
+    /// # Errors
+    /// As [`Asker::clear`].
+    pub fn clear_name(&self, view: &View<'_>, (dir, name): (&Node, &[u8])) -> Result<Clearance> {
+        self.clear_named(view, (dir, name), Act::Unlink(dir))
+    }
+
+    /// The same for another act on the object of a name.
+    ///
+    /// # Errors
+    /// As [`Asker::clear`].
+    pub fn clear_named(
+        &self,
+        view: &View<'_>,
+        (dir, name): (&Node, &[u8]),
+        act: Act<'_>,
+    ) -> Result<Clearance> {
+        if !self.engine.has_delegations() {
+            return Ok(Clearance::given());
+        }
+        match view.lookup(dir, name) {
+            Ok((seen, _)) => self.recall((view, &seen.node), act),
+            Err(_) => Ok(Clearance::given()),
+        }
+    }
+
+    #[inline(never)]
+    fn recall(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+        let refused = Cell::new(Status::Acces);
+        let may = || judge(view, node, act).inspect_err(|why| refused.set(*why)).is_ok();
+        let what = (&view.key(node), act.share());
+        match self.engine.break_delegations_if(self.now, self.client, what, &may) {
+            Ok(()) => Ok(Clearance::given()),
+            Err(Error::Perm) => Err(refused.get()),
+            Err(_) => Err(Status::Delay),
+        }
+    }
+}
+
+/// Clears the making of an object: clients hold nothing of it yet.
+#[must_use]
+pub const fn clear_new() -> Clearance {
+    Clearance::given()
+}
+
+/// Clears the removal of a directory: none is delegated.
+#[must_use]
+pub const fn clear_empty() -> Clearance {
+    Clearance::given()
+}
+
+/// Clears the emptying of a file by the OPEN that was just granted: what stood against it was
+/// recalled then.
+#[must_use]
+pub const fn clear_opened(_: &Opened) -> Clearance {
+    Clearance::given()
+}
+
+/// Why an operation under a stateid is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// By what clients hold.
+    State(Error),
+    /// By the rights of the caller; nothing was recalled.
+    Rights(Status),
+}
+
+/// Checks a read or a write under a stateid. What others were delegated is recalled if the stateid
+/// is of no open of the caller's, and the caller may do it.
+///
+/// # Errors
+/// [`Refused`].
+pub fn check_io<'a>(
+    engine: &Engine,
+    (sender, stateid): (Sender<'a>, &Stateid),
+    (view, node): (&View<'_>, &Node),
+    io: &Io<'_>,
+) -> std::result::Result<Checked<'a>, Refused> {
+    let refused = Cell::new(None);
+    let act = if io.access & Share::WRITE == 0 { Act::Read } else { Act::Write };
+    let may = || judge(view, node, act).inspect_err(|why| refused.set(Some(*why))).is_ok();
+    match engine.check_io_if(sender, stateid, io, &may) {
+        Ok(shown) => Ok((shown, Clearance::given())),
+        Err(error) => Err(refused.get().map_or(Refused::State(error), Refused::Rights)),
+    }
+}

@@ -1,0 +1,171 @@
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_export::{Clearance, Node, Outside, Seen, View};
+use comity_state::{Engine, Error};
+use comity_vfs::{Attr, FileType, Result, Status, Wire};
+
+use crate::act::Act;
+use crate::asker::Asker;
+use crate::{Pause, Settle};
+
+/// What calls of NFSv3 meet: delegations, deny modes and reclaims of clients of NFSv4 and NLM.
+pub struct Hosts {
+    engine: Arc<Engine>,
+    clock: Box<dyn Fn() -> Duration + Send + Sync>,
+    pause: Option<Box<Pause>>,
+    settle: Option<Arc<Settle>>,
+}
+
+/// Returns the name of a host: its address. What it calls itself may be anybody's.
+#[must_use]
+pub fn host_name(address: IpAddr) -> Vec<u8> {
+    address.to_canonical().to_string().into_bytes()
+}
+
+impl Hosts {
+    /// Returns what `engine` knows, by the `clock` it goes by.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, clock: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self { engine, clock: Box::new(clock), pause: None, settle: None }
+    }
+
+    /// Returns the same for a state that outlives a restart: a client that has lost a delegation to
+    /// a call must not reclaim it and write over what the call has done.
+    #[must_use]
+    pub fn settling(self, settle: Option<Arc<Settle>>) -> Self {
+        Self { settle, ..self }
+    }
+
+    /// Returns the same that waits for clients by `pause`; without it nobody is waited for.
+    #[must_use]
+    pub fn pausing(self, pause: Box<Pause>) -> Self {
+        Self { pause: Some(pause), ..self }
+    }
+
+    /// Returns whether anything is delegated to anybody. Costs a look at a number.
+    #[must_use]
+    #[inline]
+    pub fn have_delegations(&self) -> bool {
+        self.engine.has_delegations()
+    }
+
+    /// Returns whether somebody may have written to a file what has not arrived here.
+    #[must_use]
+    pub fn may_be_written(&self, view: &View<'_>, node: &Node) -> bool {
+        self.engine.may_be_written(None, &view.key(node))
+    }
+
+    /// Returns the newest attributes of an object.
+    ///
+    /// # Errors
+    /// [`Status`]; [`Status::Delay`]: the client that has them did not answer at once.
+    pub fn newest(&self, view: &View<'_>, object: &Outside) -> Result<Attr<Wire>> {
+        let Seen { node, attr } = view.look_closely(object)?;
+        let pause = |moment| self.pause.as_ref().is_some_and(|pause| pause(moment));
+        Ok(self.asker().newest((view, &node), &attr, pause)?.attr)
+    }
+
+    /// Sees to it that a call of a host at an address breaks nothing that clients were promised:
+    /// recalls delegations, heeds deny modes, and waits for reclaims in grace.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: a delegation is being recalled, or may still be reclaimed.
+    /// [`Status::Locked`] for a WRITE, [`Status::Acces`]: a deny mode forbids it. [`Status`]: the
+    /// caller may not do this, and nothing was recalled.
+    #[inline]
+    pub fn clear(
+        this: Option<&Self>,
+        address: IpAddr,
+        (view, node): (&View<'_>, &Node),
+        act: Act<'_>,
+    ) -> Result<Clearance> {
+        match this.filter(|hosts| hosts.concerns(act)) {
+            Some(hosts) => hosts.check(address, (view, node), act),
+            None => Ok(Clearance::given()),
+        }
+    }
+
+    /// The same for the object of a name. If there is none, or none that the caller may know of,
+    /// the call itself finds that out.
+    ///
+    /// # Errors
+    /// As [`Hosts::clear`].
+    pub fn clear_named(
+        this: Option<&Self>,
+        address: IpAddr,
+        (view, dir, name): (&View<'_>, &Node, &[u8]),
+        act: Act<'_>,
+    ) -> Result<Clearance> {
+        let Some(hosts) = this.filter(|hosts| hosts.concerns(act)) else {
+            return Ok(Clearance::given());
+        };
+        match view.lookup(dir, name) {
+            Ok((seen, _)) => hosts.check(address, (view, &seen.node), act),
+            Err(_) => Ok(Clearance::given()),
+        }
+    }
+
+    fn asker(&self) -> Asker<'_> {
+        Asker { engine: &self.engine, now: (self.clock)(), client: None }
+    }
+
+    /// Returns whether an act may meet anything that clients hold. Costs a look at two numbers, or
+    /// three.
+    #[inline]
+    fn concerns(&self, act: Act<'_>) -> bool {
+        self.engine.has_delegations()
+            || self.engine.has_denies()
+            || act != Act::Read && self.engine.is_in_grace()
+    }
+
+    /// Stands apart, so that what nearly every call does need not copy for the sake of few.
+    #[inline(never)]
+    fn check(
+        &self,
+        address: IpAddr,
+        object: (&View<'_>, &Node),
+        act: Act<'_>,
+    ) -> Result<Clearance> {
+        self.await_reclaims(object, act)?;
+        self.check_denied(address, object, act)?;
+        let is_delegated = self.engine.has_delegations();
+        let clearance = self.asker().clear(object, act)?;
+        // A READ leaves nothing that could be written over.
+        if act == Act::Read || !is_delegated {
+            return Ok(clearance);
+        }
+        // A client that is told to come again keeps what it wants written. It would throw that away
+        // if it were told of an error.
+        let settled = self.engine.is_settled(self.settle.as_deref());
+        if settled { Ok(clearance) } else { Err(Status::Delay) }
+    }
+
+    /// A client that reclaims a write delegation writes over what was changed meanwhile.
+    fn await_reclaims(&self, (view, node): (&View<'_>, &Node), act: Act<'_>) -> Result<()> {
+        if act == Act::Read || !self.engine.awaits_opens() {
+            return Ok(());
+        }
+        // Only files are opened and delegated.
+        let is_file = view.getattr(node)?.file_type == FileType::Regular;
+        if is_file { Err(Status::Delay) } else { Ok(()) }
+    }
+
+    fn check_denied(
+        &self,
+        address: IpAddr,
+        (view, node): (&View<'_>, &Node),
+        act: Act<'_>,
+    ) -> Result<()> {
+        if act.access() == 0 || !self.engine.has_denies() {
+            return Ok(());
+        }
+        let what = (&view.key(node), act.access());
+        let checked = self.engine.check_denied((self.clock)(), &host_name(address), what);
+        checked.map_err(|error| match error {
+            Error::ShareDenied => act.denied(),
+            _ => Status::Delay,
+        })
+    }
+}

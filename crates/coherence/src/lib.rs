@@ -1,0 +1,41 @@
+//! Coherence: what clients hold of a file is looked at before anybody reads or changes it.
+//!
+//! **Answers:** whether an operation may go on, or has to wait for a delegation that is recalled, a
+//! deny mode or a reclaim; which attributes are the newest. Every verb of a [`View`] that changes
+//! something takes a [`Clearance`], and only this crate gives one.
+//!
+//! **May not know:** procedures, operations and status numbers of any protocol; sockets, threads.
+//!
+//! [`View`]: comity_export::View
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+mod act;
+mod asker;
+mod broken;
+mod clock;
+mod host;
+mod newest;
+mod rights;
+
+use std::time::Duration;
+
+use comity_state::Mark;
+
+pub use act::Act;
+pub use asker::{Asker, Checked, Refused, check_io, clear_empty, clear_new, clear_opened};
+pub use broken::broken_promise;
+pub use clock::Clock;
+pub use comity_export::Clearance;
+pub use host::{Hosts, host_name};
+pub use newest::Newest;
+
+/// Lets calls to clients go out and a moment pass, while other threads serve what this one would;
+/// returns whether there was anybody to wait for.
+pub type Pause = dyn Fn(Duration) -> bool + Send + Sync;
+
+/// Waits until what the engine has recorded is on stable storage; returns `false` if that failed.
+pub type Settle = dyn Fn(Mark) -> bool + Send + Sync;

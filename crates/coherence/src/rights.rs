@@ -1,0 +1,42 @@
+use comity_export::{Node, View};
+use comity_vfs::{Access, ReadInto, Result, Status};
+
+use crate::act::Act;
+
+/// The sticky bit of a directory's mode.
+const STICKY: u32 = 0o1000;
+
+/// Judges whether the caller may do an act at all. It is asked before somebody's delegation is
+/// recalled for it: who may not touch a file must not be able to take it from others.
+pub(crate) fn judge(view: &View<'_>, node: &Node, act: Act<'_>) -> Result<()> {
+    if act != Act::Read && view.rules().read_only {
+        return Err(Status::RoFs);
+    }
+    match act {
+        Act::Read => view.read(node, 0, 0, &mut ReadInto::new(&mut Vec::new())).map(drop),
+        Act::Write | Act::Resize | Act::Tag => {
+            grant(has(view, node, Access::MODIFY)? || view.owns(node)?, Status::Acces)
+        }
+        // Who may write may set the times to now.
+        Act::Change => grant(view.owns(node)? || has(view, node, Access::MODIFY)?, Status::Perm),
+        Act::Link(dir) => {
+            grant(has(view, dir, Access::EXTEND)?, Status::Acces)?;
+            let either = Access::READ | Access::MODIFY;
+            grant(view.owns(node)? || has(view, node, either)?, Status::Perm)
+        }
+        Act::Unlink(dir) => {
+            grant(has(view, dir, Access::DELETE)?, Status::Acces)?;
+            let is_sticky = view.getattr(dir)?.mode.bits() & STICKY != 0;
+            grant(!is_sticky || view.owns(node)? || view.owns(dir)?, Status::Perm)
+        }
+    }
+}
+
+/// Returns whether the caller has any of these rights.
+fn has(view: &View<'_>, node: &Node, wanted: Access) -> Result<bool> {
+    Ok(view.access(node, wanted)?.0.intersects(wanted))
+}
+
+const fn grant(granted: bool, otherwise: Status) -> Result<()> {
+    if granted { Ok(()) } else { Err(otherwise) }
+}

@@ -207,7 +207,7 @@ fn call_record(xid: u32, program: (u32, u32), procedure: u32, arguments: &[u8]) 
     call_record_as(0, xid, program, procedure, arguments)
 }
 
-/// The same as a user.
+/// The same call as a user.
 fn call_record_as(
     uid: u32,
     xid: u32,

@@ -29,7 +29,7 @@ const LEASE: Duration = Duration::from_secs(90);
 /// Most answers that wait to be sent as calls; inputs reach this bound.
 const MESSAGES_MAX: usize = 3;
 
-/// Small enough for inputs to reach.
+/// A bound small enough for inputs to reach.
 const LIMITS: Limits = Limits {
     clients: HOSTS - 1,
     states_per_client: 6,
@@ -56,7 +56,7 @@ pub struct Locksmith {
     visitors: Vec<RpcPeer>,
     /// The last call of each host.
     last: Vec<Vec<u8>>,
-    /// Of the directory and two files.
+    /// Handles of the directory and two files.
     handles: Vec<Vec<u8>>,
     age: Duration,
     boot: u32,

@@ -152,7 +152,7 @@ impl Strangers {
         call.value(&(u32::from(bytes.next()) % 80));
         let order = bytes.next();
         let stateid = self.stateid(bytes);
-        // CLOSE and its like have a seqid first, LOCKU a type before that.
+        // Arguments of CLOSE and similar operations begin with a seqid, those of LOCKU with a type.
         for _ in 0..order % 3 {
             call.value(&u32::from(bytes.next()));
         }

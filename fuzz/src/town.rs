@@ -20,7 +20,7 @@ use crate::{PEER, assert_one_reply};
 /// Length of a lease.
 const LEASE: Duration = Duration::from_secs(90);
 
-/// Small enough for inputs to reach.
+/// A bound small enough for inputs to reach.
 const LIMITS: Limits = Limits {
     clients: 6,
     sessions_per_client: 3,

@@ -77,7 +77,7 @@ impl Locksmith {
 impl<'a> Wish<'a> {
     fn read<'i: 'a>(bytes: &mut Bytes<'i>, handle: &'a [u8]) -> Self {
         let (flags, owner) = (bytes.next(), bytes.next());
-        // In both halves of what 64 bits can say.
+        // An offset in the lower or the upper half of 64 bits.
         let number = |bytes: &mut Bytes<'_>| match bytes.next() {
             low @ 0..=199 => u64::from(low),
             high => u64::MAX - u64::from(u8::MAX - high),

@@ -55,8 +55,8 @@ const DOCUMENTS: &[Document] = &[
 /// Results above this many bytes are compressed.
 const PLAIN_BYTES_MAX: u64 = 256 << 10;
 
-/// Takes the runs anew, those of `only` if any are named, each in place of the one before; `quick`
-/// ones in a third of the time.
+/// Repeats the documented runs, or those of `only` if any are named, and replaces their results;
+/// `quick` runs take a third of the time.
 ///
 /// # Errors
 /// Something cannot be built or run; the runs before it are in place.

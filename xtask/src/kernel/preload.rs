@@ -21,7 +21,7 @@ pub(super) fn build(root: &Path) -> Result<PathBuf> {
     fs::write(&source, include_str!("ptrace.c"))?;
     let [from, to] = [&source, &made].map(|path| path.display().to_string());
     output("gcc", &["-O2", "-shared", "-fPIC", "-o", &to, &from, "-ldl"])?;
-    // In one step: runs side by side share it.
+    // Renamed in one step, because several runs may share the file.
     fs::rename(&made, &library)?;
     fs::remove_file(&source)?;
     Ok(library)

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::sources::Tree;
 
-/// Options of the drawing.
+/// Options of the random sample.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The same seed draws the same blocks from the same sources.

@@ -27,8 +27,8 @@ pub(super) fn check(tree: &mut Tree, findings: &mut Vec<Finding>) {
     roots.for_each(|source| check_introduction(source, findings));
 }
 
-/// Every file that is compiled, and whether for tests only. What tests include comes last: a
-/// file that both include counts as production.
+/// Every file that is compiled, and whether for tests only. Files that tests include come last:
+/// a file that both include counts as production.
 fn reach(tree: &Tree) -> HashMap<String, bool> {
     let by_path: HashMap<&str, &Source> =
         tree.sources.iter().map(|source| (source.path.as_str(), source)).collect();

@@ -26,7 +26,7 @@ const WORKLOADS: &[(&str, &[&str])] = &[
     ("andrew", &["MKDIR", "CREATE", "WRITE"]),
 ];
 
-/// The result is whole and tells what the kernel sent; nothing is left in the export.
+/// The result is complete and counts the calls of the kernel; the export is empty again.
 fn verify(ground: &Ground) -> Result<()> {
     let result: Value = serde_json::from_str(&ground.written("result/result.json")?)?;
     ensure!(result["complete"] == true, "the run is not complete: {}", result["failure"]);

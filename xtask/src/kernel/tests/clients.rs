@@ -1,5 +1,5 @@
-//! Three clients of NFSv4, and processes of the server, that want the same files; a server that
-//! dies, a client that is gone.
+//! Three clients of NFSv4 and processes on the server use the same files; the server is killed, and
+//! a client is lost.
 //!
 //! Linux cannot deny others an open, so the conflicts here are about delegations and byte ranges.
 

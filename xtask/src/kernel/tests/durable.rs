@@ -26,7 +26,7 @@ fn prepare(ground: &Ground) -> Result<()> {
     Ok(fs::write(ground.input().join("durable.py"), include_str!("durable.py"))?)
 }
 
-/// Every record and file that was written down as safe is there.
+/// Every record and file whose fsync was acknowledged is there.
 fn verify(ground: &Ground) -> Result<()> {
     let records = fs::read(ground.export().join("records"))?;
     let acknowledged = ground.written("acknowledged")?;

@@ -13,7 +13,7 @@ const OTHER: u32 = 0o007;
 /// clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cloak {
-    /// Which entry covers an owner first, and a group, by number.
+    /// The number of the first entry that covers an owner, and a group.
     users: Ranges<u32>,
     groups: Ranges<u32>,
     entries: Arc<[Entry]>,
@@ -21,7 +21,7 @@ pub struct Cloak {
     recent: LookupCache,
 }
 
-/// Whether a caller may know of a file, and why.
+/// The decision about a file and its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The caller is the server's root.
@@ -37,7 +37,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the caller may know of it.
+    /// Returns whether the caller may know of it.
     #[must_use]
     pub const fn is_visible(self) -> bool {
         !matches!(self, Self::Hidden(_))
@@ -71,21 +71,21 @@ impl Cloak {
         &self.entries
     }
 
-    /// Whether there is nothing to decide.
+    /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.users.is_empty() && self.groups.is_empty()
     }
 
-    /// Whether an entry covers files of this owner and group, so that not everybody may see them;
-    /// its number.
+    /// The number of the entry that covers files of this owner and group, so that not everybody may
+    /// see them.
     #[must_use]
     pub fn covering(&self, owner: Uid<Disk>, group: Gid<Disk>) -> Option<u32> {
         self.first(owner, group).map(|(entry, _)| entry)
     }
 
-    /// Whether `caller`, in ids on disk, may know of a file with this owner, group and mode: what
-    /// [`Cloak::verdict`] says, without a reason.
+    /// Returns whether `caller`, in ids on disk, may know of a file with this owner, group and
+    /// mode: the answer of [`Cloak::verdict`] without a reason.
     #[must_use]
     #[inline(always)]
     pub fn shows(
@@ -103,7 +103,7 @@ impl Cloak {
         mask.shows(mode.bits(), class(caller, group))
     }
 
-    /// Whether `caller`, in ids on disk, may know of a file with this owner, group and mode.
+    /// Decides if `caller`, in ids on disk, may know of a file with this owner, group and mode.
     #[must_use]
     #[inline]
     pub fn verdict(

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use comity_ranges::Range;
 
-/// Which of a file's two ids an entry looks at.
+/// The one of a file's two ids that an entry looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owned {
     /// Its owner.
@@ -16,15 +16,15 @@ pub enum Owned {
 /// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// Which id is looked at.
+    /// The id that is looked at.
     pub owned: Owned,
     /// Server ids.
     pub ids: Range,
-    /// Who sees the files all the same.
+    /// The callers who see the files all the same.
     pub mask: Mask,
 }
 
-/// Whether any of the mask's bits is enough, or all are asked for.
+/// The quantifier of a mask: any of its bits, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sign {
     /// `+`: any.
@@ -48,7 +48,7 @@ pub struct Mask {
 pub struct BadMask;
 
 impl Mask {
-    /// Whether a caller of a class with these bits of a mode sees a file of this mode.
+    /// Returns whether a caller of a class with these bits of a mode sees a file of this mode.
     #[inline]
     pub(crate) fn shows(self, mode: u32, class: u32) -> bool {
         let named = u32::from(self.bits) & class;
@@ -61,7 +61,7 @@ impl Mask {
         u32::from(self.bits) << 1 | u32::from(self.sign == Sign::Any)
     }
 
-    /// What [`Mask::to_word`] made a number of.
+    /// Restores a mask from the number of [`Mask::to_word`].
     #[inline]
     pub(crate) const fn from_word(word: u32) -> Self {
         let sign = if word & 1 == 1 { Sign::Any } else { Sign::All };

@@ -1,4 +1,4 @@
-//! Who is calling and how we know.
+//! The identity of a caller and its proof.
 //!
 //! **Answers:** as whom does a call say it comes, by the flavor of its credential, with what proof,
 //! and how it can be called back. Today: not at all (AUTH_NONE), and by unproven numbers

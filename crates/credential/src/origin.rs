@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use comity_rpc::network_of;
 
-/// Where a call comes from, as far as it matters to whom a client's state belongs: an address.
+/// The origin of a call, which decides with the principal whose a client's state is: an address.
 /// Machines of one network are told apart, in IPv6 as in IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Origin([u8; 16]);

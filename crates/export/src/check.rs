@@ -1,4 +1,4 @@
-//! What can be said about exports as they are declared, before anything is opened.
+//! Checks of exports as they are declared, before anything is opened.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub(crate) fn check(exports: &[Merged], diagnostics: &mut Diagnostics) {
     }
 }
 
-/// What the options of all clients say about the export.
+/// Merges the settings that the options of all clients give the export.
 fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
     let mut settled = Settings::default();
     let crossing = specs.first().is_some_and(|spec| spec.terms.settings.crosses_mounts);

@@ -1,4 +1,4 @@
-//! What can be said about maps of ids and cloaks: overlaps, escapes and gaps.
+//! Checks of id maps and cloaks: overlaps, escapes and gaps.
 
 use comity_idmap::{IdMap, Inverse, MapDefault, Range, Squash, Step};
 use comity_ranges::Builder;
@@ -86,7 +86,7 @@ impl Side<'_> {
         spec.origin.option(option).unwrap_or(&spec.place)
     }
 
-    /// Whether a rule makes one id of many, as somebody may want it for the anonymous one.
+    /// Returns whether a rule maps many ids to one, as may be wanted for the anonymous id.
     fn gathers(&self, rule: u32) -> bool {
         self.map
             .rules()
@@ -262,7 +262,7 @@ fn check_strangers(known: &[(Side<'_>, &ClientSpec)], diagnostics: &mut Diagnost
     }
 }
 
-/// Where the rule is that leads to server ids.
+/// The location of the rule that leads to these server ids.
 fn place_of(side: &Side<'_>, spec: &ClientSpec, ids: Range) -> Location {
     match side.map.to_wire(ids.first) {
         Inverse::Shown { rule, .. } => side.place(rule, spec),

@@ -41,7 +41,7 @@ impl Tops {
 }
 
 impl Top {
-    /// How it stands to another directory of its volume, if files of one are files of the other.
+    /// Describes how two directories of a volume overlap, if files of one are files of the other.
     fn stands_to(&self, other: &Self) -> Option<&'static str> {
         if self.root == other.root {
             Some("is the same directory as")

@@ -58,7 +58,7 @@ impl Client {
         host(text)
     }
 
-    /// Whether a peer is meant, whose names are asked for only if it matters.
+    /// Returns whether a peer matches. Its names are asked for only if they matter.
     pub(crate) fn matches(&self, peer: IpAddr, names: &NamesOf<'_>) -> Result<bool> {
         Ok(match self {
             Self::Address(address) => *address == peer,
@@ -71,8 +71,9 @@ impl Client {
         })
     }
 
-    /// What decides between entries that match the same peer: the lowest. Addresses and hosts, then
-    /// networks by length of prefix, netgroups, wildcards by the characters they give, everybody.
+    /// The rank of an entry; the lowest decides among those that match a peer. The order is:
+    /// addresses and hosts, networks by length of prefix, netgroups, wildcards by the characters
+    /// they give, everybody.
     pub(crate) fn rank(&self) -> (u8, usize) {
         match self {
             Self::Address(_) | Self::Host(..) => (0, 0),
@@ -85,7 +86,7 @@ impl Client {
         }
     }
 
-    /// Whether its peers are known by name only.
+    /// Returns whether its peers are known by name only.
     pub(crate) const fn needs_names(&self) -> bool {
         matches!(self, Self::Netgroup(..) | Self::Wildcard(_))
     }

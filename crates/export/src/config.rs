@@ -150,7 +150,7 @@ impl Reader<'_> {
         Some(ClientSpec { place, client, terms, origin })
     }
 
-    /// What is offered to the clients of a domain.
+    /// Returns one entry for each client of a domain.
     fn of_domain(
         &mut self,
         name: &Spanned<String>,

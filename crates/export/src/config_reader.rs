@@ -9,7 +9,7 @@ use crate::{Client, Location};
 /// Finds the line and column of every part of a TOML text.
 pub(crate) struct Reader<'a> {
     pub(crate) file: &'a Arc<str>,
-    /// Where lines begin, in bytes.
+    /// Byte offsets at which lines begin.
     lines: Vec<usize>,
     pub(crate) diagnostics: &'a mut Diagnostics,
 }

@@ -7,11 +7,11 @@
 const DOT: u64 = 1;
 const DOT_DOT: u64 = 2;
 
-/// What ext4 says behind a directory's last entry: the largest signed number. It is said as it is,
-/// since Linux clients show cookies to programs as signed offsets.
+/// The cookie that ext4 has behind a directory's last entry: the largest signed number. It is
+/// passed on unchanged, since Linux clients show cookies to programs as signed offsets.
 const LARGEST_OFFSET: u64 = i64::MAX as u64;
 
-/// Where a listing goes on.
+/// The position at which a listing goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// From the start.
@@ -57,7 +57,7 @@ impl Position {
         }
     }
 
-    /// Where the backend is to go on.
+    /// The backend's cookie to go on from.
     #[must_use]
     pub const fn behind(self) -> u64 {
         match self {

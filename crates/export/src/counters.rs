@@ -1,5 +1,5 @@
-//! What the rooms did to the calls of each domain at an export: counted where a call is refused or
-//! squashed or something is hidden from it, and nowhere else.
+//! Counters of each domain at an export. They count calls that are refused or squashed and objects
+//! that are hidden, and nothing else.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct ClientCounters {
     hidden: AtomicU64,
 }
 
-/// What was counted up to now.
+/// The values of the counters at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Calls that were not let in: an id that is to be denied, a port or a credential that the
@@ -37,7 +37,7 @@ impl ClientCounters {
         &self.name
     }
 
-    /// Whether the name is a domain's.
+    /// Returns whether the name is a domain's.
     #[must_use]
     pub const fn is_domain(&self) -> bool {
         self.is_domain

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::limits::DIAGNOSTICS_MAX;
 
-/// Where something stands in the configuration.
+/// A location in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// The file's name, or what stands for it.
@@ -31,7 +31,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// How bad a finding is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// It works, but perhaps not as it was meant.
@@ -43,11 +43,11 @@ pub enum Severity {
 /// Something to be said about the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
-    /// What it is about.
+    /// The location that it is about.
     pub place: Location,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What was found, and what to do about it.
+    /// The problem, and what to do about it.
     pub text: String,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// What was found so far.
+/// The diagnostics so far.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics(Vec<Diagnostic>);
 

@@ -21,7 +21,7 @@ pub struct Export {
     /// The volume of its top directory.
     volume: u64,
     clients: Vec<(Client, Arc<Rules>)>,
-    /// Where each of them is written, if they are written anywhere.
+    /// The sources of the clients, if they are written anywhere.
     origins: Vec<RuleSource>,
     settings: Settings,
     names: Option<Arc<HostCache>>,
@@ -88,12 +88,12 @@ impl Export {
         Self { settings, names: Some(names), origins, counters, ..self }
     }
 
-    /// What was counted of its domains and clients.
+    /// The counters of its domains and clients.
     pub fn counters(&self) -> impl Iterator<Item = &Arc<ClientCounters>> {
         self.counters.all()
     }
 
-    /// What is counted of those whom no entry means.
+    /// The counter of peers that match no entry.
     pub(crate) fn strangers(&self) -> &ClientCounters {
         self.counters.strangers()
     }
@@ -104,7 +104,7 @@ impl Export {
         self.id
     }
 
-    /// Where it is, and under which name it is mounted.
+    /// Its path, under which it is also mounted.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -116,19 +116,19 @@ impl Export {
         (self.moments.fetch_add(1, Ordering::Relaxed) % 1_000_000_000) as u32
     }
 
-    /// What its options say about it, whoever comes.
+    /// The settings that hold for all clients.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// To whom it is offered under which rules, in the order in which they are asked.
+    /// The clients it is offered to and their rules, in the order in which they are tried.
     #[must_use]
     pub fn clients(&self) -> &[(Client, Arc<Rules>)] {
         &self.clients
     }
 
-    /// Which directory was at its path when it was made.
+    /// The device and inode of its directory when the export was made.
     pub(crate) const fn identity(&self) -> Option<(u64, u64)> {
         self.identity
     }
@@ -137,7 +137,7 @@ impl Export {
         &self.fs
     }
 
-    /// What its top directory's file system is called by the backend.
+    /// The backend's fsid of its top directory.
     pub(crate) const fn fsid(&self) -> u64 {
         self.fsid
     }
@@ -188,19 +188,19 @@ impl Export {
         self.names.as_deref()
     }
 
-    /// Whether what must be mounted is mounted.
+    /// Returns whether the required mount point is mounted.
     pub(crate) fn is_mounted(&self) -> bool {
         self.settings.is_mounted(&self.path)
     }
 }
 
-/// What the top directory's file system and its volume are called by the backend.
+/// The backend's numbers of the top directory's file system and volume.
 fn numbers(fs: &dyn Fs) -> (u64, u64) {
     let root = fs.root();
     (fs.getattr(&root).map_or(0, |attr| attr.fsid), fs.volume(&root))
 }
 
-/// What tells a directory from another one at the same path.
+/// The device and inode, which tell a directory from another one at the same path.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let _server = AsServer::here().ok()?;
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))

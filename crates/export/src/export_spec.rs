@@ -7,29 +7,29 @@ use crate::{Client, Location, RuleSource, Rules};
 /// An export as the configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExportSpec {
-    /// Where it stands.
+    /// Its location in the configuration.
     pub(crate) place: Location,
-    /// What is exported.
+    /// The exported path.
     pub(crate) path: PathBuf,
-    /// To whom.
+    /// The clients it is offered to.
     pub(crate) specs: Vec<ClientSpec>,
 }
 
 /// One client of an export as the configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientSpec {
-    /// Where it stands.
+    /// Its location in the configuration.
     pub(crate) place: Location,
-    /// Who.
+    /// The client.
     pub(crate) client: Client,
-    /// Under which terms.
+    /// The terms that hold for the client.
     pub(crate) terms: Terms,
-    /// Where those are written.
+    /// The source of the terms.
     pub(crate) origin: RuleSource,
 }
 
 impl ClientSpec {
-    /// What it is called by people: the domain, or else the client.
+    /// The name that messages use: the domain, or else the client.
     pub(crate) fn name(&self) -> String {
         match &self.origin.domain {
             Some(domain) => format!("domain {domain}"),
@@ -41,22 +41,22 @@ impl ClientSpec {
 /// Everything that options say.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Terms {
-    /// What holds for the client.
+    /// The rules for the client.
     pub(crate) rules: Rules,
-    /// What holds for the export, whoever comes.
+    /// The settings of the export, for all clients.
     pub(crate) settings: Settings,
 }
 
-/// What the options of an export's clients say about the export itself; they have to agree.
+/// The settings that the clients' options give the export itself; they have to agree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// What it is called in handles and attributes (`fsid`); else its path decides.
+    /// Its number in handles and attributes (`fsid`); otherwise the path decides.
     pub fsid: Option<Fsid>,
-    /// Whether file systems mounted below it are part of it (`crossmnt`).
+    /// True if file systems mounted below it are part of it (`crossmnt`).
     pub crosses_mounts: bool,
-    /// Whether it is to be seen from the export above it (`nohide`).
+    /// True if it is seen from the export above it (`nohide`).
     pub is_unhidden: bool,
-    /// What must be a mount point for it to be offered (`mountpoint`).
+    /// The path that must be a mount point for it to be offered (`mountpoint`).
     pub mount_point: Option<PathBuf>,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Terms {
     }
 }
 
-/// What is set, each with a comma in front.
+/// Only the settings that are set, each with a comma in front.
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(fsid) = self.fsid {

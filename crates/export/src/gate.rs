@@ -1,4 +1,4 @@
-//! Which peers may call anything but NULL: those that some export is offered to.
+//! The gate of the server: only peers that some export is offered to may call more than NULL.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -61,8 +61,7 @@ impl Exports {
 }
 
 impl Plan {
-    /// Whether a peer meets the rules of some export; without a port only its address or name is
-    /// asked for.
+    /// Judges a peer by the rules of all exports; without a port only its address or name counts.
     pub(crate) fn admission(&self, peer: IpAddr, port: Option<u16>) -> Admission {
         let mut most_open = Admission::Refused(AuthStat::BadCred);
         for export in self.exports() {
@@ -78,7 +77,7 @@ impl Plan {
     }
 }
 
-/// What one export says. A Linux client reports AUTH_BADCRED and AUTH_TOOWEAK as EACCES.
+/// The verdict of one export. A Linux client reports AUTH_BADCRED and AUTH_TOOWEAK as EACCES.
 fn verdict(entry: &Result<Entry<'_>>, port: Option<u16>) -> Admission {
     match entry {
         Ok(entry) if port.is_none_or(|port| entry.rules.take_port(port)) => Admission::Admitted,

@@ -38,7 +38,7 @@ pub struct SealedHandle {
 }
 
 impl SealedHandle {
-    /// One that is nobody's.
+    /// A handle that stands for nothing.
     pub(crate) const NONE: Self = Self { length: 0, bytes: [0; SEALED_BYTES_MAX] };
 
     /// Its bytes.
@@ -49,7 +49,7 @@ impl SealedHandle {
     }
 }
 
-/// How many bytes a purpose is hashed as: more than any handle with its export.
+/// Length in bytes to which a purpose is padded: more than any handle with its export.
 const PURPOSE_BYTES: usize = 64;
 
 const _: () = assert!(PURPOSE_BYTES > size_of::<ExportId>() + HANDLE_BYTES_MAX);
@@ -66,7 +66,7 @@ pub fn derived_key(secret: &[u8; 16], purpose: &'static str) -> [u8; 16] {
     sip128::SipHasher24::new_with_key(secret).hash(&message).as_bytes()
 }
 
-/// Which export a handle off the wire claims to be of; only opening it tells whether that is true.
+/// The export that a handle off the wire claims; only opening the handle verifies the claim.
 pub(crate) fn claimed(sealed: &[u8]) -> Option<ExportId> {
     let (_, rest) = sealed.split_first()?;
     rest.first_chunk().map(|id| ExportId(u32::from_be_bytes(*id)))
@@ -112,7 +112,7 @@ impl HandleKey {
         if *version == VERSION && genuine { Ok((export, handle)) } else { Err(Status::BadHandle) }
     }
 
-    /// What an exclusive create is known by when `client` calls it `verifier`.
+    /// Derives the stored verifier of an exclusive create from the client and its own verifier.
     pub(crate) fn verifier_of(&self, client: IpAddr, verifier: [u8; 8]) -> [u8; 8] {
         let mut hasher = self.verifiers;
         client.to_canonical().hash(&mut hasher);

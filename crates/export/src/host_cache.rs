@@ -36,7 +36,7 @@ struct Table {
     threads: usize,
 }
 
-/// What came of the last look-up of an address, and of the last one that did not fail.
+/// The results of the last look-up of an address, and of the last one that did not fail.
 #[derive(Default)]
 struct Known {
     names: Option<(Arc<[Box<str>]>, Instant)>,
@@ -65,7 +65,7 @@ impl HostCache {
         Self(Arc::new(Book { resolver, table }))
     }
 
-    /// What a peer is called, as its name's owner confirms: its full name, and the short one if
+    /// The names of a peer, as the name's owner confirms them: its full name, and the short one if
     /// that is known here too; and its address in text. Never waits: a look-up that is due is made
     /// elsewhere, and until it has ended what was known before is still good for a while.
     ///
@@ -99,7 +99,7 @@ impl HostCache {
 }
 
 impl Book {
-    /// What a thread does: looks up who waits, until nobody does.
+    /// Looks up waiting addresses until none is left: the body of a thread.
     fn work(&self) {
         loop {
             let mut table = self.table();

@@ -1,4 +1,4 @@
-//! What is offered to whom.
+//! Exports: the directories that are offered, and the rules under which clients use them.
 //!
 //! **Answers:** which exports there are, which of them a caller meets under which rules, and what
 //! one caller sees of one export during one request: the [`View`].

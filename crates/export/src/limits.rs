@@ -32,19 +32,19 @@ pub const NAME_BYTES_MAX: usize = 253;
 /// Most hosts of one netgroup.
 pub const NETGROUP_HOSTS_MAX: usize = 65_536;
 
-/// How deep netgroups may hold each other.
+/// Deepest nesting of netgroups.
 pub const NETGROUP_DEPTH_MAX: usize = 32;
 
 /// Most addresses whose names are kept: each a few hundred bytes.
 pub const NAMES_MAX: usize = 16_384;
 
-/// How long an address is known by a name, in seconds.
+/// Seconds for which the names of an address stay valid.
 pub const NAME_SECONDS: u64 = 600;
 
-/// How long it is not asked again after a look-up that failed, in seconds, at least.
+/// Fewest seconds between a failed look-up of an address and the next.
 pub const NAME_FAILURE_SECONDS: u64 = 10;
 
-/// How long a name stays known while it cannot be looked up again, in seconds: an outage of the
+/// Seconds for which a name stays known while it cannot be looked up again: an outage of the
 /// name server must not keep clients out that were let in shortly before.
 pub const NAME_STALE_SECONDS: u64 = 3600;
 
@@ -74,7 +74,7 @@ pub const LISTING_ENTRIES_MAX: usize = 4_096;
 /// server that is asked has other things to do.
 pub const EXPLAINED_ENTRIES_MAX: usize = 100_000;
 
-/// How many passes a visitor keeps: the users of one client that take turns on a connection.
+/// Most resolved callers that a peer keeps: the users of one client take turns on a connection.
 pub const RESOLVED_CALLERS_MAX: usize = 32;
 
 /// After how many look-ups without an answer the other hosts of a configuration are not asked for:
@@ -84,6 +84,6 @@ pub const LOOKUPS_FAILED_MAX: usize = 3;
 /// Threads that may be asked for: more than machines have processors.
 pub const THREADS_MAX: usize = 1024;
 
-/// How long a peer stays refused by whose name an entry may let it in: to judge a peer is to look
-/// at all exports, and a stranger's calls come as fast as it likes.
+/// Time for which a refusal is kept where the name of the peer may still admit it: a judgement
+/// looks at all exports, and a stranger sends calls as fast as it likes.
 pub(crate) const REFUSAL: std::time::Duration = std::time::Duration::from_secs(1);

@@ -23,12 +23,12 @@ use crate::{
     Unresolved,
 };
 
-/// What a backend is opened for.
+/// The export that a backend is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportRequest<'a> {
     /// The directory.
     pub path: &'a Path,
-    /// Whether file systems mounted below it belong to it.
+    /// True if file systems mounted below it belong to it.
     pub crosses_mounts: bool,
 }
 

@@ -7,16 +7,16 @@ use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 use crate::export_spec::Settings;
 
 impl Settings {
-    /// Whether what must be mounted for an export at `path` is mounted.
+    /// Returns whether the mount point that an export at `path` requires is mounted.
     pub(crate) fn is_mounted(&self, path: &Path) -> bool {
         let Some(point) = &self.mount_point else { return true };
         let point = if point.as_os_str().is_empty() { path } else { point };
-        // What cannot be told is not so.
+        // If the server cannot look, nothing is taken to be mounted.
         AsServer::here().is_ok_and(|server| is_mount_point(&server, point))
     }
 }
 
-/// Whether a file system is mounted at this very path; not, if that cannot be told.
+/// Returns whether a file system is mounted at this very path; false if that cannot be told.
 pub(crate) fn is_mount_point(server: &AsServer, path: &Path) -> bool {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS);
     match found {

@@ -15,13 +15,13 @@ pub struct Members {
 }
 
 impl Members {
-    /// Whether a host that goes by these names is one.
+    /// Returns whether a host with these names is a member.
     #[must_use]
     pub fn contain(&self, names: &[Box<str>]) -> bool {
         self.everybody || names.iter().any(|name| self.hosts.contains(name))
     }
 
-    /// Whether every host is one: a member without a host name stands for all.
+    /// Returns whether every host is a member: a member without a host name stands for all.
     #[must_use]
     pub const fn are_everybody(&self) -> bool {
         self.everybody

@@ -16,11 +16,11 @@ use crate::config_reader::Reader;
 use crate::file_text::text_of;
 use crate::limits::OWNERS_MAX;
 
-/// What a domain says about the names of its users and groups.
+/// The table of a domain about the names of its users and groups.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OwnersTable {
-    /// What stands behind the `@`.
+    /// The text behind the `@`.
     domain: Spanned<String>,
     #[serde(default)]
     users: HashMap<Spanned<String>, Spanned<i64>>,

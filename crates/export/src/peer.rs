@@ -42,7 +42,7 @@ struct Kept {
 }
 
 impl RpcPeer {
-    /// Somebody who came from this address.
+    /// A peer at this address.
     #[must_use]
     pub fn new(peer: SocketAddr) -> Self {
         Self {
@@ -57,19 +57,19 @@ impl RpcPeer {
         }
     }
 
-    /// Somebody who came from this address, and can be called back on `line`.
+    /// A peer at this address, which can be called back on `line`.
     #[must_use]
     pub fn on(peer: SocketAddr, line: &Arc<Backchannel>) -> Self {
         Self { line: Some(Arc::clone(line)), ..Self::new(peer) }
     }
 
-    /// The same, who came to this address of the server.
+    /// The same peer, connected to this address of the server.
     #[must_use]
     pub fn at(self, local: Option<IpAddr>) -> Self {
         Self { local, ..self }
     }
 
-    /// To which address of the server it came, if that is known.
+    /// The address of the server that it is connected to, if that is known.
     #[must_use]
     pub const fn local(&self) -> Option<IpAddr> {
         self.local
@@ -81,30 +81,30 @@ impl RpcPeer {
         self.line.as_ref()
     }
 
-    /// It has called itself this client, as only operations of NFSv4.0 on state do.
+    /// Keeps the clientid that it used, as only operations of NFSv4.0 on state do.
     pub fn introduce(&self, clientid: u64) {
         self.clientid.store(clientid, Ordering::Relaxed);
     }
 
-    /// What client it called itself last, if ever.
+    /// The clientid that it used last, if any.
     #[must_use]
     pub fn introduced(&self) -> Option<u64> {
         Some(self.clientid.load(Ordering::Relaxed)).filter(|clientid| *clientid != 0)
     }
 
-    /// Where it came from, as far as it matters to whom a client's state belongs.
+    /// Its origin, which decides with the principal whose a client's state is.
     #[must_use]
     pub const fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// Where it came from.
+    /// Its address.
     #[must_use]
     pub const fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Whether the gate admitted it under the plan of this generation.
+    /// Returns whether the gate admitted it under the plan of this generation.
     #[inline]
     pub(crate) fn is_admitted(&self, generation: u64) -> bool {
         self.admitted.load(Ordering::Relaxed) == generation
@@ -127,7 +127,7 @@ impl RpcPeer {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, refused));
     }
 
-    /// What a credential was resolved to at an export, if it was under the plan of this generation.
+    /// The caller that a credential was resolved to at an export under the plan of this generation.
     pub(crate) fn resolved(
         &self,
         generation: u64,

@@ -59,8 +59,8 @@ impl Plan {
         self.key.seal(export, handle)
     }
 
-    /// What a handle off the wire is the handle of, whoever shows it: to find what is remembered of
-    /// it, never to let somebody in.
+    /// The export and object of a handle off the wire, whoever sends it. It serves to find kept
+    /// state, never to admit a caller.
     ///
     /// # Errors
     /// [`Status::BadHandle`].
@@ -88,8 +88,8 @@ impl Plan {
         Ok(FileKey { volume: *volume, export: id.0, handle })
     }
 
-    /// What people know an object by: the path of its export, and its number there, as `find -inum`
-    /// takes it, if it still exists. For those who look after the server, not for clients.
+    /// The names of an object for people: the path of its export, and its number there, as `find
+    /// -inum` takes it, if it still exists. They are for administrators, not for clients.
     #[must_use]
     pub fn locate(&self, file: &FileKey) -> Option<(&Path, Option<u64>)> {
         let export = self.export_of(file)?;
@@ -149,7 +149,7 @@ impl Plan {
         self.exports.iter().find_map(|export| export.names())
     }
 
-    /// Whether some entry of a client list matches by the name of the peer.
+    /// Returns whether some entry of a client list matches by the name of the peer.
     pub(crate) fn asks_for_names(&self) -> bool {
         let clients = self.exports.iter().flat_map(|export| export.clients());
         clients.into_iter().any(|(client, _)| client.needs_names())

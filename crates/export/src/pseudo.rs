@@ -1,5 +1,5 @@
-//! What is above the exports: a read-only tree of directories that lead to those a caller may use,
-//! as NFSv4 shows it (RFC 8881, 7.3).
+//! The pseudo file system above the exports: read-only directories that lead to the exports a
+//! caller may use (NFSv4; RFC 8881, 7.3).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,7 +26,7 @@ pub struct Pseudo<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PseudoNode<'a>(&'a Path);
 
-/// What is at a path.
+/// An object at a path.
 #[derive(Clone, Copy)]
 pub enum Found<'a> {
     /// A directory that leads to exports.
@@ -62,7 +62,7 @@ impl<'a> Pseudo<'a> {
         PseudoNode(Path::new("/"))
     }
 
-    /// What a name leads to.
+    /// Finds a name in a directory.
     ///
     /// # Errors
     /// [`Status::NoEnt`]; [`Status::Delay`].
@@ -71,7 +71,7 @@ impl<'a> Pseudo<'a> {
         children.get(name).copied().ok_or(Status::NoEnt)
     }
 
-    /// What is in a directory, by name.
+    /// The entries of a directory, by name.
     ///
     /// # Errors
     /// [`Status::Delay`].
@@ -219,13 +219,13 @@ impl PseudoNode<'_> {
 }
 
 impl Export {
-    /// Whether it is the top of what NFSv4 clients see (`fsid=0`).
+    /// Returns whether it is the root that NFSv4 clients see (`fsid=0`).
     #[must_use]
     pub fn is_v4_root(&self) -> bool {
         self.settings().fsid == Some(Fsid::Number(0))
     }
 
-    /// What its path is called in the tree above the exports.
+    /// The fileid of its path in the tree above the exports.
     #[must_use]
     pub fn path_number(&self) -> u64 {
         number(self.path())
@@ -252,7 +252,7 @@ fn prefix<'a>(path: &'a Path, dir: &Path, name: &OsStr) -> Option<&'a Path> {
     path.ancestors().find(|ancestor| *ancestor == wanted)
 }
 
-/// What a path is called: the same in every life of every server.
+/// The number of a path: the same over restarts and on every server.
 fn number(path: &Path) -> u64 {
     let mut hasher = SipHasher24::new();
     hasher.write(path.as_os_str().as_bytes());

@@ -1,7 +1,7 @@
 use comity_credential::AuthStat;
 use comity_vfs::Status;
 
-/// Why a request was not let in.
+/// The reason why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The protocol's own status says why.

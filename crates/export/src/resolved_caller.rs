@@ -7,7 +7,7 @@ use comity_vfs::Status;
 
 use crate::{ClientCounters, Export, Refusal, Rules};
 
-/// What a caller was found to be at an export: kept by its [`RpcPeer`].
+/// The rules and ids of a caller at an export, kept by its [`RpcPeer`].
 pub(crate) struct ResolvedCaller {
     export: Arc<Export>,
     rules: Arc<Rules>,
@@ -18,11 +18,11 @@ pub(crate) struct ResolvedCaller {
     rooms: Rooms,
 }
 
-/// Whether this build has range maps and cloaks. One without them is there to measure what they
-/// cost where nobody uses them: each call asks here first, and that is all that asks.
+/// True if this build has range maps and cloaks. A build without them serves to measure their cost
+/// where nobody uses them: each call asks here first, and nowhere else.
 pub const ROOMS: bool = cfg!(feature = "rooms");
 
-/// Which rooms a caller's calls go through.
+/// The features that a caller's calls need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rooms {
     /// There may be objects that the caller may not know of.
@@ -47,8 +47,8 @@ impl Rooms {
 }
 
 impl ResolvedCaller {
-    /// What somebody at `client` is who claims to be `claimed`, under these rules; what becomes of
-    /// its calls is counted in `tally`.
+    /// Resolves a caller at `client` with the credential `claimed` under these rules. Its calls are
+    /// counted in `counters`.
     pub(crate) fn of(
         export: &Arc<Export>,
         rules: &Arc<Rules>,
@@ -78,29 +78,29 @@ impl ResolvedCaller {
         &self.rules
     }
 
-    /// Where the caller's calls come from.
+    /// The address that the caller's calls come from.
     pub(crate) const fn client(&self) -> IpAddr {
         self.client
     }
 
-    /// What turns the numbers of file systems into those the caller sees.
+    /// The number that file system ids are combined with (exclusive or) for the caller.
     pub(crate) const fn fsid(&self) -> u64 {
         self.fsid
     }
 
-    /// Whether attributes are shown as they are on disk.
+    /// Returns whether attributes are shown as they are on disk.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
         !ROOMS || self.rooms.plain
     }
 
-    /// Whether there may be objects that the caller may not know of.
+    /// Returns whether there may be objects that the caller may not know of.
     #[inline]
     pub(crate) const fn is_cloaked(&self) -> bool {
         ROOMS && self.rooms.cloaked
     }
 
-    /// Whether directories look changed in every reply.
+    /// Returns whether directories look changed in every reply.
     #[inline]
     pub(crate) const fn is_restless(&self) -> bool {
         ROOMS && self.rooms.restless

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use comity_vfs::AsServer;
 use dns_lookup::{LookupErrorKind, getaddrinfo, getnameinfo};
 
-/// Who knows the addresses of names and the names of addresses.
+/// A service that looks up the addresses of names and the names of addresses.
 pub trait Resolver: Send + Sync {
     /// The addresses of a host.
     ///

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::Location;
 
-/// Where the rules of a client are written: beside them, for rules that are the same are the same
+/// The source of the rules of a client. It is kept beside them, since equal rules are equal
 /// wherever they stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleSource {
@@ -10,13 +10,13 @@ pub struct RuleSource {
     pub place: Location,
     /// The domain it is of, if it is of one.
     pub domain: Option<Arc<str>>,
-    /// Where each rule of the users' map is, by number.
+    /// The location of each rule of the users' map, by number.
     pub users: Arc<[Location]>,
-    /// So for the groups'.
+    /// The same for the groups' map.
     pub groups: Arc<[Location]>,
-    /// Where each cloak is, by number.
+    /// The location of each cloak, by number.
     pub cloaks: Arc<[Location]>,
-    /// Where the other options are, by what they decide.
+    /// The locations of the other options, by their subject.
     pub(crate) options: Arc<[(&'static str, Location)]>,
 }
 
@@ -35,7 +35,7 @@ impl RuleSource {
         }
     }
 
-    /// Where it is said what becomes of something, if it is not the default.
+    /// The location of the option about a subject, if it is not the default.
     pub(crate) fn option(&self, about: &str) -> Option<&Location> {
         self.options.iter().find(|(what, _)| *what == about).map(|(_, place)| place)
     }

@@ -17,14 +17,14 @@ pub struct Rules {
     /// Under which ids callers act and by which they see owners (`root_squash`, `anonuid`,
     /// `range_map_uid` and the like).
     pub ids: Ids,
-    /// Which files are hidden from whom (`cloak_uid`, `cloak_gid`).
+    /// The rules that hide files (`cloak_uid`, `cloak_gid`).
     pub cloak: Cloak,
     /// Clients are kept from serving one user's listing to another out of their caches: every reply
     /// shows a directory as changed.
     pub no_client_cache: bool,
-    /// How callers may identify themselves, preferred first (`sec`).
+    /// The flavors that callers may use, preferred first (`sec`).
     pub flavors: Vec<Flavor>,
-    /// Whether there is READDIRPLUS (not with `nordirplus`).
+    /// True if there is READDIRPLUS (not with `nordirplus`).
     pub readdirplus: bool,
     /// NFSv4 takes no name that is not UTF-8 (`utf8_names`).
     pub utf8_names: bool,
@@ -48,7 +48,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Whether a call may come from this port.
+    /// Returns whether a call may come from this port.
     pub(crate) const fn take_port(&self, port: u16) -> bool {
         !self.secure || port < 1024
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Rules {
     }
 }
 
-/// What becomes of ids, where there is anything to it.
+/// Writes the options of id maps, if there are any.
 fn maps(rules: &Rules, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (users, groups) = (rules.ids.users.rules(), rules.ids.groups.rules());
     let rules_of = |f: &mut fmt::Formatter<'_>, name: &str, rules: &[Rule]| {

@@ -6,24 +6,24 @@ use serde::{Deserialize, Deserializer};
 
 use crate::limits::THREADS_MAX;
 
-/// How the server runs, where the configuration says so (`[server]`).
+/// The settings of the server in the configuration (`[server]`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSettings {
-    /// Which addresses are listened on.
+    /// The addresses to listen on.
     pub listen: Option<Vec<IpAddr>>,
-    /// At which TCP port.
+    /// The TCP port.
     pub port: Option<u16>,
-    /// How many workers there are.
+    /// The number of worker threads.
     #[serde(default, deserialize_with = "threads")]
     pub threads: Option<usize>,
-    /// Which versions of NFS are spoken.
+    /// The versions of NFS that are offered.
     pub vers: Option<Vec<NfsVersion>>,
-    /// Where metrics are served.
+    /// The address at which metrics are served.
     pub metrics: Option<SocketAddr>,
-    /// Where what must survive a restart is kept.
+    /// The folder for everything that must survive a restart.
     pub state_dir: Option<PathBuf>,
-    /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or by component.
+    /// The log level: `error`, `warn`, `info`, `debug`, `trace`, or by component.
     #[serde(default, deserialize_with = "log_level")]
     pub log_level: Option<String>,
 }
@@ -49,7 +49,7 @@ pub enum NfsVersion {
 }
 
 impl NfsVersion {
-    /// What mount options call it.
+    /// Its name in mount options.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,10 +62,10 @@ impl NfsVersion {
     }
 }
 
-/// How much a part may log.
+/// The log levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// How much is logged.
+/// Reads the log level.
 pub(crate) fn log_level<'d, D: Deserializer<'d>>(written: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(written)?;
     let level = |directive: &str| directive.trim().rsplit('=').next().map(str::to_owned);
@@ -79,7 +79,7 @@ pub(crate) fn log_level<'d, D: Deserializer<'d>>(written: D) -> Result<Option<St
     )))
 }
 
-/// How many threads serve.
+/// Reads the number of threads.
 pub(crate) fn threads<'d, D: Deserializer<'d>>(written: D) -> Result<Option<usize>, D::Error> {
     let count = usize::deserialize(written)?;
     if (1..=THREADS_MAX).contains(&count) {

@@ -14,7 +14,7 @@ use crate::file_text::text_of;
 use crate::limits::FILES_MAX;
 use crate::{Diagnostic, Location, Resolver, ServerSettings, SystemResolver, exports};
 
-/// Where a configuration comes from.
+/// A source of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A file of exports(5).
@@ -26,7 +26,7 @@ pub enum Source {
     Config(PathBuf),
     /// Text of exports(5) that stands in no file.
     Text {
-        /// What findings call it.
+        /// The name that diagnostics use.
         name: String,
         /// The text.
         text: Vec<u8>,
@@ -45,11 +45,11 @@ impl Source {
 /// A configuration's sources, read in this order, and who is asked about names.
 #[derive(Clone)]
 pub struct Sources {
-    /// What is read.
+    /// The sources, in the order in which they are read.
     pub list: Vec<Source>,
     /// The file of netgroup(5).
     pub netgroups: PathBuf,
-    /// Who knows hosts.
+    /// The resolver of host names.
     pub resolver: Arc<dyn Resolver>,
 }
 
@@ -85,10 +85,10 @@ impl fmt::Debug for Sources {
     }
 }
 
-/// What stands in a configuration.
+/// The contents of a configuration.
 #[derive(Debug, Default)]
 pub struct Configuration {
-    /// How the server runs.
+    /// The settings of the server.
     pub server: ServerSettings,
     pub(crate) exports: Vec<ExportSpec>,
 }

@@ -34,7 +34,7 @@ use crate::admission::{admit, locate};
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
 
-/// By what a request names its export and its first object.
+/// The way in which a request names its export and its first object.
 #[derive(Debug, Clone, Copy)]
 pub enum Door<'a> {
     /// A handle off the wire.
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
         self.resolved.rules()
     }
 
-    /// What the file system is like.
+    /// The properties of the file system.
     ///
     /// # Errors
     /// [`Status`], as for every verb below: see the verb of this name of [`Fs`].
@@ -408,13 +408,13 @@ impl<'a> View<'a> {
         self.seen_or(&fs.parent(self.cred(), dir.handle())?, Status::NoEnt)
     }
 
-    /// What must be waited for before it may be said that what was written to `node` is stable.
+    /// The barrier to wait for before the data written to `node` are reported as stable.
     #[must_use]
     pub fn barrier(&self, node: &Node) -> Barrier {
         Barrier::new(Arc::clone(self.resolved.export().fs()), *node.handle(), None)
     }
 
-    /// What must be waited for before a change of names or attributes in one or two objects is
+    /// The barrier to wait for before a change of names or attributes in one or two objects is
     /// answered; nothing where the export is `async`.
     #[must_use]
     pub fn change_barrier(&self, first: &Node, second: Option<&Node>) -> Option<Barrier> {
@@ -439,7 +439,7 @@ impl<'a> View<'a> {
         self.resolved.caller().disk()
     }
 
-    /// What is behind a name, for those who run the server: its owner and mode on disk, and what
+    /// The object behind a name, for those who run the server: its owner and mode on disk, and what
     /// the cloak says of it.
     pub(crate) fn behind(&self, dir: &Node, name: &[u8]) -> Result<(Attr<Disk>, Verdict)> {
         let attr = self.fs().lookup(&server(), dir.handle(), plain_name(name)?)?.node.attr;
@@ -501,9 +501,9 @@ impl<'a> View<'a> {
     /// the export's number alone, which stays the same when devices are numbered anew.
     #[inline(always)]
     fn attr_out(&self, attr: &Attr<Disk>) -> Attr<Wire> {
-        // What is shown otherwise than it is on disk is four words, decided before the one copy of
-        // all others: whatever is asked in the middle of a copy, or of two that meet again, makes
-        // them dear.
+        // Four words may differ from those on disk. They are decided before the one copy of
+        // all others: a branch in the middle of the copy, or between two copies, makes
+        // it slow.
         let ((uid, gid), (modified, changed)) = if self.resolved.is_plain() {
             (comity_idmap::unmapped(attr), own_moments(attr))
         } else {

@@ -15,8 +15,8 @@ pub struct VisibleExport<'a> {
 }
 
 impl Plan {
-    /// What a client at this address would find, in the order of the configuration: only what it
-    /// may use. What is offered by names that are not known yet is left out; see
+    /// The exports that a client at this address may use, in the order of the configuration. An
+    /// export is left out if its entry goes by a name that is not known yet; see
     /// [`Plan::learn_name`].
     #[must_use]
     pub fn offered(&self, peer: IpAddr) -> Vec<VisibleExport<'_>> {
@@ -31,19 +31,19 @@ impl<'a> VisibleExport<'a> {
         Some(Self { export, client, rules })
     }
 
-    /// What is offered.
+    /// The path of the export.
     #[must_use]
     pub fn path(&self) -> &'a Path {
         self.export.path()
     }
 
-    /// As whom the client is meant.
+    /// The entry that matched the client.
     #[must_use]
     pub const fn client(&self) -> &'a Client {
         self.client
     }
 
-    /// Under which rules.
+    /// The rules for the client.
     #[must_use]
     pub const fn rules(&self) -> &'a Rules {
         self.rules

@@ -17,7 +17,7 @@ enum Part {
 }
 
 impl Wildcard {
-    /// Whether a client's name must be read as a pattern.
+    /// Returns whether a client's name must be read as a pattern.
     #[must_use]
     pub fn is_meant_by(text: &str) -> bool {
         text.contains(['*', '?', '['])
@@ -45,7 +45,7 @@ impl Wildcard {
         Ok(Self { text: text.into(), parts: parts.into() })
     }
 
-    /// Whether `name` is one of those it stands for.
+    /// Returns whether `name` matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         let (mut parts, mut rest) = (&*self.parts, name.as_bytes());
@@ -71,7 +71,7 @@ impl Wildcard {
         }
     }
 
-    /// How much it asks for: how many characters are given.
+    /// Its specificity: the number of characters that are given.
     #[must_use]
     pub fn literals(&self) -> usize {
         self.parts.iter().filter(|part| matches!(part, Part::Letter(_))).count()
@@ -97,7 +97,7 @@ impl Part {
     }
 }
 
-/// Whether a host name may hold this character; `_` stands in names although no RFC allows it.
+/// Returns whether a host name may hold this character; names hold `_` although no RFC allows it.
 pub(crate) fn is_host_letter(letter: u8) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'-' | b'_')
 }

@@ -96,7 +96,7 @@ fn an_acl_cannot_be_set_where_nothing_may_be_changed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What a client of a one-to-one range sets it is shown, and the disk has the other numbers.
+    /// A client of a one-to-one range is shown the ids that it sets; the disk has the others.
     #[test]
     fn what_is_set_is_shown_again(
         users in proptest::collection::btree_set(1000..2000_u32, 1..6),

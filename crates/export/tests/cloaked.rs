@@ -1,4 +1,4 @@
-//! What a cloak hides is not there, for every verb; what cannot be hidden is answered as
+//! A hidden object does not exist, for every verb; cases that cannot be hidden are answered as
 //! docs/semantics.md says.
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! What is explained is what the server does, rule by rule.
+//! An explanation agrees with the server, rule by rule.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod site;

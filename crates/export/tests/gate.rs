@@ -1,4 +1,4 @@
-//! Which peers may call anything but NULL.
+//! Only admitted peers may call more than NULL.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::net::{IpAddr, SocketAddr};
@@ -81,7 +81,7 @@ fn a_verdict_is_kept_until_the_plan_changes_and_no_longer() {
     assert_eq!(exports.admits(&outside), Admission::Admitted);
 }
 
-/// How long the name server takes before it says nothing.
+/// Time that the name server takes before it gives up.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Knows one host, and gets no answer about 203.0.113.0/24.

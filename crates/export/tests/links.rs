@@ -1,4 +1,4 @@
-//! What the kernel refuses by reasons of its own says no more of hidden names than the cloak does.
+//! Refusals of the kernel tell no more of hidden names than the cloak does.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod site;

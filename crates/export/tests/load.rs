@@ -70,7 +70,7 @@ fn fine(text: &str) -> Plan {
     loaded(&sources(text), None).unwrap_or_else(|findings| panic!("{findings:?}")).0
 }
 
-/// What is said of a configuration, and whether it is taken.
+/// The diagnostics of a configuration, and true if it is accepted.
 fn found(text: &str) -> (bool, Vec<String>) {
     let (taken, findings) = match loaded(&sources(text), None) {
         Ok((_, findings)) => (true, findings),

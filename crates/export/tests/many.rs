@@ -14,7 +14,7 @@ const ENTRIES: u32 = 100_000;
 /// As many as take minutes where time grows with the square of their count.
 const MISTAKES: u32 = 20_000;
 
-/// What this may take without optimisation on a slow and busy machine; optimised and alone it is a
+/// Time allowed without optimisation on a slow and busy machine; optimised and alone it takes a
 /// fraction of a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 

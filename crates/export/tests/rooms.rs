@@ -249,7 +249,7 @@ fn freebsd_root_alone_or_everybody_as_one_user() {
     }
 }
 
-/// Who is no user never acts as one, whatever is mapped or passed.
+/// The id that is no user never acts as one, whatever is mapped or passed.
 #[test]
 fn minus_one_is_nobody() {
     let site = Site::new(&format!("{MAPS},no_root_squash,map_default=pass"));

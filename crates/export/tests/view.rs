@@ -1,4 +1,4 @@
-//! What a caller sees of an export, over the file system in memory.
+//! A view of an export over the file system in memory.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::net::SocketAddr;
@@ -247,7 +247,7 @@ fn nothing_leads_above_the_root() {
     assert_eq!(lookup(&dir, b".."), Err(Status::Acces));
 }
 
-/// What RFC 1813 says of names that are none (3.2, 3.3.9, 3.3.13, 3.3.14), for every verb.
+/// Names that are malformed or dots get the errors of RFC 1813 (3.2, 3.3.9, 3.3.13, 3.3.14).
 #[test]
 fn names_are_judged_by_the_verb() {
     let plan = everybody(writable());

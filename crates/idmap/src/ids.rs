@@ -6,18 +6,18 @@ use comity_vfs::{Acl, AclEntry, AclTag, Attr, Cred, Disk, Gid, SetAttr, Uid, Wir
 use crate::squash::NO_ID;
 use crate::{IdMap, IdOutcome, MapDefault, Owners, Squash, Step, Unmapped};
 
-/// How the ids of one domain stand for those on disk.
+/// The mapping between the ids of one domain and those on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ids {
-    /// Whose ids are replaced before anything else.
+    /// The ids that are squashed before anything else.
     pub squash: Squash,
-    /// As whom the replaced act.
+    /// The ids that squashed callers act under.
     pub anonymous: Cred<Disk>,
     /// Users.
     pub users: IdMap,
     /// Groups.
     pub groups: IdMap,
-    /// What becomes of a user in no range, if there are any ranges for users; so for groups.
+    /// The treatment of a user in no range, if there are ranges for users; the same for groups.
     pub default: MapDefault,
     /// By which names they are said in NFSv4.
     pub owners: Owners,
@@ -34,7 +34,7 @@ pub enum Denied {
     Group(Gid<Wire>),
 }
 
-/// The user and the group that no file has, nor anybody who calls.
+/// The user and the group that no file and no caller has.
 const NOBODY: u32 = u32::MAX;
 
 /// A caller on both sides of the border. What it owns it always sees as its own.
@@ -45,7 +45,7 @@ pub struct Caller {
     group: (Gid<Disk>, Gid<Wire>),
     disk: Arc<Cred<Disk>>,
     squashed: bool,
-    /// What users and groups were found to be lately, where they are mapped at all.
+    /// Caches of the last mapped users and groups, where they are mapped at all.
     users: Option<SharedCache>,
     groups: Option<SharedCache>,
 }
@@ -58,7 +58,7 @@ pub const fn unmapped(attr: &Attr<Disk>) -> (Uid<Wire>, Gid<Wire>) {
 }
 
 impl Caller {
-    /// Whether its user or its group is the anonymous one, whatever it said.
+    /// Returns whether its user or its group is the anonymous one, whatever it claimed.
     #[must_use]
     pub const fn is_squashed(&self) -> bool {
         self.squashed
@@ -217,13 +217,13 @@ impl Ids {
         Gid::new(self.out(shown, gid.number(), self.anonymous.gid.number()))
     }
 
-    /// What becomes of a client's user.
+    /// Maps a client's user.
     #[must_use]
     pub fn user_fate(&self, uid: Uid<Wire>) -> IdOutcome {
         self.outcome(&self.users, uid.number())
     }
 
-    /// What becomes of a client's primary group.
+    /// Maps a client's primary group.
     #[must_use]
     pub fn group_fate(&self, gid: Gid<Wire>) -> IdOutcome {
         self.outcome(&self.groups, gid.number())

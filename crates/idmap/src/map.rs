@@ -13,7 +13,7 @@ pub struct Rule {
     pub disk: Range,
 }
 
-/// What becomes of an id in no range.
+/// The treatment of an id in no range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MapDefault {
     /// It becomes the anonymous one.
@@ -74,12 +74,12 @@ pub struct IdMap {
     recent: LookupCache,
 }
 
-/// What a map says about a client's id, with the number of the rule that says it.
+/// The result for a client's id, with the number of the rule that decides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// It is this server id.
     Mapped {
-        /// That id.
+        /// The mapped id.
         disk: u32,
         /// By this rule.
         rule: u32,
@@ -88,12 +88,12 @@ pub enum Step {
     Uncovered,
 }
 
-/// What a map says about a server's id.
+/// The result for a server's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inverse {
     /// It is this client id: the one, or the lowest of those that become it.
     Shown {
-        /// That id.
+        /// The mapped id.
         wire: u32,
         /// By this rule.
         rule: u32,
@@ -168,13 +168,13 @@ impl IdMap {
         IdMapBuilder::default().build()
     }
 
-    /// Whether there is no rule.
+    /// Returns whether there is no rule.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// What a client's id is on the server.
+    /// Maps a client's id to the server's.
     #[must_use]
     #[inline]
     pub fn to_disk(&self, wire: u32) -> Step {
@@ -200,7 +200,7 @@ impl IdMap {
         }
     }
 
-    /// What was asked of it lately; nothing where there is nothing to ask.
+    /// The cache of recent look-ups; none where the map is empty.
     pub(crate) fn recent(&self) -> Option<SharedCache> {
         (!self.is_empty()).then(|| self.recent.kept().clone())
     }

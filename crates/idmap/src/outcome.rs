@@ -1,11 +1,11 @@
-/// What becomes of a client's id, and why.
+/// The result of mapping a client's id, and its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdOutcome {
     /// It is the anonymous one, by squashing.
     Squashed,
     /// It is this server id.
     Mapped {
-        /// That id.
+        /// The server id.
         disk: u32,
         /// By the rule of this number.
         rule: u32,

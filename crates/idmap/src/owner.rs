@@ -47,7 +47,7 @@ pub struct OwnersBuilder {
     groups: Names,
 }
 
-/// What is none, or cannot stand beside what is there.
+/// The reason why a domain, name or id is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// A domain.
@@ -74,14 +74,14 @@ impl fmt::Display for Owner<'_> {
 }
 
 impl Owners {
-    /// How a user is said.
+    /// The text of a user.
     #[must_use]
     #[inline]
     pub fn user_out(&self, uid: Uid<Wire>) -> Owner<'_> {
         said(self.0.as_deref().map(|tables| &tables.users), uid.number())
     }
 
-    /// How a group is said.
+    /// The text of a group.
     #[must_use]
     #[inline]
     pub fn group_out(&self, gid: Gid<Wire>) -> Owner<'_> {
@@ -288,8 +288,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever is said is meant when it is said again, and nobody is meant by two names of
-        /// different people.
+        /// The text of an owner is read back as the same owner, and no name means two people.
         #[test]
         fn there_and_back_is_the_identity(
             names in proptest::collection::vec(("[a-z][a-z0-9._-]{0,6}", 0..12_u32), 0..20),

@@ -1,4 +1,4 @@
-/// Whose ids are replaced by the anonymous ones (exports(5): `root_squash`, `all_squash`).
+/// The ids that are replaced by the anonymous ones (exports(5): `root_squash`, `all_squash`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Squash {
     /// Nobody's.
@@ -15,7 +15,7 @@ pub enum Squash {
 pub(crate) const NO_ID: u32 = u32::MAX;
 
 impl Squash {
-    /// Whether an id is replaced.
+    /// Returns whether an id is replaced.
     pub(crate) const fn replaces(self, id: u32) -> bool {
         match self {
             _ if id == NO_ID => true,

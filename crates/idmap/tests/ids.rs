@@ -32,7 +32,7 @@ fn ids() -> impl Strategy<Value = Ids> {
     })
 }
 
-/// Whether a rule makes one of the other, or nothing is mapped, or unmapped ids pass.
+/// Returns whether `wire` may become `disk`: by a rule, or because unmapped ids pass.
 fn leads(ids: &Ids, map: &IdMap, wire: u32, disk: u32) -> bool {
     let covered = map.rules().iter().find(|rule| rule.wire.covers(wire));
     match covered {

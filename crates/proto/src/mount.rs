@@ -59,7 +59,7 @@ pub struct MountOk<'a> {
 pub struct ExportLine<'a> {
     /// The exported path.
     pub path: &'a [u8],
-    /// Who may mount it; none: everybody.
+    /// The clients that may mount it; none means everybody.
     pub groups: Vec<&'a [u8]>,
 }
 

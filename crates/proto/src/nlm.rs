@@ -38,10 +38,10 @@ pub const BYTES_MAX: u32 = 1024;
 /// Bytes that mean something to whoever made them: `netobj`.
 pub type Netobj<'a> = Opaque<'a, BYTES_MAX>;
 
-/// What a host calls itself.
+/// The name that a host gives itself.
 pub type CallerName<'a> = Opaque<'a, BYTES_MAX>;
 
-/// What came of a call: `nlm4_stats`.
+/// The status of a call: `nlm4_stats`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Nlm4Stats {
     Granted = 0,
@@ -115,9 +115,9 @@ pub struct Nlm4Share<'a> {
     pub caller_name: CallerName<'a>,
     pub fh: Netobj<'a>,
     pub oh: Netobj<'a>,
-    /// What others may not do: bit 0 read, bit 1 write (`fsh4_mode`).
+    /// The access denied to others: bit 0 read, bit 1 write (`fsh4_mode`).
     pub mode: u32,
-    /// What it is opened for: bit 0 read, bit 1 write (`fsh4_access`).
+    /// The access it is opened for: bit 0 read, bit 1 write (`fsh4_access`).
     pub access: u32,
 }
 
@@ -141,7 +141,7 @@ pub struct Nlm4Shareres<'a> {
     pub sequence: i32,
 }
 
-/// What stands in front of the results of TEST; with DENIED a [`Nlm4Holder`] follows.
+/// The head of the results of TEST; with DENIED a [`Nlm4Holder`] follows.
 pub type Nlm4Testres<'a> = Nlm4Res<'a>;
 
 /// `nlm4_notify`: a host says that all it holds is void (FREE_ALL).

@@ -19,7 +19,7 @@ pub mod procedure {
 /// Longest name of a host in bytes (SM_MAXSTRLEN).
 pub const NAME_BYTES_MAX: u32 = 1024;
 
-/// What a host calls itself or another.
+/// The name that a host gives itself or another.
 pub type HostName<'a> = Opaque<'a, NAME_BYTES_MAX>;
 
 /// `stat_chge`: a host has started anew, for the n-th time; odd while it is up.
@@ -29,7 +29,7 @@ pub struct StatChge<'a> {
     pub state: i32,
 }
 
-/// Whether a host would be watched.
+/// The answer whether a host is monitored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Res {
     Succ = 0,

@@ -66,7 +66,7 @@ pub struct Rpcb<'a> {
     pub netid: Opaque<'a, TEXT_BYTES_MAX>,
     /// The universal address; empty in questions.
     pub address: Opaque<'a, TEXT_BYTES_MAX>,
-    /// Whose it is.
+    /// The owner of the mapping.
     pub owner: Opaque<'a, TEXT_BYTES_MAX>,
 }
 

@@ -34,13 +34,13 @@ impl Range {
         Self { first: number, last: number }
     }
 
-    /// Whether `number` lies in it.
+    /// Returns whether `number` lies in it.
     #[must_use]
     pub const fn covers(self, number: u32) -> bool {
         self.first <= number && number <= self.last
     }
 
-    /// How many numbers it holds: 1 to 2^32.
+    /// The count of its numbers: 1 to 2^32.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.last as u64 - self.first as u64 + 1
@@ -69,7 +69,7 @@ impl fmt::Display for Range {
 pub struct Builder<T> {
     /// By first number; disjoint.
     parts: BTreeMap<u32, (u32, T)>,
-    /// What they cover, first and last numbers, joined wherever they touch: a range that covers
+    /// The covered ranges, first and last numbers, joined wherever they touch: a range that covers
     /// many others is gone through once and not again by each that follows.
     covered: BTreeMap<u32, u32>,
 }
@@ -106,7 +106,7 @@ impl<T: Copy> Builder<T> {
         self.covered.insert(first, last);
     }
 
-    /// What is already there within `range`, in order.
+    /// The entries already there within `range`, in order.
     pub fn within(&self, range: Range) -> impl Iterator<Item = (Range, T)> + '_ {
         let from = self.parts.range(..=range.first).next_back().map_or(range.first, |(&f, _)| f);
         self.parts.range(from..=range.last).filter_map(move |(&first, &(last, value))| {
@@ -229,7 +229,7 @@ impl<T: Copy> Ranges<T> {
         self.parts.iter().map(|part| (part.range, part.value))
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()

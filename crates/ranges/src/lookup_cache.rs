@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What stands for no answer; nor is it a number that is asked for.
+/// The value that stands for no answer; it is never asked for either.
 const NONE: u32 = u32::MAX;
 
 /// Pairs of answers that are kept, 64 KiB: a listing of a thousand owners finds nearly all of them
@@ -12,7 +12,7 @@ const PAIRS: usize = 4096;
 /// The answers for two numbers that belong at one place: the newer one first.
 type Pair = [AtomicU64; 2];
 
-/// What numbers were found to be lately. Takes no memory before it is wanted. Cheap to clone.
+/// A cache of recent look-ups. It takes no memory before it is first used. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct LookupCache(Arc<OnceLock<SharedCache>>);
 
@@ -22,7 +22,7 @@ pub struct LookupCache(Arc<OnceLock<SharedCache>>);
 pub struct SharedCache(Arc<[Pair; PAIRS]>);
 
 impl LookupCache {
-    /// What is kept.
+    /// The cache, made when it is first asked for.
     #[inline]
     #[must_use]
     pub fn kept(&self) -> &SharedCache {
@@ -36,7 +36,7 @@ impl SharedCache {
         Self(Arc::new([const { [const { AtomicU64::new(word(NONE, NONE)) }; 2] }; PAIRS]))
     }
 
-    /// What `find` says of a number, or said of it lately. It must always say the same of it, and
+    /// The answer of `find` for a number, cached. `find` must always give the same answer, and
     /// never `u32::MAX`.
     #[inline(always)]
     pub fn get_or(&self, number: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
@@ -67,8 +67,8 @@ const fn word(number: u32, answer: u32) -> u64 {
     (number as u64) << 32 | answer as u64
 }
 
-/// What is kept says nothing that would not be found.
-macro_rules! says_nothing {
+/// A cache changes no answer: any two are equal, and Debug shows the name only.
+macro_rules! equal_and_opaque {
     ($name:ident) => {
         impl PartialEq for $name {
             fn eq(&self, _: &Self) -> bool {
@@ -86,8 +86,8 @@ macro_rules! says_nothing {
     };
 }
 
-says_nothing!(LookupCache);
-says_nothing!(SharedCache);
+equal_and_opaque!(LookupCache);
+equal_and_opaque!(SharedCache);
 
 #[cfg(test)]
 mod tests {

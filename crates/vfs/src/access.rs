@@ -1,6 +1,6 @@
 use std::ops::{BitAnd, BitOr};
 
-/// What a caller may do with an object, as a set. The bits are those of ACCESS (RFC 1813, 3.3.4;
+/// A set of rights to an object. The bits are those of ACCESS (RFC 1813, 3.3.4;
 /// RFC 8881, 18.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Access(u32);
@@ -35,13 +35,13 @@ impl Access {
         self.0
     }
 
-    /// Whether every right of `other` is in this set.
+    /// Returns whether every right of `other` is in this set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether the sets share a right.
+    /// Returns whether the sets share a right.
     #[must_use]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0

@@ -13,7 +13,7 @@ pub struct Acl<S: IdDomain> {
 pub struct AclEntry<S: IdDomain> {
     /// To whom it applies.
     pub tag: AclTag<S>,
-    /// What it permits: 0 to 7.
+    /// The permissions: 0 to 7.
     pub permissions: u8,
 }
 
@@ -34,7 +34,7 @@ pub enum AclTag<S: IdDomain> {
     Other,
 }
 
-/// Which of an object's two ACLs.
+/// One of an object's two ACLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AclKind {
     /// The one that decides about the object itself.
@@ -52,7 +52,7 @@ impl<S: IdDomain> Acl<S> {
         Self { entries: tags.into_iter().map(|(tag, shift)| entry(tag, shift)).collect() }
     }
 
-    /// Whether it is one (POSIX.1e draft 17, 23.1.3, in the order Linux asks for): one owner entry,
+    /// Checks the ACL (POSIX.1e draft 17, 23.1.3, in the order Linux asks for): one owner entry,
     /// named users, one group entry, named groups, a mask if any are named, one entry for others.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl<S: IdDomain> Acl<S> {
         }
     }
 
-    /// Whether a mode says the same: nobody is named and there is no mask.
+    /// Returns whether a mode says the same: nobody is named and there is no mask.
     #[must_use]
     pub fn is_minimal(&self) -> bool {
         self.entries
@@ -112,8 +112,8 @@ impl<S: IdDomain> Acl<S> {
         self
     }
 
-    /// What a new object gets from its directory's default ACL if its maker asks for `mode`: no
-    /// more than both allow.
+    /// The ACL that a new object inherits from its directory's default ACL if it is made with
+    /// `mode`: no more than both allow.
     #[must_use]
     pub fn inherited(mut self, mode: Mode) -> (Self, Mode) {
         let group = self.group_class();
@@ -152,7 +152,7 @@ impl<S: IdDomain> AclTag<S> {
     }
 }
 
-/// Where in a mode an entry's digit stands, if it is one that goes with the mode.
+/// The shift of an entry's digit in a mode, if the entry goes with the mode.
 fn class_shift<S: IdDomain>(tag: AclTag<S>, group: AclTag<S>) -> Option<u32> {
     match tag {
         AclTag::UserObj => Some(6),

@@ -13,14 +13,14 @@ pub struct Time {
 }
 
 impl From<SystemTime> for Time {
-    /// What was before 1970 is taken for its beginning: no clock means that.
+    /// A time before 1970 becomes its beginning: no clock means it.
     fn from(moment: SystemTime) -> Self {
         let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() }
     }
 }
 
-/// What kind of object a node is.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileType {
     /// A regular file.
@@ -42,9 +42,9 @@ pub enum FileType {
 /// A device's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Device {
-    /// Which driver.
+    /// The number of the driver.
     pub major: u32,
-    /// Which of its devices.
+    /// The number of the device.
     pub minor: u32,
 }
 
@@ -77,7 +77,7 @@ impl Mode {
     }
 }
 
-/// What is known about an object, with ids on side `S`.
+/// The attributes of an object, with ids on side `S`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attr<S: IdDomain> {
     /// Its type.
@@ -96,7 +96,7 @@ pub struct Attr<S: IdDomain> {
     pub used: u64,
     /// Its numbers, if it is a device; else zeros.
     pub device: Device,
-    /// Which file system it is in.
+    /// The number of its file system.
     pub fsid: u64,
     /// Its number within that file system.
     pub fileid: u64,
@@ -158,7 +158,7 @@ pub enum SetTime {
     To(Time),
 }
 
-/// Which attributes to change, with ids on side `S`; `None` leaves one as it is.
+/// The attributes to change, with ids on side `S`; `None` leaves one as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetAttr<S: IdDomain> {
     /// New permission bits.
@@ -176,7 +176,7 @@ pub struct SetAttr<S: IdDomain> {
 }
 
 impl<S: IdDomain> SetAttr<S> {
-    /// Whether nothing is to be changed.
+    /// Returns whether nothing is to be changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

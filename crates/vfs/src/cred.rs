@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::{Gid, IdDomain, Uid};
 
-/// Under which ids a call is made, on side `S`. Cheap to clone.
+/// The ids that a call is made under, on side `S`. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cred<S: IdDomain> {
     /// The user.
@@ -26,14 +26,14 @@ impl<S: IdDomain> Cred<S> {
         Self { groups: groups.into_iter().collect(), ..self }
     }
 
-    /// Whether `gid` is the primary or a supplementary group.
+    /// Returns whether `gid` is the primary or a supplementary group.
     #[must_use]
     #[inline]
     pub fn is_member(&self, gid: Gid<S>) -> bool {
         self.gid == gid || self.groups.contains(&gid)
     }
 
-    /// Whether this is the superuser of its side.
+    /// Returns whether this is the superuser of its side.
     #[must_use]
     #[inline]
     pub fn is_root(&self) -> bool {

@@ -21,7 +21,7 @@ pub trait Fs: Send + Sync {
     /// them. It makes no system call.
     fn volume(&self, node: &Handle) -> u64;
 
-    /// What this file system is like.
+    /// The properties of this file system.
     ///
     /// # Errors
     /// [`Status`]; [`Status::Stale`] if it has vanished. So for every verb below.
@@ -52,7 +52,7 @@ pub trait Fs: Send + Sync {
         guard: Option<Time>,
     ) -> Result<Change<Disk>>;
 
-    /// Which of the rights `wanted` the caller has, and the object's attributes.
+    /// The caller's rights among `wanted`, and the object's attributes.
     ///
     /// # Errors
     /// [`Status`]; a right that is missing is no error.
@@ -362,7 +362,7 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
-    /// Whether [`Fs::hold_range`] would find nobody in its way.
+    /// Returns whether [`Fs::hold_range`] would succeed.
     ///
     /// # Errors
     /// The same.
@@ -429,7 +429,7 @@ pub trait Fs: Send + Sync {
     }
 }
 
-/// What a file system is like; constant while it is served.
+/// The properties of a file system, constant while it is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Properties {
     /// Largest file size in bytes.
@@ -440,20 +440,20 @@ pub struct Properties {
     pub links_max: u32,
     /// The grain of its times.
     pub time_delta: Time,
-    /// Whether it has hard links.
+    /// True if it has hard links.
     pub hard_links: bool,
-    /// Whether it has symbolic links.
+    /// True if it has symbolic links.
     pub symbolic_links: bool,
-    /// Whether a change of owner needs privilege (`_POSIX_CHOWN_RESTRICTED`).
+    /// True if a change of owner needs privilege (`_POSIX_CHOWN_RESTRICTED`).
     pub chown_restricted: bool,
-    /// Whether `A` and `a` are one name.
+    /// True if `A` and `a` are one name.
     pub case_insensitive: bool,
-    /// Whether `A` is still `A` when listed.
+    /// True if `A` is still `A` when listed.
     pub case_preserving: bool,
     /// The grain in bytes at which [`Fs::clone_range`] shares blocks, a power of two.
     pub clone_bytes: u32,
-    /// Whose everything is that is made in it, whoever makes it: the server's own user and group,
-    /// where it cannot act as its callers.
+    /// The owner of everything that is made in it: the server's own user and group, where it cannot
+    /// act as its callers.
     pub maker: Option<(Uid<Disk>, Gid<Disk>)>,
 }
 
@@ -498,10 +498,10 @@ pub type Made<S> = Changed<Node<S>, S>;
 /// The target of a symbolic link: bytes, not text.
 pub type Target = Box<[u8]>;
 
-/// What a write did: how many bytes, and to what.
+/// The bytes that were written, and the change of the file.
 pub type Written<S> = Changed<u32, S>;
 
-/// How a regular file is to be made (RFC 1813, 3.3.8).
+/// The mode of creating a regular file (RFC 1813, 3.3.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Create<S: IdDomain> {
     /// A file of that name is taken as it is, but for its size if `set` gives one.
@@ -526,7 +526,7 @@ pub enum Special {
     Socket,
 }
 
-/// How stable data must be before a write is answered (RFC 1813, 3.3.7).
+/// The stability of data that a write must reach before it is answered (RFC 1813, 3.3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
     /// It may be lost by a crash until it is committed.
@@ -537,7 +537,7 @@ pub enum Stability {
     FileSync,
 }
 
-/// How much of each entry a listing wants.
+/// The part of each entry that a listing wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listed {
     /// Names, numbers and cookies.
@@ -553,13 +553,13 @@ pub struct Listing<'a, S: IdDomain> {
     pub name: Name<'a>,
     /// The object's number.
     pub fileid: u64,
-    /// Where the listing goes on behind this entry.
+    /// The cookie behind this entry.
     pub cookie: u64,
     /// The object, with [`Listed::Nodes`], if it was to be had.
     pub node: Option<Node<S>>,
 }
 
-/// What [`Fs::seek`] looks for.
+/// The target of [`Fs::seek`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
     /// Data.
@@ -568,7 +568,7 @@ pub enum Seek {
     Hole,
 }
 
-/// Whether an extended attribute may or must be there already (RFC 8276, 8.4.2).
+/// The condition on an existing extended attribute (RFC 8276, 8.4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum XattrMode {
     /// Either.

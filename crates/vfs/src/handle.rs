@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use crate::limits::HANDLE_BYTES_MAX;
 use crate::{Result, Status};
 
-/// What a backend calls one of its objects: opaque bytes, kept inline, valid as long as the object
+/// A backend's handle of one of its objects: opaque bytes, kept inline, valid as long as the object
 /// lives, over renames and restarts. It has not been checked against any export.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Handle {

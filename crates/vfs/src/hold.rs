@@ -1,6 +1,6 @@
-//! What clients have against other programs of the machine.
+//! Holds of clients against other programs of the machine.
 
-/// How a file is held against programs of this machine that open it.
+/// A hold on a file against programs of this machine that open it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileHold {
     /// Not at all.
@@ -11,7 +11,7 @@ pub enum FileHold {
     Exclusive,
 }
 
-/// What a program of this machine does with a file that is held.
+/// The use that a program of this machine makes of a file that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalUse {
     /// It waits to open it.
@@ -20,7 +20,7 @@ pub enum LocalUse {
     Change,
 }
 
-/// How bytes of a file are held against programs of this machine that lock them, too.
+/// A hold on bytes of a file against programs of this machine that lock them, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RangeLock {
     /// Not at all.

@@ -33,7 +33,7 @@ impl BitOr for Permissions {
     }
 }
 
-/// What a verdict about an object is taken from.
+/// The attributes and the ACL that decide about an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<'a, S: IdDomain> {
     /// Its attributes.
@@ -43,7 +43,7 @@ pub struct Object<'a, S: IdDomain> {
 }
 
 impl<S: IdDomain> Object<'_, S> {
-    /// Whether the caller has all of `wanted`.
+    /// Returns whether the caller has all of `wanted`.
     ///
     /// Two things that look odd are the kernel's own: a named entry counts for nothing where the
     /// mask is empty, and of several groups one alone must permit all that is wanted.
@@ -73,8 +73,8 @@ impl<S: IdDomain> Object<'_, S> {
             .fold(Access::NONE, |granted, (right, _)| granted | *right)
     }
 
-    /// Whether the caller may read a file's data over NFS, where a client opened it long ago:
-    /// owners always, and who may execute it.
+    /// Checks that the caller may read a file's data over NFS, where a client opened it long ago.
+    /// Owners always may, and callers who may execute it.
     ///
     /// # Errors
     /// [`Status::Acces`].
@@ -85,7 +85,7 @@ impl<S: IdDomain> Object<'_, S> {
         if allowed { Ok(()) } else { Err(Status::Acces) }
     }
 
-    /// Whether the caller may write a file's data or length over NFS: owners always.
+    /// Checks that the caller may write a file's data or length over NFS: owners always.
     ///
     /// # Errors
     /// [`Status::Acces`].
@@ -93,7 +93,7 @@ impl<S: IdDomain> Object<'_, S> {
         if self.is_owner(cred) { Ok(()) } else { self.check(cred, Permissions::WRITE) }
     }
 
-    /// Whether the caller may do what only an owner may: change mode, ACL or times.
+    /// Checks that the caller may change mode, ACL or times, as only an owner may.
     ///
     /// # Errors
     /// [`Status::Perm`].
@@ -101,7 +101,7 @@ impl<S: IdDomain> Object<'_, S> {
         if self.is_owner(cred) || cred.is_root() { Ok(()) } else { Err(Status::Perm) }
     }
 
-    /// Whether the caller may set these attributes; the length as [`Object::check_write_data`]
+    /// Checks that the caller may set these attributes; the length as [`Object::check_write_data`]
     /// says.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl<S: IdDomain> Object<'_, S> {
         self.check_times(cred, set)
     }
 
-    /// Whether the caller may take `entry` out of this directory, or give its name to another
+    /// Checks that the caller may take `entry` out of this directory, or give its name to another
     /// object.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl<S: IdDomain> Object<'_, S> {
         cred.is_root() || self.is_owner(cred) && known
     }
 
-    /// Who may write may set both times to now; everything else about times is the owner's.
+    /// A caller who may write may set both times to now; all else about times is the owner's.
     fn check_times(self, cred: &Cred<S>, set: &SetAttr<S>) -> Result<()> {
         match (set.atime, set.mtime) {
             (None, None) => Ok(()),

@@ -1,11 +1,11 @@
-//! Where a read puts its data, and what it finds.
+//! The buffer and the result of a read.
 
 use std::fs::File;
 use std::sync::Arc;
 
 use crate::{Attr, IdDomain};
 
-/// Where a read puts its data.
+/// The buffer that a read puts its data into.
 #[derive(Debug)]
 pub struct ReadInto<'a> {
     /// Data is appended here ...
@@ -25,12 +25,12 @@ impl<'a> ReadInto<'a> {
     }
 }
 
-/// What a read found.
+/// The result of a read.
 #[derive(Debug, Clone)]
 pub struct Read<S: IdDomain> {
     /// The data.
     pub data: Data,
-    /// Whether the file ends with it.
+    /// True if the file ends with it.
     pub eof: bool,
     /// The file's attributes; perhaps none where it was [`ReadInto::opened`].
     pub attr: Option<Attr<S>>,
@@ -45,15 +45,15 @@ pub enum Data {
     File {
         /// The file.
         file: Arc<File>,
-        /// Where in it, in bytes.
+        /// The offset in the file, in bytes.
         offset: u64,
-        /// How many bytes.
+        /// The count of bytes.
         length: u32,
     },
 }
 
 impl Data {
-    /// How many bytes.
+    /// The count of bytes.
     #[must_use]
     pub const fn length(&self) -> u32 {
         match self {

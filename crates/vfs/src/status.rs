@@ -3,7 +3,7 @@ use std::fmt;
 /// A file system's answer, or its outcome if there is none.
 pub type Result<T> = std::result::Result<T, Status>;
 
-/// How a verb failed: a closed list in the spelling of RFC 1813 (2.6) and RFC 8881 (15.1); each
+/// The error of a verb: a closed list in the spelling of RFC 1813 (2.6) and RFC 8881 (15.1); each
 /// protocol converts it to its own numbers in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {

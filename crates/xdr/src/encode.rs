@@ -13,11 +13,11 @@ pub trait Encode {
 /// there; the shell sends it with `sendfile`.
 #[derive(Debug, Clone)]
 pub struct FileSegment {
-    /// How many of the encoder's own bytes go out before it.
+    /// The count of the encoder's own bytes that go out before it.
     pub after: usize,
     /// The file; kept open by this reference.
     pub file: Arc<File>,
-    /// Where in the file the stretch begins, in bytes.
+    /// The offset in the file at which the stretch begins, in bytes.
     pub offset: u64,
     /// Its length in bytes; what the file turns out not to have is sent as zeros.
     pub length: u32,

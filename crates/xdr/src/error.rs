@@ -23,7 +23,7 @@ pub enum Malformed {
     Discriminant {
         /// The type that was read.
         of: &'static str,
-        /// What was found.
+        /// The value found.
         found: u32,
     },
     /// Padding bytes that are not zero (RFC 4506, 3).

@@ -7,7 +7,7 @@ use crate::{Location, RuleSource, Rules, View};
 /// An id on its way in.
 struct Arrival<'a> {
     about: &'static str,
-    /// What it is called: uid or gid.
+    /// Its name: uid or gid.
     kind: &'static str,
     /// As its domain calls it, too, if that has a name for it.
     wire: String,
@@ -24,7 +24,7 @@ pub(super) fn called(number: u32, owner: Owner<'_>) -> String {
 }
 
 impl Chain {
-    /// What becomes of a credential's ids.
+    /// Explains how a credential's ids are mapped.
     pub(super) fn ids(&mut self, rules: &Rules, origin: Option<&RuleSource>, caller: &Cred<Wire>) {
         let ids = &rules.ids;
         let user = Arrival {

@@ -17,7 +17,7 @@ use crate::export::Entry;
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Export, Location, Plan, Refusal, RuleSource, Rules, View};
 
-/// What somebody wants to do with an object.
+/// An operation on an object that somebody asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Look at its attributes.
@@ -65,24 +65,24 @@ impl fmt::Display for Operation {
 pub struct Question {
     /// The path of the export.
     pub export: PathBuf,
-    /// What is asked for: a path below the export's, or as seen from there.
+    /// The path that is asked about: below the export's, or as seen from there.
     pub path: PathBuf,
     /// The address of the client; its port is taken to be a good one.
     pub from: IpAddr,
-    /// What the credential says.
+    /// The ids of the credential.
     pub caller: Cred<Wire>,
-    /// What is to be done.
+    /// The operation.
     pub operation: Operation,
 }
 
 /// One decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What was decided.
+    /// The subject of the decision.
     pub about: &'static str,
-    /// How, and why.
+    /// The decision and its reason.
     pub text: String,
-    /// Where the rule is, if it is written anywhere.
+    /// The location of the rule, if it is written anywhere.
     pub place: Option<Location>,
 }
 
@@ -91,7 +91,7 @@ pub struct Decision {
 pub struct Explanation {
     /// Those that were made before it ended.
     pub decisions: Vec<Decision>,
-    /// Whether it is done.
+    /// The outcome of the operation.
     pub answer: Result<(), Refusal>,
 }
 

@@ -109,7 +109,8 @@ impl Chain {
         }
     }
 
-    /// Whether the caller has any of some rights: ACCESS gives each only where it means something.
+    /// Returns whether the caller has any of these rights. ACCESS gives each only where it means
+    /// something.
     fn right(
         &mut self,
         view: &View<'_>,
@@ -141,7 +142,7 @@ impl Chain {
     }
 }
 
-/// How many entries of a directory are shown.
+/// Counts the entries of a directory that are shown.
 fn count(view: &View<'_>, node: &Node) -> Result<usize> {
     let (mut count, mut next) = (0_usize, Some(0));
     while let Some(cookie) = next {

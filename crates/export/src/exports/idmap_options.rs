@@ -14,7 +14,7 @@ pub(crate) struct IdmapOptions {
     groups: Ranges,
     cloaks: Vec<Entry>,
     cloak_places: Vec<Location>,
-    /// What is to be said about them that is no error.
+    /// The warnings about them.
     doubts: Vec<(Location, String)>,
 }
 

@@ -12,13 +12,13 @@ pub(super) struct Letter {
 }
 
 impl Letter {
-    /// Whether it is this sign, neither quoted nor escaped.
+    /// Returns whether it is this sign, neither quoted nor escaped.
     pub(super) const fn is(&self, sign: u8) -> bool {
         self.plain && self.byte == sign
     }
 }
 
-/// What stands between blanks.
+/// A word between blanks.
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) letters: Vec<Letter>,

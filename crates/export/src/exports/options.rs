@@ -125,7 +125,7 @@ fn look_up(item: Item) -> Result<Given, String> {
     Ok(Given { option, effect, value: value.unwrap_or_default(), place })
 }
 
-/// Whether an option goes with those before it in the same list.
+/// Returns whether an option is compatible with those before it in the same list.
 fn fits(given: &Given, list: &[Given], diagnostics: &mut Diagnostics) -> bool {
     if given.option.repeats {
         return true;

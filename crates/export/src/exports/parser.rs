@@ -116,7 +116,7 @@ impl Parser<'_> {
         found.map_err(|what| self.diagnostics.error(place, what)).ok()
     }
 
-    /// What stands in parentheses.
+    /// Parses the options in parentheses.
     fn list(&mut self, list: &[Letter], at: At) -> Option<Vec<Given>> {
         let inside = match list {
             [_, inside @ .., last] if last.is(b')') => inside,
@@ -164,12 +164,12 @@ impl Parser<'_> {
     }
 }
 
-/// Whether it is options for the clients behind it.
+/// Returns whether the word holds default options for the clients behind it.
 fn is_default(word: &Word) -> bool {
     word.letters.first().is_some_and(|first| first.is(b'-'))
 }
 
-/// Whether an option list begins in it that does not end in it: what follows is no client.
+/// Returns whether an option list begins in the word and does not end in it: no client follows.
 fn is_torn(word: &Word) -> bool {
     let ends = word.letters.last().is_some_and(|last| last.is(b')'));
     !ends && word.letters.iter().any(|letter| letter.is(b'('))

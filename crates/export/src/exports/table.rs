@@ -16,21 +16,21 @@ use crate::path::normal;
 /// An option there is.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    /// What it is called.
+    /// The name of the option.
     pub(crate) name: &'static str,
-    /// What comes behind `=`.
+    /// The kind of value behind `=`.
     pub(crate) argument: Argument,
-    /// What it decides: options about the same thing exclude each other.
+    /// The subject that it decides: options about the same subject exclude each other.
     pub(crate) about: &'static str,
-    /// Whether it may stand in a list more than once, each time for one thing more.
+    /// True if it may be repeated in a list, adding one thing each time.
     pub(crate) repeats: bool,
-    /// What becomes of it.
+    /// The treatment of the option.
     pub(crate) verdict: Verdict,
     /// Why, for users.
     pub(crate) note: &'static str,
 }
 
-/// What stands behind the `=` of an option.
+/// The kind of value behind the `=` of an option.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Argument {
     /// Nothing.
@@ -41,7 +41,7 @@ pub(crate) enum Argument {
     Needed(&'static str),
 }
 
-/// What becomes of an option.
+/// The treatment of an option.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Verdict {
     /// It does what exports(5) says, by this.
@@ -50,7 +50,7 @@ pub(crate) enum Verdict {
     Refused,
 }
 
-/// What an option does, given its value.
+/// The effect of an option, given its value.
 pub(crate) type Effect = fn(&mut Draft, &str) -> Result<(), String>;
 
 /// Terms in the making: whom they squash two options say together.
@@ -60,7 +60,7 @@ pub(crate) struct Draft {
     pub(crate) root_squash: bool,
     pub(crate) all_squash: bool,
     pub(crate) rooms: IdmapOptions,
-    /// Where the option stands that is being read.
+    /// The location of the option that is being read.
     pub(crate) place: Location,
 }
 

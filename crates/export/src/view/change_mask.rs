@@ -6,14 +6,14 @@ use comity_vfs::{Attr, Disk, FileType, Result, Time};
 use super::{Node, View};
 
 impl View<'_> {
-    /// Whether the caller is never to see the same of this object twice.
+    /// Returns whether the object must look changed each time the caller sees it.
     #[inline]
     pub(super) fn looks_changed(&self, attr: &Attr<Disk>) -> bool {
         self.resolved.is_restless() && attr.file_type == FileType::Directory
     }
 
-    /// Whether a client may be left alone with a file. Where it would tell all its users of it, it
-    /// may only be one that is hidden from nobody.
+    /// Returns whether a file may be delegated. Where clients must not cache for several users,
+    /// only a file that is hidden from nobody may be.
     ///
     /// # Errors
     /// [`comity_vfs::Status`].

@@ -1,4 +1,4 @@
-//! What a view does not let its caller know of: an object that the cloak hides does not exist.
+//! Cloaking: to the caller, an object that the cloak hides does not exist.
 
 use comity_cloak::Verdict;
 use comity_vfs::{Access, Attr, Disk, Name, Result, Status};
@@ -11,7 +11,7 @@ impl View<'_> {
         self.resolved.is_cloaked()
     }
 
-    /// Whether the caller may know of an object with these attributes.
+    /// Returns whether the caller may know of an object with these attributes.
     #[inline]
     pub(super) fn shows(&self, attr: &Attr<Disk>) -> bool {
         self.rules().cloak.shows(self.cred(), attr.uid, attr.gid, attr.mode)
@@ -26,7 +26,7 @@ impl View<'_> {
         if self.is_hidden(dir, name)? { Err(Status::NoEnt) } else { Ok(()) }
     }
 
-    /// Whether a name stands for an object that the caller may not know of.
+    /// Returns whether a name stands for an object that the caller may not know of.
     pub(super) fn is_hidden(&self, dir: &Node, name: Name<'_>) -> Result<bool> {
         if !self.is_cloaked() {
             return Ok(false);
@@ -55,7 +55,7 @@ impl View<'_> {
         if may_be_secret && !self.may_add(dir).unwrap_or(false) { Status::Acces } else { why }
     }
 
-    /// Whether the caller may put names into a directory.
+    /// Returns whether the caller may put names into a directory.
     pub(super) fn may_add(&self, dir: &Node) -> Result<bool> {
         let wanted = Access::EXTEND | Access::LOOKUP;
         let (granted, _) = self.fs().access(self.cred(), dir.handle(), wanted)?;

@@ -3,7 +3,7 @@ use comity_vfs::FileKey;
 use super::{Node, View};
 
 impl View<'_> {
-    /// By what a file is remembered, the same in all exports that show it.
+    /// The key of a file, the same in all exports that show it.
     #[must_use]
     #[inline]
     pub fn key(&self, node: &Node) -> FileKey {

@@ -6,10 +6,10 @@ use super::rights::OperationClass;
 use super::{Node, Seen, View};
 use crate::limits::LISTING_ENTRIES_MAX;
 
-/// Who is shown the entries of a directory.
+/// A visitor that is shown the entries of a directory.
 pub type VisitSeen<'a> = dyn FnMut(&Listing<'_, Disk>, Option<&Seen>) -> ControlFlow<()> + 'a;
 
-/// How far a listing came in one go.
+/// The extent of one part of a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ListingPart {
     /// The directory's attributes.

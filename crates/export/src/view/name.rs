@@ -2,7 +2,7 @@
 
 use comity_vfs::{Name, Result, Status};
 
-/// What is said of `.` and of `..` where the name of an entry is asked for.
+/// The errors for `.` and for `..` where the name of an entry is expected.
 pub(super) type OfDots = [Status; 2];
 
 /// They are there already (RFC 1813, 3.3.9).
@@ -23,7 +23,7 @@ pub(super) fn entry_name(name: &[u8], [one, two]: OfDots) -> Result<Name<'_>> {
     }
 }
 
-/// What no name can be is ACCES (RFC 1813, 3.2).
+/// Checks a name. A malformed one gives ACCES (RFC 1813, 3.2).
 pub(super) fn plain_name(name: &[u8]) -> Result<Name<'_>> {
     Name::new(name).map_err(|status| if status == Status::Inval { Status::Acces } else { status })
 }

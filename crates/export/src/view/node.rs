@@ -20,8 +20,7 @@ impl Outside {
 pub struct Node(Handle);
 
 impl Node {
-    /// What its backend calls it; by this and its export it is known to who remembers what clients
-    /// have of it.
+    /// The backend's handle. With the export it identifies the object in the state of clients.
     #[must_use]
     #[inline(always)]
     pub const fn handle(&self) -> &Handle {

@@ -6,13 +6,13 @@ use super::View;
 /// Owners as text, for NFSv4. The numbers are those that the caller sees in attributes and ACLs,
 /// and that it may set: what they are on disk is decided as for all others.
 impl View<'_> {
-    /// How a user is said to the caller: by a name of its domain, or by number.
+    /// A user as the caller sees it: a name of its domain, or a number.
     #[must_use]
     pub fn owner_out(&self, uid: Uid<Wire>) -> Owner<'_> {
         self.rules().ids.owners.user_out(uid)
     }
 
-    /// How a group is said to the caller.
+    /// A group as the caller sees it.
     #[must_use]
     pub fn owner_group_out(&self, gid: Gid<Wire>) -> Owner<'_> {
         self.rules().ids.owners.group_out(gid)

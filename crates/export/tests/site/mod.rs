@@ -154,7 +154,7 @@ pub(crate) fn chown(view: &View<'_>, node: &Node, uid: u32) -> Result<(), Status
     view.setattr(CLEAR, node, &set, None).map(drop)
 }
 
-/// What a listing shows, sorted.
+/// The names in a listing, sorted.
 pub(crate) fn names(view: &View<'_>, dir: &Node) -> Vec<String> {
     let mut found = Vec::new();
     view.readdir(dir, 0, Listed::Names, &mut |listing, _| {

@@ -97,7 +97,7 @@ pub struct WccData {
     pub after: PostOpAttr,
 }
 
-/// How a time is to be set: `set_atime`, `set_mtime`.
+/// The new value of a time: `set_atime`, `set_mtime`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
 pub enum SetTime3 {
     /// Leave it.

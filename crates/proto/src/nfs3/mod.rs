@@ -63,7 +63,7 @@ pub type Createverf3 = [u8; 8];
 /// Eight bytes that say for which state of a directory a cookie is good: `cookieverf3`.
 pub type Cookieverf3 = [u8; 8];
 
-/// How a procedure ended: `nfsstat3` (RFC 1813, 2.6).
+/// The status of a procedure: `nfsstat3` (RFC 1813, 2.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[allow(missing_docs)]
 pub enum Nfsstat3 {

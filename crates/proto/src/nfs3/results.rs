@@ -112,7 +112,7 @@ pub struct Link3wcc {
     pub linkdir_wcc: WccData,
 }
 
-/// What stands before the entries of READDIR and READDIRPLUS. The entries follow, each behind a
+/// The head of the results of READDIR and READDIRPLUS. The entries follow, each behind a
 /// true boolean; then a false one and `eof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct DirlistHead {
@@ -134,7 +134,7 @@ pub struct Entryplus3<'a> {
     pub name_handle: Option<NfsFh3<'a>>,
 }
 
-/// What stands between the name and the bytes of the handle is one piece: listings are full of it.
+/// The fields between the name and the bytes of the handle are one piece, as listings repeat them.
 impl Encode for Entryplus3<'_> {
     #[inline]
     fn encode(&self, encoder: &mut Encoder) {

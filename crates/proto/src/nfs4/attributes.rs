@@ -115,14 +115,14 @@ pub enum NfsFtype4 {
     Namedattr = 9,
 }
 
-/// Which file system an object is in: `fsid4`.
+/// The number of a file system: `fsid4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Encode, Decode)]
 pub struct Fsid4 {
     pub major: u64,
     pub minor: u64,
 }
 
-/// How a time is to be set: `settime4`.
+/// The new value of a time: `settime4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Settime4 {
     #[xdr(0)]
@@ -138,7 +138,7 @@ pub struct ModeMasked4 {
     pub mask: u32,
 }
 
-/// What `change` counts: `change_attr_type4` (RFC 7862, 12.2.3).
+/// The kind of counter in `change`: `change_attr_type4` (RFC 7862, 12.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum ChangeAttrType4 {
     MonotonicIncr = 0,

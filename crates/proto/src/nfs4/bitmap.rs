@@ -45,7 +45,7 @@ impl Bitmap4 {
         self.words
     }
 
-    /// Whether a number is in it.
+    /// Returns whether a number is in it.
     #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         let word = self.words.get(number as usize / 32);
@@ -66,34 +66,34 @@ impl Bitmap4 {
         }
     }
 
-    /// What is in both.
+    /// The intersection.
     #[must_use]
     pub const fn and(&self, other: &Self) -> Self {
         let ([a, b, c], [x, y, z]) = (self.words, other.words);
         Self { words: [a & x, b & y, c & z], beyond: self.beyond && other.beyond }
     }
 
-    /// What is in either.
+    /// The union.
     #[must_use]
     pub const fn or(&self, other: &Self) -> Self {
         let ([a, b, c], [x, y, z]) = (self.words, other.words);
         Self { words: [a | x, b | y, c | z], beyond: self.beyond || other.beyond }
     }
 
-    /// What is in this one only.
+    /// The difference: the numbers in this one only.
     #[must_use]
     pub const fn without(&self, other: &Self) -> Self {
         let ([a, b, c], [x, y, z]) = (self.words, other.words);
         Self { words: [a & !x, b & !y, c & !z], beyond: self.beyond && !other.beyond }
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::EMPTY
     }
 
-    /// Whether all of it is in `other`.
+    /// Returns whether all of it is in `other`.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.without(other).is_empty()

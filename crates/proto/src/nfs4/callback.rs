@@ -30,17 +30,17 @@ pub mod operation {
     pub const CB_OFFLOAD: u32 = 15;
 }
 
-/// What stands before the operations of a CB_COMPOUND.
+/// The head of a CB_COMPOUND, before its operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbCompoundHead<'a> {
     pub tag: Tag4<'a>,
     pub minorversion: u32,
-    /// What a client of 4.0 asked for in SETCLIENTID; else 0.
+    /// The number that a client of 4.0 gave in SETCLIENTID; otherwise 0.
     pub callback_ident: u32,
     pub operations: u32,
 }
 
-/// What stands before the results: the status is any number a client may make up.
+/// The head of the results. The status is any number that a client makes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbCompoundResultHead<'a> {
     pub status: u32,
@@ -48,7 +48,7 @@ pub struct CbCompoundResultHead<'a> {
     pub results: u32,
 }
 
-/// What stands before each result; a body follows where there is one and the status is 0.
+/// The head of each result; a body follows where there is one and the status is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbResultHead {
     pub operation: u32,
@@ -132,7 +132,7 @@ pub struct CbRecallSlot4args {
     pub target_highest_slotid: u32,
 }
 
-/// What stands before the outcome of an asynchronous copy. A status follows: behind OK a
+/// The head of the outcome of an asynchronous copy. A status follows: behind OK a
 /// [`super::WriteResponse4`], behind another how many bytes were copied (u64).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbOffload4head<'a> {

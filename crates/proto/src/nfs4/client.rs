@@ -23,7 +23,7 @@ pub struct ClientOwner4<'a> {
     pub id: Opaque4<'a>,
 }
 
-/// Where a client of 4.0 takes callbacks: `cb_client4`.
+/// The callback program and address of a client of 4.0: `cb_client4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CbClient4<'a> {
     pub cb_program: u32,
@@ -37,8 +37,8 @@ pub struct Setclientid4args<'a> {
     pub callback_ident: u32,
 }
 
-/// What SETCLIENTID answers and SETCLIENTID_CONFIRM takes. If the name is in use (CLID_INUSE), a
-/// [`Netaddr4`] follows the status.
+/// The result of SETCLIENTID and the argument of SETCLIENTID_CONFIRM. If the name is in use
+/// (CLID_INUSE), a [`Netaddr4`] follows the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct SetclientidConfirm4 {
     pub clientid: Clientid4,
@@ -58,7 +58,7 @@ pub mod exchgid {
     pub const CONFIRMED_R: u32 = 0x8000_0000;
 }
 
-/// Which operations want protection: `state_protect_ops4`.
+/// The operations that want protection: `state_protect_ops4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct StateProtectOps4 {
     pub must_enforce: Bitmap4,
@@ -95,7 +95,7 @@ pub enum StateProtect4r {
     MachCred(StateProtectOps4),
 }
 
-/// Which program somebody is: `nfs_impl_id4`.
+/// The name of an implementation: `nfs_impl_id4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct NfsImplId4<'a> {
     pub domain: Component4<'a>,
@@ -111,7 +111,7 @@ pub struct ExchangeId4args<'a> {
     pub client_impl_id: Option<NfsImplId4<'a>>,
 }
 
-/// Which server somebody speaks with: `server_owner4`.
+/// The identity of a server: `server_owner4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct ServerOwner4<'a> {
     pub minor_id: u64,

@@ -7,7 +7,7 @@ use super::{NAME_BYTES_MAX, Nfsstat4};
 /// The client's remark, which is given back: `utf8str_cs`.
 pub type Tag4<'a> = Opaque<'a, NAME_BYTES_MAX>;
 
-/// What stands before the operations of a COMPOUND; each begins with its number.
+/// The head of a COMPOUND. The operations follow; each begins with its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CompoundHead<'a> {
     pub tag: Tag4<'a>,
@@ -15,7 +15,7 @@ pub struct CompoundHead<'a> {
     pub operations: u32,
 }
 
-/// What stands before the results of a COMPOUND; each begins with its operation's number and its
+/// The head of the results of a COMPOUND. Each result begins with its operation's number and its
 /// status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct CompoundResultHead<'a> {

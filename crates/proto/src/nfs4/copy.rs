@@ -5,7 +5,7 @@ use comity_xdr::{Counted, Decode, Encode};
 
 use super::{Component4, Netaddr4, Nfsstat4, StableHow4, Stateid4, Verifier4};
 
-/// Where the source is, if it is not here: `netloc4`.
+/// The location of the source on another server: `netloc4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Netloc4<'a> {
     #[xdr(1)]
@@ -59,7 +59,7 @@ pub struct Copy4resok {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OffloadStatus4resok {
     pub count: u64,
-    /// How it ended, if it has.
+    /// The final status, if the copy has ended.
     pub complete: Option<Nfsstat4>,
 }
 

@@ -23,7 +23,7 @@ pub struct OpenReadDelegation4<'a> {
     pub permissions: Nfsace4<'a>,
 }
 
-/// How much a client may let grow what it has not written: `nfs_space_limit4`.
+/// The limit of unwritten data at a client: `nfs_space_limit4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum NfsSpaceLimit4 {
     #[xdr(1)]

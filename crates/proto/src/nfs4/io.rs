@@ -47,7 +47,7 @@ pub struct Commit4args {
     pub count: u32,
 }
 
-/// What ALLOCATE and DEALLOCATE take.
+/// The arguments of ALLOCATE and DEALLOCATE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Range4args {
     pub stateid: Stateid4,

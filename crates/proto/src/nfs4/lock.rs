@@ -14,7 +14,7 @@ pub enum NfsLockType4 {
     WriteWait = 4,
 }
 
-/// Who opens or locks: `open_owner4`, `lock_owner4`, `state_owner4`.
+/// The owner of opens or locks: `open_owner4`, `lock_owner4`, `state_owner4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct StateOwner4<'a> {
     pub clientid: Clientid4,
@@ -72,7 +72,7 @@ pub struct Lock4args<'a> {
     pub locker: Locker4<'a>,
 }
 
-/// What stands in the way: `LOCK4denied`. It follows the status DENIED of LOCK and LOCKT.
+/// A lock that conflicts: `LOCK4denied`. It follows the status DENIED of LOCK and LOCKT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Lock4denied<'a> {
     pub offset: u64,

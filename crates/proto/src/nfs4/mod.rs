@@ -93,7 +93,7 @@ pub struct Specdata4 {
 pub struct Stateid4 {
     /// Counts its changes.
     pub seqid: u32,
-    /// What it is.
+    /// The bytes that identify the state.
     pub other: [u8; 12],
 }
 

@@ -13,8 +13,8 @@ pub struct Access4res {
     pub access: u32,
 }
 
-/// What is to be made, and what goes with it: `createtype4`. What CREATE cannot make is decoded so
-/// that it can be answered BADTYPE.
+/// The type of a new object and its arguments: `createtype4`. A type that CREATE cannot make is
+/// decoded, too, and answered BADTYPE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Createtype4<'a> {
     #[xdr(1)]
@@ -59,7 +59,7 @@ pub struct Readdir4args {
     pub attr_request: Bitmap4,
 }
 
-/// What stands before the attributes of an entry of READDIR. The entries follow the verifier, each
+/// The head of an entry of READDIR, before its attributes. The entries follow the verifier, each
 /// behind a true boolean; then a false one and `eof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Entry4<'a> {
@@ -85,7 +85,7 @@ pub struct Setattr4args<'a> {
     pub obj_attributes: Fattr4<'a>,
 }
 
-/// What SECINFO_NO_NAME asks about: `secinfo_style4`.
+/// The object that SECINFO_NO_NAME asks about: `secinfo_style4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum SecinfoStyle4 {
     CurrentFh = 0,

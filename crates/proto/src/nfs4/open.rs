@@ -60,7 +60,7 @@ pub enum Createhow4<'a> {
     Exclusive41(Creatverfattr<'a>),
 }
 
-/// Whether OPEN makes a file: `openflag4`.
+/// The choice of OPEN to create a file or not: `openflag4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Openflag4<'a> {
     #[xdr(0)]
@@ -98,8 +98,8 @@ pub struct Open4args<'a> {
     pub claim: OpenClaim4<'a>,
 }
 
-/// What a server's OPEN takes, by the numbers of the bits and values (RFC 9754): the attribute
-/// `open_arguments`.
+/// The arguments that a server's OPEN supports, by the numbers of bits and values (RFC 9754): the
+/// attribute `open_arguments`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OpenArguments4 {
     pub share_access: Bitmap4,

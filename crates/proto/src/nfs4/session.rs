@@ -39,7 +39,7 @@ pub struct GssCbHandles4<'a> {
     pub handle_from_client: Opaque<'a, OPAQUE_BYTES_MAX>,
 }
 
-/// How callbacks may prove who sends them: `callback_sec_parms4`.
+/// The credential that callbacks may carry: `callback_sec_parms4`.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum CallbackSecParms4<'a> {
     #[xdr(0)]
@@ -86,7 +86,7 @@ pub struct BackchannelCtl4args<'a> {
     pub sec_parms: Counted<CallbackSecParms4<'a>, SEC_PARMS_MAX>,
 }
 
-/// Which channels a connection serves, in numbers that hold both for the wish
+/// The channels that a connection serves, in numbers that hold both for the wish
 /// (`channel_dir_from_client4`) and the grant (`channel_dir_from_server4`).
 pub mod channel_dir {
     pub const FORE: u32 = 1;
@@ -98,7 +98,7 @@ pub mod channel_dir {
     pub const BACK_OR_BOTH: u32 = 7;
 }
 
-/// What BIND_CONN_TO_SESSION takes and answers.
+/// The arguments and results of BIND_CONN_TO_SESSION.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct BindConnToSession4 {
     pub sessid: Sessionid4,
@@ -143,9 +143,9 @@ pub struct Sequence4resok {
 /// Most stateids of one TEST_STATEID that are read.
 pub const STATEIDS_MAX: u32 = 4096;
 
-/// What TEST_STATEID takes.
+/// The arguments of TEST_STATEID.
 pub type TestStateid4args = Counted<Stateid4, STATEIDS_MAX>;
-/// What it answers.
+/// The results of TEST_STATEID.
 pub type TestStateid4resok = Counted<Nfsstat4, STATEIDS_MAX>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]

@@ -1,7 +1,7 @@
 use comity_xdr::{Decode, Encode};
 
-/// How an operation ended: `nfsstat4` (RFC 7530, 13.1; RFC 8881, 15.1; RFC 7862, 11.1; RFC 8276,
-/// 8.5).
+/// The status of an operation: `nfsstat4` (RFC 7530, 13.1; RFC 8881, 15.1; RFC 7862, 11.1; RFC
+/// 8276, 8.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[allow(missing_docs)]
 pub enum Nfsstat4 {

@@ -18,7 +18,7 @@ struct Counters {
     buckets: [AtomicU64; LATENCY_BUCKETS],
 }
 
-/// What was counted of one verb.
+/// The counters of one verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sample {
     /// Calls that have ended.
@@ -33,7 +33,7 @@ pub struct Sample {
 }
 
 impl Metrics {
-    /// What was counted of `verb` up to now.
+    /// The counters of `verb` up to now.
     #[must_use]
     pub fn sample(&self, verb: Verb) -> Sample {
         let Some(counters) = self.verbs.get(verb as usize) else { return Sample::default() };

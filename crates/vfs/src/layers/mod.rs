@@ -25,7 +25,7 @@ use crate::{
     Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
 };
 
-/// What a layer does about the verbs that pass it.
+/// The hook of a layer, called for the verbs that pass it.
 pub trait Hook: Send + Sync {
     /// One call of `verb` on `node` (of two, on the first): does `work`, or answers in its place.
     ///
@@ -33,12 +33,12 @@ pub trait Hook: Send + Sync {
     /// Those of `work`, and its own.
     fn around<T>(&self, verb: Verb, node: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T>;
 
-    /// How many of `length` bytes a write may take; all of them by default.
+    /// The count of `length` bytes that a write may take; all of them by default.
     fn write_bytes(&self, length: usize) -> usize {
         length
     }
 
-    /// Which of the rights that were granted are passed on; all of them by default.
+    /// The part of the granted rights that is passed on; all of them by default.
     fn rights(&self, granted: Access) -> Access {
         granted
     }

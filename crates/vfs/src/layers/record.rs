@@ -7,11 +7,11 @@ use crate::{Handle, Result, Status};
 /// A verb that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// Which.
+    /// The verb.
     pub verb: Verb,
     /// The object it was about; of two, the first (of a copy, the target).
     pub node: Handle,
-    /// How it failed, if it did.
+    /// The error, if it failed.
     pub failure: Option<Status>,
 }
 
@@ -23,7 +23,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// What has ended since the last time it was asked; no more than [`EVENTS_MAX`], the first.
+    /// Takes the events since the last call: the first [`EVENTS_MAX`] of them.
     #[must_use]
     pub fn take(&self) -> Vec<Event> {
         std::mem::take(&mut *self.lock())

@@ -106,7 +106,7 @@ impl Verb {
         }
     }
 
-    /// Whether it changes what is stored.
+    /// Returns whether it changes stored data.
     #[must_use]
     pub const fn changes(self) -> bool {
         matches!(

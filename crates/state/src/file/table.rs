@@ -82,7 +82,7 @@ impl Files {
     }
 
     /// Forgets a file that no client has anything of: at once, or at a later tick if another thread
-    /// is using it.
+    /// is using it or another ended state still refers to it.
     pub(crate) fn let_go(&self, now: Duration, file: &Arc<File>) {
         let is_idle = |file: &File| file.state().is_idle(now);
         if !self.all.remove_idle(file, is_idle) {

@@ -98,7 +98,6 @@ impl Test {
 const CORE: &[&str] = &[
     "bench",
     "build",
-    "build-kill-4.1",
     "clients-4.0",
     "clients-4.1",
     "copies",
@@ -116,6 +115,7 @@ const CORE: &[&str] = &[
     "smoke-4.1",
     "smoke-4.2",
     "smoke-kill",
+    "smoke-kill-4.1",
     "sqlite-4.0",
     "sqlite-kill",
     "tar-4.2",

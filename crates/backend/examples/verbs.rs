@@ -1,5 +1,5 @@
-//! What single verbs of the passthrough cost. Usage: `verbs FOLDER VERB COUNT`, or without a verb
-//! all. Under `strace -c -f` it shows which system calls a verb makes.
+//! Measures what single verbs of the passthrough cost. Usage: `verbs FOLDER VERB COUNT`, or without
+//! a verb all. Under `strace -c -f` it shows which system calls a verb makes.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;

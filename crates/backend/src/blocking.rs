@@ -12,7 +12,7 @@ pub fn install_blocking_hook(hook: BlockingHook) -> bool {
     HOOK.set(hook).is_ok()
 }
 
-/// Whether a hook is installed: only then is it worth asking whether a call would sleep.
+/// Returns whether a hook is installed: only then is it worth asking whether a call would sleep.
 pub(crate) fn is_hooked() -> bool {
     HOOK.get().is_some()
 }
@@ -51,7 +51,7 @@ pub(crate) mod watch {
         });
     }
 
-    /// How often a thread has said so.
+    /// The number of times that a thread has said so.
     pub(crate) fn sleeps_of(thread: ThreadId) -> usize {
         sleeps().as_ref().and_then(|sleeps| sleeps.get(&thread).copied()).unwrap_or_default()
     }

@@ -8,7 +8,7 @@ use crate::sys;
 /// quotas, that data written before could not be kept.
 ///
 /// # Errors
-/// What the file system says; the file is closed all the same.
+/// The file system's error; the file is closed all the same.
 pub fn close(file: OwnedFd) -> Result<(), Errno> {
     sys::close(file)
 }

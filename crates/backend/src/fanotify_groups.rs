@@ -1,5 +1,6 @@
-//! Where the kernel tells of files that are marked (`fanotify`): one group for each device. It does
-//! not have files of a subvolume of btrfs, which is a device of its own, in one group with others.
+//! The `fanotify` groups, one for each device, from which the kernel's reports of marked files are
+//! read. A subvolume of btrfs is a device of its own, and the kernel refuses to have its files in
+//! one group with others.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,10 +14,10 @@ use rustix::io::Errno;
 
 use crate::sys::{self, MarkBound, MarkChange};
 
-/// How many groups the kernel lets a user have, where it does not say so.
+/// Groups that the kernel lets a user have, if it does not say how many.
 const USER_GROUPS: usize = 128;
 
-/// What tells files apart as long as they are open: numbers of the device and of the inode.
+/// The numbers of the device and of the inode: they tell files apart as long as those are open.
 pub(crate) type Inode = (u64, u64);
 
 /// The groups. They stay, for the kernel takes 10 ms to end one, but for those without marks where
@@ -30,7 +31,7 @@ pub(crate) struct Groups {
 #[derive(Debug)]
 struct Group {
     fd: Arc<OwnedFd>,
-    /// How often each inode is marked: exports may share it, and the kernel knows of one mark.
+    /// The number of marks of each inode: exports may share it, and the kernel counts only one.
     marks: HashMap<u64, u32>,
 }
 
@@ -92,17 +93,17 @@ impl Group {
 /// A group of which nobody is told yet.
 ///
 /// # Errors
-/// What the kernel says: ENOSYS and EINVAL before Linux 5.13 without CAP_SYS_ADMIN.
+/// The kernel's error: ENOSYS and EINVAL before Linux 5.13 without CAP_SYS_ADMIN.
 pub(crate) fn new_group() -> Result<OwnedFd, Errno> {
     sys::change_group(MarkBound::Ours).or_else(|_| sys::change_group(MarkBound::User))
 }
 
-/// What can be read when one of the groups that are made with it can be.
+/// Makes the epoll set that is readable when one of the groups made with it is.
 pub(crate) fn any_group() -> Result<OwnedFd, Errno> {
     epoll::create(CreateFlags::CLOEXEC)
 }
 
-/// How many marks the kernel knows of.
+/// The number of marks that the kernel knows of.
 #[cfg(test)]
 pub(crate) fn marks(group: &OwnedFd) -> usize {
     let path = format!("/proc/self/fdinfo/{}", std::os::fd::AsRawFd::as_raw_fd(group));

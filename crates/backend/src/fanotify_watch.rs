@@ -1,5 +1,5 @@
-//! Who is told that a program of this machine has renamed, removed or linked a file, or changed its
-//! attributes (`fanotify`): of files that are marked, and not of what this process does itself.
+//! Reports of the kernel (`fanotify`) that a program has renamed, removed or linked a marked file
+//! or changed its attributes. What this process does itself is passed over.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,15 +14,15 @@ use crate::sys::KernelHandle;
 /// Room for what is told at once: about a thousand records.
 const RECORDS_BYTES: usize = 65_536;
 
-/// How often it is looked in a row whether there is more: the kernel keeps 16,384 records. Who
-/// changes files without end does not keep others from being heard.
+/// Reads in a row, at most: the kernel keeps 16,384 records, and a program that changes files
+/// without end must not keep this thread from other work.
 const READS_MAX: usize = 16;
 
-/// Where the kernel tells of changes.
+/// The groups that the kernel reports changes to, and a bell by which marks are asked for.
 #[derive(Debug)]
 pub(crate) struct ChangeWatch {
     groups: Mutex<Groups>,
-    /// Where something can be read when it can be of one of the groups.
+    /// Readable when one of the groups is.
     any: OwnedFd,
     /// Rung when there are files to be marked.
     bell: OwnedFd,
@@ -54,7 +54,7 @@ impl Drop for Mark {
     }
 }
 
-/// What the kernel tells.
+/// A report of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     /// Somebody else has changed this file.
@@ -67,7 +67,7 @@ impl ChangeWatch {
     /// Begins to listen, if the kernel tells anything at all.
     ///
     /// # Errors
-    /// What the kernel says: ENOSYS and EINVAL before Linux 5.13 without CAP_SYS_ADMIN.
+    /// The kernel's error: ENOSYS and EINVAL before Linux 5.13 without CAP_SYS_ADMIN.
     pub(crate) fn new() -> Result<Self, Errno> {
         fanotify_groups::new_group()?;
         let (groups, any) = (Mutex::new(Groups::new()), fanotify_groups::any_group()?);
@@ -76,12 +76,12 @@ impl ChangeWatch {
         Ok(Self { groups, any, bell, process, refused: Once::new() })
     }
 
-    /// Where something can be read when there is something to hear.
+    /// Returns the descriptor that is readable when there are reports.
     pub(crate) fn any(&self) -> BorrowedFd<'_> {
         self.any.as_fd()
     }
 
-    /// Where something can be read when somebody has rung.
+    /// Returns the descriptor that is readable when the bell was rung.
     pub(crate) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
@@ -92,12 +92,12 @@ impl ChangeWatch {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Hears that somebody has rung.
+    /// Silences the bell.
     pub(crate) fn answer(&self) {
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
     }
 
-    /// Takes what can be heard now; whether there was anything that we did not do ourselves.
+    /// Reads the reports that are there; returns whether any was about another process.
     pub(crate) fn hear(&self, mut tell: impl FnMut(Told)) -> Result<bool, Errno> {
         let mut heard = false;
         let mut bytes = vec![0; RECORDS_BYTES];
@@ -131,7 +131,7 @@ impl ChangeWatch {
         Ok(heard)
     }
 
-    /// How many marks the kernel knows of.
+    /// The number of marks that the kernel knows of.
     #[cfg(test)]
     pub(crate) fn marks(&self) -> usize {
         self.groups().all().iter().map(|group| fanotify_groups::marks(group)).sum()
@@ -162,8 +162,8 @@ struct Record<'a> {
 /// Bytes of a `struct fanotify_event_metadata`.
 const METADATA_BYTES: usize = 24;
 
-/// What stands before the handle's own bytes: type of the information, its length, the file
-/// system's id, then the length and the type of the handle.
+/// Bytes before those of the handle: type and length of the information, the file system's id, then
+/// the length and the type of the handle.
 const FILE_BYTES: usize = 20;
 
 fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
@@ -178,7 +178,7 @@ fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
 }
 
 impl Record<'_> {
-    /// What it tells; nothing if we did it ourselves.
+    /// Returns the report, or `None` if this process itself made the change.
     fn told(&self, ourselves: i32) -> Option<Told> {
         if self.mask & libc::FAN_Q_OVERFLOW != 0 {
             return Some(Told::Lost);

@@ -1,6 +1,6 @@
-//! Who is told that a program of this machine wants a file on which there is a lease
-//! (`F_SETLEASE`): one thread, by signals that come to it alone and do nothing else. It is told,
-//! too, what programs change without opening it ([`ChangeWatch`]).
+//! Lease breaks (`F_SETLEASE`): one thread hears that a program wants a leased file, by signals
+//! that come to it alone and do nothing else. It also hears of changes that need no open
+//! ([`ChangeWatch`]).
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -16,24 +16,24 @@ use rustix::io::Errno;
 use crate::fanotify_watch::{ChangeWatch, Told};
 use crate::sys::{self, KernelHandle};
 
-/// How long a file is held before the kernel is asked to tell of its changes: most that are given
-/// back soon never are. What is changed meanwhile is seen then.
+/// Time that a file is held before it is marked: most that are given back soon never are. Changes
+/// made meanwhile are noticed when it is marked.
 const MARK_DELAY: Duration = Duration::from_millis(20);
 
-/// How long nothing is heard of changes after some were: who changes files without end is not to
-/// keep the thread busy. The kernel keeps what happens meanwhile, the same twice as one.
+/// Pause after changes were heard, so that a program that changes files without end does not keep
+/// the thread busy. The kernel keeps what happens meanwhile, and merges equal reports.
 pub(crate) const CHANGES_REST: Duration = Duration::from_millis(20);
 
-/// How long the kernel lets a program wait, where it does not say so.
+/// Seconds that the kernel lets a program wait, if it does not say so.
 const BREAK_SECONDS: u32 = 45;
 
-/// What programs want, on its way from the thread that is told to the file systems that know which
-/// files these are. Without such a thread there are no leases.
+/// The lease breaks and changes, passed from the thread that hears of them to the file systems that
+/// know the files. Without such a thread there are no leases.
 #[derive(Debug, Default)]
 pub struct LeaseWatch {
     /// The thread's id; 0 if there is none.
     thread: AtomicI32,
-    /// Where changes are told, if the kernel tells them.
+    /// The reports of changes, if the kernel makes any.
     changes: OnceLock<Arc<ChangeWatch>>,
     wanted: Mutex<Wanted>,
 }
@@ -41,23 +41,23 @@ pub struct LeaseWatch {
 #[derive(Debug, Default)]
 struct Wanted {
     files: HashSet<RawFd>,
-    /// How often more was wanted than could be told.
+    /// The number of times that signals were lost.
     overflows: u64,
     changes: Changes,
 }
 
-/// What was changed, since the thread waited last.
+/// The changes heard of since the thread last waited.
 #[derive(Debug, Default)]
 struct Changes {
     /// No more than are marked.
     files: HashSet<KernelHandle>,
     /// More was changed than could be told.
     lost: bool,
-    /// How often something was heard.
+    /// The number of times that changes were heard.
     turn: u64,
 }
 
-/// What a file system is told to have been changed, if it has not heard of it yet.
+/// The changes that a file system has not heard of yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Changed {
     /// These files, and perhaps others of other file systems.
@@ -82,7 +82,7 @@ impl LeaseWatch {
     /// Has the calling thread be told from now on.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn listen(self: &Arc<Self>) -> Result<LeaseListener, Errno> {
         let signals = sys::lease_signals()?;
         match ChangeWatch::new() {
@@ -100,13 +100,13 @@ impl LeaseWatch {
         Some(self.thread.load(Ordering::Acquire)).filter(|thread| *thread != 0)
     }
 
-    /// Where changes are told, if they are.
+    /// Returns the source of reports of changes, if the kernel makes any.
     pub(crate) fn changes(&self) -> Option<&Arc<ChangeWatch>> {
         self.changes.get()
     }
 
-    /// What was changed and whoever has `heard` so many turns has not heard of. All file systems
-    /// are told the same: some may share files.
+    /// Returns the changes since turn `heard`, and moves that on. All file systems get the same:
+    /// some may share files.
     pub(crate) fn changed(&self, heard: &mut u64) -> Changed {
         let changes = &self.wanted().changes;
         if std::mem::replace(heard, changes.turn) == changes.turn {
@@ -146,13 +146,13 @@ impl LeaseWatch {
 }
 
 impl LeaseListener {
-    /// Waits until a program wants something or changes something, which file systems then tell
-    /// ([`comity_vfs::Fs::poll_wanted`]), or they have files of which they want to be told changes;
-    /// `false` once something can be read from `end`, or it was closed on the other side. What no
-    /// file system has claimed since the last call is forgotten: it has been given back.
+    /// Waits until a program wants or changes a held file, which the file systems then report
+    /// ([`comity_vfs::LocalLocks::poll_wanted`]), or until files are to be marked. Returns `false`
+    /// once `end` is readable or its other side is closed. Events since the last call that no file
+    /// system has claimed are dropped: those files have been given back.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn wait(&self, end: BorrowedFd<'_>) -> Result<bool, Errno> {
         self.watch.wanted().forget();
         loop {
@@ -185,19 +185,19 @@ impl LeaseListener {
         Ok(Ready { end: is(0), signals: is(1), bell: is(2), changes: is(3) })
     }
 
-    /// How long nothing is to be heard of changes, if they have just been heard.
+    /// Returns the rest of the pause in which changes are not read.
     fn rest(&self) -> Option<Duration> {
         CHANGES_REST.checked_sub(self.heard.get()?.elapsed()).filter(|rest| !rest.is_zero())
     }
 
-    /// How long it is waited, if not until something happens: until the `rest` is over or files are
-    /// to be marked.
+    /// Returns the timeout of the wait: until the `rest` is over or files are to be marked; `None`
+    /// waits for an event.
     fn patience(&self, rest: Option<Duration>) -> Option<Timespec> {
         let due = self.due.get().map(|due| due.saturating_duration_since(Instant::now()));
         due.into_iter().chain(rest).min().and_then(|patience| patience.try_into().ok())
     }
 
-    /// Whether files are to be marked now: not at once, but together.
+    /// Returns whether files are to be marked now: not at once, but together.
     fn is_due(&self, rung: bool) -> bool {
         if let Some(changes) = self.watch.changes().filter(|_| rung) {
             changes.answer();
@@ -237,7 +237,7 @@ impl LeaseListener {
     }
 }
 
-/// What has happened.
+/// The descriptors that are readable.
 struct Ready {
     end: bool,
     signals: bool,
@@ -265,7 +265,7 @@ impl Drop for LeaseListener {
     }
 }
 
-/// How long the kernel lets a program wait for a file on which there is a lease; then it goes on.
+/// Returns how long the kernel lets a program wait for a leased file; then it breaks the lease.
 #[must_use]
 pub fn lease_break_time() -> Duration {
     let said = std::fs::read_to_string("/proc/sys/fs/lease-break-time").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `Fs` on real things.
 //!
 //! **Answers:** how the verbs of [`comity_vfs::Fs`] are done on a local directory ([`Passthrough`])
-//! and in memory ([`Memory`]).
+//! and in memory ([`Memory`]), and which of them opens what an export names ([`Registry`]).
 //!
 //! **May not know:** protocols, exports, callers' addresses.
 
@@ -18,6 +18,7 @@ mod lease_watch;
 mod memory;
 mod passthrough;
 pub mod range_lock;
+mod registry;
 mod sys;
 
 pub use blocking::{BlockingHook, blocking, install_blocking_hook};
@@ -27,12 +28,13 @@ pub use memory::{Memory, MemoryOptions};
 pub use passthrough::{
     Capabilities, Descriptors, OpenError, Passthrough, PassthroughOptions, Siblings,
 };
+pub use registry::{DIRECTORY, Location, MEMORY, OpenRequest, Registry};
 
 /// Asks the kernel for its handle of `name` in `dir` and tells its length in bytes: what it costs
 /// at least to name an object for good, for measurements.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn kernel_handle_bytes(dir: BorrowedFd<'_>, name: &CStr) -> Result<usize, Errno> {
     sys::name_to_handle(dir, name, sys::HandleUse::Open).map(|(handle, _)| handle.length())
 }

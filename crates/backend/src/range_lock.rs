@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::sys;
 
-/// What a lock shuts out.
+/// The kind of a lock: the accesses that it shuts out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Writers.
@@ -33,7 +33,7 @@ pub fn lock(
     sys::lock_range(file, number(kind), (signed(offset)?, signed(length)?), wait)
 }
 
-/// Whether a lock could be taken.
+/// Returns whether a lock could be taken.
 ///
 /// # Errors
 /// As [`lock`].

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// and the handle's type. ext4 takes 8 bytes, XFS 12, btrfs 20.
 pub(crate) const KERNEL_HANDLE_BYTES_MAX: usize = comity_vfs::limits::HANDLE_BYTES_MAX - 6;
 
-/// What a system call gives, or its error number.
+/// The result of a system call, or its error number.
 pub(crate) type Result<T> = std::result::Result<T, Errno>;
 
 /// A file as the kernel names it for `open_by_handle_at`.
@@ -31,7 +31,7 @@ impl KernelHandle {
         Some(handle)
     }
 
-    /// How many bytes it has.
+    /// Returns the number of its bytes.
     pub(crate) const fn length(&self) -> usize {
         self.length
     }
@@ -50,7 +50,7 @@ struct RawHandle {
     bytes: [u8; KERNEL_HANDLE_BYTES_MAX],
 }
 
-/// Which kind of handle is wanted.
+/// The kind of handle that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandleUse {
     /// One that `open_by_handle_at` takes.
@@ -134,7 +134,7 @@ pub(crate) fn change_mode(fd: BorrowedFd<'_>, mode: u32) -> Result<()> {
 }
 
 /// Gives the calling thread a working directory of its own.
-pub(crate) fn stand_apart() -> Result<()> {
+pub(crate) fn unshare_cwd() -> Result<()> {
     // SAFETY: takes a plain number; working directory, root and mask of the thread stay what they
     // are, and are no longer those of the others.
     checked(libc::c_long::from(unsafe { libc::unshare(libc::CLONE_FS) }))
@@ -204,7 +204,7 @@ pub(crate) fn set_mount_noatime(mount: BorrowedFd<'_>) -> Result<()> {
     checked(result)
 }
 
-/// How a read may behave.
+/// Says whether a read may wait for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// Only what is in memory; `Errno::AGAIN` if that is nothing.
@@ -294,7 +294,7 @@ pub(crate) fn lock_range(
     checked(libc::c_long::from(result))
 }
 
-/// Whether a lock on a stretch of a file could be had by this open file description.
+/// Returns whether a lock on a stretch of a file could be had by this open file description.
 pub(crate) fn is_range_free(
     file: BorrowedFd<'_>,
     kind: libc::c_int,
@@ -329,8 +329,8 @@ struct Owner {
     id: libc::pid_t,
 }
 
-/// Has one thread be told by signal, and no other, what becomes of leases of this open file
-/// description.
+/// Makes the kernel signal one thread, and no other, when a lease of this open file description
+/// breaks.
 pub(crate) fn tell_thread(file: BorrowedFd<'_>, thread: libc::pid_t) -> Result<()> {
     let owner = Owner { kind: F_OWNER_TID, id: thread };
     // SAFETY: the structure is the one this command takes and lives over the call.
@@ -355,16 +355,17 @@ pub(crate) fn lease(file: BorrowedFd<'_>) -> Result<libc::c_int> {
     checked(libc::c_long::from(result)).map(|()| result)
 }
 
-/// Lets the descriptor of `file` stand for what `other` is open as, in one step: who uses it
-/// meanwhile uses the one or the other.
-pub(crate) fn stand_for(file: &File, other: BorrowedFd<'_>) -> Result<()> {
+/// Replaces what the descriptor of `file` is open as by what `other` is, in one step: other threads
+/// use either the old or the new.
+pub(crate) fn replace_descriptor(file: &File, other: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: the number stays open and the file's own.
     let result = unsafe { libc::dup3(other.as_raw_fd(), file.as_raw_fd(), libc::O_CLOEXEC) };
     checked(libc::c_long::from(result))
 }
 
-/// What the calling thread is told of leases, to be read from a descriptor. Neither the signal nor
-/// SIGIO, which comes when no more signals can be queued, does anything else to it from now on.
+/// Makes a descriptor from which the calling thread reads the signals about its leases. From now on
+/// neither that signal nor SIGIO, which comes when no more signals can be queued, does anything
+/// else to the thread.
 pub(crate) fn lease_signals() -> Result<OwnedFd> {
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is made before it is used and lives over the calls.
@@ -378,7 +379,8 @@ pub(crate) fn lease_signals() -> Result<OwnedFd> {
     owned(libc::c_long::from(result))
 }
 
-/// A signal that has come: for which descriptor, if it says so. `Errno::AGAIN` if there is none.
+/// Reads a signal and returns the descriptor it is about, if it says so. `Errno::AGAIN` if there is
+/// none.
 pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Result<Option<RawFd>> {
     let mut said = std::mem::MaybeUninit::<libc::signalfd_siginfo>::zeroed();
     let size = size_of::<libc::signalfd_siginfo>();
@@ -390,20 +392,20 @@ pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Result<Option<RawFd>> {
     Ok((said.ssi_signo != libc::SIGIO as u32).then_some(said.ssi_fd))
 }
 
-/// What is told of marked files: changes of attributes, the count of links among them, and of
-/// names.
+/// Events reported of marked files: changes of attributes (the count of links is one) and of names.
 const CHANGES: u64 = libc::FAN_ATTRIB | libc::FAN_MOVE_SELF;
 
-/// How many files may be marked.
+/// The bound of the number of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkBound {
     /// Our own bound is enough; takes CAP_SYS_ADMIN.
     Ours,
-    /// What the kernel lets a user have (fs.fanotify.max_user_marks).
+    /// The kernel's bound for a user (fs.fanotify.max_user_marks).
     User,
 }
 
-/// Where the kernel tells what becomes of marked files, in records that name files by handle.
+/// Makes a group to which the kernel reports changes of marked files, in records that name files by
+/// handle.
 pub(crate) fn change_group(bound: MarkBound) -> Result<OwnedFd> {
     let mut flags =
         libc::FAN_CLASS_NOTIF | libc::FAN_REPORT_FID | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK;
@@ -414,7 +416,7 @@ pub(crate) fn change_group(bound: MarkBound) -> Result<OwnedFd> {
     owned(libc::c_long::from(unsafe { libc::fanotify_init(flags, libc::O_CLOEXEC as u32) }))
 }
 
-/// Whether changes of a file are to be told.
+/// True if changes of a file are to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkChange {
     Add,

@@ -21,7 +21,7 @@ fn check(what: &str, report: &Report) {
     assert!(report.failed.is_empty(), "{what}: {report}");
 }
 
-/// Who the test runs as.
+/// The ids that the test runs under.
 fn server() -> Cred<Disk> {
     cred(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
@@ -37,7 +37,7 @@ fn needs_met(fs: &Passthrough, dir: &Path) -> Needs {
     lacking.fold(Needs::ALL, |has, (_, needs)| has.without(needs))
 }
 
-/// Whether the file system of a directory lets files share blocks, as the kernel says.
+/// Returns whether the file system of a directory lets files share blocks, as the kernel says.
 fn shares_blocks(dir: &Path) -> bool {
     let [one, other] = ["one", "other"].map(|name| File::create_new(dir.join(name)).unwrap());
     rustix::fs::ioctl_ficlone(&other, &one).is_ok()

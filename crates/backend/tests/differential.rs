@@ -13,7 +13,7 @@ use comity_vfs::{
 };
 use proptest::prelude::*;
 
-/// What is done: the objects are places in the list of all that were ever made.
+/// A step; objects are named by their position in the list of all that were ever made.
 #[derive(Debug, Clone)]
 enum Step {
     Create(usize, usize, How, u32),
@@ -42,7 +42,7 @@ enum How {
     Exclusive(u8),
 }
 
-/// What is seen of a verb's end: a status, or what both must agree on.
+/// The visible outcome of a verb: a status, or what both must agree on.
 type Seen = Result<Vec<String>>;
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -133,7 +133,8 @@ fn mode(bits: u32) -> SetAttr<Disk> {
     SetAttr { mode: Some(Mode::new(bits)), ..SetAttr::default() }
 }
 
-/// What two file systems agree on: not numbers, times and the size of a directory.
+/// Returns the attributes that two file systems must agree on: not numbers, times and the size of a
+/// directory.
 fn seen(attr: &Attr<Disk>) -> String {
     let Attr { file_type, mode, links, uid, gid, size, .. } = attr;
     let size = if *file_type == FileType::Directory { 0 } else { *size };

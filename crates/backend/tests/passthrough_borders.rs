@@ -1,4 +1,4 @@
-//! What lies outside a served folder stays outside, and a process at its limits goes on.
+//! Objects outside a served folder stay out of reach, and a process at its limits goes on.
 #![allow(clippy::unwrap_used)]
 
 mod common;

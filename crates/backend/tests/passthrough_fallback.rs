@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use comity_backend::{LeaseWatch, Passthrough, PassthroughOptions};
-use comity_vfs::{FileHold, Fs, LocalUse, Result, Status};
+use comity_vfs::{FileHold, Fs, LocalLocks, LocalUse, Result, Status};
 use common::{caller, list, mode, name, open, read, root, serve, set_mode};
 
 const NOBODY: u32 = 65_534;
@@ -139,7 +139,7 @@ fn only_its_own_files_are_held_against_programs() {
         let hold = |path: &Path| {
             let fs = open(path);
             let file = fs.lookup(&root(), &fs.root(), name(b"passwd")).unwrap().node.handle;
-            Fs::hold_file(&fs, &file, FileHold::Shared)
+            LocalLocks::hold_file(&fs, &file, FileHold::Shared)
         };
         assert_eq!(hold(folder.path()), Ok(true));
         assert_eq!(hold(Path::new("/etc")), Ok(false));
@@ -159,7 +159,7 @@ fn programs_that_change_its_own_files_are_told_of() {
         let options = PassthroughOptions { leases: Some(watch), ..PassthroughOptions::default() };
         let fs = Passthrough::open(folder.path(), options).unwrap();
         let file = fs.lookup(&root(), &fs.root(), name(b"file")).unwrap().node.handle;
-        assert_eq!(Fs::hold_file(&fs, &file, FileHold::Exclusive), Ok(true));
+        assert_eq!(LocalLocks::hold_file(&fs, &file, FileHold::Exclusive), Ok(true));
         fs.setattr(&root(), &file, &mode(0o600), None).unwrap();
         let mut program = std::process::Command::new("chmod");
         assert!(program.arg("644").arg(folder.path().join("file")).status().unwrap().success());
@@ -169,7 +169,7 @@ fn programs_that_change_its_own_files_are_told_of() {
             drop(end);
         });
         assert_eq!(listener.wait(std::os::fd::AsFd::as_fd(&ended)), Ok(true));
-        assert_eq!(Fs::poll_wanted(&fs), Some((file, LocalUse::Change)));
-        assert_eq!(Fs::poll_wanted(&fs), None);
+        assert_eq!(LocalLocks::poll_wanted(&fs), Some((file, LocalUse::Change)));
+        assert_eq!(LocalLocks::poll_wanted(&fs), None);
     });
 }

@@ -1,5 +1,5 @@
-//! What a directory that is remembered is shown as: always as it is now. And what stays open when
-//! there is more than can be.
+//! A directory that is remembered is shown as it is now, and descriptors are closed when there are
+//! more than may be open.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -176,7 +176,7 @@ fn a_walk_through_more_files_than_can_be_open_leaves_those_in_use() {
     // Chance lets one of hundreds in.
     assert!(open_files("busy") >= 15, "{}", open_files("busy"));
     assert!(open_files("walked") <= 130, "{}", open_files("walked"));
-    // Who is asked for twice is in use, also when others have to go.
+    // An object that is asked for twice counts as in use: others are evicted first.
     let last = walked.last().unwrap();
     (0..2).for_each(|_| ask(last));
     let name = String::from_utf8_lossy(&last.0).into_owned();

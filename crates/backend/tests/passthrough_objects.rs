@@ -326,8 +326,8 @@ fn ranges_are_copied() {
     assert_eq!(bytes, b"\0\0\0\x0023456789");
 }
 
-/// Where files cannot share blocks the answer is that they cannot, and nothing is changed: clients
-/// copy then, and do not ask again. Where they can, `conformance` shows it.
+/// If files cannot share blocks the status says so and nothing is changed: clients then copy, and
+/// do not ask again. Where they can, `conformance` tests it.
 #[test]
 fn a_file_system_without_shared_blocks_says_so() {
     let served = serve();

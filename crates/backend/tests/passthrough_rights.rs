@@ -20,7 +20,7 @@ const BOB: u32 = 2002;
 const STAFF: u32 = 3001;
 const GUESTS: u32 = 3002;
 
-/// What the kernel itself says to a thread that really has the caller's ids.
+/// Asks the kernel itself, on a thread that really has the caller's ids.
 fn kernel_verdict(cred: &Cred<Disk>, path: &Path) -> Access {
     use rustix::fs::{Access as Right, AtFlags, CWD, accessat};
     let (cred, path) = (cred.clone(), path.to_owned());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_backend::{LeaseWatch, Passthrough, PassthroughOptions};
-use comity_vfs::{FileHold, Fs, Handle, LocalUse};
+use comity_vfs::{FileHold, Fs, Handle, LocalLocks, LocalUse};
 use common::{is_root, name, root};
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const SETTLED: Duration = Duration::from_millis(100);
 /// Room for a btrfs.
 const IMAGE_BYTES: u64 = 200 << 20;
 
-/// Whether the kernel tells of subvolumes: from Linux 6.8 on.
+/// Returns whether the kernel tells of subvolumes: from Linux 6.8 on.
 fn can_be_told() -> bool {
     let name = rustix::system::uname();
     let mut numbers = name.release().to_str().unwrap().split('.').map(|number| number.parse());
@@ -94,7 +94,7 @@ impl Held {
         Self { path, fs, file }
     }
 
-    /// Whether it is told that it was changed, and of nothing else.
+    /// Returns whether it is told that it was changed, and of nothing else.
     fn is_changed(&self) -> bool {
         let wanted = self.fs.poll_wanted();
         assert!(wanted.is_none_or(|wanted| wanted == (self.file, LocalUse::Change)));
@@ -102,7 +102,7 @@ impl Held {
     }
 }
 
-/// What ends after a while.
+/// Makes a socket that is closed after a while.
 fn timer() -> UnixStream {
     let (end, ended) = UnixStream::pair().unwrap();
     std::thread::spawn(move || {

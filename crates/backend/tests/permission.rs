@@ -349,7 +349,7 @@ fn what_a_new_object_gets_from_its_directory() {
     });
 }
 
-/// Whether the kernel handed down this ACL.
+/// Checks whether the kernel handed down this ACL.
 fn check_acl(stage: &Stage, wanted: Option<Acl<Disk>>) -> Result<(), TestCaseError> {
     let mut bytes = vec![0; 4096];
     let path = stage.dir.path().join("d/e");

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use comity_backend::{
-    Descriptors, LeaseWatch, Memory, MemoryOptions, Passthrough, PassthroughOptions, Siblings,
+    DIRECTORY, Descriptors, LeaseWatch, Location, MEMORY, Memory, MemoryOptions, OpenRequest,
+    Passthrough, PassthroughOptions, Registry, Siblings,
 };
 use comity_export::{
     Diagnostic, Export, ExportRequest, Exports, HandleKey, Plan, ServerSettings, Source, Sources,
@@ -98,17 +99,27 @@ impl Configuration {
     }
 
     fn open(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
-        if self.in_memory {
-            return in_memory();
-        }
+        let backends = Registry::default()
+            .with(DIRECTORY, |request| self.open_directory(request))
+            .with(MEMORY, |_| in_memory());
+        let location = if self.in_memory {
+            Location { scheme: MEMORY, place: request.path }
+        } else {
+            Location::parse(request.path)
+        };
+        backends.open(&OpenRequest { location, cross_mounts: request.crosses_mounts })
+    }
+
+    fn open_directory(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+        let path = request.location.place;
         let options = PassthroughOptions {
-            cross_mounts: request.crosses_mounts,
+            cross_mounts: request.cross_mounts,
             descriptors: Some(self.descriptors.clone()),
             leases: self.leases.clone(),
             siblings: self.siblings.clone(),
         };
-        let opened = Passthrough::open(request.path, options);
-        let opened = opened.map_err(|error| without_path(request.path, &error.to_string()))?;
+        let opened = Passthrough::open(path, options);
+        let opened = opened.map_err(|error| without_path(path, &error.to_string()))?;
         let is_one_user = !opened.capabilities().caller_identities;
         if is_one_user && rustix::process::geteuid().is_root() && !self.all_as_root {
             return Err(ALL_AS_ROOT.to_owned());

@@ -1,5 +1,5 @@
-//! What verbs say about before and after (RFC 1813, 2.6: weak cache consistency): either nothing,
-//! or the truth.
+//! Attributes from before and after a change (RFC 1813, 2.6: weak cache consistency): verbs say
+//! either nothing about them, or the truth.
 
 use comity_vfs::{Attr, Change, Create, Disk, Result, Special};
 

@@ -31,7 +31,7 @@ fn clone(
     f.fs.clone_range(&f.owner, source, target, length).map(drop)
 }
 
-/// Whether a file is made of these grains.
+/// Returns whether a file is made of these grains.
 fn holds(f: &Fixture<'_>, file: &Handle, bytes: &[u8]) -> Check {
     let mut data = Vec::new();
     while data.len() < (bytes.len() + 1) * GRAIN as usize {

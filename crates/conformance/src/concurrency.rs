@@ -36,7 +36,7 @@ fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// Whether just one worked and all others failed with one of `statuses`.
+/// Returns whether just one worked and all others failed with one of `statuses`.
 fn one_won<T>(outcomes: &[Result<T>], statuses: &[Status]) -> Check {
     same(outcomes.len(), THREADS)?;
     same(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1)?;

@@ -48,7 +48,7 @@ pub(super) fn same<T: PartialEq + fmt::Debug>(got: T, wanted: T) -> Check {
     }
 }
 
-/// Whether a verb failed with one of `statuses`.
+/// Returns whether a verb failed with one of `statuses`.
 #[track_caller]
 pub(super) fn fails<T>(outcome: Result<T>, statuses: &[Status]) -> Check {
     match outcome {

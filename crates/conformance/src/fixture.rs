@@ -12,7 +12,7 @@ pub struct Fixture<'a> {
     pub fs: &'a dyn Fs,
     /// The case's own directory.
     pub top: Handle,
-    /// Who owns it; root, where callers are told apart.
+    /// Its owner; root, where callers are told apart.
     pub owner: Cred<Disk>,
 }
 
@@ -190,7 +190,7 @@ impl<'a> Fixture<'a> {
         Ok(())
     }
 
-    /// What one read gives, and whether it said that the file ends there.
+    /// Reads once; returns the bytes, and whether the file ends there.
     pub(super) fn read(&self, file: &Handle, offset: u64, count: u32) -> Result<(Vec<u8>, bool)> {
         self.read_as(&self.owner, file, offset, count)
     }
@@ -205,7 +205,7 @@ impl<'a> Fixture<'a> {
         self.read_how(cred, file, (offset, count), false)
     }
 
-    /// What one read gives to somebody who has the file open.
+    /// Reads once for a caller that has the file open.
     pub(super) fn read_opened(
         &self,
         file: &Handle,

@@ -11,7 +11,8 @@ super::topic! { "handle"
         a_handle_of_another_length_opens_nothing_else;
 }
 
-/// What forged handles get; the last where it takes long to tell that nothing is there.
+/// The statuses that forged handles may get; the last is for file systems that need long to find
+/// out that nothing is there.
 const REFUSED: [Status; 3] = [Status::BadHandle, Status::Stale, Status::Delay];
 
 fn it_is_the_same_at_every_lookup(f: &Fixture<'_>) -> Check {
@@ -41,7 +42,7 @@ fn it_is_stale_after_the_last_name_went(f: &Fixture<'_>) -> Check {
     let nodes = [f.file("a")?, f.symlink("l", b"a")?];
     f.remove("a")?;
     f.remove("l")?;
-    // What follows may be given the same number.
+    // The next object may be given the same number.
     f.file("b")?;
     f.symlink("m", b"a")?;
     for node in nodes {
@@ -123,7 +124,8 @@ fn a_handle_of_another_length_opens_nothing_else(f: &Fixture<'_>) -> Check {
     opens_nothing_else(f, &[file.bytes(), &[0]].concat(), fileid)
 }
 
-/// Whether forged bytes are refused. Some may say nothing about the object, so that it is found.
+/// Checks that forged bytes are refused. Some may say nothing about the object, so that it is
+/// found.
 fn opens_nothing_else(f: &Fixture<'_>, bytes: &[u8], fileid: u64) -> Check {
     match Handle::new(bytes).and_then(|handle| f.attr(&handle)) {
         Ok(attr) => same(attr.fileid, fileid),

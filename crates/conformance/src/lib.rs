@@ -40,9 +40,9 @@ pub use fixture::Fixture;
 /// One thing that an [`Fs`] must do.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// What it shows: the topic, a slash, and the claim.
+    /// Its claim: the topic, a slash, and what must hold.
     pub name: &'static str,
-    /// What the file system must have for it.
+    /// The features that the file system needs for it.
     pub needs: Needs,
     /// Shows it, or says why not.
     pub run: fn(&Fixture<'_>) -> Check,
@@ -54,7 +54,7 @@ impl fmt::Debug for Case {
     }
 }
 
-/// What a file system must have for a case, as a set.
+/// The features that a file system needs for a case, as a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs(u32);
 
@@ -84,7 +84,7 @@ impl Needs {
     /// All of them.
     pub const ALL: Self = Self((1 << 10) - 1);
 
-    /// Whether all of `other` is in this set.
+    /// Returns whether all of `other` is in this set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -130,10 +130,10 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
     .flatten()
 }
 
-/// What became of the cases.
+/// The outcome of the cases.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many were shown.
+    /// The number of cases that passed.
     pub passed: usize,
     /// Those whose needs were not met.
     pub skipped: Vec<&'static str>,

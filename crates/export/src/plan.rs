@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
-use comity_vfs::{FileHold, FileKey, Handle, LocalUse, RangeLock, Result, Status, Time};
+use comity_vfs::{
+    FileHold, FileKey, Handle, LocalLocks, LocalUse, RangeLock, Result, Status, Time,
+};
 
 use crate::host_cache::HostCache;
 use crate::limits::EXPORTS_MAX;
@@ -97,16 +99,16 @@ impl Plan {
         Some((export.path(), fileid))
     }
 
-    /// See [`Fs::hold_range`]: for what all clients hold together, so at no caller's door.
+    /// See [`LocalLocks::hold_range`]: for what all clients hold together, so at no caller's door.
     ///
     /// # Errors
     /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].
     pub fn hold_range(&self, file: &FileKey, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
-        let export = self.export_of(file).ok_or(Status::NotSupp)?;
-        export.fs().hold_range(&file.handle, bytes, lock)
+        let locks = local_locks(self.export_of(file))?;
+        locks.hold_range(&file.handle, bytes, lock)
     }
 
-    /// See [`Fs::is_range_free`].
+    /// See [`LocalLocks::is_range_free`].
     ///
     /// # Errors
     /// The same.
@@ -116,18 +118,18 @@ impl Plan {
         bytes: (u64, u64),
         lock: RangeLock,
     ) -> Result<bool> {
-        let export = self.export_of(file).ok_or(Status::NotSupp)?;
-        export.fs().is_range_free(&file.handle, bytes, lock)
+        let locks = local_locks(self.export_of(file))?;
+        locks.is_range_free(&file.handle, bytes, lock)
     }
 
-    /// See [`Fs::hold_file`]: for what is delegated to clients, so at no caller's door. A file is
+    /// See [`LocalLocks::hold_file`]: for delegations, so at no caller's door. A file is
     /// held by the export of its key, through which the client's data go.
     ///
     /// # Errors
     /// [`Status::NotSupp`] where there are no other programs, or the export is gone; [`Status`].
     pub fn hold_file(&self, file: &FileKey, hold: FileHold) -> Result<bool> {
-        let export = self.export(ExportId(file.export)).ok_or(Status::NotSupp)?;
-        export.fs().hold_file(&file.handle, hold)
+        let locks = local_locks(self.export(ExportId(file.export)))?;
+        locks.hold_file(&file.handle, hold)
     }
 
     /// Lets go of files that were removed, once a second: see [`Fs::release_removed`].
@@ -136,10 +138,11 @@ impl Plan {
     }
 
     /// Files that are held and what programs do with them; each is told once
-    /// ([`Fs::poll_wanted`]).
+    /// ([`LocalLocks::poll_wanted`]).
     pub fn wanted(&self) -> impl Iterator<Item = (FileKey, LocalUse)> {
         self.exports.iter().flat_map(|export| {
-            let wanted = std::iter::from_fn(|| export.fs().poll_wanted());
+            let locks = export.fs().local_locks();
+            let wanted = std::iter::from_fn(move || locks?.poll_wanted());
             wanted.map(|(handle, local)| (export.key(&handle), local))
         })
     }
@@ -178,6 +181,11 @@ impl Plan {
     pub(crate) fn export(&self, id: ExportId) -> Option<&Arc<Export>> {
         self.exports.iter().find(|export| export.id() == id)
     }
+}
+
+/// The side of an export's file system that is turned to programs of this machine.
+fn local_locks(export: Option<&Arc<Export>>) -> Result<&dyn LocalLocks> {
+    export.and_then(|export| export.fs().local_locks()).ok_or(Status::NotSupp)
 }
 
 /// The plan in force. Each request is judged by one plan, whole.

@@ -1,4 +1,4 @@
-//! How names are spelled as keys.
+//! The keys and values of the store's tables, as bytes.
 
 use comity_state::{Desk, FileKey, Identity, Origin, Principal, RecordedClient, Verifier};
 use comity_vfs::Handle;

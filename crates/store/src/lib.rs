@@ -1,13 +1,21 @@
-//! What must outlive a restart of the server, on stable storage.
+//! Records that must outlive a restart of the server, on stable storage.
 //!
 //! **Answers:** which clients may reclaim what after a restart ([`Store::recovered`]), and when
-//! what the engine wants to be remembered is on stable storage ([`Store::settle`]).
+//! what the engine wants to be remembered is on stable storage ([`Store::settle`]). The place
+//! where it is kept is a [`Medium`]: a file ([`Store::open`]) or memory ([`MemoryMedium`]).
 //!
 //! **May not know:** why something is remembered, the wire, exports, clocks.
 //!
 //! The file's layout is in docs/formats.md.
 
+mod error;
 mod key;
+mod medium;
+mod memory;
+mod redb_file;
 mod store;
 
-pub use store::{Store, StoreError};
+pub use error::StoreError;
+pub use medium::{Medium, MediumError, OpenMedium};
+pub use memory::MemoryMedium;
+pub use store::Store;

@@ -64,7 +64,7 @@ fn meet(store: &Store, engine: &Engine, number: u32) -> Result<(), StoreError> {
     store.settle(engine, engine.unstored().unwrap())
 }
 
-/// How many clients a store remembers, and how often it was opened.
+/// Returns the number of clients that a store remembers, and of its starts.
 fn remembered(path: &Path) -> (usize, u32) {
     let store = Store::open(path).unwrap();
     (store.recovered().records().count(), store.starts())
@@ -111,7 +111,7 @@ fn a_repair_that_fails_leaves_the_old_file_alone() {
     drop(store);
     assert!(!path.with_extension("new").exists(), "it takes no space");
     disk.make_room();
-    // What failed may be there or not.
+    // The record whose write failed may be there or not.
     let (found, _) = remembered(&path);
     assert!(found == stored + 1 || found == stored + 2, "{found} of {stored}");
 }

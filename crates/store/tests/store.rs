@@ -1,4 +1,4 @@
-//! What was stored is there after the process is not.
+//! Records are still there after the process has ended.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File, Permissions};
@@ -24,7 +24,7 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// What an engine wants to be remembered is settled by whoever comes first, for all.
+/// Settling stores the engine's records for all who wait.
 #[test]
 fn what_an_engine_records_is_stored_when_it_is_settled() {
     let (_folder, path) = folder();
@@ -110,7 +110,7 @@ fn used(path: &Path) -> Result<Vec<Record>, StoreError> {
     Ok(found)
 }
 
-/// Whether it is one of so many clients.
+/// Returns whether it is one of so many clients.
 fn is_one_of(clients: u32, record: &Record) -> bool {
     let Record::Client(client, _) = record else { return false };
     let number = client.id.as_ref().try_into().map(u32::from_be_bytes);
@@ -122,7 +122,7 @@ fn quick_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// Whatever a broken disk makes of it: no crash, and no client that never was.
+/// A damaged file causes no crash, and shows no client that never was.
 #[test]
 fn a_store_that_is_cut_off_or_overwritten_anywhere_is_read_or_refused() {
     let folder = quick_folder();

@@ -1,8 +1,8 @@
 use std::ops::ControlFlow;
 
 use crate::{
-    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, FileHold, Gid, Handle,
-    IdDomain, LocalUse, Name, RangeLock, Read, ReadInto, Result, SetAttr, Status, Time, Uid,
+    Access, Acl, AclKind, Attr, Change, Changed, Cred, Device, Disk, Gid, Handle, IdDomain,
+    LocalLocks, Name, Read, ReadInto, Result, SetAttr, Status, Time, Uid,
 };
 
 /// A file system: the only interface to one in the house.
@@ -349,51 +349,16 @@ pub trait Fs: Send + Sync {
         Err(Status::NotSupp)
     }
 
-    /// Holds bytes of a file, from the first to the last of them, against programs of this machine
-    /// that lock files, too; all who use this file system are one to them. `false` if such a
-    /// program holds some of them: nothing has changed then. To let go of all bytes (0 to
-    /// [`u64::MAX`]) is to let go of the file. Calls for one file come one after the other.
-    ///
-    /// # Errors
-    /// [`Status::NotSupp`] where there are no such programs; [`Status::Delay`] while too many files
-    /// are held; [`Status`].
-    fn hold_range(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
-        let _ = (node, bytes, lock);
-        Err(Status::NotSupp)
-    }
-
-    /// Returns whether [`Fs::hold_range`] would succeed.
-    ///
-    /// # Errors
-    /// The same.
-    fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
-        let _ = (node, bytes, lock);
-        Err(Status::NotSupp)
-    }
-
-    /// Holds a file against programs of this machine that open it; all who use this file system are
-    /// one. One that would have to be let in waits, for as long as the kernel makes it, until the
-    /// file is held no more; [`Fs::poll_wanted`] tells of it. `false` if one has the file open, or
-    /// nobody would be told: then the file is held as it was before, or not at all.
-    ///
-    /// # Errors
-    /// [`Status::NotSupp`] where there are no such programs; [`Status::Delay`] while too many files
-    /// are held; [`Status`].
-    fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
-        let _ = (node, hold);
-        Err(Status::NotSupp)
+    /// Returns the side that is turned to other programs of this machine, which lock and open the
+    /// same files; `None` where there are no such programs.
+    fn local_locks(&self) -> Option<&dyn LocalLocks> {
+        None
     }
 
     /// Lets go of files that have lost their last name, so that their space is free. To be called
     /// about once a second: a program that removes a file tells nobody. It may take long, for the
     /// blocks of a huge file are freed by whoever closes it last.
     fn release_removed(&self) {}
-
-    /// A file that is held and that a program waits for or has changed, by another way than those
-    /// who use this file system go; each is told once.
-    fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
-        None
-    }
 
     /// Copies up to `length` bytes within the file system, sharing blocks where it can; tells how
     /// many and the target's change.

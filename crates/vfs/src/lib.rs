@@ -23,10 +23,10 @@ mod cred;
 mod file_key;
 mod fs;
 mod handle;
-mod hold;
 mod id_domain;
 pub mod layers;
 pub mod limits;
+mod local_locks;
 mod name;
 pub mod permission;
 mod read;
@@ -44,8 +44,8 @@ pub use fs::{
     Target, Written, XattrMode,
 };
 pub use handle::Handle;
-pub use hold::{FileHold, LocalUse, RangeLock};
 pub use id_domain::{Disk, Gid, IdDomain, Uid, Wire};
+pub use local_locks::{FileHold, LocalLocks, LocalUse, RangeLock};
 pub use name::Name;
 pub use read::{Data, Read, ReadInto};
 pub use status::{Result, Status};

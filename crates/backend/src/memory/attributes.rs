@@ -7,7 +7,7 @@ use comity_vfs::{
 use super::Memory;
 use super::node::{Node, State};
 
-/// How old an access time may get before a read renews it, in seconds: that of Linux (`relatime`).
+/// Age in seconds at which a read renews an access time: that of Linux (`relatime`).
 const ATIME_AGE_SECONDS: i64 = 24 * 60 * 60;
 
 const NANOSECONDS: u32 = 1_000_000_000;
@@ -59,8 +59,8 @@ pub(super) fn attr_of_living(state: &State) -> Result<Attr<Disk>> {
     if state.is_removed() { Err(Status::Stale) } else { Ok(state.attr()) }
 }
 
-/// Whether values make sense for the object: a length for files only, times with nanoseconds below
-/// one second.
+/// Checks whether values make sense for the object: a length for files only, times with nanoseconds
+/// below one second.
 pub(super) fn check_values(memory: &Memory, state: &State, set: &SetAttr<Disk>) -> Result<()> {
     if let Some(size) = set.size {
         state.content()?;

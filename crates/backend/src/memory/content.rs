@@ -12,15 +12,15 @@ type Page = Arc<[u8; PAGE_BYTES as usize]>;
 
 /// A regular file's data: pages that hold something, and holes between them.
 ///
-/// What stands in a page behind the end of the file is always zero, so that growing the file shows
-/// zeros without touching a page.
+/// Bytes of a page behind the end of the file are always zero, so that growing the file shows zeros
+/// without touching a page.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     size: u64,
     pages: BTreeMap<u64, Page>,
 }
 
-/// What a file shares with another.
+/// Pages that a file shares with another.
 pub(super) struct Shared {
     pages: Vec<(u64, Page)>,
     length: u64,

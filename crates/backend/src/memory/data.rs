@@ -163,7 +163,7 @@ const fn is_whole(offset: u64) -> bool {
     offset.is_multiple_of(PAGE_BYTES)
 }
 
-/// What a range of a file holds, and whether the file ends with it.
+/// Returns the pages of a range, and whether the file ends with it.
 fn shared(
     memory: &Memory,
     cred: &Cred<Disk>,

@@ -10,7 +10,7 @@ use super::limits::ENTRY_BYTES;
 use super::node::{Body, State};
 use super::space::Charge;
 
-/// What an ACL's entry takes in an extended attribute on Linux, in bytes.
+/// Bytes of an ACL's entry in an extended attribute on Linux.
 const ACL_ENTRY_BYTES: u64 = 8;
 
 pub(super) fn getacl(memory: &Memory, node: &Handle, kind: AclKind) -> Result<Option<Acl<Disk>>> {

@@ -3,8 +3,8 @@
 /// Bytes of one page: the grain of space and of holes; that of the kernel's page cache.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// What an entry of a directory, and an object beside its data, is reckoned to take in bytes:
-/// names, map nodes and attributes are memory too, and many empty files must not be free.
+/// Bytes charged for an entry of a directory, and for an object beside its data: names, map nodes
+/// and attributes are memory too, and many empty files must not be free.
 pub(super) const ENTRY_BYTES: u64 = 128;
 
 /// Space by default in bytes: enough for tests and small tools, safe on every machine.
@@ -29,6 +29,6 @@ pub(super) const LISTING_ENTRIES_MAX: usize = 128;
 /// Parts of the table of objects, each with a lock of its own: a few times the cores of a machine.
 pub(super) const TABLE_SHARDS: usize = 64;
 
-/// How often a verb looks again after what it found was gone when it had locked it. Each time
-/// another caller has got on; so many in a row do not happen by chance.
+/// Attempts of a verb whose objects were gone when it had locked them. Each time another caller has
+/// made progress; so many in a row do not happen by chance.
 pub(super) const RETRIES_MAX: usize = 1_000;

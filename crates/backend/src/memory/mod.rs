@@ -35,7 +35,7 @@ use self::node::{Body, Node as Object};
 use self::space::Account;
 use self::table::Table;
 
-/// What a [`Memory`] may hold, and what it starts as.
+/// Bounds and initial state of a [`Memory`].
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryOptions {
     /// Most bytes of data, names, targets and extended attributes together; then
@@ -53,7 +53,7 @@ pub struct MemoryOptions {
     pub root_uid: Uid<Disk>,
     /// Group of the top directory.
     pub root_gid: Gid<Disk>,
-    /// What time it is.
+    /// The source of the time.
     pub clock: fn() -> Time,
 }
 

@@ -15,11 +15,11 @@ use super::extended::acl_bytes;
 use super::limits::{ENTRY_BYTES, RETRIES_MAX};
 use super::node::{Body, Locked, Meta, Node as Object, State};
 
-/// What a file or directory gets whose maker names no mode: the usual ones.
+/// Modes of files and directories whose maker names none: the usual ones.
 const FILE_MODE: Mode = Mode::new(0o644);
 const DIRECTORY_MODE: Mode = Mode::new(0o755);
 
-/// What a file has whose attributes come later, with the call after an exclusive CREATE.
+/// Mode of a file whose attributes come later, with the call after an exclusive CREATE.
 const EXCLUSIVE_MODE: Mode = Mode::new(0o600);
 
 pub(super) fn lookup(
@@ -192,19 +192,19 @@ pub(super) fn enter(state: &State, cred: &Cred<Disk>) -> Result<Attr<Disk>> {
     Ok(attr)
 }
 
-/// Whether the caller may add names to a directory that was entered.
+/// Checks whether the caller may add names to a directory that was entered.
 pub(super) fn may_add(state: &State, attr: &Attr<Disk>, cred: &Cred<Disk>) -> Result<()> {
     state.object(attr).check(cred, Permissions::WRITE | Permissions::EXECUTE)
 }
 
-/// What a name stands for just now.
+/// Returns the fileid that a name stands for at this moment.
 pub(super) fn find(dir: &Object, cred: &Cred<Disk>, name: Name<'_>) -> Result<Option<u64>> {
     let state = dir.read();
     enter(&state, cred)?;
     Ok(state.directory()?.find(name))
 }
 
-/// Whether a name still stands for what it stood for before its directory was locked.
+/// Returns whether a name still stands for what it stood for before its directory was locked.
 pub(super) fn is_still(
     locked: &Locked<'_>,
     dir: u64,

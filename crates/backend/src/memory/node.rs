@@ -34,7 +34,7 @@ impl Node {
     }
 }
 
-/// What may change about an object.
+/// The part of an object that may change.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) meta: Meta,
@@ -61,7 +61,7 @@ pub(super) struct Meta {
     pub(super) ctime: Time,
 }
 
-/// What an object is.
+/// The type of an object, and its content.
 #[derive(Debug)]
 pub(super) enum Body {
     Regular {
@@ -113,12 +113,12 @@ impl State {
         matches!(self.body, Body::Directory(_))
     }
 
-    /// Whether its last name is gone. An object whose first name is yet to come is not.
+    /// Returns whether its last name is gone. An object whose first name is yet to come is not.
     pub(super) fn is_removed(&self) -> bool {
         self.meta.links == 0
     }
 
-    /// What verdicts about it are taken from.
+    /// Returns the view of it that the permission checks take.
     pub(super) fn object<'a>(&'a self, attr: &'a Attr<Disk>) -> Object<'a, Disk> {
         Object { attr, acl: self.acl.as_ref() }
     }

@@ -148,7 +148,7 @@ impl Move<'_> {
     }
 }
 
-/// Whether `below` is `node` or somewhere in it.
+/// Returns whether `below` is `node` or somewhere in it.
 fn is_above(memory: &Memory, node: &Node, below: &Node) -> Result<bool> {
     let mut fileid = below.fileid;
     while fileid != node.fileid {

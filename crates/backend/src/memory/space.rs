@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use comity_vfs::{Result, Space, Status};
 
-/// What a file system may hold, and what it holds.
+/// The space of a file system, total and used.
 #[derive(Debug)]
 pub(super) struct Account {
     bytes_max: u64,

@@ -1,23 +1,23 @@
-/// What a served directory can and cannot offer in this process.
+/// The abilities of a served directory in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether the kernel opens handles for us (CAP_DAC_READ_SEARCH and a file system that has
+    /// True if the kernel opens handles for us (CAP_DAC_READ_SEARCH and a file system that has
     /// handles).
     pub kernel_handles: bool,
-    /// Whether each caller acts under its own ids (root).
+    /// True if each caller acts under its own ids (root).
     pub caller_identities: bool,
-    /// Whether the directory is reached through a mount of the server's own (CAP_SYS_ADMIN), which
+    /// True if the directory is reached through a mount of the server's own (CAP_SYS_ADMIN), which
     /// nothing else is mounted in and which ends at the root.
     pub private_mount: bool,
-    /// Whether reading a link leaves its time of last access alone.
+    /// True if reading a link leaves its time of last access alone.
     pub still_links: bool,
-    /// Whether files of all users can be held against programs that open them (CAP_LEASE), if that
+    /// True if files of all users can be held against programs that open them (CAP_LEASE), if that
     /// is asked for.
     pub all_leases: bool,
 }
 
 impl Capabilities {
-    /// What cannot be done, a sentence each for the log; none if all can.
+    /// Returns the abilities that are missing, a sentence each for the log.
     pub fn shortcomings(&self) -> impl Iterator<Item = &'static str> {
         let sentences = [
             (

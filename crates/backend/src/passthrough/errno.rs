@@ -1,12 +1,12 @@
 use comity_vfs::Status;
 use rustix::io::Errno;
 
-/// What an error number of a file system call means.
+/// Returns the status that an error number of a file system call means.
 pub(crate) fn status(errno: Errno) -> Status {
     of_object(errno).or_else(|| of_space(errno)).unwrap_or_else(|| of_machine(errno))
 }
 
-/// What is wrong with the names and objects of the call.
+/// The status if the names or objects of the call are wrong.
 fn of_object(errno: Errno) -> Option<Status> {
     Some(match errno {
         Errno::PERM => Status::Perm,
@@ -29,7 +29,7 @@ fn of_object(errno: Errno) -> Option<Status> {
     })
 }
 
-/// What the medium lacks.
+/// The status if the medium lacks something.
 fn of_space(errno: Errno) -> Option<Status> {
     Some(match errno {
         Errno::FBIG | Errno::OVERFLOW => Status::FBig,
@@ -42,7 +42,7 @@ fn of_space(errno: Errno) -> Option<Status> {
     })
 }
 
-/// What is wrong with the device, or with us.
+/// The status if the device is broken, or this process.
 fn of_machine(errno: Errno) -> Status {
     match errno {
         Errno::NXIO => Status::NxIo,

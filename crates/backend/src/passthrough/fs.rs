@@ -2,8 +2,8 @@ use std::ops::ControlFlow;
 
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, FileHold, Fs, Handle,
-    Listed, Listing, LocalUse, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result,
-    Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
+    Listed, Listing, LocalLocks, LocalUse, Made, Name, Node, Properties, RangeLock, Read, ReadInto,
+    Result, Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
 };
 
 use super::Passthrough;
@@ -239,24 +239,12 @@ impl Fs for Passthrough {
         Passthrough::deallocate(self, cred, node, offset, length)
     }
 
-    fn hold_range(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
-        Passthrough::hold_range(self, node, bytes, lock)
-    }
-
-    fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
-        Passthrough::is_range_free(self, node, bytes, lock)
-    }
-
-    fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
-        Passthrough::hold_file(self, node, hold)
+    fn local_locks(&self) -> Option<&dyn LocalLocks> {
+        Some(self)
     }
 
     fn release_removed(&self) {
         self.nodes.release_removed();
-    }
-
-    fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
-        Passthrough::poll_wanted(self)
     }
 
     fn copy(
@@ -277,5 +265,23 @@ impl Fs for Passthrough {
         length: u64,
     ) -> Result<Change<Disk>> {
         Passthrough::clone_range(self, cred, source, target, length)
+    }
+}
+
+impl LocalLocks for Passthrough {
+    fn hold_range(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        Passthrough::hold_range(self, node, bytes, lock)
+    }
+
+    fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
+        Passthrough::is_range_free(self, node, bytes, lock)
+    }
+
+    fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
+        Passthrough::hold_file(self, node, hold)
+    }
+
+    fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
+        Passthrough::poll_wanted(self)
     }
 }

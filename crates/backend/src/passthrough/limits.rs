@@ -18,7 +18,7 @@ pub(crate) const DESCRIPTORS_DEFAULT: usize = 262_144;
 /// Descriptors given back at once when the process has none left.
 pub(crate) const DESCRIPTORS_RELIEF: usize = 64;
 
-/// How soon after another a write and commit count as quick turns.
+/// Time within which a write and a commit count as quick turns.
 pub(crate) const WRITER_TURN: Duration = Duration::from_secs(1);
 
 /// Quick turns after which the descriptor for writing stays open: no file that is to be executed is
@@ -50,8 +50,8 @@ pub(crate) const GHOSTS_MAX: usize = 16_384;
 /// Callers whose rights a node remembers: a file is rarely used by more at a time.
 pub(crate) const CACHED_ACCESSES_PER_NODE: usize = 4;
 
-/// How long a ctime must be past before it counts as one that tells every change: file systems
-/// stamp times with a clock that ticks every 1 to 10 ms.
+/// Age at which a ctime is sure to differ from that of a later change: file systems stamp times
+/// with a clock that ticks every 1 to 10 ms.
 pub(crate) const TIME_GRAIN: Duration = Duration::from_millis(50);
 
 /// The same where times are whole seconds: ext3, and ext4 with small inodes, keep no more, FAT only
@@ -61,9 +61,9 @@ pub(crate) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
 /// Objects whose failed barrier is remembered. A disk that fails for more of them fails for all.
 pub(crate) const SYNC_ERRORS_MAX: usize = 4_096;
 
-/// How long a barrier that failed for want of space is remembered. Whoever has written before will
-/// commit within that time, and hear of it (Linux: dirty pages are written after 30 s); who frees
-/// space and writes again is not to wait for a restart.
+/// Time that a barrier that failed for want of space is remembered. Clients that have written
+/// before will commit within that time and get the error (Linux writes dirty pages after 30 s); a
+/// client that frees space and writes again need not wait for a restart.
 pub(crate) const SPACE_FAILURE: Duration = Duration::from_secs(90);
 
 /// Open listings kept for their next call, each with a descriptor and a buffer.
@@ -98,7 +98,7 @@ pub(crate) const SEARCH_ENTRIES_MAX: usize = 2_000_000;
 /// Part of the time that searches may take: one in ten.
 pub(crate) const SEARCH_SHARE: u32 = 10;
 
-/// How often at most the table of mounts is looked at.
+/// Least time between two looks at the table of mounts.
 pub(crate) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Length from which cutting or removing a file may take long: freeing its blocks reads their
@@ -107,4 +107,4 @@ pub(crate) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;
 
 /// Entries of a directory that a listing looks at before it leaves its desk: up to 10 ms, and more
 /// than a page with attributes has.
-pub(crate) const LISTED_AT_DESK: usize = 2_048;
+pub(crate) const LISTED_INLINE_MAX: usize = 2_048;

@@ -56,7 +56,7 @@ impl Passthrough {
         self.identity.server()
     }
 
-    /// Whose all that is made is, where callers' own ids cannot be taken on.
+    /// Returns the owner of all new objects, if callers' own ids cannot be taken on.
     fn maker(&self) -> Option<(Uid<Disk>, Gid<Disk>)> {
         let server = || {
             let gid = rustix::process::getegid().as_raw();
@@ -65,7 +65,7 @@ impl Passthrough {
         (self.identity == Identity::Server).then(server)
     }
 
-    /// Whose files count as the caller's own.
+    /// Returns the uid whose files count as the caller's own.
     fn owner_uid(&self, cred: &Cred<Disk>) -> u32 {
         match self.identity {
             Identity::PerCaller => cred.uid.number(),

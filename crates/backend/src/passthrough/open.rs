@@ -17,17 +17,17 @@ use super::mounts::Mounts;
 use super::mounts::mount::{Mount, Reach};
 use crate::LeaseWatch;
 
-/// How a directory is to be served.
+/// Options for serving a directory.
 #[derive(Debug, Clone, Default)]
 pub struct PassthroughOptions {
-    /// Whether file systems mounted below the root are shown too (`crossmnt` of exports(5)); else
+    /// True if file systems mounted below the root are shown too (`crossmnt` of exports(5)); else
     /// the directories that they cover are.
     pub cross_mounts: bool,
     /// The descriptors that may be kept open; by default all that the process may have, for this
     /// one file system.
     pub descriptors: Option<Descriptors>,
-    /// Who is told that programs want files which are held ([`comity_vfs::Fs::hold_file`]); without
-    /// it none can be.
+    /// Hears that programs want files which are held ([`comity_vfs::LocalLocks::hold_file`]);
+    /// without it none can be held.
     pub leases: Option<Arc<LeaseWatch>>,
     /// The file systems of this process that may show the same files.
     pub siblings: Siblings,
@@ -50,7 +50,7 @@ pub enum OpenError {
     Failed {
         /// The directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
     },
 }
@@ -89,7 +89,7 @@ impl Passthrough {
         Ok(opened)
     }
 
-    /// What can and cannot be done in this process with this directory.
+    /// Returns what can be done in this process with this directory.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         let top = self.mounts.top();

@@ -1,4 +1,4 @@
-//! What the tests of the passthrough share: a served folder, callers, and short forms of the verbs.
+//! Shared by the tests of the passthrough: a served folder, callers, and short forms of the verbs.
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub struct Served {
     /// The folder.
     pub folder: TempDir,
-    /// What serves it.
+    /// The file system that serves it.
     pub fs: Passthrough,
 }
 
@@ -42,7 +42,7 @@ pub fn open(folder: &Path) -> Passthrough {
     Passthrough::open(folder, PassthroughOptions::default()).unwrap()
 }
 
-/// Whether the tests run as root; says so if not.
+/// Returns whether the tests run as root; says so if not.
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {

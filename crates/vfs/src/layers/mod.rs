@@ -20,9 +20,9 @@ pub use record::{Event, Recorder};
 pub use verb::Verb;
 
 use crate::{
-    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, FileHold, Fs, Handle,
-    Listed, Listing, LocalUse, Made, Name, Node, Properties, RangeLock, Read, ReadInto, Result,
-    Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed,
+    Listing, LocalLocks, Made, Name, Node, Properties, Read, ReadInto, Result, Seek, SetAttr,
+    Space, Special, Target, Time, Written, XattrMode,
 };
 
 /// The hook of a layer, called for the verbs that pass it.
@@ -308,25 +308,13 @@ impl<H: Hook> Fs for Layer<H> {
         self.hook.around(Verb::Deallocate, node, work)
     }
 
-    /// No caller's verb: what clients hold is held for all of them together.
-    fn hold_range(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
-        self.fs.hold_range(node, bytes, lock)
-    }
-
-    fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool> {
-        self.fs.is_range_free(node, bytes, lock)
-    }
-
-    fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
-        self.fs.hold_file(node, hold)
+    /// It passes the hook by: clients hold these locks together, so that no caller's verb sets one.
+    fn local_locks(&self) -> Option<&dyn LocalLocks> {
+        self.fs.local_locks()
     }
 
     fn release_removed(&self) {
         self.fs.release_removed();
-    }
-
-    fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
-        self.fs.poll_wanted()
     }
 
     fn copy(

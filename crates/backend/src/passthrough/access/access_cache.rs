@@ -30,11 +30,11 @@ impl Rights {
     }
 }
 
-/// The kernel's verdicts about one object, as long as they hold.
+/// The kernel's verdicts about one object, as long as they are valid.
 ///
-/// Whatever decides about a verdict changes the object's ctime. So one holds while the ctime is the
-/// same, provided that it lay so far back when the verdict was taken that a later change was bound
-/// to get another.
+/// Every change that may alter a verdict changes the object's ctime. So a verdict is valid while
+/// the ctime is the same, provided that the ctime was old enough when the verdict was taken: a
+/// later change then gets another ctime.
 #[derive(Debug, Default)]
 pub(crate) struct AccessCache {
     kept: Vec<CachedAccess>,
@@ -50,7 +50,7 @@ struct CachedAccess {
 }
 
 impl AccessCache {
-    /// What is known to be granted, and what was asked.
+    /// Returns the rights known to be granted, and those that were asked for.
     fn find(&self, cred: &Cred<Disk>, ctime: Time) -> (Rights, Rights) {
         self.kept
             .iter()
@@ -71,7 +71,8 @@ impl AccessCache {
 }
 
 impl Passthrough {
-    /// Which of the rights `wanted` the file system grants the caller; `stat` is fresh.
+    /// Returns those of the rights `wanted` that the file system grants the caller; `stat` is
+    /// fresh.
     pub(crate) fn rights(
         &self,
         cred: &Cred<Disk>,
@@ -157,7 +158,7 @@ impl Passthrough {
     }
 }
 
-/// Which rights each access to a directory takes.
+/// The rights that each access to a directory takes.
 const DIRECTORY: &[(Access, Rights)] = &[
     (Access::READ, Rights::READ),
     (Access::LOOKUP, Rights::EXECUTE),
@@ -166,7 +167,7 @@ const DIRECTORY: &[(Access, Rights)] = &[
     (Access::DELETE, Rights::WRITE.union(Rights::EXECUTE)),
 ];
 
-/// Which rights each access to anything else takes.
+/// The rights that each access to any other object takes.
 const OTHER: &[(Access, Rights)] = &[
     (Access::READ, Rights::READ),
     (Access::MODIFY, Rights::WRITE),
@@ -187,7 +188,7 @@ fn kernel_grants(node: &Node, right: Rights) -> Result<bool> {
     }
 }
 
-/// Whether a moment lies so far back that a change made now gets a later one.
+/// Returns whether a moment lies so far back that a change made now gets a later one.
 pub(crate) fn is_past(time: Time) -> bool {
     let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
     let Ok(seconds) = u64::try_from(time.seconds) else { return true };

@@ -1,4 +1,4 @@
-//! Whose rights a call has, and what the kernel decides about them.
+//! The ids under which calls reach the kernel, and its verdicts about rights.
 
 pub(crate) mod access_cache;
 pub(crate) mod thread_credentials;

@@ -18,7 +18,7 @@ pub(crate) enum Identity {
     Server,
 }
 
-/// Whose ids a thread has.
+/// The ids that a thread has now.
 #[derive(Debug)]
 enum Present {
     /// Nobody knows: a new thread has those that its maker had just then, and a switch may have
@@ -34,7 +34,8 @@ thread_local! {
 }
 
 impl Identity {
-    /// What this process may do: without both capabilities no caller's ids can be taken on.
+    /// Returns the identity that this process may take on: without all three capabilities no
+    /// caller's ids.
     pub(crate) fn available() -> Self {
         let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::DAC_OVERRIDE;
         let may = capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed));
@@ -46,13 +47,13 @@ impl Identity {
         }
     }
 
-    /// Whether leases can be had of files of all users.
+    /// Returns whether leases can be had of files of all users.
     pub(crate) fn may_lease_all() -> bool {
         capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LEASE))
     }
 
-    /// Whether leases can be had at all: of its own files by an ordinary user. Else it would depend
-    /// on whose ids a thread has just then.
+    /// Returns whether leases can be had at all: of its own files by an ordinary user. Else it
+    /// would depend on whose ids a thread has just then.
     pub(crate) fn may_lease(self) -> bool {
         self == Self::Server || Self::may_lease_all()
     }

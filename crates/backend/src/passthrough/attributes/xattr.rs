@@ -12,7 +12,7 @@ use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::handles::open_handle::link_of;
 
-/// What stands before the names of the user's attributes, and before those alone that are shown.
+/// The prefix of the user's attributes: only those are shown, without it.
 const USER: &[u8] = b"user.";
 
 impl Passthrough {

@@ -3,14 +3,14 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use comity_vfs::Result;
 
-/// Which changes of one object are on stable storage, and the barrier that callers share.
+/// The changes of one object that are on stable storage, and the barrier that callers share.
 #[derive(Debug, Default)]
 pub(crate) struct Barrier {
     /// Changes that have been finished.
     changes: AtomicU64,
-    /// Whether attributes are among those that are not yet stable.
+    /// True if attributes are among those that are not yet stable.
     attributes: AtomicBool,
-    /// Whether data was written since the last barrier began.
+    /// True if data was written since the last barrier began.
     written: AtomicBool,
     state: Mutex<State>,
     ended: Condvar,
@@ -23,7 +23,7 @@ struct State {
     running: bool,
 }
 
-/// What a barrier has to cover.
+/// The extent of a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Data and what is needed to find it.
@@ -38,7 +38,7 @@ impl Barrier {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// How many changes have been finished.
+    /// Returns the number of finished changes.
     pub(crate) fn count(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -57,7 +57,7 @@ impl Barrier {
         }
     }
 
-    /// Whether data was written that no barrier has covered.
+    /// Returns whether data was written that no barrier has covered.
     pub(crate) fn is_written(&self) -> bool {
         self.written.load(Ordering::Acquire)
     }
@@ -73,7 +73,7 @@ impl Barrier {
     /// asked again for each call that waits.
     ///
     /// # Errors
-    /// What `sync` said.
+    /// The error of `sync`.
     pub(crate) fn wait(&self, sync: impl Fn(Extent) -> Result<()>) -> Result<()> {
         let wanted = self.changes.load(Ordering::Acquire);
         let mut state = self.lock();
@@ -96,7 +96,7 @@ impl Barrier {
         let ended = RunGuard(self);
         let covered = self.changes.load(Ordering::Acquire);
         let attributes = self.attributes.swap(false, Ordering::AcqRel);
-        // Whoever wrote while it ran may not find it covered.
+        // A write that came while it ran may not be covered.
         self.written.store(false, Ordering::Release);
         let outcome = sync(if attributes { Extent::All } else { Extent::Data });
         if outcome.is_ok() {

@@ -42,9 +42,9 @@ impl Passthrough {
         Ok(None)
     }
 
-    /// What a barrier is asked for by: what was written with, if that is open, since it has seen
-    /// every failure. Otherwise it needs no right to write, so that an immutable file and a
-    /// directory have one too; links and devices have none.
+    /// Returns the descriptor for the barrier: the one that was written through, if that is open,
+    /// since it has seen every failure. Otherwise it needs no right to write, so that an immutable
+    /// file and a directory have one too; links and devices have none.
     fn data_for_sync(&self, node: &Node) -> Result<Option<Arc<File>>> {
         match (node.kind, node.data(Use::Write)) {
             (FileType::Regular, Some(file)) => Ok(Some(file)),
@@ -77,7 +77,7 @@ impl Node {
     }
 }
 
-/// What is logged when a barrier fails.
+/// The log line of a barrier that failed.
 const MAY_BE_LOST: &str = "a barrier failed: what was written may be lost";
 
 fn sync(node: &Node, file: Option<&File>, extent: Extent) -> Result<()> {

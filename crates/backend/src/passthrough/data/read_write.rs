@@ -40,7 +40,7 @@ impl Passthrough {
             return Ok(Read { data: Data::Appended(0), eof, attr: Some(attr) });
         }
         let file = self.data(&node, Use::Read)?;
-        // What has to wait for the disk waits here, where others can go on, not while it is sent.
+        // Wait for the disk here, where other calls can go on, not while the reply is sent.
         if present >= into.by_reference_from && !is_cold(&file, offset, present) {
             let eof = offset.saturating_add(present.into()) >= attr.size;
             let data = Data::File { file, offset, length: present };
@@ -119,15 +119,15 @@ fn within_bounds(offset: u64, data: &[u8]) -> Result<()> {
     if end.is_some_and(|end| end <= FILE_SIZE_MAX) { Ok(()) } else { Err(Status::FBig) }
 }
 
-/// Whether a file ends at `end`, up to where it was read; `None` if it is gone, or if neither all
-/// was read nor it ends there.
+/// Returns whether a file ends at `end`, up to where it was read; `None` if it is gone, or if
+/// neither all was read nor it ends there.
 fn ends_at(node: &Node, end: u64, is_all: bool) -> Option<bool> {
     let size = node.stat().ok()?.st_size.cast_unsigned();
     (is_all || end >= size).then_some(end >= size)
 }
 
-/// Whether reading the end of a range would wait for the disk; somebody must want to know. Costs a
-/// quarter of a microsecond.
+/// Returns whether reading the end of a range would wait for the disk; somebody must want to know.
+/// Costs a quarter of a microsecond.
 fn is_cold(file: &File, offset: u64, length: u32) -> bool {
     let (last, mut byte) = (offset + u64::from(length) - 1, [0; 1]);
     let mut look =

@@ -30,10 +30,10 @@ struct Failure {
 }
 
 impl SyncErrors {
-    /// Whether a barrier of the object may succeed.
+    /// Checks that no earlier barrier of the object has failed.
     ///
     /// # Errors
-    /// What an earlier one said.
+    /// The error of the earlier one.
     pub(crate) fn of(&self, handle: &Handle, now: Instant) -> Result<()> {
         if self.count.load(Ordering::Acquire) == 0 {
             return Ok(());

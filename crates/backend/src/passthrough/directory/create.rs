@@ -20,13 +20,13 @@ use crate::passthrough::handles::node::{Node, Use};
 /// A new object: its node and what the kernel says about it.
 type New = (Arc<Node>, Stat);
 
-/// What a file gets whose maker names no mode: the usual one.
+/// Mode of a file whose maker names none: the usual one.
 const FILE_MODE: u32 = 0o644;
 
-/// What a file has whose attributes come later, with the call after an exclusive CREATE.
+/// Mode of a file whose attributes come later, with the call after an exclusive CREATE.
 const EXCLUSIVE_MODE: u32 = 0o600;
 
-/// What a directory gets whose maker names no mode: the usual one.
+/// Mode of a directory whose maker names none: the usual one.
 const DIRECTORY_MODE: u32 = 0o755;
 
 /// Set-id bits, which `mkdirat` does not take.
@@ -149,7 +149,7 @@ impl Passthrough {
         let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
         let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
         self.adopt_new(cred, dir, (name, file), &later).inspect_err(|failure| {
-            // What another program has put in its place is not ours to take away.
+            // If another program has put an object in its place, that stays.
             if *failure != Status::NoEnt {
                 forget(dir.fd(), name, AtFlags::empty());
             }

@@ -17,20 +17,20 @@ use crate::passthrough::Passthrough;
 use crate::passthrough::access::access_cache::{Rights, is_past};
 use crate::passthrough::attributes::attr::{attr, ctime};
 use crate::passthrough::handles::node::Node;
-use crate::passthrough::limits::{LISTED_AT_DESK, SNAPSHOT_STEP};
+use crate::passthrough::limits::{LISTED_INLINE_MAX, SNAPSHOT_STEP};
 
-/// What is called with each entry.
+/// Called with each entry; breaks off the listing.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&Listing<'_, Disk>) -> ControlFlow<()>;
 
 /// A listing under way.
 struct Show<'a> {
     dir: &'a Node,
-    /// Whether entries are shown with their objects.
+    /// True if entries are shown with their objects.
     nodes: bool,
     visit: Visit<'a>,
     /// Behind which entry it goes on.
     cookie: u64,
-    /// How many entries may still be shown, and whether there was one more.
+    /// The number of entries that may still be shown, and whether there was one more.
     left: usize,
     is_over: bool,
 }
@@ -46,7 +46,8 @@ impl Passthrough {
         wanted: Listed,
         visit: Visit<'_>,
     ) -> Result<Attr<Disk>> {
-        let (attr, rest) = self.list(cred, (dir, cookie), wanted, (LISTED_AT_DESK, &mut *visit))?;
+        let (attr, rest) =
+            self.list(cred, (dir, cookie), wanted, (LISTED_INLINE_MAX, &mut *visit))?;
         let Some(cookie) = rest else { return Ok(attr) };
         let rest = || self.list(cred, (dir, cookie), wanted, (usize::MAX, visit));
         blocking(rest).map(|(attr, _)| attr)
@@ -118,7 +119,7 @@ impl Passthrough {
         if position == 0 {
             snapshot.begin(self.nodes.pass(snapshot.len()));
         }
-        // What is mounted on an entry is shown in its place.
+        // A root that is mounted on an entry is shown in its place.
         let open = show.nodes && !self.mounts.is_covered(&show.dir.handle);
         let mut within = None;
         loop {
@@ -444,9 +445,9 @@ mod tests {
         let served = served();
         let thread = std::thread::current().id();
         for (name, files, leaves) in [
-            ("short", LISTED_AT_DESK, 0),
-            ("long", LISTED_AT_DESK + 1, 1),
-            ("very long", 3 * LISTED_AT_DESK, 1),
+            ("short", LISTED_INLINE_MAX, 0),
+            ("long", LISTED_INLINE_MAX + 1, 1),
+            ("very long", 3 * LISTED_INLINE_MAX, 1),
         ] {
             let dir = directory(&served, name, files);
             let before = watch::sleeps_of(thread);

@@ -17,11 +17,11 @@ use crate::passthrough::limits::{CURSORS_MAX, LISTING_BYTES};
 pub(crate) struct Item {
     pub(crate) fileid: u64,
     pub(crate) cookie: u64,
-    /// Whether it may be a directory: not all file systems tell.
+    /// True if it may be a directory: not all file systems tell.
     pub(crate) maybe_directory: bool,
-    /// How long its name is.
+    /// The length of its name.
     length: u8,
-    /// Where in [`Batch::names`] its name starts; a zero stands behind it.
+    /// The offset of its name in [`Batch::names`]; a zero stands behind the name.
     start: u32,
 }
 
@@ -61,7 +61,8 @@ impl Batch {
     }
 }
 
-/// What a directory's entries were like: its ctime, and how many changes this server had made.
+/// The version of a directory's entries: its ctime, and the number of changes that this server had
+/// made.
 pub(crate) type Version = (Time, u64);
 
 /// An open listing of one directory: its own descriptor, since a position belongs to one, and
@@ -73,11 +74,11 @@ pub(crate) struct Cursor {
     /// Behind which entry it stands.
     cookie: u64,
     batch: Batch,
-    /// How many entries of the batch have been shown.
+    /// The number of entries of the batch that have been shown.
     shown: usize,
     /// The directory's version when the batch was read.
     version: Version,
-    /// Whether whatever changed since would have given the directory another version.
+    /// True if whatever changed since would have given the directory another version.
     lasts: bool,
     room: Vec<u8>,
 }
@@ -112,7 +113,7 @@ impl Cursor {
         self.batch.items.get(self.shown).map(|item| item.cookie)
     }
 
-    /// Whether it stands where a listing goes on at `cookie`.
+    /// Returns whether it stands where a listing goes on at `cookie`.
     fn is_at(&self, dir: &Handle, cookie: u64) -> bool {
         self.dir == *dir && (self.cookie == cookie || self.follows() == Some(cookie))
     }

@@ -105,8 +105,8 @@ impl Passthrough {
     }
 }
 
-/// Whether the last name of something goes of which the file system has much to free. Asked only if
-/// anybody wants to know.
+/// Returns whether the last name of something goes of which the file system has much to free. Asked
+/// only if anybody wants to know.
 fn is_huge((dir, name): (&Node, &CStr)) -> bool {
     let blocks_slow = TRUNCATE_BYTES_SLOW / 512;
     is_hooked()
@@ -141,7 +141,7 @@ mod tests {
     use crate::blocking::watch;
     use crate::passthrough::PassthroughOptions;
 
-    /// How often `work` says that it may sleep.
+    /// The number of times that `work` says it may sleep.
     fn sleeps<T>(work: impl FnOnce() -> Result<T>) -> usize {
         let thread = std::thread::current().id();
         let before = watch::sleeps_of(thread);

@@ -21,14 +21,14 @@ pub(crate) struct Snapshot {
     handles: Arc<[OnceLock<Box<Handles>>]>,
     /// The objects of the entries, as long as the cache of nodes keeps them open.
     objects: Box<[OnceLock<Weak<Object>>]>,
-    /// Whether cookies grow from entry to entry.
+    /// True if cookies grow from entry to entry.
     ordered: bool,
-    /// Whether it holds all: too big a directory is not remembered.
+    /// True if it holds all: too big a directory is not remembered.
     whole: bool,
     /// When it was listed last from the start, and how long that was after the time before.
     begun: AtomicU64,
     interval: AtomicU64,
-    /// How often an entry was shown of which a closed object is remembered.
+    /// The number of entries shown whose remembered object was closed.
     worn: AtomicUsize,
 }
 
@@ -76,17 +76,17 @@ impl Snapshot {
         }
     }
 
-    /// How long before the present listing it was listed; `None` if it was not.
+    /// Returns the time between the listing before and the present one; `None` if there was none.
     pub(crate) fn interval(&self) -> Option<u64> {
         Some(self.interval.load(Ordering::Relaxed)).filter(|interval| *interval != NEVER)
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         self.batch.items.len()
     }
 
-    /// Where a listing goes on behind `cookie`; `None` if that entry is not among these.
+    /// Returns the position behind `cookie`; `None` if that entry is not among these.
     pub(crate) fn position(&self, cookie: u64) -> Option<usize> {
         let items = &self.batch.items;
         match cookie {
@@ -168,7 +168,7 @@ impl Snapshot {
     }
 }
 
-/// What is remembered of an object, unless it was closed.
+/// Returns the remembered object, unless it was closed.
 fn if_open(object: &OnceLock<Weak<Object>>) -> OnceLock<Weak<Object>> {
     let open = object.get().filter(|object| object.strong_count() > 0);
     open.cloned().map_or_else(OnceLock::new, OnceLock::from)
@@ -187,18 +187,18 @@ impl Weighter<Handle, Arc<Snapshot>> for ByEntries {
     }
 }
 
-/// What is remembered about a directory at its present version.
+/// The snapshot of a directory at its present version.
 pub(crate) enum Remembered {
     /// All its entries.
     Whole(Arc<Snapshot>),
-    /// That they are too many.
+    /// There are too many entries.
     TooBig,
     /// Nothing.
     Nothing,
 }
 
 impl Snapshots {
-    /// What is remembered about a directory that has this version now.
+    /// Returns the snapshot of a directory that has this version now.
     pub(crate) fn of(&self, dir: &Handle, version: Version) -> Remembered {
         match self.0.get(dir) {
             Some(snapshot) if snapshot.version != version => Remembered::Nothing,
@@ -208,7 +208,7 @@ impl Snapshots {
         }
     }
 
-    /// What is remembered about a directory, whatever version it had.
+    /// Returns the snapshot of a directory, whatever its version.
     pub(crate) fn last(&self, dir: &Handle) -> Option<Arc<Snapshot>> {
         self.0.get(dir)
     }

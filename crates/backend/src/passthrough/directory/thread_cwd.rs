@@ -1,7 +1,7 @@
-//! A directory in which a thread stands while it asks for many of its entries.
+//! The working directory of a thread that asks for many entries of one directory.
 //!
-//! A call that names a directory by its descriptor counts that descriptor's use up and down, since
-//! other threads might close it meanwhile; one that names nothing starts where the thread stands.
+//! A call with a descriptor of a directory counts the descriptor's uses up and down, since other
+//! threads might close it meanwhile; one relative to the working directory does not.
 
 use std::cell::OnceCell;
 use std::os::fd::BorrowedFd;
@@ -12,25 +12,25 @@ use rustix::process::{chdir, fchdir};
 use crate::sys;
 
 thread_local! {
-    /// Whether this thread stands where it likes, whatever the others do.
-    static APART: OnceCell<bool> = const { OnceCell::new() };
+    /// True if this thread has a working directory of its own.
+    static OWN_CWD: OnceCell<bool> = const { OnceCell::new() };
 }
 
-/// A directory that the thread stands in, if it may, until this is dropped. Afterwards it stands in
-/// the root directory: what it stood in could not be unmounted.
+/// A directory that is the thread's working directory, if that is allowed, until this is dropped.
+/// Then the thread goes to the root directory: a working directory could not be unmounted.
 pub(crate) struct ThreadCwd<'a> {
     dir: BorrowedFd<'a>,
     entered: bool,
 }
 
 impl<'a> ThreadCwd<'a> {
-    /// Goes there, with the rights that the thread has at present.
+    /// Enters the directory, with the rights that the thread has at present.
     pub(crate) fn enter(dir: BorrowedFd<'a>) -> Self {
-        let apart = APART.with(|apart| *apart.get_or_init(|| sys::stand_apart().is_ok()));
-        Self { dir, entered: apart && fchdir(dir).is_ok() }
+        let own_cwd = OWN_CWD.with(|own_cwd| *own_cwd.get_or_init(|| sys::unshare_cwd().is_ok()));
+        Self { dir, entered: own_cwd && fchdir(dir).is_ok() }
     }
 
-    /// What names are looked up in.
+    /// Returns the directory to look names up in.
     pub(crate) fn place(&self) -> BorrowedFd<'a> {
         if self.entered { CWD } else { self.dir }
     }
@@ -39,7 +39,7 @@ impl<'a> ThreadCwd<'a> {
 impl Drop for ThreadCwd<'_> {
     fn drop(&mut self) {
         if self.entered {
-            // Who may not be there stays where it is until it goes elsewhere.
+            // If this is denied, the thread stays until its next chdir.
             let _ = chdir(c"/");
         }
     }

@@ -19,10 +19,10 @@ use crate::passthrough::limits::{CACHE_SHARDS, COMMITS_AT_ONCE, LARGE_SWEPT_MAX,
 pub(crate) struct Cache {
     shards: Box<[Mutex<Shard>]>,
     ledger: Arc<Ledger>,
-    passing: GhostCache,
-    /// Which shard gives way next.
+    ghosts: GhostCache,
+    /// The shard that is evicted from next.
     turn: AtomicUsize,
-    /// Which shard is looked through next for files that were removed.
+    /// The shard that is searched next for files that were removed.
     swept: AtomicUsize,
     /// The same for large files.
     swept_large: AtomicUsize,
@@ -46,11 +46,11 @@ struct Slot {
 impl Cache {
     /// A cache whose nodes keep to about `descriptors`.
     pub(crate) fn new(descriptors: Share) -> Self {
-        let passing = GhostCache::new(descriptors.most());
+        let ghosts = GhostCache::new(descriptors.most());
         Self {
             shards: (0..CACHE_SHARDS).map(|_| Mutex::default()).collect(),
             ledger: Arc::new(Ledger { descriptors, failures: SyncErrors::default() }),
-            passing,
+            ghosts,
             turn: AtomicUsize::new(0),
             swept: AtomicUsize::new(0),
             swept_large: AtomicUsize::new(0),
@@ -58,7 +58,7 @@ impl Cache {
         }
     }
 
-    /// What its nodes are entered in.
+    /// Returns the ledger of its nodes.
     pub(crate) fn ledger(&self) -> &Arc<Ledger> {
         &self.ledger
     }
@@ -136,11 +136,11 @@ impl Cache {
         }
     }
 
-    /// Whether an object that is asked for should be taken in: there is room for it, or it was
-    /// asked for a short while ago too. Who walks through more objects than can be open would else
-    /// have all of them opened in vain, and what is in use closed.
-    pub(crate) fn welcomes(&self, handle: &Handle) -> bool {
-        !self.ledger.descriptors.is_full() || self.passing.again(hash(handle))
+    /// Returns whether an object that is asked for should be taken in: there is room for it, or it
+    /// was asked for a short while ago too. Who walks through more objects than can be open would
+    /// else have all of them opened in vain, and what is in use closed.
+    pub(crate) fn should_cache(&self, handle: &Handle) -> bool {
+        !self.ledger.descriptors.is_full() || self.ghosts.again(hash(handle))
     }
 
     /// So many objects are about to be listed; tells the time before that.
@@ -148,10 +148,10 @@ impl Cache {
         self.clock.fetch_add(objects as u64, Ordering::Relaxed)
     }
 
-    /// Whether an object that is listed, not asked for, may be taken in, if such a time has passed
-    /// since it was listed before: there is much room, or something that was not used for longer
-    /// makes room. One other object is looked at, so that those in use are seen to be in use as
-    /// often as all are looked at.
+    /// Returns whether an object that is listed, not asked for, may be taken in, if such a time has
+    /// passed since it was listed before: there is much room, or something that was not used for
+    /// longer makes room. One other object is looked at, so that those in use are seen to be in use
+    /// as often as all are looked at.
     pub(crate) fn makes_room_for_listed(&self, interval: u64) -> bool {
         if self.ledger.descriptors.is_roomy() {
             return true;

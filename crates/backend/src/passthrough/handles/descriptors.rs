@@ -20,7 +20,7 @@ struct Pool {
     pinned: AtomicUsize,
 }
 
-/// What one file system has of them.
+/// The descriptors of one file system.
 #[derive(Debug)]
 pub(crate) struct Share {
     pool: Arc<Pool>,
@@ -37,8 +37,8 @@ impl Descriptors {
         Self(Arc::new(Pool { most, open, sharers, pinned }))
     }
 
-    /// What the process may have, less a reserve and those for connections. Raises the process's
-    /// limit of open files to the hard limit.
+    /// Returns the descriptors that the process may have, less a reserve and those for connections.
+    /// Raises the process's limit of open files to the hard limit.
     #[must_use]
     pub fn of_process() -> Self {
         Self::at_most(part_of(raise_limit()))
@@ -86,25 +86,25 @@ impl Share {
         self.pool.pinned.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many are to be given back.
+    /// Returns the number of descriptors to give back.
     pub(crate) fn excess(&self) -> usize {
         let (all, part) = self.pool.bounds();
         let too_many = self.pool.open.load(Ordering::Relaxed).saturating_sub(all);
         too_many.min(self.open().saturating_sub(part))
     }
 
-    /// How many may be open at most.
+    /// Returns the most that may be open.
     pub(crate) fn most(&self) -> usize {
         self.pool.most
     }
 
-    /// Whether for one more another would have to be closed.
+    /// Returns whether for one more another would have to be closed.
     pub(crate) fn is_full(&self) -> bool {
         let (all, part) = self.pool.bounds();
         self.pool.open.load(Ordering::Relaxed) >= all && self.open() >= part
     }
 
-    /// Whether less than half of all is open.
+    /// Returns whether less than half of all is open.
     pub(crate) fn is_roomy(&self) -> bool {
         self.pool.open.load(Ordering::Relaxed) < self.pool.bounds().0 / 2
     }

@@ -15,7 +15,7 @@ impl GhostCache {
         Self((0..places).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Whether an object of this hash was here a short while ago; it was from now on.
+    /// Returns whether an object of this hash was here a short while ago; it was from now on.
     pub(crate) fn again(&self, hash: u64) -> bool {
         let Some(place) = self.0.get(hash as usize % self.0.len()) else { return true };
         // An empty place is no object's.

@@ -30,11 +30,11 @@ pub(crate) struct Node {
     reading: OnceLock<Arc<File>>,
     /// For reading and writing data, while that goes on.
     writing: Mutex<Writer>,
-    /// Whether bytes are locked by the descriptor for writing.
+    /// True if bytes are locked by the descriptor for writing.
     locked: AtomicBool,
-    /// Whether it is to be marked before it is changed.
+    /// True if it is to be marked before it is changed.
     pub(crate) unmarked: AtomicBool,
-    /// Whether a file takes much space, or may because it is open for writing.
+    /// True if a file takes much space, or may because it is open for writing.
     large: AtomicBool,
     /// A link's target, which never changes.
     pub(crate) target: OnceLock<Box<[u8]>>,
@@ -48,7 +48,8 @@ pub(crate) struct Node {
     opened: AtomicUsize,
 }
 
-/// What all nodes of a file system are entered in, those evicted and still held among them.
+/// The counts that all nodes of a file system share, also those that were evicted and are still in
+/// use.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// Descriptors open.
@@ -57,17 +58,16 @@ pub(crate) struct Ledger {
     pub(crate) failures: SyncErrors,
 }
 
-/// What a node is about: the object itself, open as `O_PATH`. Listings know objects without their
-/// nodes.
+/// The object of a node, open as `O_PATH`. Listings know objects without their nodes.
 #[derive(Debug)]
 pub(crate) struct Object {
     file: File,
-    /// Whether it was used since the cache looked last.
+    /// True if it was used since the cache looked last.
     used: AtomicBool,
 }
 
 impl Object {
-    /// What the kernel says about it now.
+    /// Asks the kernel for its attributes.
     ///
     /// # Errors
     /// [`Status::Stale`] if its last name is gone.
@@ -83,13 +83,13 @@ impl Object {
         }
     }
 
-    /// Whether it was used since this was asked last.
+    /// Returns whether it was used since this was asked last.
     pub(crate) fn was_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Which data descriptor is wanted.
+/// The purpose of a data descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     Read,
@@ -179,7 +179,7 @@ impl Node {
         self.large.store(large, Ordering::Relaxed);
     }
 
-    /// Whether it took much space when it was looked at last, or has been written since.
+    /// Returns whether it took much space when it was looked at last, or has been written since.
     pub(crate) fn is_large(&self) -> bool {
         self.large.load(Ordering::Relaxed)
     }
@@ -220,7 +220,7 @@ impl Node {
         let is_it = writer.file.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, file));
         let is_free = match self.reading.get() {
             Some(reading) if is_it && !self.locked.load(Ordering::Relaxed) => {
-                sys::stand_for(reading, file.as_fd()).is_ok()
+                sys::replace_descriptor(reading, file.as_fd()).is_ok()
             }
             reading => reading.is_none(),
         };
@@ -274,7 +274,7 @@ impl Node {
 #[derive(Debug, Default)]
 struct Writer {
     file: Option<Arc<File>>,
-    /// Whether reading goes through it, too, and nothing else is open.
+    /// True if reading goes through it, too, and nothing else is open.
     only: bool,
     opened: u32,
     at: Option<Instant>,
@@ -303,7 +303,7 @@ pub(crate) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Whether no other write of this server was under way since this one began.
+    /// Returns whether no other write of this server was under way since this one began.
     pub(crate) fn is_alone(&self) -> bool {
         self.quiet && self.node.writes_begun.load(Ordering::Acquire) == self.number
     }

@@ -38,14 +38,14 @@ impl Passthrough {
             return Ok(attr(&node.mount, &self.stat(&node)?));
         }
         let mount = self.mount(volume_id(handle)?)?;
-        if mount.reach() == Reach::BySearch || self.nodes.welcomes(handle) {
+        if mount.reach() == Reach::BySearch || self.nodes.should_cache(handle) {
             return self.open_node(handle).map(|(node, stat)| attr(&node.mount, &stat));
         }
         let stat = fstat(self.open_object(&mount, handle)?).map_err(status)?;
         if stat.st_nlink == 0 { Err(Status::Stale) } else { Ok(attr(&mount, &stat)) }
     }
 
-    /// What the kernel says about a node now; one whose last name is gone is forgotten.
+    /// Asks the kernel for a node's attributes; one whose last name is gone is forgotten.
     pub(crate) fn stat(&self, node: &Node) -> Result<Stat> {
         node.stat().inspect_err(|failure| {
             if *failure == Status::Stale {
@@ -144,7 +144,7 @@ impl Passthrough {
         if self.mounts.is_due() {
             self.identity.server()?;
             if self.mounts.look() {
-                // What was unmounted is not to be kept busy.
+                // Nodes of an unmounted file system would keep it busy.
                 self.nodes.retain(|node| self.mounts.get(node.mount.id).is_some());
             }
         }
@@ -179,7 +179,7 @@ impl Passthrough {
         self.identity.server()?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
         self.with_descriptors(|| match mount.open_handle(handle, flags) {
-            // What the file system cannot make sense of was never one of its handles.
+            // A handle that the file system does not understand was never one of its own.
             Err(Errno::INVAL | Errno::NOENT | Errno::OVERFLOW) => Err(Errno::STALE),
             outcome => outcome,
         })
@@ -212,8 +212,8 @@ mod tests {
     use super::*;
     use crate::passthrough::PassthroughOptions;
 
-    /// What is there after a call that fails `failures` times with `errno`, and how often it was
-    /// made.
+    /// Returns what is there after a call that fails `failures` times with `errno`, and the number
+    /// of calls made.
     fn after(served: &Passthrough, failures: u32, errno: Errno) -> (Result<()>, u32) {
         let calls = Cell::new(0);
         let outcome = served.with_descriptors(|| {

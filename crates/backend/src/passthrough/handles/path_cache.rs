@@ -7,14 +7,15 @@ use quick_cache::sync::Cache;
 
 use crate::passthrough::limits::{PATHS_MAX, SEARCH_SHARE};
 
-/// Where an object was last seen.
+/// The directory and the name at which an object was last seen.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownPath {
     pub(crate) dir: Handle,
     pub(crate) name: Arc<CStr>,
 }
 
-/// Where objects were last seen, for volumes whose handles the kernel does not open for us.
+/// The paths at which objects were last seen, for volumes whose handles the kernel does not open
+/// for us.
 #[derive(Debug)]
 pub(crate) struct PathCache(Option<Kept>);
 
@@ -28,7 +29,7 @@ struct Kept {
 }
 
 impl PathCache {
-    /// Keeps places if `needed`.
+    /// Keeps paths if `needed`.
     pub(crate) fn new(needed: bool) -> Self {
         Self(needed.then(|| Kept {
             paths: Cache::new(PATHS_MAX),
@@ -37,7 +38,7 @@ impl PathCache {
         }))
     }
 
-    /// Whether places are kept.
+    /// Returns whether paths are kept.
     pub(crate) fn is_kept(&self) -> bool {
         self.0.is_some()
     }
@@ -61,12 +62,12 @@ impl PathCache {
         }
     }
 
-    /// Whether an object is known to be gone.
+    /// Returns whether an object is known to be gone.
     pub(crate) fn is_gone(&self, handle: &Handle) -> bool {
         self.0.as_ref().is_some_and(|kept| kept.gone.get(handle).is_some())
     }
 
-    /// Where an object was last seen.
+    /// The directory and the name at which an object was last seen.
     pub(crate) fn of(&self, handle: &Handle) -> Option<KnownPath> {
         self.0.as_ref()?.paths.get(handle)
     }

@@ -85,7 +85,7 @@ impl Passthrough {
         let mut waiting = VecDeque::from([mount.root]);
         let mut seen = 0;
         while let Some(dir) = waiting.pop_front() {
-            // What cannot be opened or read cannot be shown to clients either.
+            // A directory that cannot be opened or read cannot be shown to clients either.
             let Ok((dir, _)) = self.at_last_place(mount, &dir) else { continue };
             if self.search_directory(&dir, handle, &mut waiting, &mut seen).is_ok_and(|found| found)
             {

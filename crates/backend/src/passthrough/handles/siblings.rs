@@ -10,8 +10,8 @@ use crate::passthrough::Passthrough;
 use crate::passthrough::leases::range_locks::RangeLocks;
 use crate::passthrough::mounts::mount::{Mount, volume_id};
 
-/// What the file systems of one process share, because they may show the same files: the numbers of
-/// volumes, and the bytes that are locked for clients.
+/// The state that the file systems of one process share, because they may show the same files: the
+/// numbers of volumes, and the bytes that are locked for clients.
 #[derive(Debug, Clone, Default)]
 pub struct Siblings(Arc<Shared>);
 
@@ -27,7 +27,7 @@ type Map<V> = HashMap<u64, V, BuildHasherDefault<HandleHasher>>;
 struct VolumeTable {
     /// The devices on which each fsid was found.
     devices: Map<Vec<u64>>,
-    /// How many file systems have their root on a volume.
+    /// The number of file systems that have their root on a volume.
     roots: Map<usize>,
 }
 

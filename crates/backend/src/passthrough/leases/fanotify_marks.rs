@@ -1,8 +1,9 @@
 //! Files that are held and marked: the kernel tells when programs change them without opening them.
 //!
-//! Who is granted a delegation is not to wait for the mark, and many are given back soon. So files
-//! are marked later, by the thread that is told; what has changed until then is seen by the ctime.
-//! What the server itself changes first is marked before, and what was changed just now at once.
+//! An OPEN that is granted a delegation must not wait for the mark, and many delegations are
+//! returned soon. So the lease thread marks files later, and compares the ctime to notice changes
+//! made until then. A file that the server itself is about to change is marked first, and one that
+//! was changed just now is marked at once.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::passthrough::access::thread_credentials::Identity;
 use crate::passthrough::attributes::attr::ctime;
 use crate::passthrough::handles::node::{Node, Writing};
 
-/// How far it is with the mark of a file that is held.
+/// The state of the mark of a file that is held.
 #[derive(Debug)]
 pub(crate) enum Marked {
     /// It is told of changes.
@@ -41,7 +42,7 @@ pub(crate) struct ServersMark {
 
 impl ServersMark {
     fn set(identity: Identity, watch: &Arc<ChangeWatch>, file: &Arc<File>) -> Option<Self> {
-        // Where it cannot be the server there is no mark, which is in the log.
+        // Without the server's identity there is no mark, and the log says so.
         let _ = identity.server();
         Mark::set(watch, file).map(|mark| Self { identity, _mark: mark })
     }
@@ -55,7 +56,7 @@ impl Drop for ServersMark {
 }
 
 impl Leases {
-    /// How far it is with the mark of a file that is held from now on.
+    /// Marks a file that is held from now on, or notes that it is to be marked.
     pub(crate) fn begin_mark(&self, node: &Node, file: &Arc<File>) -> Marked {
         let Some(watch) = self.changes() else { return Marked::No };
         match fstat(file).map(|stat| ctime(&stat)) {
@@ -165,7 +166,7 @@ mod tests {
     use std::process::Command;
     use std::time::Instant;
 
-    use comity_vfs::{Cred, Disk, FileHold, Fs, Gid, Mode, Name, SetAttr, Uid};
+    use comity_vfs::{Cred, Disk, FileHold, Fs, Gid, LocalLocks, Mode, Name, SetAttr, Uid};
 
     use super::super::test_support::{Site, cred};
     use super::*;
@@ -173,7 +174,7 @@ mod tests {
     use crate::passthrough::PassthroughOptions;
     use crate::passthrough::limits::TIME_GRAIN;
 
-    /// What programs do with a file that they do not open.
+    /// Changes that programs make to a file without opening it.
     const CHANGES: [(&str, &[&str]); 6] = [
         ("mv", &["file", "other"]),
         ("rm", &["file"]),
@@ -207,7 +208,7 @@ mod tests {
         }
     }
 
-    /// How many marks the kernel knows of.
+    /// The number of marks that the kernel knows of.
     fn marks(site: &Site) -> usize {
         site.fs.leases.changes().unwrap().marks()
     }
@@ -216,10 +217,10 @@ mod tests {
     fn who_changes_a_file_that_is_held_is_told_of() {
         for hold in [FileHold::Shared, FileHold::Exclusive] {
             each_change(hold, |site, program, arguments| {
-                site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(site) == 1);
+                site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(site) == 1);
                 site.program(program, arguments);
                 assert_eq!(site.wanted(), changed(site), "{program} {arguments:?}");
-                assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
+                assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was told already");
                 assert_eq!(site.hold(FileHold::Free), Ok(true));
             });
         }
@@ -230,7 +231,7 @@ mod tests {
         std::fs::write(site.folder.path().join("second"), "").unwrap();
         let name = Name::new(b"second").unwrap();
         let second = site.fs.lookup(&cred(), &site.fs.root(), name).unwrap().node.handle;
-        assert_eq!(Fs::hold_file(&site.fs, &second, FileHold::Shared), Ok(true));
+        assert_eq!(LocalLocks::hold_file(&site.fs, &second, FileHold::Shared), Ok(true));
         second
     }
 
@@ -245,12 +246,12 @@ mod tests {
     fn who_changes_a_file_over_and_over_is_told_of_now_and_then() {
         let site = settled(FileHold::Shared);
         let second = hold_second(&site);
-        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 2);
+        site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(&site) == 2);
         let (start, times, heard) = (Instant::now(), Cell::new(0), RefCell::new(Vec::new()));
         let mut program = storm(&site);
         site.hears(|| {
             times.update(|times| times + 1);
-            heard.borrow_mut().extend(std::iter::from_fn(|| Fs::poll_wanted(&site.fs)));
+            heard.borrow_mut().extend(std::iter::from_fn(|| LocalLocks::poll_wanted(&site.fs)));
             heard.borrow().contains(&(second, LocalUse::Change))
         });
         // It is looked once before it is told, and marking may be due.
@@ -267,7 +268,7 @@ mod tests {
         let told = Cell::new(false);
         // It is looked first, then told.
         site.hears(|| told.replace(true));
-        assert_eq!(Fs::poll_wanted(&site.fs), None);
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), None);
         assert_eq!(marks(&site), 1);
     }
 
@@ -276,7 +277,7 @@ mod tests {
         each_change(FileHold::Shared, |site, program, arguments| {
             assert_eq!(marks(site), 0);
             site.program(program, arguments);
-            assert_eq!(Fs::poll_wanted(&site.fs), changed(site), "{program} {arguments:?}");
+            assert_eq!(LocalLocks::poll_wanted(&site.fs), changed(site), "{program} {arguments:?}");
         });
     }
 
@@ -309,7 +310,7 @@ mod tests {
         for marked_before in [false, true] {
             let site = settled(FileHold::Exclusive);
             if marked_before {
-                site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
+                site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
             }
             change_all(&site);
             assert_eq!(marks(&site), 1);
@@ -330,7 +331,7 @@ mod tests {
     #[test]
     fn what_is_held_no_more_is_not_told() {
         let site = settled(FileHold::Shared);
-        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
+        site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
         assert_eq!(site.hold(FileHold::Free), Ok(true));
         assert_eq!(marks(&site), 0);
         assert_eq!(site.hold(FileHold::Shared), Ok(true));
@@ -346,13 +347,16 @@ mod tests {
         let leases = site.fs.leases.watch.clone();
         let options = PassthroughOptions { leases, ..PassthroughOptions::default() };
         let other = Passthrough::open(site.folder.path(), options).unwrap();
-        assert_eq!(Fs::hold_file(&other, &site.file, FileHold::Shared), Ok(true));
-        assert_eq!((Fs::poll_wanted(&site.fs), Fs::poll_wanted(&other)), (None, None));
+        assert_eq!(LocalLocks::hold_file(&other, &site.file, FileHold::Shared), Ok(true));
+        assert_eq!(
+            (LocalLocks::poll_wanted(&site.fs), LocalLocks::poll_wanted(&other)),
+            (None, None)
+        );
         assert_eq!(site.hold(FileHold::Free), Ok(true));
         assert_eq!(marks(&site), 1);
         site.program("chmod", &["600", "file"]);
-        site.hears(|| Fs::poll_wanted(&other) == changed(&site));
-        assert_eq!(Fs::hold_file(&other, &site.file, FileHold::Free), Ok(true));
+        site.hears(|| LocalLocks::poll_wanted(&other) == changed(&site));
+        assert_eq!(LocalLocks::hold_file(&other, &site.file, FileHold::Free), Ok(true));
         assert_eq!(marks(&site), 0);
     }
 
@@ -360,13 +364,13 @@ mod tests {
     fn where_changes_are_lost_all_that_is_marked_may_have_changed() {
         let site = settled(FileHold::Shared);
         let watch = site.fs.leases.watch.as_ref().unwrap();
-        assert_eq!(Fs::poll_wanted(&site.fs), None);
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), None);
         watch.lose();
-        assert_eq!(Fs::poll_wanted(&site.fs), changed(&site));
-        assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), changed(&site));
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was told already");
         assert_eq!(site.hold(FileHold::Free), Ok(true));
         watch.lose();
-        assert_eq!(Fs::poll_wanted(&site.fs), None);
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), None);
     }
 
     /// A file that is held and that only its owner reads, in a thread that spoke for another last.
@@ -393,7 +397,7 @@ mod tests {
     #[test]
     fn who_was_spoken_for_last_does_not_matter_to_marks_that_are_taken_off() {
         let Some(site) = spoken_for_another(FileHold::Shared) else { return };
-        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
+        site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
         site.fs.identity.caller(&Cred::new(Uid::new(1000), Gid::new(1000))).unwrap();
         assert_eq!(site.hold(FileHold::Free), Ok(true));
         assert_eq!(marks(&site), 0);
@@ -402,7 +406,7 @@ mod tests {
     #[test]
     fn no_marks_are_left_of_a_file_system_that_is_gone() {
         let Some(mut site) = spoken_for_another(FileHold::Exclusive) else { return };
-        site.hears(|| Fs::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
+        site.hears(|| LocalLocks::poll_wanted(&site.fs).is_none() && marks(&site) == 1);
         let watch = Arc::clone(site.fs.leases.changes().unwrap());
         let other = Passthrough::open(site.folder.path(), PassthroughOptions::default()).unwrap();
         site.fs.identity.caller(&Cred::new(Uid::new(1000), Gid::new(1000))).unwrap();

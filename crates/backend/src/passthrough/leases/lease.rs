@@ -25,9 +25,9 @@ use crate::{LeaseWatch, sys};
 /// Files that are held.
 #[derive(Debug)]
 pub(crate) struct Leases {
-    /// Who is told that they are wanted.
+    /// Hears that programs want them.
     pub(crate) watch: Option<Arc<LeaseWatch>>,
-    /// Whether files of all users can be held, or none is to be.
+    /// True if files of all users can be held, or none is to be.
     pub(crate) hold_all: bool,
     /// Marks are set and taken off by it.
     pub(crate) identity: Identity,
@@ -37,13 +37,13 @@ pub(crate) struct Leases {
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     pub(crate) files: HashMap<Handle, Lease, BuildHasherDefault<HandleHasher>>,
-    /// Which file has a lease by a descriptor.
+    /// The file that has a lease by each descriptor.
     known: HashMap<RawFd, Handle>,
     /// Those to be marked.
     pub(crate) unmarked: HashSet<Handle, BuildHasherDefault<HandleHasher>>,
-    /// What programs wait for or have changed, and nobody has been told of.
+    /// Files that programs wait for or have changed, not yet reported.
     pub(crate) wanted: Vec<(Handle, LocalUse)>,
-    /// How often all files had to be looked at.
+    /// The number of times that all files had to be looked at.
     overflows: u64,
     /// The last turn in which it was heard what was changed.
     pub(crate) turn: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Lease {
     pub(crate) file: Arc<File>,
     hold: FileHold,
     pub(crate) marked: Marked,
-    /// Whether it was told that a program waits for it.
+    /// True if it was told that a program waits for it.
     told: bool,
 }
 
@@ -72,12 +72,12 @@ impl Leases {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether only readers may open a file besides the server, and the server, too.
+    /// Returns whether only readers may open a file besides the server, and the server, too.
     pub(crate) fn is_shared(&self, file: &Handle) -> bool {
         self.held().files.get(file).is_some_and(|lease| lease.hold == FileHold::Shared)
     }
 
-    /// Whether a file is held just like this, if it is, and nobody waits for it.
+    /// Returns whether a file is held just like this, if it is, and nobody waits for it.
     fn stands(&self, file: &Handle, hold: FileHold) -> Option<bool> {
         let held = self.held();
         let lease = held.files.get(file).filter(|lease| lease.hold == hold)?;
@@ -96,7 +96,7 @@ impl Leases {
 }
 
 impl Passthrough {
-    /// See [`comity_vfs::Fs::hold_file`]. There is one call for a file at a time.
+    /// See [`comity_vfs::LocalLocks::hold_file`]. There is one call for a file at a time.
     pub(crate) fn hold_file(&self, file: &Handle, hold: FileHold) -> Result<bool> {
         let thread = self.leases.watch.as_ref().and_then(|watch| watch.thread());
         let Some(thread) = thread.filter(|_| hold != FileHold::Free) else {
@@ -117,11 +117,11 @@ impl Passthrough {
         held
     }
 
-    /// See [`comity_vfs::Fs::poll_wanted`].
+    /// See [`comity_vfs::LocalLocks::poll_wanted`].
     pub(crate) fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {
         let watch = self.leases.watch.as_ref()?;
         self.leases.mark_all();
-        // Who takes a lease has this, too: what is told at once is not unknown.
+        // Take the lock first: a lease break may arrive while the lease is being taken.
         let mut held = self.leases.held();
         held.hear(watch);
         self.hear_changes(&mut held);
@@ -172,7 +172,7 @@ impl Passthrough {
         if let Some(reading) = lease.node.use_both() {
             let opened = self.open_data(&lease.node, OFlags::RDONLY);
             // Else it goes on through the other one.
-            let _ = opened.map(|file| sys::stand_for(reading, file.as_fd()));
+            let _ = opened.map(|file| sys::replace_descriptor(reading, file.as_fd()));
         }
         lease.node.end_writing();
     }
@@ -205,7 +205,7 @@ impl Lease {
         sys::set_lease(self.file.as_fd(), self.kind())
     }
 
-    /// Whether nobody waits for it, and it has not been taken.
+    /// Returns whether nobody waits for it, and it has not been taken.
     fn is_whole(&self) -> bool {
         sys::lease(self.file.as_fd()) == Ok(self.kind())
     }
@@ -217,7 +217,7 @@ impl Lease {
 
 #[cfg(test)]
 mod tests {
-    use comity_vfs::{Fs, Name, SetAttr};
+    use comity_vfs::{Fs, LocalLocks, Name, SetAttr};
 
     use super::super::test_support::{MOMENT, PATIENCE, Site, cred, emptying, reading, writing};
     use super::*;
@@ -231,7 +231,7 @@ mod tests {
             site.opens(&reading()).recv_timeout(PATIENCE).unwrap();
             let opened = site.opens(&program);
             assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
-            assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
+            assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was told already");
             assert!(opened.recv_timeout(MOMENT).is_err());
             assert_eq!(site.hold(FileHold::Shared), Ok(false), "somebody waits for it");
             assert_eq!(site.read(), b"some bytes");
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(site.read(), b"SOME");
         site.fs.commit(&site.file).unwrap();
         site.fs.write(&cred(), &site.file, 4, b"!").unwrap();
-        let ends = |lock| Fs::hold_range(&site.fs, &site.file, (0, u64::MAX), lock);
+        let ends = |lock| LocalLocks::hold_range(&site.fs, &site.file, (0, u64::MAX), lock);
         assert_eq!(ends(comity_vfs::RangeLock::Exclusive), Ok(true));
         assert_eq!(ends(comity_vfs::RangeLock::Free), Ok(true));
         assert_eq!(site.hold(FileHold::Exclusive), Ok(true), "it is held as before");
@@ -326,12 +326,12 @@ mod tests {
     fn nothing_is_held_where_nobody_would_be_told() {
         let site = Site::new();
         let fs = Passthrough::open(site.folder.path(), PassthroughOptions::default()).unwrap();
-        assert_eq!(Fs::hold_file(&fs, &site.file, FileHold::Shared), Ok(false));
-        assert_eq!(Fs::hold_file(&fs, &site.file, FileHold::Free), Ok(true));
+        assert_eq!(LocalLocks::hold_file(&fs, &site.file, FileHold::Shared), Ok(false));
+        assert_eq!(LocalLocks::hold_file(&fs, &site.file, FileHold::Free), Ok(true));
         let deaf = Some(Arc::<LeaseWatch>::default());
         let options = PassthroughOptions { leases: deaf, ..PassthroughOptions::default() };
         let fs = Passthrough::open(site.folder.path(), options).unwrap();
-        assert_eq!(Fs::hold_file(&fs, &site.file, FileHold::Shared), Ok(false));
+        assert_eq!(LocalLocks::hold_file(&fs, &site.file, FileHold::Shared), Ok(false));
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
             let name = Name::new(name.as_bytes()).unwrap();
             site.fs.lookup(&cred, &site.fs.root(), name).unwrap().node.handle
         });
-        let hold = |at: usize, hold| Fs::hold_file(&site.fs, &handles[at], hold);
+        let hold = |at: usize, hold| LocalLocks::hold_file(&site.fs, &handles[at], hold);
         assert_eq!(hold(0, FileHold::Shared), Ok(true));
         assert_eq!(hold(1, FileHold::Exclusive), Ok(true));
         assert_eq!(hold(2, FileHold::Shared), Err(Status::Delay));
@@ -358,11 +358,11 @@ mod tests {
         let _opened = site.opens(&writing());
         let watch = site.fs.leases.watch.as_ref().unwrap();
         site.hears(|| watch.take(|_| true).0.len() == 1);
-        assert_eq!(Fs::poll_wanted(&site.fs), None);
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), None);
         watch.overflow();
-        assert_eq!(Fs::poll_wanted(&site.fs), Some((site.file, LocalUse::Open)));
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), Some((site.file, LocalUse::Open)));
         watch.overflow();
-        assert_eq!(Fs::poll_wanted(&site.fs), None, "it was told already");
+        assert_eq!(LocalLocks::poll_wanted(&site.fs), None, "it was told already");
         assert_eq!(site.hold(FileHold::Free), Ok(true));
     }
 }

@@ -32,18 +32,18 @@ struct Held {
     by: Description,
 }
 
-/// What bytes are locked by. A read-only one shuts out writers only.
+/// The open file description that bytes are locked by. A read-only one shuts out writers only.
 #[derive(Debug, Clone)]
 struct Description {
     file: Arc<File>,
     writable: bool,
 }
 
-/// What the kernel said to a lock.
+/// The kernel's answer to a lock.
 type Locked = std::result::Result<(), Errno>;
 
 impl Passthrough {
-    /// See [`comity_vfs::Fs::hold_range`].
+    /// See [`comity_vfs::LocalLocks::hold_range`].
     pub(crate) fn hold_range(
         &self,
         node: &Handle,
@@ -69,7 +69,7 @@ impl Passthrough {
         }
     }
 
-    /// See [`comity_vfs::Fs::is_range_free`].
+    /// See [`comity_vfs::LocalLocks::is_range_free`].
     pub(crate) fn is_range_free(
         &self,
         node: &Handle,
@@ -101,10 +101,10 @@ impl Passthrough {
 
     fn held(&self, node: &Handle) -> Result<Held> {
         let node = self.regular(node)?;
-        // Where one is open for writing, the file is held for no readers.
+        // If one is open for writing, the file has no shared lease.
         let file = match node.data(Use::Write) {
             Some(file) => Some(file),
-            // Who reads a file that is held for readers may lock it without an end of that.
+            // Lock through a read-only descriptor, so that the shared lease survives.
             None if self.leases.is_shared(&node.handle) => None,
             None => self.data(&node, Use::Write).ok(),
         };
@@ -147,7 +147,7 @@ impl RangeLocks {
         let over = files.extract_if(|(mount, _), held| is_over(*mount, &held.node.ledger));
         let over: Vec<Held> = over.map(|(_, held)| held).collect();
         drop(files);
-        // Whoever still uses such a node must not find it locked.
+        // Such a node may still be in use: it must not stay locked.
         over.iter().for_each(|held| held.node.set_locked(false));
     }
 
@@ -170,8 +170,8 @@ impl Description {
     }
 }
 
-/// Where bytes begin and how many they are; 0 reaches to the end. Files end before what the kernel
-/// cannot count, and so do locks of programs.
+/// Returns the offset and the length of a range; length 0 reaches to the end. Files end before the
+/// offsets that the kernel cannot count, and so do locks of programs.
 fn length_of((first, last): (u64, u64)) -> Result<(u64, u64)> {
     const END: u64 = i64::MAX as u64;
     match (first, last) {
@@ -183,7 +183,7 @@ fn length_of((first, last): (u64, u64)) -> Result<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use comity_vfs::{Cred, Fs, Gid, Name, Uid};
+    use comity_vfs::{Cred, Fs, Gid, LocalLocks, Name, Uid};
 
     use super::*;
     use crate::passthrough::{Descriptors, PassthroughOptions, Siblings};
@@ -207,18 +207,18 @@ mod tests {
         let path = folder.path().join("file");
         let program = std::fs::File::options().read(true).write(true).open(path).unwrap();
         let lock = |kind, bytes| range_lock::lock(program.as_fd(), kind, bytes, false);
-        let hold = |bytes, lock| Fs::hold_range(&fs, &file, bytes, lock).unwrap();
+        let hold = |bytes, lock| LocalLocks::hold_range(&fs, &file, bytes, lock).unwrap();
         assert!(hold((2, 5), RangeLock::Exclusive));
         assert_eq!(lock(Kind::Shared, (5, 1)), Err(Errno::AGAIN));
         lock(Kind::Exclusive, (6, 0)).unwrap();
         assert!(!hold((0, 6), RangeLock::Shared));
-        assert!(!Fs::is_range_free(&fs, &file, (6, 6), RangeLock::Shared).unwrap());
-        assert!(Fs::is_range_free(&fs, &file, (0, 5), RangeLock::Exclusive).unwrap());
+        assert!(!LocalLocks::is_range_free(&fs, &file, (6, 6), RangeLock::Shared).unwrap());
+        assert!(LocalLocks::is_range_free(&fs, &file, (0, 5), RangeLock::Exclusive).unwrap());
         assert_eq!(lock(Kind::Shared, (2, 1)), Err(Errno::AGAIN), "what was refused took nothing");
         assert!(hold(ALL, RangeLock::Free));
         assert!(fs.holds().files().is_empty());
         lock(Kind::Exclusive, (0, 0)).unwrap();
-        assert!(!Fs::is_range_free(&fs, &file, (3, u64::MAX), RangeLock::Shared).unwrap());
+        assert!(!LocalLocks::is_range_free(&fs, &file, (3, u64::MAX), RangeLock::Shared).unwrap());
         fs.release_identity().unwrap();
     }
 
@@ -230,20 +230,20 @@ mod tests {
         let program = std::fs::File::options().read(true).write(true).open(path).unwrap();
         let (bytes, exclusive) = ((2, 5), RangeLock::Exclusive);
         for turn in 0..10_000 {
-            assert!(Fs::hold_range(&fs, &file, (0, 9), exclusive).unwrap());
+            assert!(LocalLocks::hold_range(&fs, &file, (0, 9), exclusive).unwrap());
             let start = std::sync::Barrier::new(2);
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     start.wait();
-                    assert_eq!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free), Ok(true));
+                    assert_eq!(LocalLocks::hold_range(&fs, &file, ALL, RangeLock::Free), Ok(true));
                 });
                 start.wait();
-                assert_eq!(Fs::hold_range(&fs, &file, bytes, exclusive), Ok(true));
+                assert_eq!(LocalLocks::hold_range(&fs, &file, bytes, exclusive), Ok(true));
             });
             let is_known = fs.holds().files().contains_key(&fs.hold_key(&file));
             let is_locked = range_lock::is_free(program.as_fd(), Kind::Exclusive, (2, 4));
             assert_eq!(is_locked, Ok(!is_known), "turn {turn}");
-            assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
+            assert!(LocalLocks::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
         }
         fs.release_identity().unwrap();
     }
@@ -253,12 +253,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (fs, file) = served(&folder, 1000);
         let before = fs.nodes.ledger().descriptors.open();
-        assert!(Fs::hold_range(&fs, &file, (0, 0), RangeLock::Shared).unwrap());
+        assert!(LocalLocks::hold_range(&fs, &file, (0, 0), RangeLock::Shared).unwrap());
         assert_eq!(fs.nodes.ledger().descriptors.open(), before + 1);
-        assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
+        assert!(LocalLocks::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
         assert_eq!(fs.nodes.ledger().descriptors.open(), before);
         let (fs, file) = served(&folder, 0);
-        let refused = Fs::hold_range(&fs, &file, (0, 0), RangeLock::Shared);
+        let refused = LocalLocks::hold_range(&fs, &file, (0, 0), RangeLock::Shared);
         assert_eq!(refused, Err(Status::Delay));
         fs.release_identity().unwrap();
     }
@@ -274,7 +274,7 @@ mod tests {
             fs.lookup(&cred, &fs.root(), Name::new(name.as_bytes()).unwrap()).unwrap();
         }
         assert!(fs.nodes.ledger().descriptors.is_full());
-        assert_eq!(Fs::hold_range(&fs, &file, (0, 0), RangeLock::Exclusive), Ok(true));
+        assert_eq!(LocalLocks::hold_range(&fs, &file, (0, 0), RangeLock::Exclusive), Ok(true));
         fs.release_identity().unwrap();
     }
 
@@ -283,12 +283,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (fs, file) = served(&folder, 1000);
         let program = std::fs::File::open(folder.path().join("file")).unwrap();
-        assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Exclusive).unwrap());
+        assert!(LocalLocks::hold_range(&fs, &file, ALL, RangeLock::Exclusive).unwrap());
         fs.node(&file).unwrap().end_writing();
         let mine = range_lock::lock(program.as_fd(), Kind::Shared, (0, 1), false);
         assert_eq!(mine, Err(Errno::AGAIN));
         let open = fs.nodes.ledger().descriptors.open();
-        assert!(Fs::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
+        assert!(LocalLocks::hold_range(&fs, &file, ALL, RangeLock::Free).unwrap());
         assert_eq!(fs.nodes.ledger().descriptors.open(), open - 1);
         fs.release_identity().unwrap();
     }
@@ -309,16 +309,19 @@ mod tests {
         let found = below.lookup(&cred, &Fs::root(&below), Name::new(b"file").unwrap()).unwrap();
         let file = found.node.handle;
         assert_eq!(Fs::volume(&above, &file), Fs::volume(&below, &file));
-        assert_eq!(Fs::hold_range(&above, &file, (0, 4), RangeLock::Exclusive), Ok(true));
-        assert_eq!(Fs::is_range_free(&below, &file, (0, 4), RangeLock::Exclusive), Ok(true));
-        assert_eq!(Fs::hold_range(&below, &file, (0, 9), RangeLock::Exclusive), Ok(true));
+        assert_eq!(LocalLocks::hold_range(&above, &file, (0, 4), RangeLock::Exclusive), Ok(true));
+        assert_eq!(
+            LocalLocks::is_range_free(&below, &file, (0, 4), RangeLock::Exclusive),
+            Ok(true)
+        );
+        assert_eq!(LocalLocks::hold_range(&below, &file, (0, 9), RangeLock::Exclusive), Ok(true));
         drop(above);
         let program = std::fs::File::open(folder.path().join("below/file")).unwrap();
         let free = || range_lock::is_free(program.as_fd(), Kind::Shared, (0, 1)).unwrap();
         assert!(!free(), "the other file system still shows the file");
-        assert_eq!(Fs::hold_range(&below, &file, ALL, RangeLock::Free), Ok(true));
+        assert_eq!(LocalLocks::hold_range(&below, &file, ALL, RangeLock::Free), Ok(true));
         assert!(free());
-        assert_eq!(Fs::hold_range(&below, &file, (0, 4), RangeLock::Exclusive), Ok(true));
+        assert_eq!(LocalLocks::hold_range(&below, &file, (0, 4), RangeLock::Exclusive), Ok(true));
         drop(below);
         assert!(free(), "nobody is left who could let go of it");
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use comity_vfs::{Cred, Disk, FileHold, Fs, Gid, Handle, LocalUse, Name, ReadInto, Result, Uid};
+use comity_vfs::{
+    Cred, Disk, FileHold, Fs, Gid, Handle, LocalLocks, LocalUse, Name, ReadInto, Result, Uid,
+};
 
 use crate::passthrough::{Descriptors, Passthrough, PassthroughOptions};
 use crate::{LeaseWatch, sys};
@@ -56,7 +58,7 @@ impl Site {
     }
 
     pub(crate) fn hold(&self, hold: FileHold) -> Result<bool> {
-        Fs::hold_file(&self.fs, &self.file, hold)
+        LocalLocks::hold_file(&self.fs, &self.file, hold)
     }
 
     /// A program that opens the file, or begins to.
@@ -74,19 +76,20 @@ impl Site {
         assert!(done.success(), "{program} {arguments:?}");
     }
 
-    /// What a program wants, when it has begun to. The thread is also told of what is no program's.
+    /// Waits until a program wants a file, and returns that. The thread also hears of events that
+    /// no program caused.
     pub(crate) fn wanted(&self) -> Option<(Handle, LocalUse)> {
         self.told_within(PATIENCE)
     }
 
-    /// Whether no program wants anything for a moment.
+    /// Returns whether no program wants anything for a moment.
     pub(crate) fn is_quiet(&self) -> bool {
         self.told_within(MOMENT * 2).is_none()
     }
 
     fn told_within(&self, patience: Duration) -> Option<(Handle, LocalUse)> {
         while self.told.recv_timeout(patience).is_ok() {
-            let wanted = Fs::poll_wanted(&self.fs);
+            let wanted = LocalLocks::poll_wanted(&self.fs);
             self.seen.send(()).unwrap();
             if wanted.is_some() {
                 return wanted;
@@ -112,7 +115,7 @@ impl Site {
         bytes
     }
 
-    /// Whether somebody has the file open for writing.
+    /// Returns whether somebody has the file open for writing.
     pub(crate) fn is_written(&self) -> bool {
         let program = File::open(self.folder.path().join("file")).unwrap();
         sys::set_lease(program.as_fd(), libc::F_RDLCK).is_err()

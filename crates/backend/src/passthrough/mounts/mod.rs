@@ -21,7 +21,7 @@ use self::table::{MountEntry, below};
 use crate::passthrough::handles::open_handle::link_of;
 use crate::passthrough::limits::MOUNTS_INTERVAL;
 
-/// Where the kernel tells what is mounted.
+/// The kernel's table of mounts.
 const TABLE: &str = "/proc/thread-self/mountinfo";
 
 /// The mounted file systems of the tree that is served.
@@ -29,9 +29,9 @@ const TABLE: &str = "/proc/thread-self/mountinfo";
 pub(crate) struct Mounts {
     top: Arc<Mount>,
     path: PathBuf,
-    /// Whether mounts below the root are shown.
+    /// True if mounts below the root are shown.
     crossing: bool,
-    /// Whether there are any.
+    /// True if there are any.
     crossed: AtomicBool,
     below: RwLock<Below>,
     looked: Mutex<Looked>,
@@ -40,7 +40,7 @@ pub(crate) struct Mounts {
 /// An entry that something is mounted on, and the root shown there.
 type Covered = (Box<[u8]>, Handle);
 
-/// What is mounted below the root.
+/// The mounts below the root.
 #[derive(Debug, Default)]
 struct Below {
     by_id: HashMap<u32, Arc<Mount>>,
@@ -106,7 +106,7 @@ impl Mounts {
         entries.iter().find(|(entry, _)| **entry == *name.to_bytes()).map(|(_, root)| *root)
     }
 
-    /// Whether something is mounted on an entry of `dir`.
+    /// Returns whether something is mounted on an entry of `dir`.
     pub(crate) fn is_covered(&self, dir: &Handle) -> bool {
         self.crossed.load(Ordering::Acquire) && self.read().entries.contains_key(dir)
     }
@@ -119,7 +119,7 @@ impl Mounts {
         self.read().above.get(root).copied()
     }
 
-    /// Whether it is time to look at the table of mounts.
+    /// Returns whether it is time to look at the table of mounts.
     pub(crate) fn is_due(&self) -> bool {
         self.crossing && self.lock_looked().at.is_none_or(|at| at.elapsed() >= MOUNTS_INTERVAL)
     }

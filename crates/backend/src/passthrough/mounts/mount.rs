@@ -19,7 +19,7 @@ use crate::sys::{self, HandleUse, KernelHandle};
 pub(crate) struct Mount {
     /// Its number, stable over restarts.
     pub(crate) id: u32,
-    /// What clients tell file systems apart by.
+    /// The number by which clients tell file systems apart.
     pub(crate) fsid: u64,
     /// Its number in all file systems of this process ([`crate::Siblings`]), once known.
     pub(crate) number: OnceLock<u64>,
@@ -31,9 +31,9 @@ pub(crate) struct Mount {
     pub(crate) top: OwnedFd,
     /// The mount it was reached through.
     pub(crate) mount_id: i32,
-    /// Whether the mount is a copy of our own: nothing is mounted in it, and `..` ends at its top.
+    /// True if the mount is a copy of our own: nothing is mounted in it, and `..` ends at its top.
     pub(crate) private: bool,
-    /// Where handles are opened.
+    /// The directory through which handles are opened.
     dir: OwnedFd,
     /// The same through a mount that leaves times of last access alone.
     still: Option<OwnedFd>,
@@ -41,7 +41,7 @@ pub(crate) struct Mount {
     reach: Reach,
 }
 
-/// How an object gets its handle.
+/// The origin of handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Naming {
     Kernel(HandleUse),
@@ -49,7 +49,7 @@ enum Naming {
     Inode,
 }
 
-/// How a handle is turned into its object.
+/// The way from a handle to its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The kernel opens it.
@@ -92,12 +92,12 @@ impl Mount {
         Ok(mount)
     }
 
-    /// How handles are turned into objects.
+    /// Returns the way from handles to objects.
     pub(crate) fn reach(&self) -> Reach {
         self.reach
     }
 
-    /// Whether links can be read without touching their time of last access.
+    /// Returns whether links can be read without touching their time of last access.
     pub(crate) fn is_still(&self) -> bool {
         self.still.is_some()
     }
@@ -179,7 +179,7 @@ impl Mount {
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Which volume a handle says it is of.
+/// Returns the number of the volume that a handle names.
 ///
 /// # Errors
 /// [`Status::BadHandle`] if it is too short to say.

@@ -7,6 +7,7 @@ use comity_vfs::Handle;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Store;
 
 /// An order in which two ways to the same set are the same.
 fn sorted(recovered: &Recovered) -> BTreeSet<String> {

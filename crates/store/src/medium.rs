@@ -1,0 +1,39 @@
+//! The seam between what is to be remembered and the place where it is kept.
+
+use std::error::Error as StdError;
+
+use comity_state::{Record, Recovered};
+
+/// Why a [`Medium`] could not do what it was told.
+pub type MediumError = Box<dyn StdError + Send + Sync>;
+
+/// A place that keeps records: a file, or a service on other machines.
+///
+/// [`crate::Store`] calls it from one thread at a time. After an error it calls nothing but
+/// [`Medium::replace`] until that has succeeded.
+pub trait Medium: Send {
+    /// Returns the name of the place for messages, such as its path.
+    fn name(&self) -> String;
+
+    /// Applies `records` in their order, all or none, and puts them on stable storage.
+    ///
+    /// # Errors
+    /// It is unknown then which of them are stored.
+    fn apply(&mut self, records: &[Record]) -> Result<(), MediumError>;
+
+    /// Replaces all that is stored by `known`, on stable storage. The number of starts stays.
+    ///
+    /// # Errors
+    /// The records stored before are unchanged then.
+    fn replace(&mut self, known: &Recovered) -> Result<(), MediumError>;
+}
+
+/// A medium that was just opened, and what it holds.
+pub struct OpenMedium {
+    /// The medium.
+    pub medium: Box<dyn Medium>,
+    /// The number of times that it was opened, this time included.
+    pub starts: u32,
+    /// All that earlier servers stored in it.
+    pub known: Recovered,
+}

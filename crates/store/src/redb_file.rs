@@ -1,0 +1,257 @@
+//! The medium that is a file of this machine (redb). Its layout is in docs/formats.md.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use comity_state::{Desk, Record, Recovered};
+use redb::backends::FileBackend;
+use redb::{
+    Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableMultimapTable,
+    ReadableTable, Table, TableDefinition,
+};
+
+use crate::error::StoreError;
+use crate::key;
+use crate::medium::{Medium, MediumError, OpenMedium};
+
+const FORMAT: u32 = 2;
+/// Files went by the number of their export, and clients had no identities.
+const FORMAT_BY_EXPORT: u32 = 1;
+const META: TableDefinition<'_, &str, u32> = TableDefinition::new("meta");
+const CLIENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("identities");
+/// The clients of format 1, without identities.
+const NAMELESS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("clients");
+const REVOKED: MultimapTableDefinition<'_, &[u8], &[u8]> = MultimapTableDefinition::new("revoked");
+
+/// The medium that is one file of this machine, open in one process.
+struct RedbFile {
+    path: PathBuf,
+    starts: u32,
+    /// None if a write or a barrier has failed. What stands on the disk is not known then, and a
+    /// second fsync of the file may succeed though pages of the first are lost.
+    database: Option<Database>,
+}
+
+/// Opens the file `path`, or makes it.
+///
+/// # Errors
+/// [`StoreError::Read`], [`StoreError::Format`].
+pub(crate) fn open(path: &Path) -> Result<OpenMedium, StoreError> {
+    let name = || path.display().to_string();
+    let read = |source: redb::Error| StoreError::Read { name: name(), source: source.into() };
+    let file = private(path).map_err(|error| read(error.into()))?;
+    let opened = whole(|| {
+        let database = database(file)?;
+        let found = match format(&database)? {
+            FORMAT_BY_EXPORT => upgrade(&database)?,
+            found => found,
+        };
+        Ok((database, found))
+    });
+    let (database, found) = opened.map_err(read)?;
+    name_is_stable(path).map_err(|error| read(error.into()))?;
+    if found != FORMAT {
+        return Err(StoreError::Format { name: name(), found, expected: FORMAT });
+    }
+    let starts = count_start(&database).map_err(read)?;
+    let known = whole(|| recovered(&database)).map_err(read)?;
+    let file = RedbFile { path: path.to_owned(), starts, database: Some(database) };
+    Ok(OpenMedium { medium: Box::new(file), starts, known })
+}
+
+impl Medium for RedbFile {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn apply(&mut self, records: &[Record]) -> Result<(), MediumError> {
+        let database = self.database.as_ref().ok_or("it could not be written before")?;
+        let applied = whole(|| apply(database, records));
+        if applied.is_err() {
+            close(self.database.take());
+        }
+        Ok(applied?)
+    }
+
+    fn replace(&mut self, known: &Recovered) -> Result<(), MediumError> {
+        close(self.database.take());
+        self.database = Some(rewrite(&self.path, self.starts, known)?);
+        Ok(())
+    }
+}
+
+/// A database that has failed may panic when it is closed, too.
+fn close(database: Option<Database>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+}
+
+/// Makes a file of all that is known and puts it in the place of the old one. The old one is left
+/// alone until the new one is on stable storage.
+fn rewrite(path: &Path, starts: u32, known: &Recovered) -> Result<Database, redb::Error> {
+    let new = path.with_extension("new");
+    // An earlier attempt may have left it.
+    let _ = fs::remove_file(&new);
+    let made = whole(|| {
+        let database = database(private(&new)?)?;
+        format(&database)?;
+        set_starts(&database, |_| starts)?;
+        apply(&database, &known.records().collect::<Vec<_>>())?;
+        Ok(database)
+    });
+    let placed = made.and_then(|database| {
+        fs::rename(&new, path)?;
+        name_is_stable(path)?;
+        Ok(database)
+    });
+    if placed.is_err() {
+        // Others may need the space.
+        let _ = fs::remove_file(&new);
+    }
+    placed
+}
+
+/// Opens the file, or makes it. Whatever the umask, nobody else may read it: it names the clients.
+fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file =
+        options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Opens a database and checks all of it, so that damage is found now and not when a client needs
+/// what was stored.
+fn database(file: File) -> Result<Database, redb::Error> {
+    let mut database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
+    // A file that had to be repaired is as good as one that had not.
+    let _ = database.check_integrity()?;
+    Ok(database)
+}
+
+/// Does something with a file that may be damaged: redb sometimes panics on those.
+fn whole<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    let damaged = |_| Err(redb::Error::Corrupted("it is damaged".into()));
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(damaged)
+}
+
+/// Puts the name of the file on stable storage: without it a power cut would lose the whole store.
+fn name_is_stable(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// The format of a database; a new one gets ours, and its tables.
+fn format(database: &Database) -> Result<u32, redb::Error> {
+    let transaction = database.begin_write()?;
+    let mut meta = transaction.open_table(META)?;
+    let found = meta.get("format")?.map(|format| format.value());
+    if found.is_none() {
+        meta.insert("format", FORMAT)?;
+        transaction.open_table(CLIENTS)?;
+        transaction.open_multimap_table(REVOKED)?;
+    }
+    drop(meta);
+    transaction.commit()?;
+    Ok(found.unwrap_or(FORMAT))
+}
+
+/// Turns a store of format 1 into one of ours. The files that its clients lost are unknown without
+/// the exports of that time, so that a client that lost any may reclaim none.
+fn upgrade(database: &Database) -> Result<u32, redb::Error> {
+    let transaction = database.begin_write()?;
+    {
+        let mut clients = transaction.open_table(CLIENTS)?;
+        for entry in transaction.open_table(NAMELESS)?.iter()? {
+            clients.insert(entry?.0.value(), &*key::of_identity(None))?;
+        }
+        let revoked = transaction.open_multimap_table(REVOKED)?;
+        for entry in revoked.iter()? {
+            clients.remove(entry?.0.value())?;
+        }
+        transaction.open_table(META)?.insert("format", FORMAT)?;
+    }
+    transaction.delete_table(NAMELESS)?;
+    transaction.delete_multimap_table(REVOKED)?;
+    transaction.open_multimap_table(REVOKED)?;
+    transaction.commit()?;
+    Ok(FORMAT)
+}
+
+fn count_start(database: &Database) -> Result<u32, redb::Error> {
+    set_starts(database, |before| before.wrapping_add(1))
+}
+
+fn set_starts(database: &Database, starts: impl FnOnce(u32) -> u32) -> Result<u32, redb::Error> {
+    let transaction = database.begin_write()?;
+    let mut meta = transaction.open_table(META)?;
+    let before = meta.get("starts")?.map_or(0, |starts| starts.value());
+    let starts = starts(before);
+    meta.insert("starts", starts)?;
+    drop(meta);
+    transaction.commit()?;
+    Ok(starts)
+}
+
+fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
+    let transaction = database.begin_read()?;
+    let clients = transaction.open_table(CLIENTS)?;
+    let revoked = transaction.open_multimap_table(REVOKED)?;
+    let mut recovered = Recovered::new();
+    for entry in clients.iter()? {
+        let (key, identity) = entry?;
+        let Some(client) = key::client(key.value()) else { continue };
+        let Some(identity) = key::identity(identity.value()) else { continue };
+        recovered.apply(Record::Client(client.clone(), identity));
+        for file in revoked.get(key.value())? {
+            if let Some(file) = key::file(file?.value()) {
+                recovered.apply(Record::Revoked(client.clone(), file));
+            }
+        }
+    }
+    Ok(recovered)
+}
+
+fn apply(database: &Database, records: &[Record]) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    {
+        let mut clients = transaction.open_table(CLIENTS)?;
+        let mut revoked = transaction.open_multimap_table(REVOKED)?;
+        for record in records {
+            apply_one(&mut clients, &mut revoked, record)?;
+        }
+    }
+    Ok(transaction.commit()?)
+}
+
+fn apply_one(
+    clients: &mut Table<'_, &[u8], &[u8]>,
+    revoked: &mut MultimapTable<'_, &[u8], &[u8]>,
+    record: &Record,
+) -> Result<(), redb::Error> {
+    match record {
+        Record::Client(client, identity) => {
+            let key = key::of_client(client);
+            clients.insert(&*key, &*key::of_identity(*identity))?;
+            if client.desk == Desk::ExchangeId {
+                revoked.remove_all(&*key)?;
+            }
+        }
+        Record::Forget(client) => {
+            let key = key::of_client(client);
+            clients.remove(&*key)?;
+            revoked.remove_all(&*key)?;
+        }
+        Record::Revoked(client, file) => {
+            let key = key::of_client(client);
+            if clients.get(&*key)?.is_some() {
+                revoked.insert(&*key, &*key::of_file(file))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

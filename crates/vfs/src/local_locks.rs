@@ -1,0 +1,65 @@
+use crate::{Handle, Result};
+
+/// The side of a file system that is turned to other programs of this machine: it keeps them away
+/// from what clients have locked or been delegated.
+///
+/// All who use the file system are one to those programs.
+pub trait LocalLocks: Send + Sync {
+    /// Locks bytes of a file, from the first to the last of them, against programs that lock
+    /// files, too; [`RangeLock::Free`] unlocks them. Returns `false`, and changes nothing, if such
+    /// a program has locked some of them. To unlock all bytes (0 to [`u64::MAX`]) is to let go of
+    /// the file. Calls for one file come one after the other.
+    ///
+    /// # Errors
+    /// [`crate::Status::Delay`] while too many files are locked; [`crate::Status`].
+    fn hold_range(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool>;
+
+    /// Returns whether [`LocalLocks::hold_range`] would succeed.
+    ///
+    /// # Errors
+    /// The same.
+    fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool>;
+
+    /// Holds a file against programs that open it. A program whose open conflicts waits, for as
+    /// long as the kernel lets it, until the file is held no more;
+    /// [`LocalLocks::poll_wanted`] reports it. Returns `false` if a program has the file open, or
+    /// an open could not be reported: then the file is held as it was before, or not at all.
+    ///
+    /// # Errors
+    /// [`crate::Status::Delay`] while too many files are held; [`crate::Status`].
+    fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool>;
+
+    /// Returns a held file that a program waits for or has changed; reports each once.
+    fn poll_wanted(&self) -> Option<(Handle, LocalUse)>;
+}
+
+/// A hold on a file against programs of this machine that open it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileHold {
+    /// Not at all.
+    Free,
+    /// They may read it.
+    Shared,
+    /// They may neither read nor write it.
+    Exclusive,
+}
+
+/// The use that a program of this machine makes of a file that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalUse {
+    /// It waits to open it.
+    Open,
+    /// It has renamed, removed or linked it, or changed its attributes, and does not wait.
+    Change,
+}
+
+/// A lock on bytes of a file against programs of this machine that lock them, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RangeLock {
+    /// Not at all.
+    Free,
+    /// Others may read them.
+    Shared,
+    /// Nobody else may use them.
+    Exclusive,
+}

@@ -10,7 +10,7 @@ use crate::act::Act;
 use crate::asker::Asker;
 use crate::{Pause, Settle};
 
-/// What calls of NFSv3 meet: delegations, deny modes and reclaims of clients of NFSv4 and NLM.
+/// The delegations, deny modes and reclaims of other clients that calls of NFSv3 meet.
 pub struct Hosts {
     engine: Arc<Engine>,
     clock: Box<dyn Fn() -> Duration + Send + Sync>,

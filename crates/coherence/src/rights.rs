@@ -17,7 +17,7 @@ pub(crate) fn judge(view: &View<'_>, node: &Node, act: Act<'_>) -> Result<()> {
         Act::Write | Act::Resize | Act::Tag => {
             grant(has(view, node, Access::MODIFY)? || view.owns(node)?, Status::Acces)
         }
-        // Who may write may set the times to now.
+        // A caller with the right to write may set the times to now.
         Act::Change => grant(view.owns(node)? || has(view, node, Access::MODIFY)?, Status::Perm),
         Act::Link(dir) => {
             grant(has(view, dir, Access::EXTEND)?, Status::Acces)?;

@@ -24,7 +24,7 @@ pub(crate) fn fattr3(attr: &Attr<Wire>) -> Fattr3 {
     }
 }
 
-/// What a failed reply can still say of an object: its attributes as they are now.
+/// Returns the attributes of an object as they are now, for a failed reply.
 pub(crate) fn attributes_now(view: &View<'_>, node: &Node) -> PostOpAttr {
     view.getattr(node).ok().map(|attr| fattr3(&attr))
 }

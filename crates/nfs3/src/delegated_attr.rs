@@ -19,7 +19,7 @@ impl Nfs3 {
         (!is_old).then(|| fattr3(attr))
     }
 
-    /// What a failed reply can still say of a file: its attributes as they are now.
+    /// Returns the attributes of a file as they are now, for a failed reply.
     pub(crate) fn beside_failure(&self, view: &View<'_>, node: &Node) -> PostOpAttr {
         view.getattr(node).ok().and_then(|attr| self.beside(view, node, &attr))
     }

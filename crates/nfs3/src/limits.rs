@@ -12,14 +12,14 @@ pub const TRANSFER_BYTES_MAX: u32 = DATA_BYTES_MAX;
 /// 2026).
 pub const BY_REFERENCE_FROM_BYTES: u32 = 32 << 10;
 
-/// What transfers should be a multiple of, in bytes: the page size of nearly every client.
+/// Bytes that transfers should be a multiple of: the page size of nearly every client.
 pub const TRANSFER_MULTIPLE_BYTES: u32 = 4096;
 
 /// Most bytes of one page of a directory. About 1,500 entries with handles and attributes; a page
 /// costs one system call an entry, and whoever asks for more would keep a worker for long.
 pub const LISTING_BYTES_MAX: u32 = 256 << 10;
 
-/// How many bytes of a directory to ask for (FSINFO, dtpref): some 400 entries with attributes.
+/// Bytes of a directory to ask for (FSINFO, dtpref): some 400 entries with attributes.
 pub const LISTING_BYTES_PREFERRED: u32 = 64 << 10;
 
 /// Most mounts that are kept for DUMP (MOUNT), of all clients together. It is a courtesy, and of no

@@ -1,4 +1,4 @@
-//! What READDIR and READDIRPLUS have in common: pages of entries, written one after the other into
+//! The common part of READDIR and READDIRPLUS: pages of entries, written one after the other into
 //! the reply until one does not fit.
 
 mod page;
@@ -17,14 +17,14 @@ use crate::limits::LISTING_BYTES_MAX;
 use crate::program::Nfs3;
 use crate::reply::{Answer, fail};
 
-/// Which state of a directory cookies are good for: any, since they outlive its changes. Zero, so
+/// The verifier of all cookies: they stay valid when the directory changes. It is zero, so
 /// that a client which never looked at the verifier is right, too.
 const COOKIEVERF: Cookieverf3 = [0; 8];
 
-/// What stands before the entries: attributes and verifier.
+/// Bytes before the entries: attributes and verifier.
 const HEAD_BYTES: usize = (4 + Fattr3::BYTES) + 8;
 
-/// What a client wants to have listed.
+/// The arguments of a listing.
 pub(crate) struct Wanted {
     /// Behind which entry to go on; 0 from the start.
     pub(crate) cookie: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Wanted {
     pub(crate) bytes_max: u32,
     /// Most bytes of numbers, names and cookies. One entry is shown however few these are.
     pub(crate) names_max: u32,
-    /// Whether handles and attributes are wanted.
+    /// The detail of each entry: with or without handle and attributes.
     pub(crate) listed: Listed,
 }
 

@@ -33,7 +33,7 @@ impl Nfs3 {
         self.hosts.as_ref()
     }
 
-    /// What a WRITE or COMMIT is signed with.
+    /// Returns the verifier of WRITE and COMMIT.
     pub(crate) const fn verifier(&self) -> Writeverf3 {
         self.verifier
     }

@@ -7,7 +7,7 @@ use comity_xdr::{Encode, Encoder, Mark};
 
 use crate::status::nfsstat3;
 
-/// What a verb says: the results stand in the reply, and may be said now or behind a barrier.
+/// The results of a verb: they stand in the reply, and may leave now or behind a barrier.
 pub(crate) struct Answer {
     done: Done,
     /// Few answers wait: those that do not are not to carry the room for it about.

@@ -11,9 +11,9 @@ const NOBODY: u32 = 65534;
 
 /// One call on its way to its verb: what the verbs of both programs need.
 pub(crate) struct Request<'a> {
-    /// What is offered while it is answered.
+    /// The exports in force while it is answered.
     pub(crate) plan: &'a Plan,
-    /// Who calls.
+    /// The caller's connection.
     pub(crate) visitor: &'a RpcPeer,
     call: &'a Call<'a>,
 }

@@ -3,7 +3,7 @@ use comity_vfs::{Gid, Mode, Result, SetAttr, SetTime, Status, Uid, Wire};
 
 use crate::time::time;
 
-/// What a client wants set (`sattr3`). Mode bits above 0o7777 are the file's type in some clients
+/// Reads attributes to set (`sattr3`). Mode bits above 0o7777 are the file's type in some clients
 /// and are dropped.
 ///
 /// # Errors

@@ -12,13 +12,13 @@ pub(crate) type Verb<P> = fn(&P, &Request<'_>, &mut Encoder) -> Result<Answer, S
 pub(crate) struct Row<P> {
     /// Its number.
     pub(crate) number: u32,
-    /// What the RFC calls it.
+    /// Its name in the RFC.
     pub(crate) name: &'static str,
-    /// Whether it may be done twice.
+    /// The handling of a call that is repeated.
     pub(crate) repeat: Repeat,
     /// Words of a failure's body in which everything is absent.
     pub(crate) absent_words: usize,
-    /// What it does.
+    /// The function that does it.
     pub(crate) verb: Verb<P>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct CopyOrder {
     pub(crate) verifier: Verifier4,
 }
 
-/// Where a copy comes from or goes to.
+/// The source or the target of a copy.
 pub(crate) struct End {
     /// The file.
     pub(crate) handle: SealedHandle,
@@ -57,7 +57,7 @@ pub(crate) struct End {
 /// Takes a copy to be made by [`Copying::go_on`]; gives it back if there is no room for it.
 pub type Copier = dyn Fn(Box<Copying>) -> Result<(), Box<Copying>> + Send + Sync;
 
-/// What is to be done about a copy.
+/// The next step of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// It goes on.

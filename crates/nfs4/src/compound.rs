@@ -16,50 +16,50 @@ use crate::stop::Stop;
 
 /// One COMPOUND while it is streamed through its operations.
 pub(crate) struct Compound<'a> {
-    /// Who serves it.
+    /// The program.
     pub(crate) nfs: &'a Nfs4,
-    /// What is offered while it is answered.
+    /// The exports in force while it is answered.
     pub(crate) plan: &'a Plan,
-    /// Who calls.
+    /// The caller's connection.
     pub(crate) visitor: &'a RpcPeer,
-    /// As whom.
+    /// The caller's credential.
     pub(crate) credential: &'a OpaqueAuth<'a>,
-    /// To whom what it makes here belongs.
+    /// The principal and origin to which state that it makes belongs.
     pub(crate) caller: Caller,
     /// The arguments, all of them.
     pub(crate) request: &'a [u8],
-    /// In which minor version.
+    /// The minor version.
     pub(crate) minor: u32,
-    /// When it was begun.
+    /// The time at which it was begun.
     pub(crate) now: Duration,
-    /// What came first in it: the client and session that SEQUENCE found, and their limits.
+    /// The first operation's outcome: the client and session that SEQUENCE found, and their limits.
     pub(crate) desk: Desk,
     /// The number of the operation in hand.
     pub(crate) operation: u32,
     /// Operations that follow the one in hand.
     pub(crate) following: u32,
-    /// What the current file handle stands for.
+    /// The object of the current file handle.
     pub(crate) current: Option<Object<'a>>,
-    /// What the saved file handle stands for.
+    /// The object of the saved file handle.
     pub(crate) saved: Option<Object<'a>>,
     /// The current stateid (RFC 8881, 16.2.3.1.2).
     pub(crate) stateid: Stateid4,
     /// The saved one.
     pub(crate) saved_stateid: Stateid4,
-    /// Where the reply begins.
+    /// The beginning of the reply.
     pub(crate) start: Mark,
-    /// What must be true before the reply is said.
+    /// Barriers and records that must be stable before the reply leaves.
     pub(crate) pledges: Vec<Pledge>,
     /// Barriers of the operation in hand.
     pub(crate) barriers: Vec<Barrier>,
-    /// What the operation in hand answers its owner (4.0).
+    /// The answer of the operation in hand to its owner (4.0).
     pub(crate) kept: Option<Kept>,
     /// Such answers that are not true yet.
     pub(crate) owed: Vec<Owed>,
 }
 
 impl<'a> Compound<'a> {
-    /// What the current file handle stands for.
+    /// The object of the current file handle.
     pub(crate) fn object(&self) -> Result<&Object<'a>, Stop> {
         self.current.as_ref().ok_or(Stop::Status(Nfsstat4::NoFileHandle))
     }

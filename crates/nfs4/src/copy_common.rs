@@ -1,4 +1,4 @@
-//! What COPY and CLONE have in common: bytes of the saved file go into the current one.
+//! The common part of COPY and CLONE: bytes of the saved file go into the current one.
 
 use comity_coherence::Clearance;
 use comity_export::{Node, View};
@@ -13,13 +13,13 @@ use crate::stop::Stop;
 pub(crate) struct Transfer<'c, 'a> {
     /// The export.
     pub(crate) view: &'c View<'a>,
-    /// Leave to write the second.
+    /// Leave to write the target.
     pub(crate) clearance: Clearance,
-    /// From which.
+    /// The file that is read.
     pub(crate) source: &'c Node,
-    /// Into which.
+    /// The file that is written.
     pub(crate) target: &'c Node,
-    /// How long the source is, in bytes.
+    /// Bytes of the source.
     source_size: u64,
 }
 
@@ -45,7 +45,7 @@ impl<'c, 'a> Transfer<'c, 'a> {
         Ok(Self { view, clearance, source, target, source_size: attr.size })
     }
 
-    /// How many bytes are meant by `count`, 0 being all the rest.
+    /// Returns the bytes that `count` means, 0 being all the rest.
     ///
     /// # Errors
     /// INVAL: there are not so many, or they would be written over themselves.

@@ -10,11 +10,11 @@ use comity_xdr::Encoder;
 
 use crate::status::nfsstat4;
 
-/// What must be waited for before a result may be said.
+/// Something to wait for before a result may leave.
 pub(crate) enum Wait {
     /// Files.
     Barrier(Barrier),
-    /// What is remembered of clients.
+    /// Records about clients.
     Record(Arc<Settle>, Mark),
 }
 
@@ -27,18 +27,18 @@ impl Wait {
     }
 }
 
-/// What must be waited for before a result may be said, and what is said if it fails.
+/// Something to wait for before a result may leave, and the place of a failure in the reply.
 pub(crate) struct Pledge {
     pub(crate) wait: Wait,
     pub(crate) place: Place,
 }
 
-/// Where a result is in the reply.
+/// The place of a result in the reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// How many results stand in the reply, this one among them.
+    /// Results in the reply, this one among them.
     pub(crate) results: u32,
-    /// Where the status of this result is, in bytes behind the reply's beginning.
+    /// The place of this result's status, in bytes behind the reply's beginning.
     pub(crate) status_at: usize,
     /// Words of zero that follow the status of a failure.
     pub(crate) failure_words: usize,
@@ -70,7 +70,7 @@ impl Kept {
 /// An answer to an owner that is kept once it is true.
 pub(crate) struct Owed {
     pub(crate) kept: Kept,
-    /// How many results stand in the reply, its own among them.
+    /// Results in the reply, its own among them.
     pub(crate) results: u32,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Promise {
     pub(crate) owed: Vec<Owed>,
     /// The reply from its status on.
     pub(crate) bytes: Box<[u8]>,
-    /// Where the count of results is in it.
+    /// The place of the count of results in it.
     pub(crate) count_at: usize,
     /// The slot of the request.
     pub(crate) ticket: Option<Ticket>,

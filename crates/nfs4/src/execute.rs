@@ -54,7 +54,7 @@ pub(crate) fn answer(
     compound.stream(&head, &mut args, reply)
 }
 
-/// Where a COMPOUND ended.
+/// The end of a COMPOUND.
 struct End {
     status: Nfsstat4,
     results: u32,

@@ -13,7 +13,7 @@ pub(crate) enum Object<'a> {
     In(View<'a>, Node),
 }
 
-/// What a name leads to.
+/// The target of a name.
 pub(crate) enum Finding<'a> {
     /// An object where the name was looked for.
     Object(Object<'a>),

@@ -14,13 +14,13 @@ use crate::filehandle::Object;
 use crate::limits::LISTING_BYTES_MAX;
 use crate::stop::Stop;
 
-/// Which state of a directory cookies are good for: any, since they outlive its changes.
+/// The verifier of all cookies: they stay valid when the directory changes.
 const COOKIEVERF: Verifier4 = [0; 8];
 
-/// What stands behind the entries: "no more", and whether the directory ends here.
+/// Bytes behind the entries: "no more", and whether the directory ends here.
 const TAIL_BYTES: usize = 4 + 4;
 
-/// What an entry can be told of without its object.
+/// Attributes of an entry that need no look at its object.
 const BY_NAME: Bitmap4 = Bitmap4::of(&[a::RDATTR_ERROR]);
 
 /// Appends a page of the current directory.
@@ -107,7 +107,7 @@ fn inside<'a>(
     Ok(())
 }
 
-/// Where the listing goes on behind an entry, and its name.
+/// The cookie of an entry, and its name.
 type At<'n> = (u64, &'n [u8]);
 
 /// A page that is being written, never longer than was asked for.

@@ -10,7 +10,7 @@ use crate::stop::Stop;
 
 /// Ways from one object to another, and which kinds of them an operation takes.
 impl<'a> Compound<'a> {
-    /// What a name leads to from the current directory. One that is not found at the top of an
+    /// Finds a name in the current directory. One that is not found at the top of an
     /// export with `fsid=0` is looked for above the exports: so a path is good that is also version
     /// 3's.
     pub(crate) fn find(&self, name: &[u8]) -> Result<Finding<'a>, Stop> {
@@ -101,7 +101,7 @@ impl<'a> From<Found<'a>> for Finding<'a> {
     }
 }
 
-/// What is said of an object in which a name was looked for.
+/// Returns the failure for an object, no directory, in which a name was looked for.
 pub(crate) fn not_dir(view: &View<'_>, node: &Node) -> Stop {
     match view.getattr(node) {
         Ok(attr) if attr.file_type == FileType::Symlink => Nfsstat4::Symlink.into(),

@@ -37,7 +37,7 @@ fn component(name: &[u8]) -> Result<&[u8], Nfsstat4> {
     }
 }
 
-/// Whether bytes are text: UTF-8, and no number that stands for no character.
+/// Returns whether bytes are text: UTF-8, and no number that stands for no character.
 pub(crate) fn is_text(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes);
     text.is_ok_and(|text| !text.contains(['\u{fffe}', '\u{ffff}']))

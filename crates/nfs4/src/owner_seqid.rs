@@ -10,7 +10,7 @@ use crate::compound::Compound;
 use crate::deferred_reply::Kept;
 use crate::stop::{Stop, refused};
 
-/// What remains to be done when it is an operation's turn.
+/// The work of an operation, done when it is its turn.
 type Work<'w, 'a> = &'w mut dyn FnMut(&mut Compound<'a>, &mut Encoder) -> Result<(), Stop>;
 
 impl<'a> Compound<'a> {
@@ -85,7 +85,7 @@ fn repeat(result: &[u8], reply: &mut Encoder) -> Result<(), Stop> {
     }
 }
 
-/// Whether an owner counts an operation that ended so.
+/// Returns whether an owner counts an operation that ended so.
 const fn counts(status: Nfsstat4) -> bool {
     !matches!(
         status,

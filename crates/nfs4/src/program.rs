@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::state_context::Memory;
 use crate::tally::Tally;
 
-/// Which minor versions are spoken.
+/// The minor versions that are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Versions(pub [bool; 3]);
 
@@ -15,7 +15,7 @@ impl Versions {
     /// All: 4.0, 4.1 and 4.2.
     pub const ALL: Self = Self([true; 3]);
 
-    /// Whether this one is.
+    /// Returns whether a minor version is spoken.
     #[must_use]
     pub fn speaks(self, minor: u32) -> bool {
         self.0.get(minor as usize).is_some_and(|spoken| *spoken)
@@ -51,28 +51,28 @@ impl Nfs4 {
         &self.digests
     }
 
-    /// How often each operation is done.
+    /// Returns the counts of operations.
     #[must_use]
     pub const fn tally(&self) -> &Arc<Tally> {
         &self.tally
     }
 
-    /// What is offered.
+    /// Returns the exports.
     pub(crate) const fn exports(&self) -> &Arc<Exports> {
         &self.exports
     }
 
-    /// What a WRITE or COMMIT is signed with.
+    /// Returns the verifier of WRITE and COMMIT.
     pub(crate) const fn verifier(&self) -> Verifier4 {
         self.verifier
     }
 
-    /// What is remembered of clients.
+    /// Returns the state of clients.
     pub(crate) const fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Which minor versions are spoken.
+    /// The minor versions that are spoken.
     pub(crate) const fn versions(&self) -> Versions {
         self.versions
     }

@@ -1,4 +1,4 @@
-//! Which COMPOUNDs of 4.0 must not be done twice.
+//! COMPOUNDs of 4.0 that must not be done twice.
 
 use comity_proto::nfs4::{DATA_BYTES_MAX, HANDLE_BYTES_MAX, operation as op};
 use comity_xdr::{Decoder, Malformed};
@@ -12,7 +12,7 @@ const ONCE: [u32; 6] = [op::CREATE, op::DELEGRETURN, op::LINK, op::REMOVE, op::R
 /// Bytes of WRITE before its data: stateid, offset, stability.
 const WRITE_HEAD_BYTES: usize = 16 + 8 + 4;
 
-/// Whether one of these operations may be among those of a COMPOUND. Arguments are not decoded:
+/// Returns whether a COMPOUND may have one of these operations. Arguments are not decoded:
 /// where no word of them is the number of such an operation, there is none. A word that is that
 /// number by chance costs a place in the cache and nothing else.
 pub(crate) fn may_change(args: &mut Decoder<'_>) -> bool {

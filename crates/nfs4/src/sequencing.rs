@@ -10,7 +10,7 @@ use comity_state::{SequenceAnswer, Ticket};
 use crate::limits::{REPLY_BYTES_MAX, REPLY_HEADER_BYTES};
 use crate::traits::Traits;
 
-/// What came first in a COMPOUND.
+/// The sequencing of a COMPOUND, by its minor version.
 pub(crate) enum Desk {
     /// 4.0.
     Unsequenced,
@@ -56,7 +56,7 @@ impl Desk {
         }
     }
 
-    /// Whether an operation may stand where it stands: `at`, 0 for the first.
+    /// Checks that an operation may stand at its place: `at`, 0 for the first.
     pub(crate) fn admit(
         &self,
         head: &CompoundHead<'_>,
@@ -78,7 +78,7 @@ impl Desk {
         }
     }
 
-    /// Whether the reply is kept for a client that asks again.
+    /// Returns whether the reply is kept for a client that asks again.
     pub(crate) const fn keeps_reply(&self) -> bool {
         match self {
             Self::Unsequenced => false,
@@ -86,7 +86,7 @@ impl Desk {
         }
     }
 
-    /// How it is said that a reply would be longer.
+    /// Returns the failure for a reply that would be too long.
     pub(crate) const fn too_big(&self) -> Nfsstat4 {
         match self {
             Self::Unsequenced => Nfsstat4::Resource,
@@ -95,7 +95,7 @@ impl Desk {
         }
     }
 
-    /// What was answered to SEQUENCE, by which the request can be referred to.
+    /// Returns the answer to SEQUENCE, by which the request can be referred to.
     pub(crate) fn answer(&self) -> Option<&SequenceAnswer> {
         match self {
             Self::Unsequenced => None,
@@ -121,7 +121,7 @@ impl Desk {
         }
     }
 
-    /// How it is said that there are too many operations.
+    /// Returns the failure for too many operations.
     pub(crate) const fn too_many(&self) -> Nfsstat4 {
         match self {
             Self::Unsequenced => Nfsstat4::Resource,

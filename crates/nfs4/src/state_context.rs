@@ -15,7 +15,7 @@ use crate::async_copy::Copier;
 use crate::callback::Callbacks;
 use crate::deferred_reply::Wait;
 
-/// What the program remembers of its clients, and who it is to them.
+/// The state of clients, and the parts by which the program reaches it.
 #[derive(Clone)]
 pub struct Memory {
     /// All that is remembered.
@@ -25,7 +25,7 @@ pub struct Memory {
     /// The server's name: the same in all its lives, and no other server's. Clients take two
     /// servers of one name for one (RFC 8881, 2.10.5).
     pub identity: Box<[u8]>,
-    /// Who calls clients back; without it nothing is delegated.
+    /// The callbacks to clients; without them nothing is delegated.
     pub callbacks: Option<Arc<Callbacks>>,
     /// Puts what the engine has recorded on stable storage, if that is to survive the server.
     pub settle: Option<Arc<Settle>>,
@@ -33,7 +33,7 @@ pub struct Memory {
     pub pause: Option<Arc<Sleep>>,
     /// Programs on the server that lock and open files, too, if those are looked at.
     pub locals: Option<Arc<dyn Locals>>,
-    /// Who makes copies that go on after they were answered; without it none do.
+    /// Takes copies that go on after they were answered; without it none do.
     pub copier: Option<Arc<Copier>>,
 }
 
@@ -47,7 +47,7 @@ impl Memory {
         self.engine.unstored().map(|mark| Wait::Record(Arc::clone(settle), mark))
     }
 
-    /// Whether there is anything that must be stored first; costs a look at two numbers.
+    /// Returns whether there is anything that must be stored first; costs a look at two numbers.
     pub(crate) fn is_behind(&self) -> bool {
         self.settle.is_some() && self.engine.unstored().is_some()
     }
@@ -63,7 +63,7 @@ impl Memory {
     }
 }
 
-/// Who calls, and from where, as far as it matters to whom state belongs.
+/// Returns the principal and the origin of a call, to which state belongs.
 pub(crate) fn caller_of(visitor: &RpcPeer, credential: &OpaqueAuth<'_>) -> Caller {
     let user = match credential.flavor {
         Flavor::SYS => user_of(credential.body.0).unwrap_or(NO_USER),

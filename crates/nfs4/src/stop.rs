@@ -9,9 +9,9 @@ use crate::status::nfsstat4;
 /// Why an operation is not OK. The COMPOUND ends there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// What it appended is taken back; the status alone is said.
+    /// Its results are taken back; the status alone is said.
     Status(Nfsstat4),
-    /// What it appended is the body that goes with this failure (LOCK, LOCKT, SETCLIENTID).
+    /// Its results are the body that goes with this failure (LOCK, LOCKT, SETCLIENTID).
     Told(Nfsstat4),
     /// This COMPOUND was answered before: this is the answer, its status in front.
     Replay(Box<[u8]>),
@@ -45,7 +45,7 @@ impl From<Malformed> for Stop {
     }
 }
 
-/// How the engine's refusal is told.
+/// Returns the failure for a refusal of the engine.
 pub(crate) fn refused(error: Error) -> Stop {
     Stop::Status(status_of(error))
 }

@@ -13,14 +13,14 @@ pub(crate) type Perform =
 pub(crate) struct Row {
     /// Its number.
     pub(crate) number: u32,
-    /// What the RFC calls it.
+    /// Its name in the RFC.
     pub(crate) name: &'static str,
     /// The last minor version that has it; to those behind it is not supported.
     pub(crate) until: u32,
-    /// What else is to be known of it.
+    /// Its other properties.
     pub(crate) traits: Traits,
     /// Words of zero that follow the status of a failure.
     pub(crate) failure_words: usize,
-    /// What it does.
+    /// The function that does it.
     pub(crate) perform: Perform,
 }

@@ -12,25 +12,25 @@ const SHEETS: usize = 16;
 /// The sheet of those for whom there is none of their own.
 const SHARED: usize = SHEETS - 1;
 
-/// Which sheets are somebody's own, a bit for each.
+/// Sheets that belong to a thread, a bit for each.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
-/// How often each operation was done inside of COMPOUNDs, and how often it failed.
+/// Counts of each operation inside of COMPOUNDs, done and failed.
 pub struct Tally {
     sheets: [Sheet; SHEETS],
 }
 
-/// What some of the threads have counted.
+/// The counts of some of the threads.
 #[repr(align(64))]
 struct Sheet {
     ok: [AtomicU64; OPERATIONS],
     failed: [AtomicU64; OPERATIONS],
 }
 
-/// How often an operation was done.
+/// The counts of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// What the RFC calls it.
+    /// Its name in the RFC.
     pub operation: &'static str,
     /// With success.
     pub ok: u64,

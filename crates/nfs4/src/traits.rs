@@ -1,4 +1,4 @@
-/// What is to be known of an operation before it is begun, as a set.
+/// The properties of an operation that are checked before it is begun, as a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Traits(u32);
 
@@ -20,7 +20,7 @@ impl Traits {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` hold.
+    /// Returns whether all of `other` hold.
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

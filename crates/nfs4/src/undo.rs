@@ -1,4 +1,4 @@
-//! What an operation made before it failed is taken back: else the same request, sent again, would
+//! Objects made by an operation that failed later are taken back: else the same request would
 //! be EXIST.
 
 use comity_export::{Node, SeenMade, View};

@@ -7,7 +7,7 @@ use comity_xdr::{Encoder, Mark, Opaque, padding};
 
 use crate::program::Nfs3;
 
-/// What stands behind the entries: "no more", and whether the directory ends here.
+/// Bytes behind the entries: "no more", and whether the directory ends here.
 const TAIL_BYTES: usize = 4 + 4;
 
 /// A page of entries that is being written, never longer than was asked for.
@@ -34,17 +34,17 @@ impl<'r> Page<'r> {
         Self { nfs, reply, start, bytes_max, names_left, listed, entries, full }
     }
 
-    /// How much of each entry it shows.
+    /// Returns the detail of each entry.
     pub(super) const fn listed(&self) -> Listed {
         self.listed
     }
 
-    /// Whether it takes no more entries.
+    /// Returns whether it takes no more entries.
     pub(super) const fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Whether no entry stands in it.
+    /// Returns whether it has no entries.
     pub(super) const fn is_empty(&self) -> bool {
         self.entries == 0
     }
@@ -129,7 +129,7 @@ impl<'r> Page<'r> {
     }
 }
 
-/// What an entry takes of `dircount`: number, name and cookie.
+/// Returns the bytes of an entry that count for `dircount`: number, name and cookie.
 const fn names_bytes(entry: &Entry3<'_>) -> usize {
     let length = entry.name.0.len();
     8 + 4 + length + padding(length) + 8

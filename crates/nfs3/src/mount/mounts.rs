@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::limits::MOUNTS_MAX;
 
-/// Who has mounted what, as far as they told and since the server began: never to be relied upon
+/// The mounts that clients have told of since the server began: never to be relied upon
 /// (RFC 1813, 5.2.2), and of no consequence for what anybody may do.
 #[derive(Default)]
 pub(super) struct Mounts(Mutex<VecDeque<Mounted>>);
@@ -12,9 +12,9 @@ pub(super) struct Mounts(Mutex<VecDeque<Mounted>>);
 /// Somebody has mounted something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mounted {
-    /// Who.
+    /// The client's address.
     pub(super) client: IpAddr,
-    /// What: a path in plain form.
+    /// The path, in plain form.
     pub(super) path: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What a call is about: a file that the caller may use, a range, an owner.
+//! The arguments of a call: a file that the caller may use, a range, an owner.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ pub struct Grants {
 /// (procedure [`comity_proto::nlm::procedure::GRANTED`]) with these arguments; then
 /// [`Grants::answered`] or [`Grants::withdraw`].
 pub struct Grant {
-    /// Where the host is.
+    /// The host's address.
     pub address: IpAddr,
     /// From which address of the server it is to be told, if that is known: hosts take a grant of
     /// another for none of theirs.

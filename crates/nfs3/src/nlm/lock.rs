@@ -44,7 +44,7 @@ fn claim(
         locked.host.set_monitor_state(state);
     }
     let export = Some(locked.file.export);
-    // Who cannot be remembered asks for nothing: to undo it would free what it had before.
+    // No lock for a host that cannot be stored: to undo it would free what it had before.
     if !nlm.is_settled() {
         return Ok(answer(reply, args.cookie, (Nlm4Stats::DeniedNolocks, export)));
     }

@@ -14,7 +14,7 @@ use crate::table::Verb;
 /// An answer that is a call of NLM. It has no results of its own, and may be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Which host is answered.
+    /// The host that is answered.
     pub host: IpAddr,
     /// From which address of the server, if that is known.
     pub source: Option<IpAddr>,
@@ -47,7 +47,7 @@ fn told(nlm: &Nlm, request: &Request<'_>, verb: Verb<Nlm>, procedure: u32) -> Re
     let (host, source) = (request.visitor.peer().ip().to_canonical(), request.visitor.local());
     let message = Message { host, source, procedure, arguments: results.bytes().to_vec() };
     if let Some(messages) = &nlm.messages {
-        // Who is not answered asks again.
+        // A host that gets no answer asks again.
         let _ = messages.try_send(message);
     }
     Ok(answer)

@@ -76,7 +76,7 @@ impl Nlm {
         (self.clock)()
     }
 
-    /// Whether all that the engine has recorded is on stable storage: a host that is not remembered
+    /// Returns whether all that the engine has recorded is on stable storage: a host not stored
     /// could not reclaim after a restart, and one that has lost something could.
     fn is_settled(&self) -> bool {
         self.engine.is_settled(Some(&*self.settle))
@@ -98,7 +98,7 @@ fn take(
     locked.map(|locked| locked.map(drop)).ok_or(taken)
 }
 
-/// Whether a caller is the system of its host and not one of its users: it calls from a port that
+/// Returns whether a caller is the system of its host, not one of its users: it has a port that
 /// only the superuser can have there.
 pub(crate) const fn is_system(visitor: &RpcPeer) -> bool {
     visitor.peer().port() < 1024
@@ -138,7 +138,7 @@ static VERBS: [Row<Nlm>; 13] = [
     verb(procedure::LOCK, "LOCK", Repeat::Remember, lock::lock),
     verb(procedure::CANCEL, "CANCEL", Repeat::Remember, cancel::cancel),
     verb(procedure::UNLOCK, "UNLOCK", Repeat::Remember, unlock::unlock),
-    // What is lost is asked again, and must be answered again.
+    // A lost call is sent again, and must be answered again.
     verb(procedure::TEST_MSG, "TEST_MSG", Repeat::Harmless, message::test),
     verb(procedure::LOCK_MSG, "LOCK_MSG", Repeat::Harmless, message::lock),
     verb(procedure::CANCEL_MSG, "CANCEL_MSG", Repeat::Harmless, message::cancel),
@@ -154,7 +154,7 @@ const fn verb(number: u32, name: &'static str, repeat: Repeat, verb: Verb<Nlm>) 
 }
 
 impl Row<Nlm> {
-    /// Whether it is answered by a call.
+    /// Returns whether it is answered by a call.
     const fn is_message(&self) -> bool {
         matches!(self.number, procedure::TEST_MSG..=procedure::UNLOCK_MSG)
     }

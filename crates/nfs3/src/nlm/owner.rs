@@ -1,4 +1,4 @@
-//! What a lock-owner is known by: all by which a host tells its own apart.
+//! The name of a lock-owner: all by which a host tells its own apart.
 
 use comity_proto::nlm::{CallerName, Netobj, Nlm4Lock};
 use comity_xdr::{Decode, Decoder, Encode, Encoder, Opaque};

@@ -29,7 +29,7 @@ fn reserve(
     claiming: Claiming,
 ) -> Result<Nlm4Stats, Stop> {
     let host = host(nlm, request)?;
-    // Who cannot be remembered asks for nothing: to undo it would free what it had before.
+    // No share for a host that cannot be stored: to undo it would free what it had before.
     if !nlm.is_settled() {
         return Ok(Nlm4Stats::DeniedNolocks);
     }

@@ -1,4 +1,4 @@
-//! How failures are told.
+//! The status numbers of failures.
 
 use comity_proto::nlm::{Netobj, Nlm4Res, Nlm4Stats};
 use comity_rpc::Done;

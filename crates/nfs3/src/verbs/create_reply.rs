@@ -6,7 +6,7 @@ use comity_xdr::{Encoder, Opaque};
 use crate::attributes::{fattr3, wcc_data, wcc_now};
 use crate::reply::{Answer, fail, ok};
 
-/// What CREATE, MKDIR, SYMLINK and MKNOD say alike: the new object, and what making it did to its
+/// Appends the results of CREATE, MKDIR, SYMLINK and MKNOD: the new object and the change of its
 /// directory; both are stable before it is said.
 pub(super) fn answer(
     reply: &mut Encoder,

@@ -14,7 +14,7 @@ use crate::program::Nfs3;
 use crate::reply::{Answer, fail};
 use crate::request::{Request, Stop};
 
-/// What stands before the data: status, attributes, count, eof, and the data's length.
+/// Bytes before the data: status, attributes, count, eof, and the data's length.
 const HEAD_BYTES: usize = 4 + (4 + Fattr3::BYTES) + 4 + 4 + 4;
 
 pub(super) fn read(

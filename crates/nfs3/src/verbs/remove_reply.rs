@@ -5,7 +5,7 @@ use comity_xdr::Encoder;
 use crate::attributes::{wcc_data, wcc_now};
 use crate::reply::{Answer, fail, ok};
 
-/// What REMOVE and RMDIR say alike: what the removal did to the directory; it is stable before it
+/// Appends the results of REMOVE and RMDIR: the change of the directory, which is stable before it
 /// is said.
 pub(super) fn answer(
     reply: &mut Encoder,

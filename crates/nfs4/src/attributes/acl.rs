@@ -13,7 +13,7 @@ const ANYONE: u32 = ace::READ_ATTRIBUTES | ace::READ_ACL | ace::SYNCHRONIZE;
 /// So may the owner.
 const OWNER: u32 = ace::WRITE_ATTRIBUTES | ace::WRITE_ACL;
 const WRITE: u32 = ace::WRITE_DATA | ace::APPEND_DATA;
-/// What new objects of a directory get, and the directory itself does not.
+/// Flags of entries for new objects of a directory, not for the directory itself.
 const INHERITED: u32 = ace::FILE_INHERIT | ace::DIRECTORY_INHERIT | ace::INHERIT_ONLY;
 const INHERITS: u32 = ace::FILE_INHERIT | ace::DIRECTORY_INHERIT;
 /// Flags that have a meaning here.
@@ -47,7 +47,7 @@ struct Saying<'r, O> {
     flags: u32,
 }
 
-/// What the entries of an ACL permit, the mask taken into account.
+/// The rights that the entries of an ACL permit, the mask taken into account.
 struct Summary {
     owner: u8,
     users: u8,
@@ -214,9 +214,9 @@ struct Reading {
     any: bool,
     owner: Decided,
     group: Decided,
-    /// Who is neither owner nor in a group, named or not.
+    /// Everybody who is neither owner nor in a group, named or not.
     other: Decided,
-    /// What somebody begins with who is named later.
+    /// The beginning for a user or group that is named later.
     everyone: Decided,
     users: Vec<(u32, Decided)>,
     groups: Vec<(u32, Decided)>,
@@ -292,7 +292,7 @@ impl Reading {
     }
 }
 
-/// What was decided about somebody; a newcomer begins with what was decided about everybody.
+/// Returns the decisions about a number; a new one begins with those about everybody.
 fn named(all: &mut Vec<(u32, Decided)>, number: u32, everyone: Decided) -> &mut Decided {
     let at = match all.iter().position(|(known, _)| *known == number) {
         Some(at) => at,
@@ -333,7 +333,7 @@ mod tests {
         }
     }
 
-    /// What is behind the mask is not told: it has no effect.
+    /// Rights that the mask takes away are not told: they have no effect.
     #[test]
     fn an_acl_with_names_comes_back_as_far_as_its_mask_lets_it() {
         for digits in 0..8_u32.pow(5) {
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(read(&stranger, &Site, false), Err(Nfsstat4::BadOwner), "that is a group");
     }
 
-    /// Who is denied something may be the owner, or in the group, of what is made there.
+    /// A denied user may be the owner of a new object, or in its group.
     #[test]
     fn what_is_denied_by_inheritance_is_not_let_in_by_what_is_not_said() {
         let ace = |acetype, flag, access_mask, who| Nfsace4 {

@@ -16,14 +16,14 @@ const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
 /// Attributes that a client wants set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
-    /// What a file system sets at once.
+    /// The attributes that a file system sets at once.
     pub(crate) set: SetAttr<Wire>,
     /// The ACLs of the object.
     pub(crate) acls: Option<Acls>,
     /// A mode and the umask to be taken from it, unless the directory's ACL says what new objects
     /// get (RFC 8275).
     mode_umask: Option<ModeMasked4>,
-    /// Which attributes those are.
+    /// The numbers of the attributes.
     pub(crate) mask: Bitmap4,
 }
 
@@ -96,7 +96,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// Whether they are for a new object only.
+    /// Returns whether they are for a new object only.
     pub(crate) const fn is_for_new(&self) -> bool {
         self.mode_umask.is_some()
     }

@@ -32,7 +32,7 @@ const OPEN_ARGUMENTS: OpenArguments4 = OpenArguments4 {
     createmode: Bitmap4::of(&[0, 1, 2, 3]),
 };
 
-/// What only objects of exports have.
+/// Attributes that only objects of exports have.
 const OF_EXPORTS: Bitmap4 = Bitmap4::of(&[
     a::ACL,
     a::FILES_AVAIL,
@@ -52,7 +52,7 @@ const SPACE: Bitmap4 = Bitmap4::of(&[
     a::SPACE_TOTAL,
 ]);
 
-/// What another client that may write a file knows better.
+/// Attributes that a client with a write delegation knows better.
 const WRITTEN: Bitmap4 = Bitmap4::of(&[a::CHANGE, a::SIZE]);
 
 const PROPERTIES: Bitmap4 = Bitmap4::of(&[
@@ -75,11 +75,11 @@ pub(crate) struct Subject<'s, 'a> {
     pub(crate) attr: Attr<Wire>,
     /// The number of the directory it stands on, if that is known already.
     pub(crate) mounted_on_fileid: Option<u64>,
-    /// Whether it is one of many.
+    /// True if it is an entry of a listing.
     pub(crate) listed: bool,
 }
 
-/// Where the object is.
+/// The place of an object.
 #[derive(Clone, Copy)]
 pub(crate) enum What<'s, 'a> {
     /// Above the exports.
@@ -88,7 +88,7 @@ pub(crate) enum What<'s, 'a> {
     In(&'s View<'a>, &'s Node),
 }
 
-/// What must be asked for besides the attributes proper, as far as it is wanted.
+/// Values that are fetched besides the attributes proper, if they are wanted.
 struct Facts {
     newest: Newest,
     space: Space,
@@ -240,7 +240,7 @@ fn say_property(reply: &mut Encoder, number: u32, properties: &Properties) {
     }
 }
 
-/// What is so of every object here.
+/// Appends an attribute that is the same for all objects.
 fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> Result<(), Stop> {
     match number {
         // Handles do not expire (FH4_PERSISTENT).
@@ -291,7 +291,7 @@ fn acls(view: &View<'_>, node: &Node, attr: &Attr<Wire>) -> Result<Option<Acls>,
     Ok(Some(Acls { access, default }))
 }
 
-/// What a change says about the `change` of a directory.
+/// Returns the `change` of a directory before and after a change.
 pub(crate) fn change_info(done: &Change<Wire>) -> ChangeInfo4 {
     let after = done.after.as_ref().map_or(0, Attr::change);
     match &done.before {
@@ -331,7 +331,7 @@ const fn ftype4(file_type: FileType) -> NfsFtype4 {
     }
 }
 
-/// What the tree above the exports is like.
+/// The properties of the tree above the exports.
 const ABOVE: Properties = Properties {
     file_size_max: i64::MAX as u64,
     name_bytes_max: NAME_BYTES_MAX as u32,

@@ -6,7 +6,7 @@ use comity_proto::nfs4::Nfsstat4;
 use comity_vfs::{Gid, Uid, Wire};
 use comity_xdr::Encoder;
 
-/// How users and groups are said to a caller, and whom it means by a text.
+/// Conversion of users and groups to text for a caller, and back.
 pub(super) trait Owners {
     /// A user as it is said.
     fn user_out(&self, uid: Uid<Wire>) -> Owner<'_>;

@@ -62,11 +62,11 @@ const SINCE_2: Bitmap4 = Bitmap4::of(&[
     a::OPEN_ARGUMENTS,
 ]);
 
-/// What can be set but not read (RFC 8881, 5.5).
+/// Attributes that can be set but not read (RFC 8881, 5.5).
 pub(crate) const READABLE_NOT: Bitmap4 =
     Bitmap4::of(&[a::TIME_ACCESS_SET, a::TIME_MODIFY_SET, a::MODE_UMASK]);
 
-/// What can be set.
+/// Attributes that can be set.
 pub(super) const SETTABLE: Bitmap4 = Bitmap4::of(&[
     a::SIZE,
     a::ACL,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use comity_state::CallbackAddress;
 
-/// Where a client of minor version 0 takes callbacks, if that can be understood.
+/// Returns the address at which a client of minor version 0 takes callbacks, if it can be parsed.
 pub(super) fn socket(callback: &CallbackAddress) -> Option<SocketAddr> {
     let is_tcp = matches!(&*callback.netid, b"tcp" | b"tcp6");
     let text = std::str::from_utf8(&callback.address).ok().filter(|_| is_tcp)?;

@@ -1,4 +1,4 @@
-//! What a client answered. Every byte may be wrong.
+//! A client's reply to a callback. Every byte may be wrong.
 
 use comity_credential::OpaqueAuth;
 use comity_proto::nfs4::attribute;
@@ -19,10 +19,10 @@ pub(super) fn reply(record: &[u8]) -> Option<(u32, Decoder<'_>)> {
     (kind == REPLY).then_some((xid, decoder))
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// Whether the slot, if the call had one, was used: its next call has the next number.
+    /// True if the slot, if the call had one, was used: its next call has the next number.
     pub(super) sequenced: bool,
     /// The status of what was asked for.
     pub(super) status: u32,
@@ -81,7 +81,7 @@ fn results(decoder: &mut Decoder<'_>) -> Result<Answer, Malformed> {
 
 fn attributes(decoder: &mut Decoder<'_>) -> Result<Option<(u64, u64)>, Malformed> {
     let CbGetattr4resok { attrmask, attr_vals } = decoder.value()?;
-    // What else a client tells stands behind these.
+    // Other attributes that a client tells stand behind these.
     if !attrmask.iter().take(2).eq([attribute::CHANGE, attribute::SIZE]) {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! What is said: CB_NULL and CB_COMPOUND as whole records.
+//! The calls of the server: CB_NULL and CB_COMPOUND as whole records.
 
 use comity_credential::{Flavor, OpaqueAuth};
 use comity_proto::nfs4::callback::{
@@ -21,7 +21,7 @@ pub(super) struct Address<'a> {
     pub(super) program: u32,
     pub(super) security: &'a CallbackSecurity,
     pub(super) sequence: Option<Sequence>,
-    /// What a client of minor version 0 wants to be reminded of.
+    /// The `callback_ident` of a client of minor version 0.
     pub(super) ident: u32,
 }
 
@@ -84,7 +84,7 @@ fn compound(encoder: &mut Encoder, address: &Address<'_>, effect: &Effect, fh: &
     question(encoder, effect, fh);
 }
 
-/// What a client is asked or told.
+/// Appends the operation of a callback.
 fn question(encoder: &mut Encoder, effect: &Effect, fh: &[u8]) {
     match effect {
         Effect::Recall { stateid, truncate, .. } => {

@@ -15,7 +15,7 @@ use super::call::{self, Address, Sequence};
 use super::route::{NoWay, Routes};
 use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS, PROBES_MAX};
 
-/// What becomes of an attempt to reach a client; to be called once.
+/// Takes the outcome of an attempt to reach a client; to be called once.
 pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Backchannel>>) + Send>;
 
 /// Connects to an address and tells what became of it, without waiting for that itself.
@@ -33,7 +33,7 @@ pub struct Callbacks {
     book: Mutex<Book>,
 }
 
-/// Who is reached how, what has been said, and whom to try again.
+/// Routes to clients, calls under way, and clients to try again.
 #[derive(Default)]
 struct Book {
     routes: Routes,
@@ -47,7 +47,7 @@ struct Book {
     unsaid: HashMap<ClientId, (Duration, Arc<Client>)>,
     /// Clients that are being dialled, and whether they are to be dialled once more after that.
     dialling: HashMap<ClientId, bool>,
-    /// How many probes of a client are not answered yet.
+    /// The number of probes of each client that are not answered yet.
     probes: HashMap<ClientId, u32>,
 }
 
@@ -80,7 +80,7 @@ impl Callbacks {
     /// something, and is cheap if none has.
     pub fn pump(self: &Arc<Self>, now: Duration) {
         while let Some(effect) = self.engine.poll_effect() {
-            // What cannot be said has been noted.
+            // A call that cannot be made has been noted.
             let _ = self.say(now, effect);
         }
     }
@@ -400,13 +400,13 @@ impl Book {
     }
 }
 
-/// Whether a slot's number is spent: the client took the call, or says that it did before.
+/// Returns whether a slot's number is spent: the client took the call, or says that it did before.
 fn is_used(answer: &Answer) -> bool {
     let before = [Nfsstat4::SeqFalseRetry, Nfsstat4::RetryUncachedRep, Nfsstat4::SeqMisordered];
     answer.sequenced || before.iter().any(|status| *status as u32 == answer.status)
 }
 
-/// Whether a client has not taken in what it was told, and may if it is told again.
+/// Returns whether a client has not taken a call, and may take it if it is sent again.
 const fn is_unheard(answer: &Answer) -> bool {
     !answer.sequenced || answer.status == Nfsstat4::Delay as u32
 }
@@ -433,7 +433,7 @@ const fn file_of(effect: &Effect) -> Option<&FileKey> {
     }
 }
 
-/// Which state is told of that is told of until it is heard.
+/// Returns the state of an effect that is sent again until the client has heard it.
 const fn state_of(effect: &Effect) -> Option<&Stateid> {
     match effect {
         Effect::Recall { stateid, .. } | Effect::Offload { stateid, .. } => Some(stateid),

@@ -75,7 +75,7 @@ impl Routes {
         }
     }
 
-    /// Whether a call of this number was ever made on a line that still stands.
+    /// Returns whether a call of this number was ever made on a line that still stands.
     pub(super) fn has_called(&self, line: u64, xid: u32) -> bool {
         let dialled = || self.dialled.values().find(|(_, known)| known.id() == line);
         let known = self.lines.get(&line).and_then(Weak::upgrade);

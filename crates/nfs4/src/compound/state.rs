@@ -39,7 +39,7 @@ impl Compound<'_> {
         (self.sender(), file)
     }
 
-    /// Whose session it is.
+    /// Returns the client whose session it is.
     pub(crate) fn client(&self) -> Option<&Arc<Client>> {
         match &self.desk {
             Desk::Unsequenced => None,
@@ -145,12 +145,12 @@ impl Compound<'_> {
         }
     }
 
-    /// Whether a file that was delegated is kept from programs on the server.
+    /// Returns whether a file that was delegated is kept from programs on the server.
     pub(crate) fn keeps(&self, file: &FileKey, kind: DelegationKind) -> bool {
         self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.delegate(file, kind))
     }
 
-    /// Whether no program on the server holds bytes of a file.
+    /// Returns whether no program on the server holds bytes of a file.
     pub(crate) fn is_free(&self, file: &FileKey, lock: (ByteRange, LockType)) -> bool {
         self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.is_free(file, lock))
     }

@@ -44,7 +44,7 @@ fn meaningful(file_type: FileType) -> Access {
     }
 }
 
-/// What the rights to extended attributes hang on.
+/// Returns the rights on which those to extended attributes depend.
 fn by_xattr(wanted: u32) -> Access {
     let read =
         if wanted & (ACCESS4_XAREAD | ACCESS4_XALIST) != 0 { Access::READ } else { Access::NONE };

@@ -18,7 +18,7 @@ pub(super) fn io_advise(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args: IoAdvise4args = args.value()?;
-    // Who is going to write advises, too: the mode of an open does not matter (RFC 7862, 11.2).
+    // The mode of an open does not matter: a writer advises, too (RFC 7862, 11.2).
     shows(compound, &args.stateid, 0)?;
     let (view, node) = compound.real(Nfsstat4::IsDir)?;
     compound.must_be_file(view.getattr(node)?.file_type)?;

@@ -7,7 +7,7 @@ use comity_xdr::{Decoder, Encoder, padding};
 use crate::compound::Compound;
 use crate::stop::Stop;
 
-/// What stands around the names: cookie, count, eof.
+/// Bytes around the names: cookie, count, eof.
 const FRAME_BYTES: usize = 8 + 4 + 4;
 
 pub(super) fn listxattrs(

@@ -152,10 +152,10 @@ static OPERATIONS: [Row; 61] = [
     op(operation::REMOVEXATTR, "REMOVEXATTR", CHANGES, setxattr::removexattr),
 ];
 
-/// What a number is that is none of an operation.
+/// The row of a number that is no operation's.
 pub(crate) static ILLEGAL: Row = op(operation::ILLEGAL, "ILLEGAL", NONE, illegal::illegal);
 
-/// What an operation is that the minor version has and this server has not: pNFS, named attributes,
+/// The row of operations that this server lacks in a minor version: pNFS, named attributes,
 /// what Kerberos needs.
 static UNSUPPORTED: Row = op(0, "unsupported", NONE, unsupported::unsupported);
 
@@ -185,7 +185,7 @@ pub(crate) fn row(number: u32, minor: u32) -> Option<&'static Row> {
     Some(OPERATIONS.get(usize::from(*at)).unwrap_or(&UNSUPPORTED))
 }
 
-/// What the RFC calls an operation; of a number that is none of ours, that it is none.
+/// Returns the RFC's name of an operation; for an unknown number, that of ILLEGAL.
 fn name(number: u32) -> &'static str {
     let at = PLACES.get(number as usize);
     at.and_then(|at| OPERATIONS.get(usize::from(*at))).map_or(ILLEGAL.name, |row| row.name)

@@ -32,7 +32,7 @@ pub(super) fn open<'a>(
     compound.in_turn(turn, reply, &mut |compound, reply| begin(compound, &args, reply))
 }
 
-/// What an OPEN asks for.
+/// The wishes of an OPEN.
 #[derive(Clone, Copy)]
 struct Wanted {
     share: Share,
@@ -151,7 +151,7 @@ fn claim(compound: &Compound<'_>, said: &OpenClaim4<'_>) -> Result<Claim, Stop> 
         OpenClaim4::DelegateCur { delegate_stateid, .. } => delegated(delegate_stateid),
         OpenClaim4::Fh if compound.minor > 0 => Ok(Claim::New),
         OpenClaim4::DelegCurFh(stateid) if compound.minor > 0 => delegated(stateid),
-        // What a client had in an earlier life is gone when it begins anew.
+        // The state of a client's earlier instance is gone when it begins anew.
         OpenClaim4::DelegatePrev(_) => Err(Nfsstat4::NotSupp.into()),
         OpenClaim4::DelegPrevFh if compound.minor > 0 => Err(Nfsstat4::NotSupp.into()),
         _ => Err(Nfsstat4::BadXdr.into()),

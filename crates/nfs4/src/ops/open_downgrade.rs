@@ -15,7 +15,7 @@ pub(super) fn open_downgrade(
     let args = args.value::<OpenDowngrade4args>()?;
     let file = compound.key()?;
     let stateid = compound.stateid_of(&args.open_stateid)?;
-    // What is wanted of delegations says nothing here.
+    // The bits about delegations have no meaning here.
     let wants = if compound.minor > 0 { share::WANT_MASK } else { 0 };
     let wanted = Share { access: args.share_access & !wants, deny: args.share_deny };
     compound.in_turn_of(&file, (&stateid, args.seqid), reply, &mut |compound, reply| {

@@ -11,7 +11,7 @@ use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
 use crate::stateid::may_read;
 use crate::stop::Stop;
 
-/// What stands before the data: whether the file ends with it, and its length.
+/// Bytes before the data: whether the file ends with it, and its length.
 const HEAD_BYTES: usize = 4 + 4;
 
 /// Bytes that are left for the operations behind a READ, if there are any. Sessions are made so
@@ -62,7 +62,7 @@ fn by_reference_from(compound: &Compound<'_>, args: &Decoder<'_>) -> u32 {
     if is_alone && !kept { BY_REFERENCE_FROM_BYTES } else { u32::MAX }
 }
 
-/// What is said of an object that has no bytes to read.
+/// Returns the failure for an object that has no bytes to read.
 pub(super) fn not_read(
     compound: &Compound<'_>,
     view: &View<'_>,

@@ -11,7 +11,7 @@ use crate::limits::CONTENTS_MAX;
 use crate::stateid::may_read;
 use crate::stop::Stop;
 
-/// What stands before the data of a piece, and what a hole takes: kind, offset, length.
+/// Bytes before the data of a piece, and bytes of a hole: kind, offset, length.
 const HEAD_BYTES: usize = 4 + 8 + 8;
 
 pub(super) fn read_plus(
@@ -81,7 +81,7 @@ impl Reading<'_, '_> {
             Ok(found) => Ok(found.clamp(self.at, self.end)),
             Err(Status::NoData) => Ok(self.end),
             Err(Status::NotSupp) => Ok(nothing),
-            // Where holes are is judged anew; who opened the file may read them.
+            // The search for holes is judged anew; the user who opened the file may read them.
             Err(Status::Acces) if self.opened => Ok(nothing),
             Err(status) => Err(status),
         }

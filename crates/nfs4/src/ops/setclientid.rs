@@ -32,7 +32,7 @@ pub(super) fn setclientid(
             Ok(())
         }
         Err(Error::ClidInuse) => {
-            // Who uses the name is nobody else's business.
+            // The user of the name is not told to others.
             let nowhere: Component4<'_> = Opaque(&[]);
             reply.value(&Netaddr4 { netid: nowhere, addr: nowhere });
             Err(Stop::Told(Nfsstat4::ClidInUse))

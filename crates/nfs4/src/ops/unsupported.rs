@@ -1,4 +1,4 @@
-//! What is said of operations that are not done here.
+//! Operations that this server does not support.
 
 use comity_proto::nfs4::Nfsstat4;
 use comity_xdr::{Decoder, Encoder};

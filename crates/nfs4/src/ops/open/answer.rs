@@ -1,4 +1,4 @@
-//! What OPEN answers.
+//! The results of OPEN.
 
 use std::sync::Arc;
 

@@ -27,15 +27,15 @@ pub(super) struct File<'a> {
     view: View<'a>,
     node: Node,
     by_name: bool,
-    /// What making it did to its directory.
+    /// The change of its directory by making it.
     pub(super) cinfo: ChangeInfo4,
-    /// Which attributes were set.
+    /// The attributes that were set.
     pub(super) attrset: Bitmap4,
-    /// Whether it is to be emptied, now that it may be opened.
+    /// True if it is to be emptied, now that it may be opened.
     pub(super) empties: bool,
     /// It was judged whether the caller may open it.
     judged: bool,
-    /// Where it is, if this OPEN made it.
+    /// The new name, if this OPEN made it.
     new: Option<New<'a>>,
 }
 
@@ -45,12 +45,12 @@ impl<'a> File<'a> {
         self.view.key(&self.node)
     }
 
-    /// Who opens it, if it was judged whether he may.
+    /// Returns the user who opens it, if the right to do so was judged.
     pub(super) fn user(&self) -> Option<&Arc<Cred<Disk>>> {
         self.judged.then(|| self.view.user())
     }
 
-    /// Whether the client may be left alone with it.
+    /// Returns whether it may be delegated.
     pub(super) fn may_be_delegated(&self) -> Result<bool, Stop> {
         Ok(self.view.may_be_delegated(&self.node)?)
     }
@@ -82,7 +82,7 @@ impl<'a> File<'a> {
         Ok(self.view.getattr(&self.node)?.change())
     }
 
-    /// What the COMPOUND goes on with, if it came by a name.
+    /// Returns the object that the COMPOUND goes on with, if the file came by a name.
     pub(super) fn into_object(self) -> Option<Object<'a>> {
         let Self { view, node, by_name, .. } = self;
         by_name.then_some(Object::In(view, node))
@@ -125,7 +125,7 @@ pub(super) fn find<'a>(
     }
 }
 
-/// What is said of an OPEN above the exports, where there are directories only.
+/// Returns the failure of an OPEN above the exports, where there are directories only.
 fn above(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Stop, Stop> {
     let OpenClaim4::Null(name) = &args.claim else { return Ok(Nfsstat4::IsDir.into()) };
     let name = compound.component(name.0)?;
@@ -298,7 +298,7 @@ fn may_open(
     permitted(view, node, share)
 }
 
-/// Who may execute a file may read it, so that clients can run it.
+/// Checks the rights to open. Execution includes reading, so that clients can run a file.
 fn permitted(view: &View<'_>, node: &Node, share: Share) -> Result<(), Stop> {
     let wanted = Access::READ | Access::MODIFY | Access::EXECUTE;
     let (granted, _) = view.access(node, wanted)?;

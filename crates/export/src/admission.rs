@@ -12,7 +12,7 @@ use crate::export::Entry;
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Export, ExportId, Plan, Refusal, RpcPeer};
 
-/// Under which rules and ids a visitor meets an export.
+/// Resolves a credential to the rules and ids that hold for it at an export.
 pub(crate) fn admit(
     plan: &Plan,
     visitor: &RpcPeer,
@@ -50,8 +50,8 @@ fn met(
     Ok((claimed, resolved))
 }
 
-/// The innermost export that a path is in and this visitor may use, and the rest of the path below
-/// it. Whether there are others is not told.
+/// The innermost export that a path is in and this peer may use, and the rest of the path below it.
+/// The answer does not show if there are others.
 pub(crate) fn locate<'p>(
     plan: &'p Plan,
     visitor: &RpcPeer,

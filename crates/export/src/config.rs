@@ -46,7 +46,7 @@ struct ClientTable {
     options: Vec<Spanned<String>>,
 }
 
-/// Reads the text of a TOML file called `file`. Total: whatever is wrong is a finding.
+/// Reads the text of a TOML file called `file`. Total: whatever is wrong is a diagnostic.
 pub(crate) fn parse(
     file: &Arc<str>,
     text: &[u8],

@@ -7,7 +7,7 @@ use crate::Location;
 use crate::diagnostic::Diagnostics;
 use crate::limits::FILE_BYTES_MAX;
 
-/// A whole file, with what findings call it.
+/// Reads a whole file; returns the name that diagnostics use and the text.
 pub(crate) fn text_of(path: &Path, diagnostics: &mut Diagnostics) -> Option<(Arc<str>, Vec<u8>)> {
     let name: Arc<str> = path.display().to_string().into();
     match whole(path) {

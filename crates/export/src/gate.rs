@@ -12,7 +12,7 @@ use crate::{Exports, Plan, RpcPeer};
 
 impl Gate<RpcPeer> for Exports {
     /// Admits a peer that meets the rules of some export: a client of its list that matches the
-    /// address or name, and the port. The verdict is kept by the visitor until the plan changes.
+    /// address or name, and the port. The peer keeps the verdict until the plan changes.
     #[inline]
     fn admits(&self, visitor: &RpcPeer) -> Admission {
         if visitor.is_admitted(self.generation()) {

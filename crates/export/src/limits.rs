@@ -20,7 +20,7 @@ pub const DEFAULTS_MAX: usize = 16;
 /// Most client entries of one file: each is looked at when a stranger comes.
 pub const CLIENTS_MAX: usize = 65_536;
 
-/// Most findings that are kept: nobody reads more, and every line of a foreign file has one.
+/// Most diagnostics that are kept: nobody reads more, and every line of a foreign file has one.
 pub const DIAGNOSTICS_MAX: usize = 1_000;
 
 /// Most names of users of a domain, and so of groups: each is kept, some hundred bytes.

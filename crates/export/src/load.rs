@@ -40,7 +40,7 @@ pub type Open<'a> = dyn Fn(&ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> + 
 /// that clients have open, as long as its path leads to the same directory.
 ///
 /// # Errors
-/// All findings, by place, if one of them is an error; else they come with the plan as warnings.
+/// All diagnostics, by place, if one of them is an error; otherwise they come with the plan.
 pub fn load(
     sources: &Sources,
     open: &Open<'_>,

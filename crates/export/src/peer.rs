@@ -13,8 +13,8 @@ use crate::resolved_caller::ResolvedCaller;
 /// plan can change it.
 pub(crate) type Refused = (AuthStat, Option<Instant>);
 
-/// One connection's peer, and the passes it was given: under which rules and ids it meets an export
-/// is decided once and kept until the plan changes.
+/// One connection's peer, with the callers that its credentials were resolved to: the rules and ids
+/// at an export are decided once and kept until the plan changes.
 pub struct RpcPeer {
     peer: SocketAddr,
     origin: Origin,

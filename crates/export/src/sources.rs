@@ -63,7 +63,7 @@ impl Sources {
     /// Reads the text of all sources. What is wrong in it is told by [`crate::load()`], too.
     ///
     /// # Errors
-    /// All findings, if one of them is an error.
+    /// All diagnostics, if one of them is an error.
     pub fn read(&self) -> Result<Configuration, Vec<Diagnostic>> {
         let (configuration, diagnostics) = self.declarations();
         if diagnostics.has_errors() { Err(diagnostics.sorted()) } else { Ok(configuration) }

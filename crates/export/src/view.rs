@@ -1,4 +1,4 @@
-//! One room, one door: an export as one caller sees it during one request.
+//! A view: an export as one caller sees it during one request.
 
 mod change_mask;
 mod clearance;
@@ -516,7 +516,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Somebody to whom nothing is closed.
+/// The ids of the server, to which nothing is closed.
 fn server() -> Cred<Disk> {
     Cred::new(Uid::new(0), Gid::new(0))
 }

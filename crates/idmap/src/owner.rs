@@ -30,7 +30,7 @@ struct Names {
     by_name: HashMap<Box<str>, u32>,
 }
 
-/// Somebody as it is said.
+/// The text of a user or group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner<'a> {
     /// By name and domain.

@@ -1,4 +1,4 @@
-//! The waist: the one file-system interface of the house, and the words every room speaks.
+//! The one file-system interface of the project, and the types that all crates share.
 //!
 //! **Answers:** what can be asked of a file system ([`Fs`]), in which nouns ([`Handle`], [`Name`],
 //! [`Attr`], [`Cred`], [`Acl`]) and with which outcomes ([`Status`]).

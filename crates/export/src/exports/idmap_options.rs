@@ -68,8 +68,8 @@ impl IdmapOptions {
         Ok(())
     }
 
-    /// Puts the finished rooms among the rules and their places where those are kept; returns what
-    /// is to be said about them.
+    /// Puts the finished maps and cloaks into the rules, and their locations into the source of the
+    /// rules. Returns the warnings about them.
     pub(super) fn finish(
         self,
         rules: &mut Rules,
@@ -77,7 +77,7 @@ impl IdmapOptions {
     ) -> Vec<(Location, String)> {
         let (cloak, shadowed) = Cloak::new(&self.cloaks);
         let mut doubts = self.doubts;
-        // More is not told, and finding out who shadows each takes long.
+        // No more is reported, since it takes long to find the entry that shadows each.
         for number in shadowed.into_iter().take(DIAGNOSTICS_MAX) {
             doubts.extend(shadowed_cloak(&self.cloaks, &self.cloak_places, number as usize));
         }

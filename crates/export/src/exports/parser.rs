@@ -11,8 +11,8 @@ use crate::limits::{CLIENTS_MAX, DEFAULTS_MAX};
 use crate::path::normal;
 use crate::{Client, Location};
 
-/// Reads the text of an exports file called `file`. Total: whatever is wrong is a finding, and the
-/// line that holds it declares nothing.
+/// Reads the text of an exports file called `file`. Total: whatever is wrong is a diagnostic, and
+/// the line that holds it declares nothing.
 pub(crate) fn parse(
     file: &Arc<str>,
     text: &[u8],

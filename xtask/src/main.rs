@@ -1,10 +1,11 @@
 //! The project's own tools: `cargo xtask tidy | comments | test | soak | mutants | kernel |
-//! conformance | bench`.
+//! conformance | bench | deb`.
 //!
 //! They build on the workspace and are no part of what a user runs.
 
 mod bench;
 mod conformance;
+mod deb;
 mod kernel;
 mod mutants;
 #[cfg(test)]
@@ -40,6 +41,8 @@ enum Tool {
     Mutants(mutants::Options),
     /// Measure the server beside others, and count what a call costs.
     Bench(bench::Options),
+    /// Make a Debian package of the program, and try it.
+    Deb(deb::Options),
     /// NFSv4 as pynfs judges it, held against docs/conformance.toml.
     Conformance(conformance::Options),
     /// Tests with a Linux kernel NFS client, in User-Mode Linux.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Tool::Soak(options) => test::soak(&root(), &options),
         Tool::Mutants(options) => mutants::command(&root(), &options),
         Tool::Bench(options) => bench::command(&root(), &options),
+        Tool::Deb(options) => deb::command(&root(), &options),
         Tool::Conformance(options) => conformance::command(&root(), &options),
         Tool::Kernel(command) => kernel::command(&root(), &command),
     };

@@ -1,6 +1,6 @@
-//! What the user typed: one definition that yields parser, help, man pages and completions.
+//! The command line: one definition that yields parser, help, man pages and completions.
 //!
-//! What it means is decided in [`crate::settings`], once it is known who runs the program.
+//! [`crate::settings`] decides what the arguments mean for the user who runs the program.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -10,9 +10,7 @@ use clap_complete::Shell;
 use comity_export::{Client, Operation};
 use comity_state::Limits;
 
-use crate::journal;
-use crate::limits::REPLY_CACHE_BYTES_MIN;
-use crate::versions::Spoken;
+use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
 /// Serve folders to NFS clients.
 ///
@@ -40,60 +38,60 @@ pub(crate) enum Command {
     /// exports(5) file. Run as root, the server acts as each caller; run as an ordinary user, it
     /// acts for all callers with that user's rights.
     ///
-    /// SIGTERM and SIGINT end the server when the calls in hand are answered; SIGHUP, like `comity
-    /// reload`, makes it read its configuration again. A bad configuration changes nothing.
+    /// SIGTERM and SIGINT stop the server after it has answered the running calls. SIGHUP, like
+    /// `comity reload`, makes it read its configuration again; one with errors changes nothing.
     ///
-    /// Exits with 0 when told to stop, with 1 if it cannot serve, with 2 if the arguments make no
-    /// sense.
+    /// Exits with 0 after a signal, with 1 if it cannot serve, with 2 if the arguments are wrong.
     Serve(Serve),
-    /// Read a configuration and report what is wrong with it
+    /// Check a configuration and report its errors
     ///
-    /// Opens what the configuration names and reports everything that is wrong or doubtful, each
-    /// with file, line and column. Exits with 1 if `comity serve` would refuse it.
+    /// Opens the files and folders that the configuration names, and reports all errors and
+    /// warnings with file, line and column. Exits with 1 if `comity serve` would refuse it.
     Check(Check),
-    /// Show what a client at an address is offered
+    /// Show the exports that a client would see
     ///
-    /// Shows which exports a client is offered and under which rules, each as a line of exports(5)
-    /// with every option, as the server itself decides it: by the configuration given, or else by
-    /// the one that the running server has in force.
+    /// Prints each export that a client at this address would see, as a line of exports(5) with
+    /// every option. The answer is the server's own: from the configuration given, or else from the
+    /// one that the running server has in force.
     Exports(Exports),
-    /// Tell why a client gets what it gets
+    /// Explain why a call is granted or refused
     ///
-    /// Goes through the decisions about one call, as the server itself makes them: which export and
-    /// entry, what becomes of the caller's ids, what is hidden from it, and what the file system
-    /// says; each with the rule and where it is written. By the configuration given, or else by the
-    /// one that the running server has in force. Nothing is changed.
+    /// Prints the decisions about one call, as the server itself makes them: the export and its
+    /// entry, the mapping of the caller's ids, the files hidden from the caller, and the answer of
+    /// the file system; each with the rule and its place in the configuration. Uses the
+    /// configuration given, or else the one that the running server has in force. Changes nothing.
     ///
     /// Exits with 0 if the call would be granted, with 1 if not.
     Explain(Explain),
     /// Make a running server read its configuration again
     ///
-    /// Additions, changes and removals take effect without dropping clients. If the configuration
-    /// is bad the one before stays in force, the reasons are printed, and the exit code is 1.
+    /// Additions, changes and removals take effect without dropping clients. If the new
+    /// configuration has errors, they are printed, the old one stays in force, and the exit code is
+    /// 1.
     Reload(Running),
-    /// Show what a running server serves and how busy it is
+    /// Show the exports, addresses and counters of a running server
     Status(Running),
-    /// Show who uses a running server, and what they hold
+    /// Show the clients of a running server and their opens, locks and delegations
     ///
-    /// One line a client: clients of NFSv4, and hosts of NFSv3 that have locked something; how long
-    /// each has been known and silent, how many sessions, opens, locks and delegations it has, and
-    /// for whom it waits. With CLIENT: each of them, with its file and age, and the copies that the
-    /// server makes for it. A file is shown by its export and its fileid; `find EXPORT -xdev -inum
-    /// FILEID` finds its name.
+    /// Prints one line for each NFSv4 client and for each NFSv3 host that holds locks: its age, the
+    /// time since its last call, the number of its sessions, opens, locks and delegations, and the
+    /// clients it waits for. With CLIENT, prints each of them with its file and age, and the copies
+    /// that the server makes for this client. A file is shown by its export and its fileid; `find
+    /// EXPORT -xdev -inum FILEID` finds its name.
     ///
     /// A client is "new" until it has confirmed who it is, "expired" when it was silent for longer
     /// than its lease (it keeps what nobody else needs), "revoked" while it has not acknowledged
     /// that a delegation was taken from it, and "unheard" when it does not answer callbacks.
     Clients(Clients),
-    /// Send a client away and free all it holds
+    /// Evict a client and free all it holds
     ///
-    /// Its opens and locks are freed and its delegations revoked, and it reclaims nothing after a
-    /// restart. The client learns of it with its next call: of NFSv4.0 by EXPIRED, of later
-    /// versions by BADSESSION; it may introduce itself again. A host of NFSv3 is told nothing.
+    /// The server frees the client's opens and locks and revokes its delegations; the client
+    /// reclaims nothing after a restart. Its next call fails, with EXPIRED in NFSv4.0 and
+    /// BADSESSION in later versions, and it may then register again. An NFSv3 host is not notified.
     Evict(Evict),
-    /// Change or show how much a running server logs
+    /// Change or show the log level of a running server
     ///
-    /// The change holds until the next one or until the server ends.
+    /// A change lasts until the next one or until the server ends.
     Log(Log),
     /// Measure file systems and NFS servers
     ///
@@ -128,12 +126,12 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) source: Source,
 
-    /// Let these clients in too: an address, a network such as 192.0.2.0/24, a host name, or *
+    /// Also let in these clients: an address, a network such as 192.0.2.0/24, a host name, or *
     #[arg(long, value_name = "CLIENT", value_parser = client,
           conflicts_with_all = ["exports", "config"])]
     pub(crate) allow: Vec<String>,
 
-    /// Let nobody change anything, whatever the exports say
+    /// Refuse all changes, whatever the exports say
     #[arg(long)]
     pub(crate) read_only: bool,
 
@@ -151,25 +149,25 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
 
-    /// Answer as portmapper too, at port 111 of the same addresses
+    /// Run a portmapper too, at port 111 of the same addresses
     #[arg(long, conflicts_with = "no_register")]
     pub(crate) portmap: bool,
 
-    /// Do not tell a portmapper that runs on this machine about the server
+    /// Do not register with the portmapper of this machine
     #[arg(long)]
     pub(crate) no_register: bool,
 
-    /// Serve as root even if the server may not act as its callers: all of them have root's rights
-    /// then
+    /// Serve as root even if the server cannot act as each caller; all callers then have root's
+    /// rights
     #[arg(long)]
     pub(crate) all_as_root: bool,
 
-    /// Serve an empty file system in memory in place of each folder's files, for measurements and
-    /// tests: all that is written is gone when the server ends
+    /// Serve an empty file system in memory instead of each folder, for measurements and tests; its
+    /// files are lost when the server ends
     #[arg(long)]
     pub(crate) in_memory: bool,
 
-    /// Threads that serve at the same time [default: one for each processor]
+    /// Number of threads that serve at the same time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
@@ -177,31 +175,30 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "V,...", value_delimiter = ',', value_parser = version)]
     pub(crate) vers: Vec<String>,
 
-    /// Seconds that a client of NFSv4 may be silent before others can have what it holds, and that
-    /// clients have to come back after a restart
+    /// Lease of NFSv4 clients in seconds: a client that is silent for longer loses what others
+    /// want, and clients have this time to reclaim after a restart
     #[arg(long, value_name = "SECONDS", default_value_t = 90,
         value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) lease_seconds: u32,
 
-    /// Files that may be delegated to clients of NFSv4 at a time, about 500 bytes each; 0 delegates
-    /// none. Clients are asked to give some back before there are so many
+    /// Maximum number of delegations to NFSv4 clients, about 500 bytes each; 0 disables
+    /// delegations. Clients are asked to return some before the maximum is reached
     #[arg(long, value_name = "N", default_value_t = Limits::DEFAULT.delegations)]
     pub(crate) delegations_max: usize,
 
-    /// Bytes set aside for replies that clients of NFSv4.1 and later may ask for again. Clients are
-    /// asked to have fewer calls under way before they are used up, and none has more of them than
-    /// it leaves for all others, but for what four calls need
+    /// Bytes for the replies that clients of NFSv4.1 and later may ask for again. Before they are
+    /// used up, clients are asked to use fewer slots. No client gets more than it leaves for all
+    /// others, except for its first four slots
     #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.reply_cache_bytes,
         value_parser = reply_cache_bytes)]
     pub(crate) reply_cache_bytes_max: usize,
 
-    /// Keep clients and programs on this machine apart: neither sees what the other locks, nor does
-    /// a program that opens a file wait for the client that was delegated it, nor is it recalled if
-    /// a program changes it
+    /// Do not coordinate with programs on this machine: clients and programs do not see each
+    /// other's locks, and a program that opens or changes a delegated file causes no recall
     #[arg(long)]
     pub(crate) no_local_locks: bool,
 
-    /// Seconds that calls in hand get when the server is told to stop
+    /// Seconds that running calls get when the server is stopped
     #[arg(long, value_name = "SECONDS", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(0..=3600))]
     pub(crate) drain_seconds: u32,
@@ -213,7 +210,7 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) state: State,
 
-    /// How much to log: off, error, warn, info, debug or trace, also for a part only, as in
+    /// Log level: off, error, warn, info, debug or trace, also for a part only, as in
     /// info,comity_server=debug [default: info]
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     pub(crate) log: Option<String>,
@@ -222,14 +219,14 @@ pub(crate) struct Serve {
     pub(crate) json: Json,
 }
 
-/// Where the configuration is.
+/// The files of the configuration.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Source {
-    /// Read exports from this file, in the form of exports(5)
+    /// Read exports from this file, in the format of exports(5)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) exports: Option<PathBuf>,
 
-    /// Read exports from this file, in the form of comity.toml(5)
+    /// Read exports from this file, in the format of comity.toml(5)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 }
@@ -268,7 +265,7 @@ pub(crate) struct Explain {
     #[arg(value_name = "EXPORT", value_hint = ValueHint::DirPath)]
     pub(crate) export: PathBuf,
 
-    /// What the call is about: a path below EXPORT, or as seen from there
+    /// Path of the file, below EXPORT or as seen from there
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) path: PathBuf,
 
@@ -288,7 +285,7 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "GID,...", value_delimiter = ',')]
     pub(crate) groups: Vec<u32>,
 
-    /// What is to be done: stat, read, write, execute or list
+    /// Operation: stat, read, write, execute or list
     #[arg(long, value_name = "OPERATION", default_value = "stat",
           value_parser = str::parse::<Operation>)]
     pub(crate) op: Operation,
@@ -296,7 +293,7 @@ pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) source: Source,
 
-    /// Ask the running server, as without a configuration
+    /// Ask the running server; this is the default without a configuration
     #[arg(long, conflicts_with_all = ["exports", "config"])]
     pub(crate) live: bool,
 
@@ -319,10 +316,10 @@ pub(crate) struct Running {
 /// See [`Command::Clients`].
 #[derive(Debug, Args)]
 pub(crate) struct Clients {
-    /// Show all that this client has; by its number, as shown without
+    /// Number of a client, as the list shows it: show all that this client holds
     #[arg(value_name = "CLIENT")]
     pub(crate) client: Option<String>,
-    /// Show who waits for whom, for locks and for delegations to come back
+    /// Show which clients wait for which, for locks and for the return of delegations
     #[arg(long)]
     pub(crate) waits: bool,
     #[command(flatten)]
@@ -334,7 +331,7 @@ pub(crate) struct Clients {
 /// See [`Command::Evict`].
 #[derive(Debug, Args)]
 pub(crate) struct Evict {
-    /// Which client; by its number, as `comity clients` shows it
+    /// Number of the client, as `comity clients` shows it
     #[arg(value_name = "CLIENT")]
     pub(crate) client: String,
     #[command(flatten)]
@@ -346,15 +343,15 @@ pub(crate) struct Evict {
 /// See [`Command::Log`].
 #[derive(Debug, Args)]
 pub(crate) struct Log {
-    /// off, error, warn, info, debug or trace, also for a part only, as in
-    /// info,comity_server=debug; without it the present level is told
+    /// Log level: off, error, warn, info, debug or trace, also for a part only, as in
+    /// info,comity_server=debug; without it, the present level is printed
     #[arg(value_name = "LEVEL", value_parser = level)]
     pub(crate) level: Option<String>,
     #[command(flatten)]
     pub(crate) state: State,
 }
 
-/// Where a server keeps what outlives it.
+/// The folder in which a server keeps what outlives it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct State {
     /// Folder for the key of the handles, the lock and the control socket [default:
@@ -363,7 +360,7 @@ pub(crate) struct State {
     pub(crate) state_dir: Option<PathBuf>,
 }
 
-/// Who reads the output.
+/// The form of the output.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Json {
     /// Write JSON, for programs
@@ -374,7 +371,7 @@ pub(crate) struct Json {
 /// See [`Command::Completions`].
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// Which shell
+    /// Name of the shell
     #[arg(value_name = "SHELL")]
     pub(crate) shell: Shell,
 }
@@ -382,7 +379,7 @@ pub(crate) struct Completions {
 /// See [`Command::Man`].
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// Which page, as in comity-serve.1
+    /// Name of the page, as in comity-serve.1
     #[arg(value_name = "PAGE", default_value = "comity.1")]
     pub(crate) page: String,
 
@@ -397,7 +394,7 @@ fn one_of(arguments: &'static [&'static str]) -> ArgGroup {
 }
 
 fn level(text: &str) -> anyhow::Result<String> {
-    journal::level(text)?;
+    logging::level(text)?;
     Ok(text.to_owned())
 }
 

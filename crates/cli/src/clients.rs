@@ -1,4 +1,4 @@
-//! Who uses a running server, and what they hold: `comity clients` and `comity evict`.
+//! Shows the clients of a running server and what they hold: `comity clients` and `comity evict`.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -7,8 +7,8 @@ use anyhow::Result;
 use comity_server::control::Request;
 use serde_json::Value;
 
-use crate::said::say;
-use crate::{arguments, remote};
+use crate::stdout::say;
+use crate::{arguments, control_client};
 
 /// Shows all clients, what one of them has, or who waits for whom. Answers are printed as they
 /// come: nothing here grows with the number of clients.
@@ -25,7 +25,7 @@ pub(crate) fn show(typed: arguments::Clients) -> Result<ExitCode> {
         (Some(client), _, false) => one(&typed.state, client, out),
     };
     match shown {
-        // Who closed the pipe has seen enough.
+        // A closed pipe is not an error.
         Err(error) if is_closed(&error) => Ok(ExitCode::SUCCESS),
         shown => shown.map(|()| ExitCode::SUCCESS),
     }
@@ -36,7 +36,7 @@ pub(crate) fn show(typed: arguments::Clients) -> Result<ExitCode> {
 /// # Errors
 /// If no server can be asked, or there is no such client.
 pub(crate) fn evict(typed: arguments::Evict) -> Result<ExitCode> {
-    let answer = remote::ask(typed.state, &Request::Evict { client: typed.client })?;
+    let answer = control_client::ask(typed.state, &Request::Evict { client: typed.client })?;
     if typed.json.json {
         say(&answer);
         return Ok(ExitCode::SUCCESS);
@@ -84,7 +84,7 @@ fn all_json(state: &arguments::State, out: &mut impl Write) -> Result<()> {
 fn each_page(state: &arguments::State, mut each: impl FnMut(&Value) -> Result<()>) -> Result<()> {
     let mut after = None;
     loop {
-        let answer = remote::ask(state.clone(), &Request::Clients { after })?;
+        let answer = control_client::ask(state.clone(), &Request::Clients { after })?;
         each(&answer["clients"])?;
         match answer["next"].as_str() {
             Some(next) => after = Some(next.to_owned()),
@@ -118,7 +118,7 @@ fn row(client: &Value) -> String {
     line
 }
 
-/// What an administrator should know of it, the worst first.
+/// Returns the client's condition in a word, the worst first.
 fn standing(client: &Value) -> &'static str {
     if client["confirmed"] != true {
         "new"
@@ -172,8 +172,9 @@ fn each_state(
     client: &str,
     mut each: impl FnMut(&Value) -> Result<()>,
 ) -> Result<Value> {
-    let ask =
-        |after| remote::ask(state.clone(), &Request::Client { client: client.to_owned(), after });
+    let ask = |after| {
+        control_client::ask(state.clone(), &Request::Client { client: client.to_owned(), after })
+    };
     let first = ask(None)?;
     each(&first)?;
     let mut after = first["next"].as_u64();
@@ -191,7 +192,7 @@ fn waits(
     json: bool,
     out: &mut impl Write,
 ) -> Result<()> {
-    let answer = remote::ask(state.clone(), &Request::Waits { client })?;
+    let answer = control_client::ask(state.clone(), &Request::Waits { client })?;
     if json {
         writeln!(out, "{answer}")?;
         return Ok(());

@@ -2,16 +2,14 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
-use comity_export::{Decision, Explanation, Plan, Question, Refusal, Source, explain};
-use comity_nfs3::nfsstat3;
+use anyhow::Result;
+use comity_daemon::{Configuration, explanation_json};
+use comity_export::Source;
 use comity_server::control::Request;
-use comity_vfs::{Cred, Gid, Uid};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::configuration::Configuration;
-use crate::said::say;
-use crate::{arguments, findings, remote, settings};
+use crate::stdout::say;
+use crate::{arguments, check, control_client, settings};
 
 /// Explains a call by a configuration, or by what a running server has in force.
 ///
@@ -24,7 +22,7 @@ pub(crate) fn show(typed: arguments::Explain) -> Result<ExitCode> {
     let state = typed.state.clone();
     let request = request(typed);
     let answer = match live {
-        true => remote::ask(state, &request)?,
+        true => control_client::ask(state, &request)?,
         false => match by_configuration(sources, &request)? {
             Ok(answer) => answer,
             Err(code) => return Ok(code),
@@ -32,18 +30,6 @@ pub(crate) fn show(typed: arguments::Explain) -> Result<ExitCode> {
     };
     print(&answer, json);
     Ok(if answer["granted"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// What a plan would do with a call, for programs.
-///
-/// # Errors
-/// If there is no such call.
-pub(crate) fn value(plan: &Plan, asked: &Request) -> Result<Value> {
-    let Explanation { decisions, answer } = explain(plan, &question(asked)?);
-    let decisions: Vec<Value> = decisions.iter().map(shown).collect();
-    let (name, text) = ending(&answer);
-    let granted = answer.is_ok();
-    Ok(json!({ "decisions": decisions, "granted": granted, "status": name, "text": text }))
 }
 
 fn request(typed: arguments::Explain) -> Request {
@@ -58,53 +44,13 @@ fn request(typed: arguments::Explain) -> Request {
     }
 }
 
-fn question(asked: &Request) -> Result<Question> {
-    let Request::Explain { export, path, from, uid, gid, groups, operation } = asked else {
-        return Err(anyhow!("that is no question about a call"));
-    };
-    let groups = groups.iter().copied().map(Gid::new);
-    Ok(Question {
-        export: export.clone(),
-        path: path.clone(),
-        from: *from,
-        caller: Cred::new(Uid::new(*uid), Gid::new(*gid)).with_groups(groups),
-        operation: operation.parse().map_err(|reason: String| anyhow!(reason))?,
-    })
-}
-
 fn by_configuration(
     sources: Vec<Source>,
     request: &Request,
 ) -> Result<std::result::Result<Value, ExitCode>> {
     match Configuration::to_look_at(sources).load(None) {
-        Ok((plan, _)) => value(&plan, request).map(Ok),
-        Err(found) => Ok(Err(findings::refused(&found))),
-    }
-}
-
-fn shown(decision: &Decision) -> Value {
-    json!({
-        "about": decision.about,
-        "text": decision.text,
-        "file": decision.place.as_ref().map(|place| &*place.file),
-        "line": decision.place.as_ref().map(|place| place.line),
-        "column": decision.place.as_ref().map(|place| place.column),
-        "place": decision.place.as_ref().map(ToString::to_string),
-    })
-}
-
-/// What a client of NFSv3 is told, and the same in words.
-fn ending(answer: &std::result::Result<(), Refusal>) -> (String, String) {
-    match answer {
-        Ok(()) => ("NFS3_OK".into(), "granted".into()),
-        Err(Refusal::Status(status)) => {
-            let name = format!("{:?}", nfsstat3(*status)).to_uppercase();
-            (format!("NFS3ERR_{name}"), status.to_string())
-        }
-        Err(Refusal::Denied(reason)) => {
-            let text = format!("the export does not take such a credential ({reason:?})");
-            ("AUTH_ERROR".into(), text)
-        }
+        Ok((plan, _)) => explanation_json(&plan, request).map(Ok),
+        Err(found) => Ok(Err(check::refused(&found))),
     }
 }
 

@@ -1,43 +1,21 @@
-//! One binary: arguments, plan, run.
+//! The binary `comity`: arguments, commands, output.
 //!
-//! **Answers:** what a user typed ([`arguments`]), what it means here and now ([`settings`]), and
-//! who does it. Joins the parts of the house: it alone knows which backend serves an export.
+//! **Answers:** what a user typed ([`arguments`]), what it means here and now ([`settings`]), which
+//! crate does it, and how the result is printed.
 //!
 //! **May not know:** bytes on the wire, what a verb does.
 
-mod announcement;
+mod argument_error;
 mod arguments;
+mod check;
 mod clients;
-mod configuration;
-mod copier;
-mod directory;
-mod errands;
+mod control_client;
 mod explain;
-mod findings;
-mod journal;
-mod keeper;
-mod limits;
-mod listening;
-mod locals;
-mod manager;
+mod exports_command;
 mod manual;
-mod messenger;
-mod monitor;
-mod offered;
-mod openers;
-mod remote;
-mod roster;
-mod said;
 mod serve;
-mod service;
 mod settings;
-mod state;
-mod statuses;
-mod steward;
-mod storage;
-mod tallies;
-mod usage;
-mod versions;
+mod stdout;
 
 use std::process::ExitCode;
 
@@ -48,7 +26,7 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return usage::report(&error),
+        Err(error) => return argument_error::report(&error),
     };
     match run(arguments.command) {
         Ok(code) => code,
@@ -62,20 +40,20 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(typed) => serve::serve(typed),
-        Command::Check(typed) => findings::check(settings::files(&typed.source), typed.json.json),
+        Command::Check(typed) => check::check(settings::files(&typed.source), typed.json.json),
         Command::Exports(typed) => {
             let sources = settings::files(&typed.source);
             match sources.is_empty() {
-                true => remote::exports(typed.state, typed.client, typed.json.json),
-                false => offered::show(sources, typed.client, typed.json.json),
+                true => control_client::exports(typed.state, typed.client, typed.json.json),
+                false => exports_command::show(sources, typed.client, typed.json.json),
             }
         }
         Command::Explain(typed) => explain::show(typed),
-        Command::Reload(typed) => remote::reload(typed),
-        Command::Status(typed) => remote::status(typed),
+        Command::Reload(typed) => control_client::reload(typed),
+        Command::Status(typed) => control_client::status(typed),
         Command::Clients(typed) => clients::show(typed),
         Command::Evict(typed) => clients::evict(typed),
-        Command::Log(typed) => remote::log(typed),
+        Command::Log(typed) => control_client::log(typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);

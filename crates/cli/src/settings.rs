@@ -1,18 +1,16 @@
-//! What the arguments mean here and now: who runs the program, what is there, what the
-//! configuration says, what follows from what was left out. Nothing in it can contradict itself any
-//! more.
+//! Decides from the arguments, the configuration and the machine how the server is to run. The
+//! result cannot contradict itself.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use comity_daemon::{Listen, Options, Portmap, Spoken, logging};
 use comity_export::{NfsVersion, ServerSettings, Source};
 use comity_state::Limits;
-use tracing_subscriber::filter::EnvFilter;
 
-use crate::findings::TYPED;
-use crate::versions::Spoken;
-use crate::{arguments, journal, state};
+use crate::arguments;
+use crate::check::TYPED;
 
 /// The port of NFS (RFC 1813, 1.1).
 const PORT_OF_ROOT: u16 = 2049;
@@ -24,102 +22,42 @@ const PORT_OF_USERS: u16 = 20_490;
 /// Clients on this machine.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1"];
 
-/// How much is logged unless somebody says.
+/// The log level, unless one is given.
 const LEVEL: &str = "info";
 
-/// How a server is to run.
-#[derive(Debug)]
-pub(crate) struct Serve {
-    /// What it serves.
-    pub(crate) sources: Vec<Source>,
-    /// Nobody may change anything.
-    pub(crate) read_only: bool,
-    /// Callers may all have root's rights.
-    pub(crate) all_as_root: bool,
-    /// Files are in memory, whatever the folders hold.
-    pub(crate) in_memory: bool,
-    /// Where it listens.
-    pub(crate) listen: Listen,
-    /// Where metrics are served, if anywhere.
-    pub(crate) metrics: Option<SocketAddr>,
-    /// How clients that ask for ports get an answer.
-    pub(crate) portmap: Portmap,
-    /// Threads that serve at the same time, if not the usual number.
-    pub(crate) threads: Option<usize>,
-    /// Which versions of NFS it speaks.
-    pub(crate) spoken: Spoken,
-    /// Seconds that a client of NFSv4 may be silent.
-    pub(crate) lease_seconds: u32,
-    /// How much is remembered of clients.
-    pub(crate) limits: Limits,
-    pub(crate) local_locks: bool,
-    /// Seconds that calls in hand get at the end.
-    pub(crate) drain_seconds: u32,
-    /// What is kept between runs.
-    pub(crate) state_folder: PathBuf,
-    /// How much is logged.
-    pub(crate) level: EnvFilter,
-    /// Whether output and log are for programs.
-    pub(crate) json: bool,
+/// Decides what was left open: the command line comes before the configuration's `[server]`.
+///
+/// # Errors
+/// No place for the state, or a level in the configuration that is none.
+pub(crate) fn options(
+    typed: arguments::Serve,
+    sources: Vec<Source>,
+    written: ServerSettings,
+) -> Result<Options> {
+    let is_root = rustix::process::geteuid().is_root();
+    let is_local = !typed.dirs.is_empty() && typed.allow.is_empty();
+    let level = typed.log.as_deref().or(written.log_level.as_deref()).unwrap_or(LEVEL);
+    Ok(Options {
+        listen: listen(&typed, &written, is_root, is_local),
+        portmap: portmap(&typed, is_local),
+        limits: limits(&typed),
+        level: logging::level(level).context("log_level of the configuration")?,
+        state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
+        sources,
+        read_only: typed.read_only,
+        all_as_root: typed.all_as_root,
+        in_memory: typed.in_memory,
+        metrics: typed.metrics.or(written.metrics),
+        spoken: spoken(&typed.vers, written.vers.as_deref())?,
+        threads: typed.threads.map(usize::from).or(written.threads),
+        lease_seconds: typed.lease_seconds,
+        local_locks: !typed.no_local_locks,
+        drain_seconds: typed.drain_seconds,
+        json: typed.json.json,
+    })
 }
 
-/// Addresses and one port.
-#[derive(Debug, Clone)]
-pub(crate) struct Listen {
-    /// The addresses.
-    pub(crate) addresses: Vec<IpAddr>,
-    /// Whether the user named them: then each must be there.
-    pub(crate) is_explicit: bool,
-    /// The port, 0 for any.
-    pub(crate) port: u16,
-}
-
-/// How clients that ask a portmapper get an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Portmap {
-    /// From the portmapper of this machine, if there is one.
-    Register,
-    /// From this server.
-    Embedded,
-    /// Not at all.
-    None,
-}
-
-impl Serve {
-    /// Decides what was left open: the command line comes before the configuration's `[server]`.
-    ///
-    /// # Errors
-    /// No place for the state, or a level in the configuration that is none.
-    pub(crate) fn decide(
-        typed: arguments::Serve,
-        sources: Vec<Source>,
-        written: ServerSettings,
-    ) -> Result<Self> {
-        let is_root = rustix::process::geteuid().is_root();
-        let is_local = !typed.dirs.is_empty() && typed.allow.is_empty();
-        let level = typed.log.as_deref().or(written.log_level.as_deref()).unwrap_or(LEVEL);
-        Ok(Self {
-            listen: Listen::decide(&typed, &written, is_root, is_local),
-            portmap: Portmap::decide(&typed, is_local),
-            limits: limits(&typed),
-            level: journal::level(level).context("log_level of the configuration")?,
-            state_folder: state_folder(typed.state.state_dir.or(written.state_dir), is_root)?,
-            sources,
-            read_only: typed.read_only,
-            all_as_root: typed.all_as_root,
-            in_memory: typed.in_memory,
-            metrics: typed.metrics.or(written.metrics),
-            spoken: spoken(&typed.vers, written.vers.as_deref())?,
-            threads: typed.threads.map(usize::from).or(written.threads),
-            lease_seconds: typed.lease_seconds,
-            local_locks: !typed.no_local_locks,
-            drain_seconds: typed.drain_seconds,
-            json: typed.json.json,
-        })
-    }
-}
-
-/// What may be remembered: the usual, where nothing is typed.
+/// Returns the bounds of the clients' state: the defaults, where nothing is typed.
 fn limits(typed: &arguments::Serve) -> Limits {
     Limits {
         delegations: typed.delegations_max,
@@ -140,38 +78,34 @@ fn spoken(typed: &[String], written: Option<&[NfsVersion]>) -> Result<Spoken> {
     }
 }
 
-impl Listen {
-    fn decide(
-        typed: &arguments::Serve,
-        written: &ServerSettings,
-        is_root: bool,
-        is_local: bool,
-    ) -> Self {
-        let named = match typed.listen.is_empty() {
-            true => written.listen.clone().filter(|addresses| !addresses.is_empty()),
-            false => Some(typed.listen.clone()),
-        };
-        let usual: &[IpAddr] = match is_local {
-            true => &[IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)],
-            false => &[IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
-        };
-        let port = typed.port.or(written.port);
-        Self {
-            is_explicit: named.is_some(),
-            addresses: named.unwrap_or_else(|| usual.into()),
-            port: port.unwrap_or(if is_root { PORT_OF_ROOT } else { PORT_OF_USERS }),
-        }
+fn listen(
+    typed: &arguments::Serve,
+    written: &ServerSettings,
+    is_root: bool,
+    is_local: bool,
+) -> Listen {
+    let named = match typed.listen.is_empty() {
+        true => written.listen.clone().filter(|addresses| !addresses.is_empty()),
+        false => Some(typed.listen.clone()),
+    };
+    let usual: &[IpAddr] = match is_local {
+        true => &[IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)],
+        false => &[IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
+    };
+    let port = typed.port.or(written.port);
+    Listen {
+        is_explicit: named.is_some(),
+        addresses: named.unwrap_or_else(|| usual.into()),
+        port: port.unwrap_or(if is_root { PORT_OF_ROOT } else { PORT_OF_USERS }),
     }
 }
 
-impl Portmap {
-    /// What is for this machine alone is not announced to others.
-    fn decide(typed: &arguments::Serve, is_local: bool) -> Self {
-        match (typed.portmap, typed.no_register || is_local) {
-            (true, _) => Self::Embedded,
-            (false, true) => Self::None,
-            (false, false) => Self::Register,
-        }
+/// A server for this machine only is not announced to others.
+fn portmap(typed: &arguments::Serve, is_local: bool) -> Portmap {
+    match (typed.portmap, typed.no_register || is_local) {
+        (true, _) => Portmap::Embedded,
+        (false, true) => Portmap::None,
+        (false, false) => Portmap::Register,
     }
 }
 
@@ -182,11 +116,11 @@ impl Portmap {
 pub(crate) fn state_folder(given: Option<PathBuf>, is_root: bool) -> Result<PathBuf> {
     match given {
         Some(folder) => std::path::absolute(folder).context("--state-dir"),
-        None => state::default_folder(is_root),
+        None => comity_daemon::default_state_folder(is_root),
     }
 }
 
-/// What to serve, as typed: files, or folders with the exports that they mean.
+/// Returns the sources of the exports: files, or typed folders with the exports that they mean.
 ///
 /// # Errors
 /// A folder that is not there: says what to do about it.
@@ -220,8 +154,8 @@ fn drop_ins(exports: &Path) -> Option<PathBuf> {
     is_usual.then(|| exports.with_file_name("exports.d"))
 }
 
-/// Who may come in by `comity serve DIR...`, as exports(5) writes it: loopback, and whoever was
-/// named, from any port, their root squashed.
+/// Returns the clients of `comity serve DIR...` in the form of exports(5): loopback, and the
+/// clients named, from any port, with root squashed.
 fn clients(allow: &[String], read_only: bool) -> String {
     let access = if read_only { "ro" } else { "rw" };
     let clients = LOOPBACK.into_iter().chain(allow.iter().map(String::as_str));
@@ -251,10 +185,10 @@ mod tests {
         }
     }
 
-    fn decided(words: &[&str], written: ServerSettings) -> Serve {
+    fn decided(words: &[&str], written: ServerSettings) -> Options {
         let typed = typed(words);
         let sources = sources(&typed).unwrap();
-        Serve::decide(typed, sources, written).unwrap()
+        options(typed, sources, written).unwrap()
     }
 
     fn text(sources: &[Source]) -> &str {

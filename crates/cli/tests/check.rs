@@ -118,7 +118,7 @@ fn a_client_sees_its_exports_and_the_most_specific_rules() {
     assert_eq!(json["exports"][0]["path"], path.to_string());
 }
 
-/// What clients make is the server's own user's then, and would be hidden from them.
+/// Files that clients make then belong to the server's own user, and would be hidden from them.
 #[test]
 fn an_ordinary_users_server_does_not_hide_what_its_clients_make() {
     if !is_root() {

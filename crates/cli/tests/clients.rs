@@ -1,4 +1,5 @@
-//! Who uses a running server and what they hold: `comity clients`, `comity evict`, and the numbers.
+//! The clients of a running server and what they hold: `comity clients`, `comity evict`, and the
+//! metrics.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod common;

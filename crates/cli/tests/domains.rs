@@ -54,7 +54,8 @@ fn serving(place: &Place) -> Running {
     Running::start(place.serve(&["--metrics", "127.0.0.1:0", "--config"]).arg(config))
 }
 
-/// What the page says that is not nothing: the number of a family for a domain at an export.
+/// Returns the nonzero counts of the metrics page: the number of a family for a domain at an
+/// export.
 fn counted(server: &Running, place: &Place) -> Vec<(String, String, u64)> {
     let page = page(server);
     let export = format!("_total{{export=\"{}\",domain=\"", place.data().display());
@@ -147,7 +148,7 @@ fn showmount_tells_each_site_of_its_own_only() {
     assert_eq!(b.pairs(DUMP), own);
 }
 
-/// What stands in a hidden name however it is escaped.
+/// A part of every hidden name that stays the same however the name is escaped.
 const MARK: &str = "zebra7";
 
 #[test]

@@ -223,7 +223,7 @@ fn programs_do_not_wait_if_that_is_not_wanted() {
     assert!(!client.listen(Duration::from_millis(100), |client| !client.recalled.is_empty()));
 }
 
-/// What a program does with a file that it does not open.
+/// A change of a file by a program that does not open it.
 type Change = fn(&Path);
 
 const CHANGES: [(&str, Change); 6] = [

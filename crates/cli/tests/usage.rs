@@ -1,4 +1,4 @@
-//! What was typed wrongly is answered by one line that names it, and exit code 2.
+//! A wrong argument is answered by one line that names it, and exit code 2.
 
 mod common;
 

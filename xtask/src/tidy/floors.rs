@@ -65,9 +65,11 @@ const CRATES: &[Room] = &[
     Room { name: "server", floor: 6, uses: Below },
     Room { name: "migrate", floor: 6, uses: Below },
     Room { name: "bench", floor: 6, uses: Below },
-    // street
-    Room { name: "cli", floor: 7, uses: Below },
+    // service
+    Room { name: "daemon", floor: 7, uses: Below },
     Room { name: "perf", floor: 7, uses: Below },
+    // street
+    Room { name: "cli", floor: 8, uses: Below },
 ];
 
 const TABLE: &str = "xtask/src/tidy/floors.rs";

@@ -6,7 +6,7 @@ use super::sources::{Source, Tree};
 
 /// Folders whose code runs on threads that serve.
 const SERVED: &[&str] =
-    &["crates/export/", "crates/nfs3/", "crates/nfs4/", "crates/cli/src/service"];
+    &["crates/export/", "crates/nfs3/", "crates/nfs4/", "crates/daemon/src/service"];
 
 /// Calls that look at a path.
 const CALLS: &[&str] =

@@ -11,7 +11,7 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::arguments::Arguments;
-use crate::said::show;
+use crate::stdout::show;
 
 /// Pages that no definition yields.
 const WRITTEN: &[(&str, &str)] = &[
@@ -20,7 +20,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("comity.7", include_str!("comity.7")),
 ];
 
-/// Where the options stand in a written page.
+/// The place of the options in a written page.
 const OPTIONS: &str = "@OPTIONS@\n";
 
 /// Prints the completion script of a shell.

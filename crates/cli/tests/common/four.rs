@@ -46,7 +46,7 @@ pub struct Opened {
     pub handle: Vec<u8>,
 }
 
-/// What has an operation's number, and its arguments.
+/// The number of an operation, and its arguments.
 pub type Operation = (u32, Vec<u8>);
 
 pub fn operation(number: u32, args: &impl Encode) -> Operation {

@@ -39,7 +39,7 @@ fn command(program: &Path) -> Command {
     command
 }
 
-/// What a program said and how it ended.
+/// The output of a program and its exit code.
 pub struct Said {
     pub code: Option<i32>,
     pub out: String,
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-/// Whether this test may become another user; says so if not.
+/// Returns whether this test may become another user; prints why not.
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -132,7 +132,7 @@ pub fn is_root() -> bool {
 /// A server that runs until it is dropped.
 pub struct Running {
     child: Child,
-    /// What it announced.
+    /// The JSON that the server printed when it started.
     pub said: Value,
     pub port: u16,
 }

@@ -21,11 +21,11 @@ use crate::victim::{
 };
 use crate::wire::{Call, Operation, bytes, compound, operation, putfh};
 
-/// What a listed caller leaves alone on a file that is delegated for writing. Anybody may ask for
-/// the attributes of a file by its handle, and the server asks the holder (CB_GETATTR).
+/// Operations that a listed caller does not send for a file that is delegated for writing. Anybody
+/// may ask for the attributes of a file by its handle, and the server asks the holder (CB_GETATTR).
 const CONFLICTS: [u32; 3] = [op::GETATTR, op::NVERIFY, op::VERIFY];
 
-/// How an attacker asks for operations of 4.1 and 4.2.
+/// The way in which an attacker asks for operations of 4.1 and 4.2.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Session {
     /// Behind a SEQUENCE of the victim's session.
@@ -34,7 +34,7 @@ pub(crate) enum Session {
     Own,
 }
 
-/// What an attacker sends next.
+/// The next call of an attacker.
 pub(crate) enum Attack {
     Call(Call),
     /// Operations of this minor version in a session of the attacker's own.
@@ -99,7 +99,7 @@ fn of_files(known: &Known, session: Session) -> Vec<Vec<Operation>> {
     compounds
 }
 
-/// Whether a listed attacker spares a file, see [`CONFLICTS`].
+/// Returns whether a listed attacker spares a file, see [`CONFLICTS`].
 fn is_left(known: &Known, session: Session, file: &[u8]) -> bool {
     matches!(session, Session::Own) && known.delegated.as_deref() == Some(file)
 }
@@ -321,7 +321,7 @@ fn of_locks(known: &Known) -> Vec<Call> {
     calls
 }
 
-/// What the victim's host may be called.
+/// The names that the victim's host may have.
 const HOST_NAMES: [&[u8]; 2] = [b"victim", b"127.0.0.1"];
 
 /// The status monitor, and the portmapper's program at the server's port.

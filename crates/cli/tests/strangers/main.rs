@@ -38,8 +38,8 @@ use common::{Place, Running, comity, is_root, metrics, run};
 use serde_json::Value;
 use victim::{STEPS, USER, Victim};
 
-/// What is counted of all clients. Attackers may have clients and sessions of their own, and
-/// nothing else.
+/// The counts of all clients. Attackers may have clients and sessions of their own, and nothing
+/// else.
 const COUNTS: [&str; 8] = [
     "opens",
     "locks",
@@ -51,7 +51,7 @@ const COUNTS: [&str; 8] = [
     "lock_waits_total",
 ];
 
-/// What is told of each of the victim's clients, by its number among them.
+/// The facts about each of the victim's clients, by its number among them.
 const TOLD: [&str; 9] = [
     "spoken",
     "address",
@@ -64,7 +64,7 @@ const TOLD: [&str; 9] = [
     "waits",
 ];
 
-/// What is known after a step: the counts, and what is told of the victim's clients.
+/// The known state after a step: the counts, and the facts about the victim's clients.
 type Counts = (BTreeMap<&'static str, u64>, Vec<Vec<Value>>);
 
 /// A run of the victim.

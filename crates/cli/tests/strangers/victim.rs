@@ -47,7 +47,7 @@ pub(crate) struct Known {
     pub(crate) session: Option<[u8; 16]>,
     /// Of the session's only slot.
     pub(crate) sequenceid: u32,
-    /// Whether the client of each of [`OWNERS`] holds anything.
+    /// True for each client of [`OWNERS`] that holds anything.
     pub(crate) holds: [bool; 2],
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Victim {
 /// A step of the victim and its name.
 type Step = (&'static str, fn(&mut Victim));
 
-/// What the victim does, one after the other.
+/// The victim's calls, one after the other.
 pub(crate) const STEPS: &[Step] = &[
     ("MNT", Victim::mount),
     ("CREATE", Victim::create_three),

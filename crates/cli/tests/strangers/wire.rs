@@ -17,7 +17,7 @@ pub(crate) type Call = ((u32, u32, u32), Vec<u8>);
 /// An operation of NFSv4: its number and its arguments.
 pub(crate) type Operation = (u32, Vec<u8>);
 
-/// Where connections come from.
+/// The origin of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source {
     pub(crate) address: [u8; 4],

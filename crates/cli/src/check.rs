@@ -1,0 +1,67 @@
+//! Reports the errors of a configuration: `comity check`, and the reason why a server does not
+//! start.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use comity_daemon::{Configuration, diagnostic_json};
+use comity_export::{Diagnostic, Severity, Source};
+use serde_json::{Value, json};
+
+use crate::stdout::say;
+
+/// The name of the place of exports that were typed rather than written.
+pub(crate) const TYPED: &str = "command line";
+
+/// Reports everything there is to say about a configuration; fails if a server would refuse it.
+///
+/// # Errors
+/// None of its own: what is wrong is in the report and in the exit code.
+pub(crate) fn check(sources: Vec<Source>, json: bool) -> Result<ExitCode> {
+    let mut found = Vec::new();
+    let exports = match Configuration::to_look_at(sources).load(None) {
+        Ok((plan, doubts)) => {
+            found.extend(doubts);
+            Some(plan.exports().len())
+        }
+        Err(wrong) => {
+            found.extend(wrong);
+            None
+        }
+    };
+    let errors = found.iter().filter(|finding| finding.severity == Severity::Error).count();
+    if json {
+        let list: Vec<Value> = found.iter().map(diagnostic_json).collect();
+        say(json!({ "ok": errors == 0, "exports": exports, "findings": list }));
+    } else {
+        found.iter().for_each(say);
+        say(summary(exports, errors, found.len() - errors));
+    }
+    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tells why a server does not start.
+pub(crate) fn refused(found: &[Diagnostic]) -> ExitCode {
+    let (typed, written): (Vec<_>, Vec<_>) =
+        found.iter().partition(|finding| &*finding.place.file == TYPED);
+    typed.iter().for_each(|finding| eprintln!("comity: {}", finding.text));
+    written.iter().for_each(|finding| eprintln!("{finding}"));
+    if !written.is_empty() {
+        eprintln!(
+            "comity: nothing is served from this configuration; mend it, then try comity check"
+        );
+    }
+    ExitCode::FAILURE
+}
+
+fn summary(exports: Option<usize>, errors: usize, warnings: usize) -> String {
+    let plural = |count: usize, noun: &str| match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    };
+    let (errors, warnings) = (plural(errors, "error"), plural(warnings, "warning"));
+    match exports {
+        Some(exports) => format!("{}, {errors}, {warnings}", plural(exports, "export")),
+        None => format!("{errors}, {warnings}"),
+    }
+}

@@ -1,0 +1,127 @@
+//! Asks a running server and prints its answer: `comity reload`, `comity status`, `comity log`, and
+//! `comity exports` without a configuration.
+
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail};
+use comity_daemon::control_socket;
+use comity_server::control::{self, Answer, AskError, Request};
+use serde_json::Value;
+
+use crate::stdout::say;
+use crate::{arguments, exports_command, settings};
+
+/// Makes a server read its configuration again; fails if that is refused.
+///
+/// # Errors
+/// If no server can be asked.
+pub(crate) fn reload(typed: arguments::Running) -> Result<ExitCode> {
+    let answer = ask(typed.state, &Request::Reload)?;
+    let done = answer["ok"] == true;
+    if typed.json.json {
+        say(&answer);
+    } else {
+        tell_findings(&answer, done);
+    }
+    Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Shows how a server is.
+///
+/// # Errors
+/// If no server can be asked.
+pub(crate) fn status(typed: arguments::Running) -> Result<ExitCode> {
+    let answer = ask(typed.state, &Request::Status)?;
+    if typed.json.json {
+        say(&answer);
+    } else {
+        lines(&answer).iter().for_each(say);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes or tells how much a server logs.
+///
+/// # Errors
+/// If no server can be asked.
+pub(crate) fn log(typed: arguments::Log) -> Result<ExitCode> {
+    let is_question = typed.level.is_none();
+    let answer = ask(typed.state, &Request::LogLevel { level: typed.level })?;
+    if is_question {
+        say(answer.as_str().unwrap_or_default());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what a server offers to a client.
+///
+/// # Errors
+/// If no server can be asked.
+pub(crate) fn exports(state: arguments::State, client: IpAddr, json: bool) -> Result<ExitCode> {
+    let answer = ask(state, &Request::Exports { client: Some(client) })?;
+    exports_command::print(&answer, json);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the server that runs with a state folder.
+///
+/// # Errors
+/// If nobody answers there, or says no.
+pub(crate) fn ask(typed: arguments::State, request: &Request) -> Result<Value> {
+    let folder = settings::state_folder(typed.state_dir, rustix::process::geteuid().is_root())?;
+    match control::ask(&control_socket(&folder)?, request) {
+        Ok(Answer::Done(value)) => Ok(value),
+        Ok(Answer::Failed(reason)) => bail!("{reason}"),
+        Err(AskError::Absent { source, .. }) => Err(absent(&folder, &source)),
+        Err(AskError::Silent(seconds)) => Err(anyhow!(
+            "the server with the state folder {} did not answer within {seconds} s: it is stopped, \
+             hangs or is overloaded; look at its process and its log, and start it anew if it does \
+             not recover",
+            folder.display()
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why there is nobody to ask, and what to do about it.
+fn absent(folder: &Path, error: &std::io::Error) -> anyhow::Error {
+    let shown = folder.display();
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => anyhow!(
+            "no server runs with the state folder {shown}; start one, or name its folder with \
+             --state-dir"
+        ),
+        ErrorKind::PermissionDenied => anyhow!(
+            "no permission to talk to the server with the state folder {shown}; do it as the user \
+             who runs it"
+        ),
+        _ => anyhow!("no server answers in the state folder {shown}: {error}"),
+    }
+}
+
+fn tell_findings(answer: &Value, done: bool) {
+    for finding in answer["findings"].as_array().into_iter().flatten() {
+        eprintln!("{}", finding["shown"].as_str().unwrap_or_default());
+    }
+    match done {
+        true => say(format_args!("reloaded; exports in force: {}", answer["exports"])),
+        false => eprintln!("comity: refused; the configuration before stays in force"),
+    }
+}
+
+/// One line a fact, its name first.
+fn lines(answer: &Value) -> Vec<String> {
+    let shown = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let texts = items.iter().map(|item| item.as_str().unwrap_or_default());
+            texts.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    };
+    let facts = answer.as_object().into_iter().flatten();
+    facts.map(|(name, value)| format!("{name}: {}", shown(value))).collect()
+}

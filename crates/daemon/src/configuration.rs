@@ -1,0 +1,238 @@
+//! From where it is written to a plan in force, and to another one at a reload.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use comity_backend::{
+    DIRECTORY, Descriptors, LeaseWatch, Location, MEMORY, Memory, MemoryOptions, OpenRequest,
+    Passthrough, PassthroughOptions, Registry, Siblings,
+};
+use comity_export::{
+    Diagnostic, Export, ExportRequest, Exports, HandleKey, Plan, ServerSettings, Source, Sources,
+    load,
+};
+use comity_vfs::layers::{Layer, ReadOnly};
+use comity_vfs::{Fs, Gid, Uid};
+
+use crate::systemd;
+
+/// The common origin of all configurations of this process.
+pub struct Configuration {
+    sources: Sources,
+    key: HandleKey,
+    read_only: bool,
+    /// Shared by all exports.
+    descriptors: Descriptors,
+    siblings: Siblings,
+    /// True if callers may all have root's rights.
+    all_as_root: bool,
+    /// True if exports begin empty and end with the process.
+    in_memory: bool,
+    /// The watch that learns that local programs want files which clients were delegated.
+    leases: Option<Arc<LeaseWatch>>,
+    /// True if a backend was opened that cannot act as each caller.
+    is_one_user: AtomicBool,
+}
+
+/// Why root does not serve without the capabilities it needs.
+const ALL_AS_ROOT: &str = "the server runs as root but may not act as its callers, so everybody \
+    would have root's rights; give it CAP_SETUID, CAP_SETGID and CAP_DAC_OVERRIDE, run it as an \
+    ordinary user, or say --all-as-root";
+
+/// A plan, and what is doubtful about it; or all that was found, some of it wrong.
+pub type Loaded = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
+
+impl Configuration {
+    /// One of these sources, whose handles are signed with `key`.
+    pub(crate) fn new(sources: Vec<Source>, key: HandleKey) -> Self {
+        Self {
+            sources: Sources::new(sources),
+            key,
+            read_only: false,
+            descriptors: Descriptors::of_process(),
+            siblings: Siblings::default(),
+            all_as_root: false,
+            in_memory: false,
+            leases: None,
+            is_one_user: AtomicBool::new(false),
+        }
+    }
+
+    /// The same with nobody changing anything, whatever it says.
+    pub(crate) fn read_only(self, read_only: bool) -> Self {
+        Self { read_only, ..self }
+    }
+
+    /// The same with root's rights for all callers, if the process may not act as they.
+    pub(crate) fn all_as_root(self, all_as_root: bool) -> Self {
+        Self { all_as_root, ..self }
+    }
+
+    /// The same with empty file systems in memory in place of what is in the folders.
+    pub(crate) fn in_memory(self, in_memory: bool) -> Self {
+        Self { in_memory, ..self }
+    }
+
+    /// The same where it is told what programs want that clients were delegated, if it is to be.
+    pub(crate) fn leases(self, leases: Option<Arc<LeaseWatch>>) -> Self {
+        Self { leases, ..self }
+    }
+
+    /// One of these sources for a look only: no handle ever leaves the process.
+    pub fn to_look_at(sources: Vec<Source>) -> Self {
+        Self::new(sources, HandleKey::new([0; 16]))
+    }
+
+    /// Reads everything and opens what it names; what `old` has open stays so.
+    pub fn load(&self, old: Option<&Plan>) -> Loaded {
+        let open = |request: &ExportRequest<'_>| -> Result<Arc<dyn Fs>, String> {
+            let fs = self.open(request)?;
+            Ok(if self.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs })
+        };
+        load(&self.sources, &open, self.key.clone(), old)
+    }
+
+    /// Returns whether all callers act with the rights of the server's own user.
+    pub(crate) fn is_one_user(&self) -> bool {
+        self.is_one_user.load(Ordering::Relaxed)
+    }
+
+    fn open(&self, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+        let backends = Registry::default()
+            .with(DIRECTORY, |request| self.open_directory(request))
+            .with(MEMORY, |_| in_memory());
+        let location = if self.in_memory {
+            Location { scheme: MEMORY, place: request.path }
+        } else {
+            Location::parse(request.path)
+        };
+        backends.open(&OpenRequest { location, cross_mounts: request.crosses_mounts })
+    }
+
+    fn open_directory(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn Fs>, String> {
+        let path = request.location.place;
+        let options = PassthroughOptions {
+            cross_mounts: request.cross_mounts,
+            descriptors: Some(self.descriptors.clone()),
+            leases: self.leases.clone(),
+            siblings: self.siblings.clone(),
+        };
+        let opened = Passthrough::open(path, options);
+        let opened = opened.map_err(|error| without_path(path, &error.to_string()))?;
+        let is_one_user = !opened.capabilities().caller_identities;
+        if is_one_user && rustix::process::geteuid().is_root() && !self.all_as_root {
+            return Err(ALL_AS_ROOT.to_owned());
+        }
+        self.is_one_user.fetch_or(is_one_user, Ordering::Relaxed);
+        Ok(Arc::new(opened))
+    }
+}
+
+/// Reads the part of a configuration that is about the server itself.
+///
+/// # Errors
+/// All findings, if one of them is an error.
+pub fn server_settings(sources: &[Source]) -> Result<ServerSettings, Vec<Diagnostic>> {
+    Ok(Sources::new(sources.to_vec()).read()?.server)
+}
+
+/// The exports in force and how to renew them.
+pub(crate) struct Reload {
+    configuration: Configuration,
+    exports: Arc<Exports>,
+    /// The `[server]` part of the configuration when the server started.
+    written: ServerSettings,
+    /// The clients' state: delegations are recalled from exports where a reload hides files from
+    /// some.
+    memory: comity_nfs4::Memory,
+    /// One reload after the other.
+    turn: Mutex<()>,
+}
+
+impl Reload {
+    pub(crate) fn new(
+        configuration: Configuration,
+        exports: Arc<Exports>,
+        memory: comity_nfs4::Memory,
+        written: ServerSettings,
+    ) -> Self {
+        Self { configuration, exports, written, memory, turn: Mutex::new(()) }
+    }
+
+    /// See [`Configuration::is_one_user`].
+    pub(crate) fn is_one_user(&self) -> bool {
+        self.configuration.is_one_user()
+    }
+
+    /// Puts the configuration as it is now in force; tells what is doubtful about it.
+    ///
+    /// # Errors
+    /// All findings, if one of them is an error: the old plan stays in force then.
+    pub(crate) fn perform(&self) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        systemd::reloading();
+        let reloaded = self.replace();
+        systemd::ready();
+        let (Ok(findings) | Err(findings)) = &reloaded;
+        log(findings);
+        match &reloaded {
+            Ok(_) => tracing::info!("configuration reloaded"),
+            Err(_) => tracing::error!("configuration refused; the one before stays in force"),
+        }
+        reloaded
+    }
+
+    fn replace(&self) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+        let old = Arc::clone(&self.exports.current());
+        let (plan, findings) = self.configuration.load(Some(&old))?;
+        self.exports.replace(plan);
+        self.recall_cloaked();
+        if server_settings(&self.configuration.sources.list)? != self.written {
+            tracing::warn!("[server] has changed: that takes effect when the server starts again");
+        }
+        Ok(findings)
+    }
+
+    /// Recalls the delegations of cloaked exports: a client serves a delegated file to all users of
+    /// its machine without asking.
+    fn recall_cloaked(&self) {
+        let comity_nfs4::Memory { engine, clock, .. } = &self.memory;
+        let is_cloaked =
+            |export: &&Arc<Export>| export.clients().iter().any(|(_, it)| !it.cloak.is_empty());
+        let plan = self.exports.current();
+        for export in plan.exports().iter().filter(is_cloaked) {
+            engine.recall_export(clock.now(), export.id().0);
+        }
+    }
+}
+
+/// Writes findings to the log, each as bad as it is.
+pub(crate) fn log(findings: &[Diagnostic]) {
+    for finding in findings {
+        let place = &finding.place;
+        match finding.severity {
+            comity_export::Severity::Error => tracing::error!(%place, "{}", finding.text),
+            comity_export::Severity::Warning => tracing::warn!(%place, "{}", finding.text),
+        }
+    }
+}
+
+/// An empty file system in memory. Its top belongs to the server's user, as that of a folder would.
+fn in_memory() -> Result<Arc<dyn Fs>, String> {
+    let options = MemoryOptions {
+        root_uid: Uid::new(rustix::process::geteuid().as_raw()),
+        root_gid: Gid::new(rustix::process::getegid().as_raw()),
+        ..MemoryOptions::default()
+    };
+    match Memory::new(options) {
+        Ok(memory) => Ok(Arc::new(memory)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Returns a backend's error without the path, which stands before it already.
+fn without_path(path: &Path, text: &str) -> String {
+    let rest = text.strip_prefix(&format!("{}: ", path.display()));
+    rest.unwrap_or(text).to_owned()
+}

@@ -1,0 +1,112 @@
+//! Performs the requests that arrive at the control socket.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use comity_export::{Exports, Plan};
+use comity_nfs4::Memory;
+use comity_server::ServerStats;
+use comity_server::control::{Answer, ControlHandler, Request};
+use serde_json::{Value, json};
+
+use crate::client_admin::ClientAdmin;
+use crate::configuration::Reload;
+use crate::diagnostics::diagnostic_json;
+use crate::explanation::explanation_json;
+use crate::logging::Logging;
+use crate::offered::offered_json;
+
+/// The parts of the server that requests are about.
+pub(crate) struct ServerControl<N> {
+    pub(crate) reload: Arc<Reload>,
+    pub(crate) exports: Arc<Exports>,
+    pub(crate) logging: Logging,
+    /// The clients' state.
+    pub(crate) memory: Memory,
+    /// Returns the server's counters.
+    pub(crate) numbers: N,
+    /// The addresses it listens on.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// The way in which clients that do not name the port find it.
+    pub(crate) portmap: &'static str,
+    /// When it began.
+    pub(crate) begun: Instant,
+}
+
+impl<N: Fn() -> ServerStats + Send + Sync + 'static> ControlHandler for ServerControl<N> {
+    fn perform(&self, request: Request) -> Answer {
+        match self.answer(&request) {
+            Ok(value) => Answer::Done(value),
+            Err(error) => Answer::Failed(error.to_string()),
+        }
+    }
+}
+
+impl<N: Fn() -> ServerStats> ServerControl<N> {
+    fn answer(&self, request: &Request) -> Result<Value> {
+        let plan = self.exports.current();
+        let admin = ClientAdmin { memory: &self.memory, plan: &plan };
+        match request {
+            Request::Reload => Ok(self.reload()),
+            Request::Status => Ok(self.status(&plan)),
+            Request::LogLevel { level: None } => Ok(self.logging.level().into()),
+            Request::LogLevel { level: Some(level) } => self.set_level(level),
+            Request::Explain { .. } => explanation_json(&plan, request),
+            Request::Exports { client } => Ok(offered_to(&plan, *client)),
+            Request::Client { client, after } => admin.client(client, *after),
+            Request::Waits { client } => admin.waits(client.as_deref()),
+            Request::Evict { client } => admin.evict(client),
+            Request::Clients { after } => admin.clients(after.as_deref()),
+        }
+    }
+
+    fn set_level(&self, level: &str) -> Result<Value> {
+        self.logging.set_level(level)?;
+        tracing::info!(level, "log level changed");
+        Ok(level.into())
+    }
+
+    fn reload(&self) -> Value {
+        let (ok, found) = match self.reload.perform() {
+            Ok(doubts) => (true, doubts),
+            Err(found) => (false, found),
+        };
+        let findings: Vec<Value> = found.iter().map(diagnostic_json).collect();
+        let exports = self.exports.current().exports().len();
+        json!({ "ok": ok, "exports": exports, "findings": findings })
+    }
+
+    fn status(&self, plan: &Plan) -> Value {
+        let numbers = (self.numbers)();
+        let paths = plan.exports().iter().map(|export| export.path().display().to_string());
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "process": std::process::id(),
+            "uptime_seconds": self.begun.elapsed().as_secs(),
+            "listen": self.addresses,
+            "portmap": self.portmap,
+            "exports": paths.collect::<Vec<_>>(),
+            "connections": numbers.connections,
+            "connections_accepted": numbers.accepted,
+            "connections_refused": numbers.refused,
+            "calls": numbers.records,
+            "received_bytes": numbers.received_bytes,
+            "sent_bytes": numbers.sent_bytes,
+            "buffered_bytes": numbers.buffered_bytes,
+            "threads": numbers.threads,
+            "panics": numbers.panics,
+        })
+    }
+}
+
+fn offered_to(plan: &Plan, client: Option<IpAddr>) -> Value {
+    match client {
+        Some(client) => {
+            plan.learn_name(client);
+            offered_json(plan, client)
+        }
+        None => plan.exports().iter().map(|export| export.path().display().to_string()).collect(),
+    }
+}

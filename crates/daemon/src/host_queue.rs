@@ -1,0 +1,152 @@
+//! Work that waits for other hosts, done by a bounded number of threads that start when there is
+//! work and end when there is none.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use crate::limits::{ERRAND_THREADS_MAX, ERRANDS_OF_HOST_MAX};
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A queue of such work. Each piece ends within seconds, and the pieces that wait are bounded by
+/// their subjects: one for each client, one for each granted lock.
+#[derive(Clone, Default)]
+pub(crate) struct HostQueue(Arc<Mutex<Queue>>);
+
+#[derive(Default)]
+struct Queue {
+    /// For which host, and what.
+    waiting: VecDeque<(IpAddr, Work)>,
+    threads: usize,
+    /// Number of threads that wait for each host.
+    at_host: HashMap<IpAddr, usize>,
+}
+
+impl HostQueue {
+    /// Does something that waits for `host`, sooner or later: what is for one host that does not
+    /// answer is not in the way of what is for others.
+    pub(crate) fn run(&self, host: IpAddr, work: impl FnOnce() + Send + 'static) {
+        let mut queue = self.queue();
+        queue.waiting.push_back((host, Box::new(work)));
+        if queue.threads == ERRAND_THREADS_MAX || !queue.may_wait_for(host) {
+            return;
+        }
+        queue.threads += 1;
+        drop(queue);
+        let this = self.clone();
+        let spawned = thread::Builder::new().name("errand".into()).spawn(move || this.work());
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "no thread for what waits for a host");
+            self.queue().threads -= 1;
+        }
+    }
+
+    fn work(&self) {
+        let mut done = None;
+        while let Some((host, work)) = self.next(done) {
+            // The log has it; the others still have this thread.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+            done = Some(host);
+        }
+    }
+
+    fn next(&self, done: Option<IpAddr>) -> Option<(IpAddr, Work)> {
+        let mut queue = self.queue();
+        done.into_iter().for_each(|host| queue.leave(host));
+        let next = queue.next();
+        if next.is_none() {
+            queue.threads -= 1;
+        }
+        next
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    /// The first for whose host there is a thread.
+    fn next(&mut self) -> Option<(IpAddr, Work)> {
+        let at = self.waiting.iter().position(|(host, _)| self.may_wait_for(*host))?;
+        let next = self.waiting.remove(at)?;
+        *self.at_host.entry(next.0).or_default() += 1;
+        Some(next)
+    }
+
+    fn may_wait_for(&self, host: IpAddr) -> bool {
+        self.at_host.get(&host).is_none_or(|threads| *threads < ERRANDS_OF_HOST_MAX)
+    }
+
+    fn leave(&mut self, host: IpAddr) {
+        if let Some(threads) = self.at_host.get_mut(&host) {
+            *threads -= 1;
+            if *threads == 0 {
+                self.at_host.remove(&host);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn host(number: usize) -> IpAddr {
+        IpAddr::from((number as u32).to_be_bytes())
+    }
+
+    #[test]
+    fn a_host_that_does_not_answer_is_not_in_the_way_of_others() {
+        let (queue, (done, dones)) = (HostQueue::default(), channel());
+        let (open, gate) = channel::<()>();
+        let gate = Arc::new(Mutex::new(gate));
+        let deaf = 2 * ERRAND_THREADS_MAX;
+        for _ in 0..deaf {
+            let (done, gate) = (done.clone(), Arc::clone(&gate));
+            queue.run(host(1), move || {
+                let _ = gate.lock().map(|gate| gate.recv());
+                let _ = done.send(1);
+            });
+        }
+        queue.run(host(2), move || {
+            let _ = done.send(2);
+        });
+        assert_eq!(dones.recv_timeout(PATIENCE), Ok(2));
+        let waiting = queue.queue().at_host.get(&host(1)).copied();
+        assert!(waiting.is_some_and(|threads| threads <= ERRANDS_OF_HOST_MAX), "{waiting:?}");
+        drop(open);
+        for _ in 0..deaf {
+            assert_eq!(dones.recv_timeout(PATIENCE), Ok(1));
+        }
+    }
+
+    #[test]
+    fn all_is_done_and_by_no_more_threads_than_allowed() {
+        let (queue, (done, dones)) = (HostQueue::default(), channel());
+        let (open, gate) = channel::<()>();
+        let gate = Arc::new(Mutex::new(gate));
+        let count = 3 * ERRAND_THREADS_MAX;
+        for number in 0..count {
+            let (done, gate) = (done.clone(), Arc::clone(&gate));
+            queue.run(host(number), move || {
+                // Nobody gets through before the gate is open.
+                let _ = gate.lock().map(|gate| gate.recv());
+                let _ = done.send(number);
+            });
+        }
+        assert_eq!(queue.queue().threads, ERRAND_THREADS_MAX);
+        drop(open);
+        let mut all: Vec<_> = (0..count).map(|_| dones.recv_timeout(PATIENCE).unwrap()).collect();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..count));
+    }
+}

@@ -1,0 +1,109 @@
+//! Programs on the server that want files which clients were delegated, or change them: clients are
+//! asked to give them back, and who wants to open them waits meanwhile.
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use comity_backend::{LeaseWatch, lease_break_time};
+use comity_export::Exports;
+use comity_nfs4::Memory;
+use comity_vfs::LocalUse;
+
+use crate::limits::BREAK_RESERVE;
+
+/// The thread that the kernel tells of them.
+pub(crate) struct LeaseBreakWatcher {
+    /// Closed when it is to end.
+    end: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+impl LeaseBreakWatcher {
+    /// Sees to programs from now on: `watch` is told what they want of `exports`.
+    ///
+    /// # Errors
+    /// If there can be no thread.
+    pub(crate) fn watch(
+        watch: &Arc<LeaseWatch>,
+        memory: Memory,
+        exports: &Arc<Exports>,
+    ) -> Result<Self> {
+        let failed = "cannot start the thread that watches over files that are delegated";
+        let (end, ended) = UnixStream::pair().context(failed)?;
+        let (listens, is_listening) = mpsc::channel();
+        let (watch, exports) = (Arc::clone(watch), Arc::clone(exports));
+        let see_to_them = move || {
+            if let Err(error) = listen((&watch, &ended), listens, &memory, &exports) {
+                tracing::error!(%error, "no more files are delegated to clients: what programs \
+                    do with them would not be seen");
+            }
+        };
+        let thread = thread::Builder::new().name("openers".into()).spawn(see_to_them);
+        let thread = thread.context(failed)?;
+        // Clients that reclaim get delegations only if this thread listens; its failure is in the
+        // log.
+        let _ = is_listening.recv();
+        Ok(Self { end, thread })
+    }
+
+    /// They are seen to no more.
+    pub(crate) fn stop(self) {
+        drop(self.end);
+        // It panics nowhere, and if it did the log has it.
+        let _ = self.thread.join();
+    }
+}
+
+fn listen(
+    (watch, end): (&Arc<LeaseWatch>, &UnixStream),
+    listens: Sender<()>,
+    memory: &Memory,
+    exports: &Exports,
+) -> rustix::io::Result<()> {
+    let listener = watch.listen()?;
+    drop(listens);
+    let patience = patience(lease_break_time());
+    while listener.wait(end.as_fd())? {
+        recall(memory, exports, patience);
+    }
+    Ok(())
+}
+
+/// Returns how long a client has to return a file that a program waits for.
+fn patience(wait: Duration) -> Duration {
+    wait.saturating_sub(BREAK_RESERVE).max(wait / 2)
+}
+
+fn recall(memory: &Memory, exports: &Exports, patience: Duration) {
+    let now = memory.clock.now();
+    for (file, local) in exports.current().wanted() {
+        match local {
+            LocalUse::Open => {
+                memory.engine.program_waits(now, &file, now.saturating_add(patience));
+            }
+            LocalUse::Change => memory.engine.program_changed(now, &file),
+        }
+    }
+    if let Some(callbacks) = &memory.callbacks {
+        callbacks.pump(now);
+    }
+    memory.locals.iter().for_each(|locals| locals.settle());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_asked_has_less_time_than_who_waits() {
+        let seconds = Duration::from_secs;
+        assert_eq!(patience(seconds(45)), seconds(40));
+        assert_eq!(patience(seconds(4)), seconds(2));
+        assert_eq!(patience(seconds(0)), seconds(0));
+    }
+}

@@ -1,0 +1,45 @@
+//! The long-running server: services, clients' state, control, log, sockets.
+//!
+//! **Answers:** how the parts of the house become one running server, which threads look after
+//! clients' state, other hosts and local programs, and what the control socket answers. It alone
+//! knows which backend serves an export.
+//!
+//! **May not know:** what a user typed, bytes on the wire, what a verb does.
+
+mod client_admin;
+mod configuration;
+mod control_handler;
+mod copier;
+mod diagnostics;
+mod explanation;
+mod host_queue;
+mod lease_break_watcher;
+mod limits;
+mod local_locks;
+pub mod logging;
+mod metrics;
+mod nlm_replies;
+mod offered;
+mod options;
+mod portmap;
+mod run;
+mod service;
+mod sockets;
+mod startup_banner;
+mod statd;
+mod state_folder;
+mod state_service;
+mod status_names;
+mod storage;
+mod systemd;
+mod versions;
+
+pub use configuration::{Configuration, Loaded, server_settings};
+pub use diagnostics::diagnostic_json;
+pub use explanation::explanation_json;
+pub use limits::REPLY_CACHE_BYTES_MIN;
+pub use offered::offered_json;
+pub use options::{Listen, Options, Portmap};
+pub use run::{Ended, run};
+pub use state_folder::{control_socket, default_state_folder};
+pub use versions::Spoken;

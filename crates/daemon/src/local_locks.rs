@@ -1,0 +1,181 @@
+//! Programs on the server that lock and open the same files: they hold nothing against clients
+//! unseen, and see what clients hold.
+
+use std::array;
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use comity_export::Exports;
+use comity_state::{ByteRange, DelegationKind, Engine, FileKey, LockType, Taken};
+use comity_vfs::{FileHold, RangeLock, Result, Status};
+use foldhash::fast::RandomState;
+
+use crate::limits::{LOCAL_PARTS, LOCAL_RANGES_MAX};
+
+/// Locks and leases that the server itself takes on files, so that local programs see what clients
+/// hold.
+pub(crate) struct LocalLocks {
+    engine: Arc<Engine>,
+    exports: Arc<Exports>,
+    hasher: RandomState,
+    /// Held while what the engine knows of a file is looked at and done.
+    parts: [Mutex<Part>; LOCAL_PARTS],
+}
+
+/// Files in which so many ranges are held that more than those are held for clients: whether all of
+/// it is.
+type Part = HashMap<FileKey, bool, RandomState>;
+
+impl LocalLocks {
+    /// Holds for the clients of `engine`, in the files of `exports`.
+    pub(crate) fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
+        let parts = array::from_fn(|_| Mutex::default());
+        Self { engine, exports, hasher: RandomState::default(), parts }
+    }
+
+    /// Nobody else sees to this file meanwhile.
+    fn alone(&self, file: &FileKey) -> MutexGuard<'_, Part> {
+        let part = &self.parts[self.hasher.hash_one(file) as usize % LOCAL_PARTS];
+        part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds of a range what clients hold of it: no less, and no more unless there are so many
+    /// ranges that the kernel, which looks at one after the other, would take long.
+    fn follow(&self, many: &mut Part, file: &FileKey, range: ByteRange) {
+        let is_whole = !many.is_empty() && many.contains_key(file);
+        let range = if is_whole { ByteRange::ALL } else { range };
+        let (count, held) = self.engine.held(file, range, LOCAL_RANGES_MAX);
+        if count == 0 {
+            return self.let_go(many, file);
+        }
+        if count > LOCAL_RANGES_MAX {
+            many.entry(*file).or_default();
+            return;
+        }
+        if is_whole {
+            many.remove(file);
+        }
+        for (part, kind) in held {
+            // A range that can no longer be locked was not locked before either.
+            let _ = self.hold(file, part, kind);
+        }
+    }
+
+    /// Clients hold nothing of a file.
+    fn let_go(&self, many: &mut Part, file: &FileKey) {
+        if !many.is_empty() {
+            many.remove(file);
+        }
+        // A file that is gone is not locked either.
+        let _ = self.hold(file, ByteRange::ALL, None);
+    }
+
+    /// Holds a range for a client, and what others hold of it as before.
+    fn reserve(&self, many: &Part, file: &FileKey, (range, kind): (ByteRange, LockType)) -> Taken {
+        if !many.is_empty() && many.get(file) == Some(&true) {
+            return Taken::Done;
+        }
+        // Held for writing, bytes are held for all: it does not matter who had them before.
+        if kind == LockType::Write {
+            return taken(self.hold(file, range, Some(kind)));
+        }
+        let (count, held) = self.engine.held(file, range, usize::MAX);
+        if count == 0 {
+            return taken(self.hold(file, range, Some(kind)));
+        }
+        let each = held.into_iter().map(|(part, held)| self.hold(file, part, held.max(Some(kind))));
+        let mut failed = each.map(taken).filter(|taken| *taken != Taken::Done);
+        failed.next().unwrap_or(Taken::Done)
+    }
+
+    /// Holds the whole of a file, unless a program has a part of it.
+    fn hold_whole(&self, many: &mut Part, file: &FileKey) {
+        let whole = many.entry(*file).or_default();
+        *whole = *whole || self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true);
+    }
+
+    fn hold(&self, file: &FileKey, range: ByteRange, kind: Option<LockType>) -> Result<bool> {
+        let lock = kind.map_or(RangeLock::Free, range_lock);
+        self.exports.current().hold_range(file, (range.first, range.last), lock)
+    }
+
+    fn hold_file(&self, file: &FileKey, hold: FileHold) -> Result<bool> {
+        self.exports.current().hold_file(file, hold)
+    }
+}
+
+impl comity_state::Locals for LocalLocks {
+    fn take(
+        &self,
+        file: &FileKey,
+        (range, kind): (ByteRange, LockType),
+        take: &mut dyn FnMut() -> Option<usize>,
+    ) -> Taken {
+        let mut many = self.alone(file);
+        let reserved = self.reserve(&many, file, (range, kind));
+        let held = if reserved == Taken::Done { take() } else { None };
+        match held {
+            Some(count) if count > LOCAL_RANGES_MAX => self.hold_whole(&mut many, file),
+            Some(_) if kind == LockType::Write => {}
+            // A client that reads now may have written before, so its lock may have to shrink.
+            Some(_) | None => self.follow(&mut many, file, range),
+        }
+        reserved
+    }
+
+    fn give(&self, file: &FileKey, range: ByteRange, give: &mut dyn FnMut() -> Option<usize>) {
+        let mut many = self.alone(file);
+        match give() {
+            Some(0) => self.let_go(&mut many, file),
+            Some(_) => self.follow(&mut many, file, range),
+            None => {}
+        }
+    }
+
+    fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool {
+        let _alone = self.alone(file);
+        let hold = match kind {
+            DelegationKind::Read => FileHold::Shared,
+            DelegationKind::Write => FileHold::Exclusive,
+        };
+        // It is also well where there are no other programs.
+        matches!(self.hold_file(file, hold), Ok(true) | Err(Status::NotSupp))
+    }
+
+    fn settle(&self) {
+        while let Some(file) = self.engine.poll_undelegated() {
+            let _alone = self.alone(&file);
+            if self.engine.delegated(&file).is_none() {
+                // A file that is gone has no lease either.
+                let _ = self.hold_file(&file, FileHold::Free);
+            }
+        }
+        while let Some((file, range)) = self.engine.poll_unlocked() {
+            let mut many = self.alone(&file);
+            self.follow(&mut many, &file, range);
+        }
+    }
+
+    fn is_free(&self, file: &FileKey, (range, kind): (ByteRange, LockType)) -> bool {
+        let bytes = (range.first, range.last);
+        let free = self.exports.current().is_range_free(file, bytes, range_lock(kind));
+        free.unwrap_or(true)
+    }
+}
+
+fn taken(held: Result<bool>) -> Taken {
+    match held {
+        Ok(false) => Taken::Held,
+        Err(Status::Delay) => Taken::Later,
+        // There are no other programs, or none can lock this file.
+        Ok(true) | Err(_) => Taken::Done,
+    }
+}
+
+const fn range_lock(kind: LockType) -> RangeLock {
+    match kind {
+        LockType::Read => RangeLock::Shared,
+        LockType::Write => RangeLock::Exclusive,
+    }
+}

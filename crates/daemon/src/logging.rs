@@ -1,0 +1,80 @@
+//! The log: lines for people or JSON for programs, on standard error, with a level that changes
+//! while the server runs.
+
+use anyhow::{Context, Result, anyhow};
+use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, fmt, reload};
+
+/// The handle that changes the log level.
+#[derive(Debug, Clone)]
+pub(crate) struct Logging(reload::Handle<EnvFilter, Registry>);
+
+impl Logging {
+    /// Begins the log of this process.
+    ///
+    /// # Errors
+    /// If there is one already.
+    pub(crate) fn begin(level: EnvFilter, json: bool) -> Result<Self> {
+        let (filter, handle) = reload::Layer::new(level);
+        let lines = fmt::layer().with_writer(std::io::stderr).with_target(true);
+        let lines = if json {
+            lines.json().flatten_event(true).boxed()
+        } else {
+            lines.with_ansi(false).compact().boxed()
+        };
+        tracing_subscriber::registry().with(filter).with(lines).try_init()?;
+        Ok(Self(handle))
+    }
+
+    /// Returns the log level as it was given.
+    pub(crate) fn level(&self) -> String {
+        self.0.with_current(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Changes how much is logged from here on.
+    ///
+    /// # Errors
+    /// If it is no level: says what one looks like.
+    pub(crate) fn set_level(&self, text: &str) -> Result<()> {
+        self.0.reload(level(text)?).context("the log is closed")
+    }
+}
+
+/// Reads a level, as in `info` or `info,comity_server=debug`.
+///
+/// # Errors
+/// If it is none: says what one looks like.
+pub fn level(text: &str) -> Result<EnvFilter> {
+    let directives: Vec<&str> = text.split(',').map(str::trim).collect();
+    let parsed = EnvFilter::builder().parse(directives.join(","));
+    let parsed = parsed.ok().filter(|_| directives.iter().copied().all(is_directive));
+    parsed.ok_or_else(|| {
+        anyhow!(
+            "{text:?} is no log level: give off, error, warn, info, debug or trace, also for a \
+             part only, as in info,comity_server=debug"
+        )
+    })
+}
+
+/// A bare word would be taken for the name of a part, and everything else switched off.
+fn is_directive(text: &str) -> bool {
+    let level = text.rsplit('=').next().unwrap_or(text);
+    ["off", "error", "warn", "info", "debug", "trace"].contains(&level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_and_other_words_refused() {
+        for good in ["info", "off", "info,comity_server=debug", "warn, comity_nfs3=trace"] {
+            assert!(level(good).is_ok(), "{good}");
+        }
+        for bad in ["", "loud", "info,", "comity_server", "comity_server=loud", "=info=="] {
+            assert!(level(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Counts of squashed, refused and hidden calls of each domain, for the metrics page.
+
+use comity_export::{Counts, Exports, Plan};
+use comity_nfs4::{Counted, Memory, Tally};
+use comity_server::metrics::{append_counters, append_numbers};
+use comity_store::Store;
+
+type Row = ([(&'static str, String); 2], Counts);
+
+/// A counter: its name, what it counts, and where its number is.
+type Family = (&'static str, &'static str, fn(&Counts) -> u64);
+
+/// Appends the numbers of all domains, of clients of none of which there are any, and of peers that
+/// no export is offered to.
+pub(crate) fn append(text: &mut String, exports: &Exports) {
+    let rows = rows(&exports.current());
+    let families: [Family; 3] = [
+        ("comity_refused_calls_total", "Calls that were not let in, by domain or client.", |c| {
+            c.refused
+        }),
+        ("comity_squashed_calls_total", "Calls made as the anonymous user or group.", |c| {
+            c.squashed
+        }),
+        ("comity_hidden_entries_total", "Entries, names and handles that a cloak hid.", |c| {
+            c.hidden
+        }),
+    ];
+    for (name, help, number) in families {
+        let samples = rows.iter().map(|(labels, counts)| (&labels[..], number(counts)));
+        append_counters(text, name, help, samples);
+    }
+    let help = "Calls of peers that no export is offered to.";
+    append_numbers(text, &[("comity_unlisted_calls_total", help, exports.refused())]);
+}
+
+/// Appends how often each operation of NFSv4 was done inside of COMPOUNDs.
+pub(crate) fn append_operations(text: &mut String, tally: &Tally) {
+    let labels = |operation: &str, outcome: &str| {
+        [("operation", operation.to_owned()), ("outcome", outcome.to_owned())]
+    };
+    let rows: Vec<_> = tally
+        .counted()
+        .into_iter()
+        .flat_map(|counted| {
+            let Counted { operation, ok, failed } = counted;
+            [(labels(operation, "ok"), ok), (labels(operation, "failed"), failed)]
+        })
+        .collect();
+    let (name, help) = ("comity_nfs4_operations_total", "Operations of NFSv4 inside of COMPOUNDs.");
+    append_counters(text, name, help, rows.iter().map(|(labels, count)| (&labels[..], *count)));
+}
+
+/// Appends what clients of NFSv4 and hosts of NFSv3 hold, and what became of it.
+pub(crate) fn append_state(text: &mut String, memory: &Memory) {
+    let (census, totals) = (memory.engine.census(), memory.engine.totals());
+    let grace = memory.engine.grace_left(memory.clock.now()).as_secs();
+    let gauges = [
+        ("comity_clients", "Clients of NFSv4 and hosts that lock.", census.clients),
+        ("comity_sessions", "Sessions of clients.", census.sessions),
+        ("comity_opens", "Opens of all clients.", census.opens),
+        ("comity_locks", "Byte ranges that are locked.", census.locks),
+        ("comity_lock_waiters", "Locks that somebody waits for now.", census.waits),
+        ("comity_delegations", "Delegations that clients hold.", census.delegations),
+        ("comity_reply_cache_bytes", "Bytes set aside for replies.", census.reply_cache_bytes),
+        ("comity_held_bytes", "Bytes counted for all that clients hold.", census.held_bytes),
+    ];
+    append_numbers(text, &gauges.map(|(name, help, count)| (name, help, count as u64)));
+    append_numbers(
+        text,
+        &[
+            ("comity_grace_left_seconds", "Time in which only reclaims are let in.", grace),
+            ("comity_recalls_sent_total", "Delegations recalled.", totals.recalls_sent),
+            (
+                "comity_recalls_returned_total",
+                "Delegations given back while they were recalled.",
+                totals.recalls_returned,
+            ),
+            (
+                "comity_recalls_timed_out_total",
+                "Recalls that were not heeded in time.",
+                totals.recalls_overdue,
+            ),
+            (
+                "comity_recalls_any_total",
+                "Clients asked to keep fewer delegations.",
+                totals.recalls_any,
+            ),
+            (
+                "comity_slot_recalls_total",
+                "Sessions asked to use fewer slots.",
+                totals.slot_recalls,
+            ),
+            (
+                "comity_slot_recalls_heeded_total",
+                "Times that slots went because a client had followed.",
+                totals.slot_recalls_heeded,
+            ),
+            (
+                "comity_delegations_revoked_total",
+                "Delegations taken back by force.",
+                totals.delegations_revoked,
+            ),
+            ("comity_lock_waits_total", "Locks somebody had to wait for.", totals.lock_waits),
+            (
+                "comity_reply_cache_hits_total",
+                "Requests answered as they had been before.",
+                totals.replies_again,
+            ),
+            (
+                "comity_clients_evicted_total",
+                "Clients sent away with all they had.",
+                totals.clients_evicted,
+            ),
+        ],
+    );
+}
+
+/// Appends whether what must outlive the server can be stored.
+pub(crate) fn append_store(text: &mut String, store: &Store) {
+    let (name, help) = ("comity_state_store_broken", "Whether the state of clients is not stored.");
+    append_numbers(text, &[(name, help, store.is_broken().into())]);
+}
+
+fn rows(plan: &Plan) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for export in plan.exports() {
+        let path = export.path().display().to_string();
+        for tally in export.counters() {
+            let counts = tally.counts();
+            if tally.is_domain() || counts != Counts::default() {
+                let domain = tally.name().to_owned();
+                rows.push(([("export", path.clone()), ("domain", domain)], counts));
+            }
+        }
+    }
+    rows
+}

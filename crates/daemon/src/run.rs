@@ -1,0 +1,254 @@
+//! Running a server, from its settings to its end.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use comity_backend::LeaseWatch;
+use comity_export::{Diagnostic, Exports, HandleKey, Plan, ServerSettings};
+use comity_nfs4::Memory;
+use comity_server::control::ControlSocket;
+use comity_server::metrics::{Metrics, MetricsPage};
+use comity_server::{LogRateLimit, Patience, Server, Settings, blocking_hook};
+use rustix::fs::Mode;
+use rustix::rand::{GetRandomFlags, getrandom};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::configuration::{Configuration, Reload, log};
+use crate::control_handler::ServerControl;
+use crate::logging::Logging;
+use crate::nlm_replies;
+use crate::options::Options;
+use crate::portmap::PortmapService;
+use crate::service::{Programs, by_datagrams};
+use crate::startup_banner::StartupBanner;
+use crate::statd::Statd;
+use crate::state_folder::{StateFolder, control_socket};
+use crate::state_service::{StateOptions, StateService};
+use crate::{metrics, sockets, systemd};
+
+/// The way in which a run of the server ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// A signal stopped it.
+    Stopped,
+    /// It did not start, because the configuration has errors.
+    Refused(Vec<Diagnostic>),
+}
+
+/// Serves until a signal stops the server. `written` is the `[server]` part of the configuration;
+/// `inherited` are the sockets that a service manager handed over.
+///
+/// # Errors
+/// Whatever keeps it from serving, with what to do about it.
+pub fn run(
+    options: &Options,
+    written: ServerSettings,
+    inherited: Vec<TcpListener>,
+) -> Result<Ended> {
+    let logging = Logging::begin(options.level.clone(), options.json)?;
+    log_panics();
+    let state = StateFolder::take(&options.state_folder)?;
+    let key = state.handle_key()?;
+    let handles = HandleKey::new(key);
+    let leases = options.local_locks.then(Arc::<LeaseWatch>::default);
+    let configuration = Configuration::new(options.sources.clone(), handles)
+        .read_only(options.read_only)
+        .all_as_root(options.all_as_root)
+        .in_memory(options.in_memory)
+        .leases(leases.clone());
+    let plan = match configuration.load(None) {
+        Ok((plan, doubts)) => {
+            log(&doubts);
+            plan
+        }
+        Err(found) => return Ok(Ended::Refused(found)),
+    };
+    let listeners = sockets::open(&options.listen, inherited)?;
+    let reload = |exports: &Arc<Exports>, memory| {
+        Reload::new(configuration, Arc::clone(exports), memory, written)
+    };
+    Running::start(options, (plan, key, leases), listeners, reload)?.run(options, logging)?;
+    Ok(Ended::Stopped)
+}
+
+/// A server and what goes with it.
+struct Running {
+    signals: Signals,
+    server: Server<Programs>,
+    page: Option<MetricsPage>,
+    portmap: PortmapService,
+    statd: Option<Statd>,
+    reload: Arc<Reload>,
+    exports: Arc<Exports>,
+    state_service: StateService,
+}
+
+impl Running {
+    fn start(
+        options: &Options,
+        (plan, key, leases): (Plan, [u8; 16], Option<Arc<LeaseWatch>>),
+        listeners: Vec<TcpListener>,
+        reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
+    ) -> Result<Self> {
+        // From here on a signal waits until it is asked for.
+        let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+        // Modes are what clients ask for.
+        rustix::process::umask(Mode::empty());
+        comity_backend::install_blocking_hook(blocking_hook);
+        let exports = Arc::new(Exports::new(plan));
+        let metrics = options.metrics.map(|_| Arc::<Metrics>::default());
+        let verifier = write_verifier()?;
+        let mut state_service = StateService::new(&StateOptions {
+            life: verifier,
+            key: &key,
+            lease_seconds: options.lease_seconds,
+            limits: options.limits,
+            leases,
+            state_folder: &options.state_folder,
+            exports: &exports,
+        })?;
+        let monitor_state = state_service.monitor_state();
+        let messages = nlm_replies::start();
+        let remembered = (state_service.memory(), monitor_state, &messages);
+        let programs =
+            Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref());
+        let tally = programs.tally();
+        let server = Server::start_with(programs, settings(options), listeners)?;
+        state_service.begin(server.dialer(), server.addresses())?;
+        let page = metrics.zip(options.metrics).map(|(metrics, address)| {
+            let (numbers, exports) = (server.stats_source(), Arc::clone(&exports));
+            let (memory, store) = (state_service.memory(), state_service.store());
+            let render = move || {
+                let mut text = metrics.render(&numbers(), &|id| path_of(&exports, id));
+                metrics::append(&mut text, &exports);
+                metrics::append_state(&mut text, &memory);
+                metrics::append_store(&mut text, &store);
+                tally.iter().for_each(|tally| metrics::append_operations(&mut text, tally));
+                text
+            };
+            let started = MetricsPage::start(address, render);
+            // The shell's advice is about the port of NFS.
+            started.map_err(|error| anyhow!("{}", error.to_string().replace("--port", "--metrics")))
+        });
+        let portmap = PortmapService::open(options.portmap, server.addresses(), &exports)?;
+        // Hosts that cannot ask for the port of the status monitor do not find it, so it is not
+        // started.
+        let is_found = options.spoken.three && !matches!(portmap, PortmapService::None);
+        let by_datagrams =
+            || by_datagrams(&exports, &state_service.memory(), (monitor_state, &messages));
+        let statd = is_found.then(|| Statd::start(by_datagrams, &exports, server.addresses()));
+        let reload = Arc::new(reload(&exports, state_service.memory()));
+        let page = page.transpose()?;
+        Ok(Self { signals, server, page, portmap, statd, reload, exports, state_service })
+    }
+
+    fn run(mut self, options: &Options, logging: Logging) -> Result<()> {
+        let control = self.open_control(&options.state_folder, logging)?;
+        self.announce(options);
+        systemd::ready();
+        self.wait_for_end();
+        systemd::stopping();
+        self.portmap.close();
+        self.statd.into_iter().for_each(Statd::stop);
+        control.shutdown();
+        if !self.server.shutdown() {
+            tracing::warn!("calls in hand were not finished in time");
+        }
+        self.state_service.stop();
+        if let Some(page) = self.page {
+            page.shutdown();
+        }
+        tracing::info!("stopped");
+        Ok(())
+    }
+
+    fn open_control(&self, state_folder: &Path, logging: Logging) -> Result<ControlSocket> {
+        let path = control_socket(state_folder)?;
+        let control = ServerControl {
+            reload: Arc::clone(&self.reload),
+            exports: Arc::clone(&self.exports),
+            logging,
+            memory: self.state_service.memory(),
+            numbers: self.server.stats_source(),
+            addresses: self.server.addresses().to_vec(),
+            portmap: self.portmap.name(),
+            begun: Instant::now(),
+        };
+        let failed = || format!("cannot open the control socket {}", path.display());
+        ControlSocket::start(&path, control).with_context(failed)
+    }
+
+    fn announce(&self, options: &Options) {
+        let plan = self.exports.current();
+        let banner = StartupBanner {
+            plan: &plan,
+            read_only: options.read_only,
+            addresses: self.server.addresses(),
+            spoken: options.spoken,
+            metrics: self.page.as_ref().map(MetricsPage::address),
+            state_folder: &options.state_folder,
+            user: rustix::process::geteuid().as_raw(),
+            is_one_user: self.reload.is_one_user(),
+        };
+        let text = if options.json { banner.json().to_string() } else { banner.text() };
+        let mut out = std::io::stdout().lock();
+        // A closed standard output is not an error.
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+        let addresses = self.server.addresses();
+        tracing::info!(exports = plan.exports().len(), ?addresses, "serving");
+    }
+
+    /// Returns when the server is to end.
+    fn wait_for_end(&mut self) {
+        for signal in self.signals.forever() {
+            if signal != SIGHUP {
+                tracing::info!(signal, "stopping");
+                return;
+            }
+            // The errors are in the log.
+            let _ = self.reload.perform();
+        }
+    }
+}
+
+fn settings(options: &Options) -> Settings {
+    let usual = Settings::default();
+    let event_loops = options.threads.unwrap_or(usual.event_loops);
+    let patience = Patience { drain_seconds: options.drain_seconds, ..usual.patience };
+    Settings {
+        event_loops,
+        threads_max: event_loops + usual.threads_max - usual.event_loops,
+        patience,
+        ..usual
+    }
+}
+
+fn path_of(exports: &Exports, id: u32) -> Option<String> {
+    let plan = exports.current();
+    let found = plan.exports().iter().find(|export| export.id().0 == id)?;
+    Some(found.path().display().to_string())
+}
+
+/// Another in every life of the server, by chance.
+fn write_verifier() -> Result<[u8; 8]> {
+    let mut verifier = [0; 8];
+    let count = getrandom(&mut verifier, GetRandomFlags::empty()).context("no random bytes")?;
+    ensure!(count == verifier.len(), "the system gave too few random bytes");
+    Ok(verifier)
+}
+
+/// A panic is a fault of ours: its place belongs in the log. The server answers the call it
+/// happened in with SYSTEM_ERR and goes on.
+fn log_panics() {
+    static LOG: LogRateLimit = LogRateLimit::new();
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let what = panic.payload_as_str().unwrap_or("no reason given");
+        LOG.say(|suppressed| tracing::error!(place, suppressed, "panic: {what}"));
+    }));
+}

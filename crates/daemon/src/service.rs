@@ -1,0 +1,141 @@
+mod callback_layer;
+mod error_log_layer;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use comity_coherence::Hosts;
+use comity_export::{Exports, RpcPeer};
+use comity_nfs3::{Message, Mount, Nfs3, Nlm, Nsm};
+use comity_nfs4::{Memory, Nfs4, Tally};
+use comity_rpc::{Admission, Backchannel, Dispatcher, Gate, Program};
+use comity_server::metrics::{Measured, Metrics};
+use comity_server::{Endpoints, Service};
+
+use self::callback_layer::CallbackLayer;
+use self::error_log_layer::ErrorLogLayer;
+use crate::status_names;
+use crate::versions::Spoken;
+
+/// The programs of this server: NFS versions 3 and 4, MOUNT, NLM and NSM.
+pub(crate) struct Programs {
+    dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
+    exports: Arc<Exports>,
+    memory: Memory,
+    tally: Option<Arc<Tally>>,
+}
+
+impl Programs {
+    /// Serves `exports`, and counts in `metrics` if somebody wants to know. The verifier tells
+    /// clients of a server's life in which uncommitted data may have been lost.
+    pub(crate) fn new(
+        exports: &Arc<Exports>,
+        verifier: [u8; 8],
+        (memory, monitor_state, messages): (Memory, i32, &SyncSender<Message>),
+        spoken: Spoken,
+        metrics: Option<&Arc<Metrics>>,
+    ) -> Self {
+        let mut programs = Vec::new();
+        if spoken.three {
+            let nfs = Nfs3::new(Arc::clone(exports), verifier).recalling(delegated(&memory));
+            let nfs = ErrorLogLayer::new(nfs, Arc::clone(exports));
+            let nfs = CallbackLayer::new(nfs, memory.clone());
+            programs.push(counted(nfs, "nfs", status_names::name, metrics));
+            let mount = Mount::new(Arc::clone(exports));
+            programs.push(counted(mount, "mount", status_names::name, metrics));
+            let nlm = lock_manager(exports, &memory).messaging(messages.clone());
+            let nlm = CallbackLayer::new(nlm, memory.clone());
+            programs.push(counted(nlm, "nlm", status_names::name_nlm, metrics));
+            programs.push(status_monitor(&memory, monitor_state));
+        }
+        let mut tally = None;
+        if spoken.speaks_four() {
+            let nfs = Nfs4::new(Arc::clone(exports), verifier, spoken.four, memory.clone());
+            tally = Some(Arc::clone(nfs.tally()));
+            let nfs = ErrorLogLayer::new(nfs, Arc::clone(exports));
+            let nfs = CallbackLayer::new(nfs, memory.clone());
+            programs.push(counted(nfs, "nfs", status_names::name4, metrics));
+        }
+        let exports = Arc::clone(exports);
+        let dispatcher = Dispatcher::new(programs, Arc::clone(&exports));
+        Self { dispatcher, exports, memory, tally }
+    }
+
+    /// Returns the counts of NFSv4 operations, if that version is spoken.
+    pub(crate) fn tally(&self) -> Option<Arc<Tally>> {
+        self.tally.clone()
+    }
+}
+
+fn delegated(memory: &Memory) -> Hosts {
+    let clock = memory.clock;
+    let delegated = Hosts::new(Arc::clone(&memory.engine), move || clock.now());
+    let memory = memory.clone();
+    delegated
+        .settling(memory.settle.clone())
+        .pausing(Box::new(move |moment| memory.wait_for_clients(clock.now(), moment)))
+}
+
+fn lock_manager(exports: &Arc<Exports>, memory: &Memory) -> Nlm {
+    let clock = memory.clock;
+    let settle = memory.settle.clone().unwrap_or_else(|| Arc::new(|_| true));
+    let engine = Arc::clone(&memory.engine);
+    let nlm = Nlm::new(Arc::clone(exports), engine, move || clock.now(), settle);
+    nlm.beside(memory.locals.clone())
+}
+
+/// Returns the programs that answer datagrams: the status monitor, whose state is `state`, and the
+/// lock manager.
+pub(crate) fn by_datagrams(
+    exports: &Arc<Exports>,
+    memory: &Memory,
+    (state, messages): (i32, &SyncSender<Message>),
+) -> Vec<Arc<dyn Program<RpcPeer>>> {
+    let nlm = lock_manager(exports, memory).messaging(messages.clone());
+    vec![status_monitor(memory, state), Arc::new(CallbackLayer::new(nlm, memory.clone()))]
+}
+
+/// The status monitor of hosts that lock, `state` being ours.
+fn status_monitor(memory: &Memory, state: i32) -> Arc<dyn Program<RpcPeer>> {
+    let clock = memory.clock;
+    let nsm = Nsm::new(Arc::clone(&memory.engine), move || clock.now(), state);
+    Arc::new(CallbackLayer::new(nsm, memory.clone()))
+}
+
+fn counted(
+    program: impl Program<RpcPeer> + 'static,
+    name: &'static str,
+    status_name: fn(u32) -> &'static str,
+    metrics: Option<&Arc<Metrics>>,
+) -> Arc<dyn Program<RpcPeer>> {
+    match metrics {
+        Some(metrics) => Arc::new(Measured::new(program, name, status_name, metrics)),
+        None => Arc::new(program),
+    }
+}
+
+impl Service for Programs {
+    type Visitor = RpcPeer;
+    type Gate = Arc<Exports>;
+
+    fn lists(&self, peer: IpAddr) -> bool {
+        self.exports.admits(&peer) == Admission::Admitted
+    }
+
+    fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> RpcPeer {
+        let local = ends.local.map(|local| local.ip().to_canonical());
+        RpcPeer::on(ends.peer, line).at(local)
+    }
+
+    fn dispatcher(&self) -> &Dispatcher<RpcPeer, Arc<Exports>> {
+        &self.dispatcher
+    }
+
+    fn heard(&self, visitor: &RpcPeer, record: &[u8]) -> bool {
+        let line = visitor.line().map(|line| line.id());
+        let heard = self.memory.callbacks.as_ref().zip(line);
+        heard
+            .is_some_and(|(callbacks, line)| callbacks.heard(self.memory.clock.now(), line, record))
+    }
+}

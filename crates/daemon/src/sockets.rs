@@ -1,0 +1,76 @@
+//! Opening the sockets that a server was told, or may be expected, to listen on.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+
+use anyhow::{Result, ensure};
+use comity_server::{ListenError, listen};
+
+use crate::options::Listen;
+
+/// Listens on all addresses, at the same port; or takes what a service manager listens on already.
+///
+/// # Errors
+/// The first address that cannot be listened on, with what to do about it. Of the addresses that
+/// nobody named, those of an IP version that this machine does not have are left out.
+pub(crate) fn open(wanted: &Listen, inherited: Vec<TcpListener>) -> Result<Vec<TcpListener>> {
+    if !inherited.is_empty() {
+        return Ok(inherited);
+    }
+    let mut port = wanted.port;
+    let mut listeners: Vec<TcpListener> = Vec::new();
+    for &address in &wanted.addresses {
+        let listener = match listen(SocketAddr::new(address, port)) {
+            Err(error) if !wanted.is_explicit && is_missing(&error) => match instead_of(address) {
+                Some(address) => listen(SocketAddr::new(address, port))?,
+                None => continue,
+            },
+            opened => opened?,
+        };
+        port = listener.local_addr()?.port();
+        listeners.push(listener);
+    }
+    ensure!(!listeners.is_empty(), "there is no address to listen at; name one with --listen");
+    Ok(listeners)
+}
+
+/// Returns whether the machine lacks the address, or all addresses of that IP version.
+fn is_missing(error: &ListenError) -> bool {
+    const NO_SUCH_VERSION: i32 = libc::EAFNOSUPPORT;
+    error.address.is_ipv6()
+        && (error.source.kind() == io::ErrorKind::AddrNotAvailable
+            || error.source.raw_os_error() == Some(NO_SUCH_VERSION))
+}
+
+/// All addresses of version 4 for all of version 6; nothing for its loopback.
+fn instead_of(address: IpAddr) -> Option<IpAddr> {
+    address.is_unspecified().then_some(Ipv4Addr::UNSPECIFIED.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local(port: u16, is_explicit: bool) -> Listen {
+        let addresses = vec![Ipv4Addr::LOCALHOST.into(), Ipv4Addr::new(127, 0, 0, 2).into()];
+        Listen { addresses, is_explicit, port }
+    }
+
+    #[test]
+    fn any_free_port_is_the_same_one_at_all_addresses() {
+        let listeners = open(&local(0, true), Vec::new()).unwrap();
+        let ports: Vec<u16> = listeners.iter().map(|l| l.local_addr().unwrap().port()).collect();
+        assert_eq!(ports[0], ports[1]);
+        let error = open(&local(ports[0], false), Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("in use"), "{error}");
+    }
+
+    #[test]
+    fn only_addresses_that_nobody_named_may_be_missing() {
+        let absent = "2001:db8::1".parse().unwrap();
+        let wanted = |is_explicit| Listen { addresses: vec![absent], is_explicit, port: 0 };
+        let refused = |is_explicit| open(&wanted(is_explicit), Vec::new()).unwrap_err().to_string();
+        assert!(refused(true).contains("2001:db8::1"));
+        assert!(refused(false).contains("there is no address to listen at"));
+    }
+}

@@ -1,0 +1,179 @@
+//! The text that a server prints when it starts: the exports, the identity of callers, and how a
+//! client mounts them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use comity_export::{Client, Export, Plan, Rules, Squash};
+use serde_json::{Value, json};
+
+use crate::versions::Spoken;
+
+/// Everything there is to tell.
+pub(crate) struct StartupBanner<'a> {
+    /// The plan in force.
+    pub(crate) plan: &'a Plan,
+    /// True if nobody may change anything, whatever the rules say.
+    pub(crate) read_only: bool,
+    /// The addresses the server listens on.
+    pub(crate) addresses: &'a [SocketAddr],
+    /// The NFS versions that are spoken.
+    pub(crate) spoken: Spoken,
+    /// The address of the metrics page.
+    pub(crate) metrics: Option<SocketAddr>,
+    /// The folder of what outlives the server.
+    pub(crate) state_folder: &'a Path,
+    /// The user the server runs as.
+    pub(crate) user: u32,
+    /// True if all callers act with that user's rights.
+    pub(crate) is_one_user: bool,
+}
+
+impl StartupBanner<'_> {
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let mut lines = Vec::new();
+        for export in self.plan.exports() {
+            lines.push(format!("Serving {}", export.path().display()));
+            let clients = export.clients().iter();
+            lines.extend(
+                clients.map(|(client, rules)| {
+                    format!("  to {client}: {}", terms(rules, self.read_only))
+                }),
+            );
+        }
+        let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        let (addresses, spoken) = (addresses.join(", "), self.spoken);
+        lines.push(format!("Listening at {addresses} (NFS {spoken}, TCP)"));
+        lines.extend(self.callers().lines().map(str::to_owned));
+        lines.push("Mount it on a Linux client, as root, on a folder of your choice:".into());
+        let mounts = self.plan.exports().iter().map(|export| format!("  {}", self.mount(export)));
+        lines.extend(mounts);
+        if let Some(metrics) = self.metrics {
+            lines.push(format!("Metrics at http://{metrics}/metrics"));
+        }
+        lines
+            .push(format!("State in {}; stop with Ctrl-C or SIGTERM", self.state_folder.display()));
+        lines.join("\n")
+    }
+
+    /// For programs, in one line.
+    pub(crate) fn json(&self) -> Value {
+        let exports: Vec<Value> = self.plan.exports().iter().map(|e| self.export(e)).collect();
+        json!({
+            "exports": exports,
+            "read_only": self.read_only,
+            "listen": self.addresses,
+            "port": self.port(),
+            "callers": if self.is_one_user { "the server's user" } else { "their own ids" },
+            "user": self.user,
+            "metrics": self.metrics.map(|metrics| format!("http://{metrics}/metrics")),
+            "state_dir": self.state_folder.display().to_string(),
+            "process": std::process::id(),
+        })
+    }
+
+    fn export(&self, export: &Export) -> Value {
+        let client = |client: &Client, rules: &Rules| {
+            let (client, options) = (client.to_string(), rules.to_string());
+            json!({ "client": client, "options": options })
+        };
+        let clients: Vec<Value> =
+            export.clients().iter().map(|(c, rules)| client(c, rules)).collect();
+        json!({
+            "path": export.path().display().to_string(),
+            "clients": clients,
+            "mount": self.mount(export),
+        })
+    }
+
+    fn callers(&self) -> String {
+        match self.is_one_user {
+            false => "Callers act under their own user and group ids; the file system decides \
+                      what they may do."
+                .into(),
+            true => format!(
+                "All callers act with the rights of user {}, who runs the server: whoever can \
+                 connect\ncan do with these files what that user can. To tell callers apart, run \
+                 it as root.",
+                self.user
+            ),
+        }
+    }
+
+    fn port(&self) -> u16 {
+        self.addresses.first().map_or(0, SocketAddr::port)
+    }
+
+    /// The command that mounts an export, for a shell.
+    fn mount(&self, export: &Export) -> String {
+        let (host, port) = (self.host(), self.port());
+        let path = quoted(export.path());
+        let version = self.spoken.highest();
+        let of_three = if version == "3" {
+            format!(",mountport={port},mountproto=tcp,nolock")
+        } else {
+            String::new()
+        };
+        format!("mount -t nfs -o vers={version},proto=tcp,port={port}{of_three} {host}:{path} /mnt")
+    }
+
+    /// Under which name a client that is let in can reach the server.
+    fn host(&self) -> String {
+        match self.addresses.first().map(SocketAddr::ip) {
+            Some(IpAddr::V4(address)) if !address.is_unspecified() => address.to_string(),
+            Some(IpAddr::V6(address)) if !address.is_unspecified() => format!("[{address}]"),
+            _ => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// Rules in words.
+fn terms(rules: &Rules, read_only: bool) -> String {
+    let access = if rules.read_only || read_only { "read only" } else { "read and write" };
+    let (uid, gid) = (rules.ids.anonymous.uid, rules.ids.anonymous.gid);
+    let squash = match rules.ids.squash {
+        Squash::None => "root stays root".to_owned(),
+        Squash::Root => format!("root becomes {uid}:{gid}"),
+        Squash::All => format!("everybody becomes {uid}:{gid}"),
+    };
+    let ports = if rules.secure { "ports below 1024 only" } else { "any port" };
+    let maps = !rules.ids.users.is_empty() || !rules.ids.groups.is_empty();
+    let maps = if maps { ", ids mapped" } else { "" };
+    let cloaks = if rules.cloak.is_empty() { "" } else { ", some files hidden" };
+    format!("{access}, {squash}, {ports}{maps}{cloaks}")
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+@%:=,".contains(byte);
+    let text = path.display().to_string();
+    match path.as_os_str().as_bytes().iter().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comity_export::Ids;
+
+    #[test]
+    fn paths_are_quoted_for_a_shell_only_where_needed() {
+        assert_eq!(quoted(Path::new("/srv/data-1.2")), "/srv/data-1.2");
+        assert_eq!(quoted(Path::new("/a b")), "'/a b'");
+        assert_eq!(quoted(Path::new("/it's")), r"'/it'\''s'");
+    }
+
+    #[test]
+    fn rules_are_told_in_words() {
+        let rules = Rules { read_only: false, secure: false, ..Rules::default() };
+        assert_eq!(terms(&rules, false), "read and write, root becomes 65534:65534, any port");
+        assert_eq!(terms(&rules, true), "read only, root becomes 65534:65534, any port");
+        let ids = Ids { squash: Squash::None, ..Ids::default() };
+        let rules = Rules { ids, ..Rules::default() };
+        assert_eq!(terms(&rules, false), "read only, root stays root, ports below 1024 only");
+    }
+}

@@ -1,0 +1,145 @@
+//! The status monitor of NFSv3's locks: hears over UDP, too, which hosts have started anew, and
+//! tells those that had locks that this server has.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use comity_export::{Exports, RpcPeer};
+use comity_proto::nsm::{PROGRAM, StatChge, VERSION, procedure};
+use comity_rpc::{Dispatcher, Program};
+use comity_server::{Datagrams, RemoteCall};
+use comity_xdr::{Encoder, Opaque};
+
+/// Hosts that are told at the same time. Most answer at once; who is gone costs a few seconds.
+const TELLERS: usize = 8;
+
+/// Pause before a host that could not be notified is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The way of hosts' status monitors to ours: they speak UDP; and so do some lock managers.
+pub(crate) struct Statd(Vec<Datagrams>);
+
+/// The notice that this server has restarted.
+#[derive(Debug, Clone)]
+pub(crate) struct Notification {
+    /// The state number of this server's status monitor.
+    pub(crate) state: i32,
+    /// From which addresses hosts are told: they know a server by the one that they used.
+    pub(crate) sources: Vec<IpAddr>,
+}
+
+/// The addresses that hosts can know the server by, if it listens at some and not at all.
+pub(crate) fn sources(addresses: &[SocketAddr]) -> Vec<IpAddr> {
+    let mut sources: Vec<_> = addresses.iter().map(|address| address.ip().to_canonical()).collect();
+    sources.retain(|source| !source.is_unspecified());
+    sources.sort_unstable();
+    sources.dedup();
+    sources
+}
+
+impl Statd {
+    /// Listens at these addresses, for hosts that `exports` are offered to. Where that cannot be
+    /// had, hosts that start anew keep their locks until they ask for them again.
+    pub(crate) fn start(
+        programs: impl Fn() -> Vec<Arc<dyn Program<RpcPeer>>>,
+        exports: &Arc<Exports>,
+        addresses: &[SocketAddr],
+    ) -> Self {
+        let start = |&address: &SocketAddr| {
+            let local = Some(address.ip()).filter(|local| !local.is_unspecified());
+            let visitor = move |peer| RpcPeer::new(peer).at(local);
+            let dispatcher = Dispatcher::new(programs(), Arc::clone(exports));
+            let started = Datagrams::start(address, dispatcher, visitor);
+            let warn = |error: &_| tracing::warn!(%address, %error, "no status monitor over UDP");
+            started.inspect_err(warn).ok()
+        };
+        Self(addresses.iter().filter_map(start).collect())
+    }
+
+    /// Endpoints it.
+    pub(crate) fn stop(self) {
+        self.0.into_iter().for_each(Datagrams::shutdown);
+    }
+}
+
+/// Tells hosts that this server has started anew, for the time in which they can reclaim; nobody
+/// has to wait for it.
+pub(crate) fn tell(hosts: Vec<IpAddr>, news: Notification, time: Duration) {
+    if hosts.is_empty() {
+        return;
+    }
+    tracing::info!(hosts = hosts.len(), "hosts of NFSv3 with locks are told of the restart");
+    let tellers = hosts.len().min(TELLERS);
+    let call = Arc::new((started_anew(news.state), news.sources));
+    let (untold, until) = (Arc::new(Mutex::new(VecDeque::from(hosts))), Instant::now() + time);
+    for _ in 0..tellers {
+        let (untold, call) = (Arc::clone(&untold), Arc::clone(&call));
+        let work = move || tell_all(&untold, &call, until);
+        if let Err(error) = thread::Builder::new().name("teller".into()).spawn(work) {
+            tracing::warn!(%error, "hosts are not told of the restart: no thread");
+        }
+    }
+}
+
+fn tell_all(
+    untold: &Mutex<VecDeque<IpAddr>>,
+    (arguments, sources): &(Vec<u8>, Vec<IpAddr>),
+    until: Instant,
+) {
+    let hosts = || untold.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let Some(host) = hosts().pop_front() else { return };
+        let Err(error) = tell_from(host, sources, arguments) else { continue };
+        if Instant::now() >= until {
+            tracing::warn!(%host, %error, "a host was not told of the restart: its locks are lost");
+            continue;
+        }
+        hosts().push_back(host);
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Tells a host from every address that it can know the server by; which it was is not remembered.
+/// What it does not know it does not heed.
+fn tell_from(host: IpAddr, sources: &[IpAddr], arguments: &[u8]) -> io::Result<()> {
+    let fitting = sources.iter().filter(|source| source.is_ipv4() == host.is_ipv4());
+    let mut from: Vec<_> = fitting.copied().map(Some).collect();
+    if from.is_empty() {
+        from.push(None);
+    }
+    let (program, version, procedure) = (PROGRAM, VERSION, procedure::NOTIFY);
+    let tell = |source| {
+        let call = RemoteCall { program, version, procedure, arguments, source };
+        call.run(host).map(drop).map_err(io::Error::from)
+    };
+    // The last error, if none got through.
+    from.into_iter().map(tell).reduce(|one, other| one.or(other)).unwrap_or(Ok(()))
+}
+
+/// The arguments of SM_NOTIFY. Hosts go by the address it comes from as much as by the name.
+fn started_anew(state: i32) -> Vec<u8> {
+    let uname = rustix::system::uname();
+    let mut encoder = Encoder::new();
+    encoder.value(&StatChge { mon_name: Opaque(uname.nodename().to_bytes()), state });
+    encoder.bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_know_the_server_by_the_addresses_it_listens_at() {
+        let addresses = ["10.0.0.1:2049", "[::ffff:10.0.0.1]:2049", "[2001:db8::1]:2049"];
+        let addresses = addresses.map(|address| address.parse().unwrap());
+        assert_eq!(
+            sources(&addresses),
+            ["10.0.0.1", "2001:db8::1"].map(|ip| ip.parse::<IpAddr>().unwrap())
+        );
+        assert!(sources(&["0.0.0.0:2049".parse().unwrap(), "[::]:1".parse().unwrap()]).is_empty());
+    }
+}

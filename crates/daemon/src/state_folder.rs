@@ -1,0 +1,250 @@
+//! The state folder: its lock and the key of the handles.
+//!
+//! `handle.key` holds 16 random bytes. Clients keep handles over a restart of the server, so the
+//! key must survive it; who knows it can make up handles, so nobody else may read it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+const KEY_BYTES: usize = 16;
+const KEY: &str = "handle.key";
+const LOCK: &str = "lock";
+const SOCKET: &str = "control.sock";
+
+/// Longest path of a UNIX socket in bytes (unix(7)).
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// A state folder that belongs to this process as long as this value lives.
+#[derive(Debug)]
+pub(crate) struct StateFolder {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl StateFolder {
+    /// Takes a state folder, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// If another server has it, it cannot be made or written to, or others could put a key of
+    /// theirs into it: says what to do about it.
+    pub(crate) fn take(folder: &Path) -> Result<Self> {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.with_context(|| advice("make", folder))?;
+        check_private(folder)?;
+        let path = folder.join(LOCK);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut lock = options.open(&path).with_context(|| advice("write to", folder))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => bail!("{}", taken(folder, &mut lock)),
+            Err(error) => return Err(error).with_context(|| format!("lock {}", path.display())),
+        }
+        lock.set_len(0)?;
+        write!(lock, "{}", std::process::id())?;
+        Ok(Self { folder: folder.to_owned(), _lock: lock })
+    }
+
+    /// The secret behind all handles; a new one if there is none yet.
+    ///
+    /// # Errors
+    /// If the file cannot be read or made, is of a wrong length, or others may read it.
+    pub(crate) fn handle_key(&self) -> Result<[u8; KEY_BYTES]> {
+        let path = self.folder.join(KEY);
+        match File::open(&path) {
+            Ok(file) => read_key(&file, &path),
+            Err(error) if error.kind() == ErrorKind::NotFound => make_key(&self.folder),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+}
+
+/// Returns the path of the control socket in a state folder.
+///
+/// # Errors
+/// If the path is too long for a socket.
+pub fn control_socket(folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(SOCKET);
+    let length = path.as_os_str().len();
+    if length > SOCKET_PATH_BYTES_MAX {
+        bail!(
+            "the path of the control socket, {}, has {length} bytes and may have \
+             {SOCKET_PATH_BYTES_MAX}: choose a shorter --state-dir",
+            path.display()
+        );
+    }
+    Ok(path)
+}
+
+/// Returns the state folder that is used without --state-dir: root's, or one in the user's home.
+///
+/// # Errors
+/// If the user has no home.
+pub fn default_state_folder(is_root: bool) -> Result<PathBuf> {
+    if is_root {
+        return Ok("/var/lib/comity".into());
+    }
+    let variable = |name: &str| std::env::var_os(name).filter(|value| is_absolute(value));
+    let home = || variable("HOME").map(|home| Path::new(&home).join(".local/state"));
+    variable("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .or_else(home)
+        .map(|folder| folder.join("comity"))
+        .context("there is no place for the server's state: set HOME, or give --state-dir")
+}
+
+fn is_absolute(path: &OsStr) -> bool {
+    Path::new(path).is_absolute()
+}
+
+fn advice(verb: &str, folder: &Path) -> String {
+    format!(
+        "cannot {verb} the state folder {}: make it writable for this user, or choose another \
+         with --state-dir",
+        folder.display()
+    )
+}
+
+/// Refuses a folder that others may change: they could put a key there that they know.
+fn check_private(folder: &Path) -> Result<()> {
+    let (shown, found) = (folder.display(), fs::metadata(folder)?);
+    let (mode, owner) = (found.mode() & 0o7777, found.uid());
+    if mode & 0o022 != 0 {
+        bail!(
+            "the state folder {shown} has mode {mode:04o}, so others may replace the key in it: \
+             chmod go-w it, or choose another with --state-dir"
+        );
+    }
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        bail!(
+            "the state folder {shown} belongs to user {owner}, who may replace the key in it: \
+             chown it, or choose another with --state-dir"
+        );
+    }
+    Ok(())
+}
+
+fn taken(folder: &Path, lock: &mut File) -> String {
+    let mut holder = String::new();
+    let holder = match lock.read_to_string(&mut holder) {
+        Ok(1..) => format!(" (process {})", holder.trim()),
+        _ => String::new(),
+    };
+    format!(
+        "another server{holder} uses the state folder {}: stop it, or choose another folder with \
+         --state-dir",
+        folder.display()
+    )
+}
+
+fn read_key(mut file: &File, path: &Path) -> Result<[u8; KEY_BYTES]> {
+    let shown = path.display();
+    let mode = file.metadata()?.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        bail!(
+            "{shown} has mode {mode:04o}, so others may know the key: chmod 600 it, or remove it; \
+               removing it makes all handles of clients stale"
+        );
+    }
+    let mut key = Vec::new();
+    file.read_to_end(&mut key).with_context(|| format!("cannot read {shown}"))?;
+    let length = key.len();
+    key.try_into().ok().with_context(|| {
+        format!(
+            "{shown} has {length} bytes and should have {KEY_BYTES}: restore it, or remove it; \
+             removing it makes all handles of clients stale"
+        )
+    })
+}
+
+/// The key is complete and on stable storage before it has its name.
+fn make_key(folder: &Path) -> Result<[u8; KEY_BYTES]> {
+    let mut key = [0; KEY_BYTES];
+    if getrandom(&mut key, GetRandomFlags::empty()).context("no random bytes")? != KEY_BYTES {
+        bail!("the system gave too few random bytes");
+    }
+    let draft = folder.join("handle.key.new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(&draft).with_context(|| advice("write to", folder))?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(&key)?;
+    file.sync_all()?;
+    fs::rename(&draft, folder.join(KEY))?;
+    File::open(folder)?.sync_all()?;
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_stays_the_same_and_is_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = StateFolder::take(folder.path()).unwrap().handle_key().unwrap();
+        let state = StateFolder::take(folder.path()).unwrap();
+        assert_eq!(state.handle_key().unwrap(), first);
+        let mode = fs::metadata(folder.path().join(KEY)).unwrap().mode() & 0o7777;
+        assert_eq!(mode, 0o600);
+        let other = tempfile::tempdir().unwrap();
+        assert_ne!(StateFolder::take(other.path()).unwrap().handle_key().unwrap(), first);
+    }
+
+    #[test]
+    fn a_key_of_a_wrong_length_or_open_to_others_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::take(folder.path()).unwrap();
+        state.handle_key().unwrap();
+        let key = folder.path().join(KEY);
+        fs::set_permissions(&key, Permissions::from_mode(0o640)).unwrap();
+        assert!(state.handle_key().unwrap_err().to_string().contains("mode 0640"));
+        fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+        fs::write(&key, [1; 15]).unwrap();
+        assert!(state.handle_key().unwrap_err().to_string().contains("has 15 bytes"));
+    }
+
+    #[test]
+    fn a_state_folder_belongs_to_one_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = StateFolder::take(folder.path()).unwrap();
+        let error = StateFolder::take(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("(process {})", std::process::id())), "{error}");
+        drop(first);
+        StateFolder::take(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_may_change_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for mode in [0o720, 0o702, 0o1777] {
+            fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+            let error = StateFolder::take(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(&format!("has mode {mode:04o}")), "{error}");
+        }
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        drop(StateFolder::take(folder.path()).unwrap());
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(folder.path(), Some(1), None).unwrap();
+            let error = StateFolder::take(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("belongs to user 1"), "{error}");
+        } else {
+            eprintln!("skipped: only root can give a folder away");
+        }
+    }
+
+    #[test]
+    fn a_path_too_long_for_a_socket_is_refused() {
+        assert!(control_socket(Path::new("/tmp")).is_ok());
+        let long = format!("/tmp/{}", "x".repeat(100));
+        assert!(control_socket(Path::new(&long)).is_err());
+    }
+}

@@ -1,0 +1,322 @@
+//! The clients' state, and the threads that drive its clock and its copies.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use comity_backend::LeaseWatch;
+use comity_export::{Exports, derived_key};
+use comity_nfs3::Grants;
+use comity_nfs4::{Callbacks, Clock, Dialed, Memory};
+use comity_proto::nlm;
+use comity_rpc::Backchannel;
+use comity_server::{CallError, RemoteCall, blocking_on_peers};
+use comity_state::{Client, Effect, Engine, Limits, Settings};
+use comity_store::Store;
+use siphasher::sip::SipHasher24;
+
+use crate::copier::Copier;
+use crate::host_queue::HostQueue;
+use crate::lease_break_watcher::LeaseBreakWatcher;
+use crate::local_locks::LocalLocks;
+use crate::statd::{self, Notification};
+use crate::storage::{Repair, settle};
+
+/// The period of the clock: leases, recalls and waits end by the second.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The file of what must outlive the server, in its state folder.
+const CLIENTS: &str = "clients";
+
+type Dialer = dyn Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync;
+
+/// The memory, and who looks after it.
+pub(crate) struct StateService {
+    memory: Memory,
+    callbacks: Arc<Callbacks>,
+    dialer: Arc<OnceLock<Box<Dialer>>>,
+    store: Arc<Store>,
+    hosts: Vec<IpAddr>,
+    lease_breaks: Option<LeaseBreakWatcher>,
+    copier: Arc<Copier>,
+    exports: Arc<Exports>,
+    watch: Option<Watch>,
+}
+
+/// Threads that end when their senders are dropped.
+type Watch = (Vec<Sender<()>>, Vec<JoinHandle<()>>);
+
+/// Parameters of the clients' state.
+pub(crate) struct StateOptions<'a> {
+    /// Another in every life of the server.
+    pub(crate) life: [u8; 8],
+    /// The same in all of them, and no other server's: keys for single purposes are made of it.
+    pub(crate) key: &'a [u8; 16],
+    /// Length of a lease.
+    pub(crate) lease_seconds: u32,
+    /// Bounds of the state.
+    pub(crate) limits: Limits,
+    /// The watch that learns what local programs open. With it, programs and clients see what the
+    /// others lock and open.
+    pub(crate) leases: Option<Arc<LeaseWatch>>,
+    /// The state folder.
+    pub(crate) state_folder: &'a Path,
+    /// The exports in force.
+    pub(crate) exports: &'a Arc<Exports>,
+}
+
+impl StateService {
+    /// Begins with what an earlier life of the server left.
+    ///
+    /// # Errors
+    /// If that cannot be read: says what to do about it.
+    pub(crate) fn new(beginning: &StateOptions<'_>) -> Result<Self> {
+        let [a, b, c, d, ..] = beginning.life;
+        let lease = Duration::from_secs(beginning.lease_seconds.into());
+        let secret = derived_key(beginning.key, "sessions");
+        let usual = Settings::new(u32::from_be_bytes([a, b, c, d]), secret);
+        let locals = beginning.leases.is_some();
+        let limits = beginning.limits;
+        let settings = Settings { lease, grace: lease, durable: true, locals, limits, ..usual };
+        let store = Arc::new(Store::open(&beginning.state_folder.join(CLIENTS))?);
+        let (clock, recovered) = (Clock::start(), store.recovered());
+        let hosts = recovered.hosts().filter_map(address).collect();
+        let engine = Arc::new(Engine::new(clock.now(), settings, recovered));
+        if engine.is_in_grace() {
+            let seconds = beginning.lease_seconds;
+            tracing::info!(seconds, "clients of before may reclaim what they had; others wait");
+        }
+        let dialer = Arc::new(OnceLock::new());
+        let locals = locals.then(|| -> Arc<dyn comity_state::Locals> {
+            Arc::new(LocalLocks::new(Arc::clone(&engine), Arc::clone(beginning.exports)))
+        });
+        let copier = Arc::<Copier>::default();
+        let settle = settle(&engine, &store);
+        let grants = Grants::new(Arc::clone(&engine), Arc::clone(beginning.exports));
+        let grants = grants.beside(locals.clone()).settling(Arc::clone(&settle));
+        let callbacks = callbacks(&engine, clock, (beginning.exports, grants), &dialer);
+        let memory = Memory {
+            engine: Arc::clone(&engine),
+            clock,
+            identity: identity(beginning.key),
+            callbacks: Some(Arc::clone(&callbacks)),
+            settle: Some(settle),
+            pause: Some(Arc::new(|moment| blocking_on_peers(|| thread::sleep(moment)))),
+            locals,
+            copier: Some(copying(&copier)),
+        };
+        let watch = |leases| LeaseBreakWatcher::watch(leases, memory.clone(), beginning.exports);
+        let lease_breaks = beginning.leases.as_ref().map(watch).transpose()?;
+        let exports = Arc::clone(beginning.exports);
+        let watch = None;
+        Ok(Self { memory, callbacks, dialer, store, hosts, lease_breaks, copier, exports, watch })
+    }
+
+    /// Returns the clients' state.
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory.clone()
+    }
+
+    /// Returns the state number of this server's status monitor; it differs in every run of the
+    /// server.
+    pub(crate) fn monitor_state(&self) -> i32 {
+        monitor_state(self.store.starts())
+    }
+
+    /// Returns the store of what outlives the server.
+    pub(crate) fn store(&self) -> Arc<Store> {
+        Arc::clone(&self.store)
+    }
+
+    /// Lets time pass, now that clients can be reached by `dialer` and the server listens at
+    /// `addresses`.
+    ///
+    /// # Errors
+    /// If there can be no thread.
+    pub(crate) fn begin(
+        &mut self,
+        dialer: impl Fn(SocketAddr) -> io::Result<Arc<Backchannel>> + Send + Sync + 'static,
+        addresses: &[SocketAddr],
+    ) -> Result<()> {
+        let news = Notification { state: self.monitor_state(), sources: statd::sources(addresses) };
+        let hosts = std::mem::take(&mut self.hosts);
+        statd::tell(hosts, news, self.memory.engine.settings().grace);
+        // It is set once, here.
+        let _ = self.dialer.set(Box::new(dialer));
+        let (memory, callbacks) = (self.memory.clone(), Arc::clone(&self.callbacks));
+        let mut repair = Repair::new(Arc::clone(&memory.engine), Arc::clone(&self.store));
+        let keep = move || {
+            pass(&memory, &callbacks);
+            repair.pass();
+        };
+        let state_service = each_second("keeper", keep);
+        let state_service =
+            state_service.context("cannot start the thread that watches over leases")?;
+        let exports = Arc::clone(&self.exports);
+        let tidier =
+            each_second("tidier", move || Arc::clone(&exports.current()).release_removed());
+        let tidier = tidier.context("cannot start the thread that lets go of removed files")?;
+        let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
+        let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
+        let (stop, others): (Vec<_>, Vec<_>) = [state_service, tidier].into_iter().unzip();
+        threads.extend(others);
+        self.watch = Some((stop, threads));
+        Ok(())
+    }
+
+    /// Time stands still.
+    pub(crate) fn stop(self) {
+        self.lease_breaks.into_iter().for_each(LeaseBreakWatcher::stop);
+        self.copier.stop();
+        if let Some((stop, threads)) = self.watch {
+            drop(stop);
+            // They panic nowhere, and if they did the log has it.
+            threads.into_iter().for_each(|thread| drop(thread.join()));
+        }
+    }
+}
+
+/// Does `work` each second, until the sender is dropped.
+fn each_second(
+    name: &str,
+    mut work: impl FnMut() + Send + 'static,
+) -> io::Result<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = mpsc::channel();
+    let work = move || {
+        while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            work();
+        }
+    };
+    Ok((stop, thread::Builder::new().name(name.into()).spawn(work)?))
+}
+
+/// Hands copies to who makes them.
+fn copying(copier: &Arc<Copier>) -> Arc<comity_nfs4::Copier> {
+    let copier = Arc::clone(copier);
+    Arc::new(move |copying| copier.take(copying))
+}
+
+/// Returns the address of an NLM host, whose name is its address.
+fn address(name: &[u8]) -> Option<IpAddr> {
+    std::str::from_utf8(name).ok()?.parse().ok()
+}
+
+/// Returns a status monitor's state number after so many starts: odd, as long as it is up.
+const fn monitor_state(starts: u32) -> i32 {
+    (starts.wrapping_mul(2).wrapping_sub(1) & i32::MAX as u32) as i32
+}
+
+/// A second passes.
+fn pass(memory: &Memory, callbacks: &Arc<Callbacks>) {
+    let now = memory.clock.now();
+    memory.engine.tick(now);
+    callbacks.tick(now);
+    memory.locals.iter().for_each(|locals| locals.settle());
+    // A failure to store is in the log.
+    let _ = memory.engine.is_settled(memory.settle.as_deref());
+}
+
+fn callbacks(
+    engine: &Arc<Engine>,
+    clock: Clock,
+    (exports, grants): (&Arc<Exports>, Grants),
+    dialer: &Arc<OnceLock<Box<Dialer>>>,
+) -> Arc<Callbacks> {
+    let (dialer, queue) = (Arc::clone(dialer), HostQueue::default());
+    let dials = queue.clone();
+    let dial = move |address: SocketAddr, done: Dialed| {
+        let dialer = Arc::clone(&dialer);
+        dials.run(address.ip(), move || {
+            let early = || Err(io::Error::other("the server has not begun"));
+            done(dialer.get().map_or_else(early, |dial| dial(address)));
+        });
+    };
+    let grants = Arc::new(grants);
+    // A silent host keeps a thread for seconds: grants do not wait behind it.
+    let (engine, questions) = (Arc::clone(engine), HostQueue::default());
+    let asking = Arc::clone(&engine);
+    let others = move |effect: Effect| {
+        let Some(host) = host_of(&effect) else { return };
+        if let Effect::Probe { client } = effect {
+            let engine = Arc::clone(&asking);
+            return questions.run(host, move || ask(&engine, clock, (&client, host)));
+        }
+        let grants = Arc::clone(&grants);
+        queue.run(host, move || tell(&grants, clock, effect));
+    };
+    let exports = Arc::clone(exports);
+    Arc::new(Callbacks::new(engine, exports, Box::new(dial), Box::new(others)))
+}
+
+/// The host of NFSv3 that an effect is for.
+fn host_of(effect: &Effect) -> Option<IpAddr> {
+    match effect {
+        Effect::NotifyLock { client, .. } | Effect::Probe { client } => address(client.owner()),
+        _ => None,
+    }
+}
+
+/// Asks a host of NFSv3 whether it is still there: whether its lock manager answers.
+fn ask(engine: &Engine, clock: Clock, (client, host): (&Client, IpAddr)) {
+    let call = RemoteCall {
+        program: nlm::PROGRAM,
+        version: nlm::VERSION,
+        procedure: nlm::procedure::NULL,
+        arguments: &[],
+        source: None,
+    };
+    let answered = call.run(host);
+    if let Err(error) = &answered {
+        tracing::info!(%host, %error, "a host that holds locks does not answer");
+    }
+    engine.host_answered(clock.now(), client, answered.is_ok());
+}
+
+/// Takes a lock for a host of NFSv3 that waits for it, and tells it.
+fn tell(grants: &Grants, clock: Clock, effect: Effect) {
+    let Some(grant) = grants.take(clock.now(), effect) else { return };
+    let call = RemoteCall {
+        program: nlm::PROGRAM,
+        version: nlm::VERSION,
+        procedure: nlm::procedure::GRANTED,
+        arguments: &grant.arguments,
+        source: grant.source,
+    };
+    match call.run(grant.address) {
+        Ok(results) => grants.answered(clock.now(), &grant, &results),
+        Err(error) => {
+            tracing::info!(host = %grant.address, %error, "a host cannot be told of its lock");
+            if matches!(error, CallError::Unsent(_)) {
+                grants.withdraw(clock.now(), &grant);
+            }
+        }
+    }
+}
+
+/// The server's name to its clients. It tells nothing about the key.
+fn identity(key: &[u8; 16]) -> Box<[u8]> {
+    let own = derived_key(key, "server owner");
+    let name = SipHasher24::new_with_key(&own).hash(b"server owner");
+    format!("comity {name:016x}").into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_of_a_monitor_that_is_up_is_odd() {
+        assert_eq!([1, 2, 3, u32::MAX].map(monitor_state), [1, 3, 5, i32::MAX - 2]);
+    }
+
+    #[test]
+    fn a_servers_name_is_its_own_in_all_its_lives() {
+        assert_eq!(identity(&[1; 16]), identity(&[1; 16]));
+        assert_ne!(identity(&[1; 16]), identity(&[2; 16]));
+    }
+}

@@ -1,0 +1,54 @@
+//! Writes the state that outlives the server to the store, and repairs a store that could not be
+//! written, for example because its disk was full.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use comity_nfs4::Settle;
+use comity_server::blocking;
+use comity_state::{Engine, Mark};
+use comity_store::{Store, StoreError};
+
+use crate::limits::REPAIR_PAUSE;
+
+/// Puts what the engine has recorded on stable storage; `false` if that fails.
+pub(crate) fn settle(engine: &Arc<Engine>, store: &Arc<Store>) -> Arc<Settle> {
+    let (engine, store) = (Arc::clone(engine), Arc::clone(store));
+    Arc::new(move |mark: Mark| match blocking(|| store.settle(&engine, mark)) {
+        Ok(()) => true,
+        // The log has it since it broke.
+        Err(StoreError::Broken { .. }) => false,
+        Err(error) => {
+            let seconds = REPAIR_PAUSE.as_secs();
+            tracing::error!("{error}; no client gets new state; tried again every {seconds} s");
+            false
+        }
+    })
+}
+
+/// Tries to repair the store, with pauses.
+pub(crate) struct Repair {
+    engine: Arc<Engine>,
+    store: Arc<Store>,
+    tried: Option<Instant>,
+}
+
+impl Repair {
+    /// Looks after `store`, where `engine` records.
+    pub(crate) const fn new(engine: Arc<Engine>, store: Arc<Store>) -> Self {
+        Self { engine, store, tried: None }
+    }
+
+    /// A moment has passed.
+    pub(crate) fn pass(&mut self) {
+        let rests = self.tried.is_some_and(|tried| tried.elapsed() < REPAIR_PAUSE);
+        if rests || !self.store.is_broken() {
+            return;
+        }
+        match blocking(|| self.store.repair(&self.engine)) {
+            Ok(_) => tracing::warn!("the state of clients is stored again"),
+            Err(error) => tracing::debug!("{error}"),
+        }
+        self.tried = Some(Instant::now());
+    }
+}

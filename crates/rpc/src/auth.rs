@@ -2,7 +2,7 @@ use comity_xdr::{Counted, Decode, Encode, Opaque};
 
 use crate::limits::{AUTH_BYTES_MAX, AUTH_SYS_GROUPS_MAX, MACHINE_NAME_BYTES_MAX};
 
-/// How a caller says who it is (RFC 5531, 8.2), by number.
+/// The authentication flavor of a caller, by number (RFC 5531, 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Flavor(pub u32);
 
@@ -22,13 +22,31 @@ impl Flavor {
 pub struct OpaqueAuth<'a> {
     /// Of which kind it is.
     pub flavor: Flavor,
-    /// What that kind carries.
+    /// The body, in the form of that flavor.
     pub body: Opaque<'a, AUTH_BYTES_MAX>,
 }
 
 impl OpaqueAuth<'static> {
     /// The one that says nothing.
     pub const NONE: Self = Self { flavor: Flavor::NONE, body: Opaque(&[]) };
+}
+
+/// The verifier of a reply: it proves the server, or what it has read, to the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ReplyVerifier {
+    /// Flavor AUTH_NONE without a body: the reply to AUTH_NONE and AUTH_SYS.
+    #[default]
+    Empty,
+    /// Any other: STARTTLS (RFC 9289, 4.1), a checksum of RPCSEC_GSS (RFC 2203, 5.3.3.2).
+    Filled(Flavor, Box<[u8]>),
+}
+
+impl ReplyVerifier {
+    /// A verifier with a body; none if that has more than [`AUTH_BYTES_MAX`] bytes.
+    #[must_use]
+    pub fn filled(flavor: Flavor, body: &[u8]) -> Option<Self> {
+        (body.len() <= AUTH_BYTES_MAX as usize).then(|| Self::Filled(flavor, body.into()))
+    }
 }
 
 /// The body of an AUTH_SYS credential (RFC 5531, appendix A).

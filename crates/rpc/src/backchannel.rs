@@ -50,7 +50,7 @@ impl Backchannel {
         }
     }
 
-    /// Which line this is; no other of the process ever has the same number.
+    /// Returns the number of this back channel; no other of the process ever has the same.
     #[must_use]
     pub const fn id(&self) -> u64 {
         self.id
@@ -61,7 +61,7 @@ impl Backchannel {
         self.xid.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whether a call had this number.
+    /// Returns whether a call had this number.
     #[must_use]
     pub fn has_numbered(&self, xid: u32) -> bool {
         (1..self.xid.load(Ordering::Relaxed)).contains(&xid)
@@ -94,7 +94,7 @@ impl Backchannel {
         (self.wake)();
     }
 
-    /// Whether records wait. Costs no lock.
+    /// Returns whether records wait. Costs no lock.
     pub fn has_records(&self) -> bool {
         self.waiting.load(Ordering::SeqCst)
     }
@@ -117,7 +117,7 @@ impl Backchannel {
         self.waiting.store(false, Ordering::Release);
     }
 
-    /// Whether the connection has ended.
+    /// Returns whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         self.queue().closed
     }

@@ -6,7 +6,7 @@ use comity_xdr::{Encoder, RecordStart};
 
 use crate::{
     Admission, AuthStat, Call, Deferred, Done, Gate, Outcome, Program, Repeat, ReplayCache,
-    ReplayKey, Ticket, Unparsed, Verdict, accepted, denied,
+    ReplayKey, ReplyVerifier, Ticket, Unparsed, Verdict, accepted, denied,
 };
 
 /// The number of the procedure NULL, the same in every program (RFC 5531, 12.1).
@@ -20,7 +20,7 @@ pub struct Dispatcher<V: ?Sized, G> {
     repeats: AtomicU64,
 }
 
-/// What became of a record.
+/// The outcome of a record.
 pub enum Answered<'a> {
     /// The reply, a whole record, was appended.
     Now,
@@ -43,6 +43,7 @@ pub struct Hangup(#[from] pub Unparsed);
 /// A reply that waits for slow work.
 pub struct Late<'a> {
     xid: u32,
+    verifier: ReplyVerifier,
     deferred: Box<dyn Deferred>,
     ticket: Option<Ticket<'a>>,
 }
@@ -64,7 +65,7 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         self.replay.tick(seconds);
     }
 
-    /// Whether the gate lets a peer call more than NULL.
+    /// Asks the gate whether a peer may call more than NULL.
     pub fn admission(&self, visitor: &V) -> Admission {
         self.gate.admits(visitor)
     }
@@ -92,7 +93,10 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
                 Admission::Undecided => return Ok(Answered::Undecided),
             }
         }
-        let Some(program) = self.program(&call, replies) else { return Ok(Answered::Now) };
+        let verifier = self.gate.reply_verifier(header, visitor);
+        let Some(program) = self.program(&call, &verifier, replies) else {
+            return Ok(Answered::Now);
+        };
         let ticket = match program.repeat_of(&call) {
             Repeat::Harmless => None,
             Repeat::Remember => match self.replay.begin(ReplayKey::new(peer, header.xid, record)) {
@@ -103,11 +107,16 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
                 }
             },
         };
-        Ok(perform(program, &call, visitor, ticket, replies))
+        Ok(perform(program, (&call, verifier), visitor, ticket, replies))
     }
 
     /// The program a call is for; if there is none, the reply says so.
-    fn program(&self, call: &Call<'_>, replies: &mut Encoder) -> Option<&dyn Program<V>> {
+    fn program(
+        &self,
+        call: &Call<'_>,
+        verifier: &ReplyVerifier,
+        replies: &mut Encoder,
+    ) -> Option<&dyn Program<V>> {
         let header = &call.header;
         let named = || self.programs.iter().filter(|program| program.number() == header.program);
         if let Some(program) = named().find(|it| it.versions().contains(&header.version)) {
@@ -117,8 +126,8 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
         let low = named().map(|program| *program.versions().start()).min();
         let high = named().map(|program| *program.versions().end()).max();
         framed(replies, |reply| match low.zip(high) {
-            Some((low, high)) => accepted::prog_mismatch(reply, header.xid, low, high),
-            None => accepted::prog_unavail(reply, header.xid),
+            Some((low, high)) => accepted::prog_mismatch(reply, header.xid, verifier, low, high),
+            None => accepted::prog_unavail(reply, header.xid, verifier),
         });
         None
     }
@@ -127,7 +136,7 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
 impl Late<'_> {
     /// Does the slow work and appends the reply, a whole record.
     pub fn finish(self, replies: &mut Encoder) -> Done {
-        let start = begin(replies, self.xid);
+        let start = begin(replies, self.xid, &self.verifier);
         let done = self.deferred.finish(replies);
         end(replies, start, self.ticket);
         done
@@ -136,13 +145,13 @@ impl Late<'_> {
 
 fn perform<'a, V: ?Sized>(
     program: &dyn Program<V>,
-    call: &Call<'_>,
+    (call, verifier): (&Call<'_>, ReplyVerifier),
     visitor: &V,
     ticket: Option<Ticket<'a>>,
     replies: &mut Encoder,
 ) -> Answered<'a> {
     let xid = call.header.xid;
-    let start = begin(replies, xid);
+    let start = begin(replies, xid, &verifier);
     let mark = start.mark();
     match program.call(call, visitor, replies) {
         Outcome::Done(_) => {
@@ -151,7 +160,7 @@ fn perform<'a, V: ?Sized>(
         }
         Outcome::Deferred(deferred) => {
             replies.rollback(mark);
-            return Answered::Later(Late { xid, deferred, ticket });
+            return Answered::Later(Late { xid, verifier, deferred, ticket });
         }
         Outcome::Silence => {
             replies.rollback(mark);
@@ -159,13 +168,13 @@ fn perform<'a, V: ?Sized>(
         }
         failure => {
             replies.rollback(mark);
-            framed(replies, |reply| fail(reply, xid, &failure));
+            framed(replies, |reply| fail(reply, (xid, &verifier), &failure));
         }
     }
     Answered::Now
 }
 
-/// What is said to a call that was sent again.
+/// Replies to a call that was sent again.
 fn again<'a>(verdict: &Verdict<'_>, replies: &mut Encoder) -> Answered<'a> {
     let Verdict::Answered(answer) = verdict else { return Answered::Never };
     replies.raw(answer);
@@ -179,12 +188,12 @@ fn shut<'a>(replies: &mut Encoder, xid: u32, why: AuthStat) -> Answered<'a> {
     Answered::Refused(why)
 }
 
-fn fail(reply: &mut Encoder, xid: u32, failure: &Outcome) {
+fn fail(reply: &mut Encoder, (xid, verifier): (u32, &ReplyVerifier), failure: &Outcome) {
     match failure {
-        Outcome::ProcUnavail => accepted::proc_unavail(reply, xid),
-        Outcome::GarbageArgs => accepted::garbage_args(reply, xid),
+        Outcome::ProcUnavail => accepted::proc_unavail(reply, xid, verifier),
+        Outcome::GarbageArgs => accepted::garbage_args(reply, xid, verifier),
         Outcome::Denied(why) => denied::auth_error(reply, xid, *why),
-        _ => accepted::system_err(reply, xid),
+        _ => accepted::system_err(reply, xid, verifier),
     }
 }
 
@@ -195,15 +204,17 @@ fn refuse<'a>(unparsed: Unparsed, replies: &mut Encoder) -> Result<Answered<'a>,
             framed(replies, |reply| denied::rpc_mismatch(reply, xid));
         }
         Unparsed::Header { xid, .. } => {
-            framed(replies, |reply| accepted::garbage_args(reply, xid));
+            framed(replies, |reply| {
+                accepted::garbage_args(reply, xid, &ReplyVerifier::Empty);
+            });
         }
     }
     Ok(Answered::Now)
 }
 
-fn begin(replies: &mut Encoder, xid: u32) -> RecordStart {
+fn begin(replies: &mut Encoder, xid: u32, verifier: &ReplyVerifier) -> RecordStart {
     let start = replies.begin_record();
-    accepted::success(replies, xid);
+    accepted::success(replies, xid, verifier);
     start
 }
 

@@ -1,16 +1,25 @@
 use std::sync::Arc;
 
-use crate::AuthStat;
+use crate::{AuthStat, CallHeader, ReplyVerifier};
 
 /// Decides which peers may call anything but procedure NULL. A [`crate::Dispatcher`] asks it before
 /// the replay cache and before any program, so that no program can forget it. `V` is what the shell
 /// knows of the peer.
 pub trait Gate<V: ?Sized>: Send + Sync {
-    /// Whether this peer may call. The answer must not block: calls of other peers wait meanwhile.
+    /// Returns whether this peer may call. The answer must not block: calls of other peers wait
+    /// meanwhile.
     fn admits(&self, visitor: &V) -> Admission;
+
+    /// Returns the verifier of the reply to a call of this peer. Replies that deny the call
+    /// (MSG_DENIED) have none.
+    #[inline]
+    fn reply_verifier(&self, call: &CallHeader<'_>, visitor: &V) -> ReplyVerifier {
+        let _ = (call, visitor);
+        ReplyVerifier::Empty
+    }
 }
 
-/// What a [`Gate`] says about a peer.
+/// The decision of a [`Gate`] about a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// The peer may call.
@@ -36,5 +45,10 @@ impl<V: ?Sized, G: Gate<V> + ?Sized> Gate<V> for Arc<G> {
     #[inline]
     fn admits(&self, visitor: &V) -> Admission {
         (**self).admits(visitor)
+    }
+
+    #[inline]
+    fn reply_verifier(&self, call: &CallHeader<'_>, visitor: &V) -> ReplyVerifier {
+        (**self).reply_verifier(call, visitor)
     }
 }

@@ -13,15 +13,15 @@ const CALL: u32 = 0;
 pub struct CallHeader<'a> {
     /// The number by which the client will know the reply.
     pub xid: u32,
-    /// Which program.
+    /// Program number.
     pub program: u32,
-    /// Which version of it.
+    /// Version of the program.
     pub version: u32,
-    /// Which procedure.
+    /// Procedure number.
     pub procedure: u32,
-    /// Who the caller says it is.
+    /// The caller's claim of who it is.
     pub credential: OpaqueAuth<'a>,
-    /// What proves it.
+    /// The proof of that claim.
     pub verifier: OpaqueAuth<'a>,
 }
 
@@ -56,7 +56,7 @@ pub enum Unparsed {
     Header {
         /// To be answered under this number.
         xid: u32,
-        /// What is wrong.
+        /// The error in the header.
         reason: Malformed,
     },
 }

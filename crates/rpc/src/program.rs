@@ -12,13 +12,13 @@ pub trait Program<V: ?Sized>: Send + Sync {
     /// The versions it speaks.
     fn versions(&self) -> RangeInclusive<u32>;
 
-    /// What a procedure is called, in the spelling of its RFC; for logs and metrics.
+    /// Returns the name of a procedure in the spelling of its RFC; for logs and metrics.
     fn procedure_name(&self, version: u32, procedure: u32) -> &'static str;
 
-    /// Whether a procedure may be done twice.
+    /// Returns whether a procedure may be done twice.
     fn repeat(&self, version: u32, procedure: u32) -> Repeat;
 
-    /// Whether this call of a procedure may be done twice, where its arguments decide that.
+    /// Returns whether this call of a procedure may be done twice, where its arguments decide that.
     fn repeat_of(&self, call: &Call<'_>) -> Repeat {
         self.repeat(call.header.version, call.header.procedure)
     }
@@ -31,7 +31,7 @@ pub trait Program<V: ?Sized>: Send + Sync {
 /// Something around a program that is the program in all but how calls are answered: metrics and
 /// the like live there.
 pub trait Layer<V: ?Sized>: Send + Sync {
-    /// What it is around.
+    /// The wrapped program.
     type Inner: Program<V>;
 
     /// The program it is around.
@@ -67,7 +67,7 @@ impl<V: ?Sized, L: Layer<V>> Program<V> for L {
     }
 }
 
-/// Whether doing a call twice does harm.
+/// The effect of doing a call twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
     /// None: it is simply done again.
@@ -76,7 +76,7 @@ pub enum Repeat {
     Remember,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 pub enum Outcome {
     /// The results stand in the reply.
     Done(Done),

@@ -7,27 +7,27 @@ use crate::limits::RECORD_FRAGMENTS_MAX;
 const LAST_FRAGMENT: u32 = 1 << 31;
 const HEADER_BYTES: usize = 4;
 
-/// What is allowed of a record.
+/// The bounds of a record.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordLimits {
     /// Most bytes of a record, fragment headers left out.
     pub bytes_max: usize,
 }
 
-/// What stands at the beginning of a buffer.
+/// The content of the beginning of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scan {
     /// A whole record: its bytes, and where the next one begins.
     Record {
-        /// Where its bytes are, without fragment headers.
+        /// The position of its bytes, without fragment headers.
         body: Range<usize>,
-        /// Where the next record begins.
+        /// The beginning of the next record.
         end: usize,
     },
     /// The beginning of one: the buffer must hold at least so many bytes, counted from the same
     /// place, before it is worth looking again.
     Partial {
-        /// That many.
+        /// The number of bytes.
         bytes_needed: usize,
     },
 }

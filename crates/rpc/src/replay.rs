@@ -55,7 +55,7 @@ impl ReplayKey {
 struct Entry {
     /// When, in seconds of the cache's own time.
     begun: u32,
-    /// What was answered; nothing while it is being done.
+    /// The answer; none while the call is being done.
     answer: Option<Arc<[u8]>>,
 }
 
@@ -88,7 +88,7 @@ pub struct ReplayCache {
     seconds: AtomicU32,
 }
 
-/// What is known of a call.
+/// The cache's knowledge of a call.
 pub enum Verdict<'a> {
     /// Nothing: it is to be done, and its answer given to the ticket.
     New(Ticket<'a>),
@@ -107,7 +107,7 @@ pub struct Ticket<'a> {
 }
 
 impl ReplayCache {
-    /// What is known of the call with this key; an unknown one counts as begun from here on.
+    /// Looks up a call by its key; from here on an unknown one counts as begun.
     pub fn begin(&self, key: ReplayKey) -> Verdict<'_> {
         let mut shard = self.shard(&key);
         match shard.entries.get(&key) {
@@ -118,7 +118,7 @@ impl ReplayCache {
             None => {}
         }
         shard.make_room(key.owner());
-        // Where all places are taken by calls that are being done, this one is not remembered.
+        // If calls in progress take all places, this one is not remembered.
         let told = shard.entries.len() >= ENTRIES_MAX;
         if !told {
             let begun = self.seconds.load(Ordering::Relaxed);
@@ -165,8 +165,8 @@ impl Shard {
         }
     }
 
-    /// Who has most of what is short; the caller if it has its part at least, so that others need
-    /// not be looked through.
+    /// Returns the owner of the largest share of what is short; the caller if it has at least an
+    /// equal part, so that the others need not be searched.
     fn largest(&self, caller: IpAddr) -> Option<IpAddr> {
         let is_bytes = self.bytes > BYTES_MAX;
         let size = |share: &Share| if is_bytes { share.bytes } else { share.order.len() };

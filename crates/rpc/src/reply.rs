@@ -3,7 +3,7 @@
 use comity_xdr::Encoder;
 
 use crate::message::RPC_VERSION;
-use crate::{AuthStat, Flavor};
+use crate::{AuthStat, Flavor, OpaqueAuth, ReplyVerifier};
 
 const REPLY: u32 = 1;
 const MSG_ACCEPTED: u32 = 0;
@@ -11,43 +11,59 @@ const MSG_DENIED: u32 = 1;
 
 /// Replies to a call that was let in (`accept_stat`).
 pub mod accepted {
-    use super::{Encoder, Flavor, MSG_ACCEPTED, REPLY};
+    use comity_xdr::Opaque;
+
+    use super::{Encoder, Flavor, MSG_ACCEPTED, OpaqueAuth, REPLY, ReplyVerifier};
 
     /// The results follow.
-    pub fn success(reply: &mut Encoder, xid: u32) {
-        header(reply, xid, 0);
+    pub fn success(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
+        header(reply, xid, verifier, 0);
     }
 
     /// There is no such program here.
-    pub fn prog_unavail(reply: &mut Encoder, xid: u32) {
-        header(reply, xid, 1);
+    pub fn prog_unavail(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
+        header(reply, xid, verifier, 1);
     }
 
     /// The program speaks only these versions.
-    pub fn prog_mismatch(reply: &mut Encoder, xid: u32, low: u32, high: u32) {
-        header(reply, xid, 2);
+    pub fn prog_mismatch(
+        reply: &mut Encoder,
+        xid: u32,
+        verifier: &ReplyVerifier,
+        low: u32,
+        high: u32,
+    ) {
+        header(reply, xid, verifier, 2);
         reply.value(&low);
         reply.value(&high);
     }
 
     /// There is no such procedure.
-    pub fn proc_unavail(reply: &mut Encoder, xid: u32) {
-        header(reply, xid, 3);
+    pub fn proc_unavail(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
+        header(reply, xid, verifier, 3);
     }
 
     /// The arguments cannot be read.
-    pub fn garbage_args(reply: &mut Encoder, xid: u32) {
-        header(reply, xid, 4);
+    pub fn garbage_args(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
+        header(reply, xid, verifier, 4);
     }
 
     /// We failed.
-    pub fn system_err(reply: &mut Encoder, xid: u32) {
-        header(reply, xid, 5);
+    pub fn system_err(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
+        header(reply, xid, verifier, 5);
     }
 
-    fn header(reply: &mut Encoder, xid: u32, accept_stat: u32) {
-        // The verifier is none: no flavor, no bytes.
-        reply.words([xid, REPLY, MSG_ACCEPTED, Flavor::NONE.0, 0, accept_stat]);
+    fn header(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier, accept_stat: u32) {
+        match verifier {
+            ReplyVerifier::Empty => {
+                reply.words([xid, REPLY, MSG_ACCEPTED, Flavor::NONE.0, 0, accept_stat]);
+            }
+            ReplyVerifier::Filled(flavor, body) => {
+                reply.words([xid, REPLY, MSG_ACCEPTED]);
+                reply.value(&OpaqueAuth { flavor: *flavor, body: Opaque(body) });
+                reply.value(&accept_stat);
+            }
+        }
     }
 }
 

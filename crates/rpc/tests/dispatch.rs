@@ -1,4 +1,4 @@
-//! What a server says to each kind of call, as RFC 5531, 9 has it.
+//! The server's reply to each kind of call (RFC 5531, 9).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use comity_rpc::{
-    Admission, Answered, AuthStat, Call, CallHeader, Deferred, Dispatcher, Done, Gate, OpaqueAuth,
-    OpenGate, Outcome, Program, Repeat,
+    Admission, Answered, AuthStat, Call, CallHeader, Deferred, Dispatcher, Done, Flavor, Gate,
+    OpaqueAuth, OpenGate, Outcome, Program, Repeat, ReplyVerifier,
 };
 use comity_xdr::{Decoder, Encoder};
 
@@ -210,4 +210,51 @@ fn a_call_of_an_undecided_peer_is_not_begun() {
     let answered = dispatcher.answer(&record(5, 3, 1), PEER, &(), &mut replies);
     assert!(matches!(answered, Ok(Answered::Undecided)) && replies.bytes().is_empty());
     assert_eq!(counter.0.load(Ordering::Relaxed), 0);
+}
+
+/// Sets the verifier of every reply to nine bytes that end in the procedure's number.
+struct Proving;
+
+impl Gate<()> for Proving {
+    fn admits(&self, (): &()) -> Admission {
+        Admission::Admitted
+    }
+
+    fn reply_verifier(&self, call: &CallHeader<'_>, (): &()) -> ReplyVerifier {
+        let body = [&b"verifier"[..], &[call.procedure as u8]].concat();
+        ReplyVerifier::filled(Flavor::GSS, &body).unwrap()
+    }
+}
+
+#[test]
+fn the_gate_sets_the_verifier_of_every_accepted_reply() {
+    let dispatcher = Dispatcher::new(vec![Arc::new(Counter::default()) as _], Arc::new(Proving));
+    let [veri, fier] = [u32::from_be_bytes(*b"veri"), u32::from_be_bytes(*b"fier")];
+    let cases: [(Vec<u8>, &[u32]); 7] = [
+        (record(5, 3, 0), &[0, 0]),
+        (record(5, 3, 2), &[0, 99]),
+        (record(6, 3, 0), &[1]),
+        (record(5, 4, 0), &[2, 2, 3]),
+        (record(5, 3, 9), &[3]),
+        (record(5, 3, 4), &[4]),
+        (record(5, 3, 5), &[0, 99]),
+    ];
+    for (record, rest) in cases {
+        let procedure = u32::from(record[23]);
+        let expected = [&[7, 1, 0, 6, 9, veri, fier, procedure << 24][..], rest].concat();
+        assert_eq!(reply(&dispatcher, &record), expected);
+    }
+}
+
+#[test]
+fn a_denied_reply_has_no_verifier() {
+    let dispatcher = Dispatcher::new(vec![Arc::new(Counter::default()) as _], Proving);
+    let too_weak = AuthStat::TooWeak as u32;
+    assert_eq!(reply(&dispatcher, &record(5, 3, 3)), [7, 1, 1, 1, too_weak]);
+}
+
+#[test]
+fn a_verifier_above_400_bytes_is_refused() {
+    assert!(ReplyVerifier::filled(Flavor::GSS, &[0; 400]).is_some());
+    assert_eq!(ReplyVerifier::filled(Flavor::GSS, &[0; 401]), None);
 }

@@ -1,4 +1,5 @@
-//! What the shell itself costs: a program that does nothing, and a client that keeps it busy.
+//! Measures the cost of the server itself: a program that does nothing, and a client that keeps it
+//! busy.
 //!
 //! `taskset -c 0 null serve 127.0.0.1:999` and `taskset -c 1 null load 127.0.0.1:999 PID 4 8 5 0`:
 //! connections, calls outstanding on each, seconds; it prints the processor time of process PID for

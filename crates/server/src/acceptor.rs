@@ -1,4 +1,4 @@
-//! The thread that takes new connections and tells the event loops how late it is.
+//! The thread that accepts connections and sends the event loops a tick every second.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use socket2::{SockRef, TcpKeepalive};
 
 use crate::admission::Permit;
 use crate::connection::{CallBack, Connection};
-use crate::event_loop_handle::Message;
+use crate::event_loop::Message;
 use crate::limits::{
     ACCEPT_PAUSE_MS, ACCEPTS_MAX, KEEPALIVE_INTERVAL_SECONDS, KEEPALIVE_PROBES, KEEPALIVE_SECONDS,
 };
@@ -23,7 +23,7 @@ use crate::log_rate_limit::LogRateLimit;
 use crate::service::{Endpoints, Service};
 use crate::shared::SharedState;
 
-/// Takes connections until `bell`, an event counter, rings.
+/// Accepts connections until the eventfd `bell` is written to.
 pub(crate) fn accept_loop<S: Service>(
     shared: &Arc<SharedState<S>>,
     listeners: &[TcpListener],
@@ -71,13 +71,13 @@ fn accept_all<S: Service>(shared: &Arc<SharedState<S>>, listener: &TcpListener) 
                 LOG.say(|_| tracing::error!(%error, "cannot accept connections for the moment"));
                 return std::thread::sleep(Duration::from_millis(ACCEPT_PAUSE_MS));
             }
-            // The others concern a connection that failed before it was taken.
+            // The other errors are of a connection that failed before it was accepted.
             Err(_) => {}
         }
     }
 }
 
-/// Gives a new connection to the event loop that has the fewest; tells the way to call its peer.
+/// Gives a new connection to the event loop that has the fewest; returns its back channel.
 pub(crate) fn add_connection<S: Service>(
     shared: &Arc<SharedState<S>>,
     socket: OwnedFd,
@@ -101,7 +101,7 @@ pub(crate) fn add_connection<S: Service>(
     Some(line)
 }
 
-/// A line whose bell tells the event loop at which its connection sits.
+/// Makes a back channel that wakes the event loop of its connection.
 fn call_back<S: Service>(shared: &Arc<SharedState<S>>, event_loop: usize) -> CallBack {
     let token = Arc::new(AtomicUsize::new(usize::MAX));
     let (shared, at) = (Arc::downgrade(shared), Arc::clone(&token));

@@ -1,4 +1,4 @@
-//! Who may hold how many connections.
+//! Limits on connections, altogether and by address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -36,7 +36,7 @@ pub(crate) struct Permit {
     admission: Arc<Admission>,
     address: IpAddr,
     listed: bool,
-    /// What is held for that address.
+    /// The memory held for that address.
     pub(crate) account: Arc<Account>,
 }
 
@@ -96,7 +96,7 @@ impl Admission {
 }
 
 impl Permit {
-    /// Whether something is offered to the peer.
+    /// Returns whether an export is offered to the peer.
     pub(crate) const fn is_listed(&self) -> bool {
         self.listed
     }

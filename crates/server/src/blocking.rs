@@ -1,9 +1,9 @@
-//! What a thread does before it sleeps: it leaves its event loop to another.
+//! A thread that is about to sleep leaves its event loop to another thread.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A thread's seat at an event loop.
+/// Leaves an event loop before its thread sleeps, and takes it again.
 pub(crate) trait BlockHook {
     /// Lets another thread have the event loop.
     fn leave(&self, why: WaitFor);
@@ -11,7 +11,7 @@ pub(crate) trait BlockHook {
     fn resume(&self);
 }
 
-/// What a thread sleeps for.
+/// The event that a thread sleeps for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitFor {
     /// Something that ends by itself.
@@ -24,7 +24,7 @@ thread_local! {
     static HOOK: RefCell<Option<Rc<dyn BlockHook>>> = const { RefCell::new(None) };
 }
 
-/// Tells what this thread has to leave before it sleeps.
+/// Sets the hook that leaves this thread's event loop before it sleeps.
 pub(crate) fn set_hook(seat: Option<Rc<dyn BlockHook>>) {
     HOOK.set(seat);
 }
@@ -53,7 +53,7 @@ pub fn blocking_hook(work: &mut dyn FnMut()) {
 struct Away(Option<Rc<dyn BlockHook>>);
 
 impl Away {
-    /// Takes the seat, so that work within work finds none to leave.
+    /// Takes the hook, so that work within work finds none.
     fn new(why: WaitFor) -> Self {
         let seat = HOOK.take();
         if let Some(seat) = &seat {

@@ -47,14 +47,8 @@ pub(crate) enum CloseReason {
 static LOG: LogRateLimit = LogRateLimit::new();
 
 impl CloseReason {
-    /// The names under which ends are counted.
-    pub(crate) const REASONS: [&str; 11] = [
-        "closed", "broken", "file", "record", "no_rpc", "mute", "slow", "unread", "idle", "memory",
-        "drained",
-    ];
-
-    /// Tells of the end of the connection to `peer`: counts it, and logs it; what is not the
-    /// ordinary end, a few lines a second.
+    /// Counts the end of the connection to `peer` and logs it; other than ordinary ends, at most a
+    /// few lines a second.
     pub(crate) fn tell(&self, peer: SocketAddr, counters: &LoopCounters) {
         if let Some(count) = counters.ended.get(self.reason()) {
             count.add(1);
@@ -69,7 +63,7 @@ impl CloseReason {
         }
     }
 
-    /// Its place among [`CloseReason::REASONS`].
+    /// Its place among [`CLOSE_REASONS`].
     const fn reason(&self) -> usize {
         match self {
             Self::Closed => 0,

@@ -1,5 +1,5 @@
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -10,11 +10,12 @@ use crate::close_reason::CloseReason;
 use crate::receive_buffer::ReceiveBuffer;
 use crate::reply_writer::Backlog;
 use crate::settings::Patience;
+use crate::transport::{Plain, Stream};
 
 /// One connection. At any time exactly one thread holds it: the one that runs its event loop, or
 /// the one that serves it.
 pub(crate) struct Connection<V> {
-    socket: OwnedFd,
+    pub(crate) stream: Stream,
     pub(crate) peer: SocketAddr,
     /// SharedState with those of its calls that another thread does.
     pub(crate) visitor: Arc<V>,
@@ -35,9 +36,9 @@ pub(crate) struct Connection<V> {
     pub(crate) hung_up: bool,
     /// Threads that do a call of it, while another may serve it.
     pub(crate) away: u32,
-    /// Whether room for replies is reported.
+    /// True if the epoll set also reports room for replies.
     pub(crate) watched: bool,
-    /// How long the record before was, if that is more than a batch.
+    /// Bytes of the record before, if it was longer than a batch.
     pub(crate) large: Option<usize>,
     stamps: Stamps,
     pub(crate) place: Permit,
@@ -77,7 +78,7 @@ impl<V> Connection<V> {
         now: u32,
     ) -> Self {
         Self {
-            socket,
+            stream: Stream::Plain(Plain(socket)),
             peer,
             visitor,
             call_back,
@@ -104,7 +105,7 @@ impl<V> Connection<V> {
     }
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.stream.socket()
     }
 
     /// Its number; no other connection ever has the same.

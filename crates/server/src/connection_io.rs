@@ -6,15 +6,16 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use comity_rpc::{Answered, AuthStat, Late, RecordLimits, Scan, accepted, next_record};
+use comity_rpc::{
+    Answered, AuthStat, Late, RecordLimits, ReplyVerifier, Scan, accepted, next_record,
+};
 use comity_xdr::Encoder;
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
 
 use crate::close_reason::CloseReason;
 use crate::connection::Connection;
 use crate::counters::LoopCounters;
-use crate::event_loop_handle::After;
+use crate::event_loop::After;
 use crate::handoff::{HandedOff, Handoff, HeldConnection};
 use crate::limits::{
     BATCH_BYTES, LATES_MAX, PASSES_MAX, RECORD_BYTES_MAX, REPLY_BYTES_KEPT, SEND_BYTES,
@@ -26,10 +27,11 @@ use crate::receive_buffer::{Large, ReceiveBuffer};
 use crate::reply_writer::{Backlog, Outgoing, Progress};
 use crate::service::Service;
 use crate::shared::SharedState;
+use crate::transport::Transport;
 
 const LIMITS: RecordLimits = RecordLimits { bytes_max: RECORD_BYTES_MAX };
 
-/// What was kept from turns before, less than three batches, and a new batch fit in a worker's
+/// Bytes kept from earlier turns, less than three batches, and a new batch fit in a worker's
 /// buffer.
 const _: () = assert!(LARGE_BYTES >= 4 * BATCH_BYTES);
 
@@ -54,7 +56,7 @@ pub(crate) struct ConnectionIo<'t, 'a, S: Service> {
 /// A connection, and how a turn of it ended.
 type Settled<V> = (Box<Connection<V>>, Result<After, CloseReason>);
 
-/// What became of a connection in its turn.
+/// The state of a connection after its turn.
 pub(crate) enum Served<V> {
     /// It is here.
     Here(Box<Connection<V>>, Result<After, CloseReason>),
@@ -76,7 +78,7 @@ impl<F: Into<CloseReason>> From<F> for Stop {
     }
 }
 
-/// How many bytes of a buffer were answered, and how many there must be to answer more.
+/// The bytes of a buffer that were answered, and the bytes needed before more can be answered.
 struct Cut {
     used: usize,
     needed: usize,
@@ -84,7 +86,7 @@ struct Cut {
     stopped: bool,
 }
 
-/// How much may be received at once, and what it is counted as meanwhile.
+/// The bytes that may be received at once, and the charge for them meanwhile.
 struct Room {
     bytes: usize,
     _charge: Option<Charge>,
@@ -111,7 +113,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     }
 
     fn end(&mut self, reason: CloseReason) -> Result<After, CloseReason> {
-        // What was answered before the peer went wrong is its due.
+        // Replies to calls that came before the peer's error are still sent.
         let _ = self.send();
         match reason {
             // So is what waits for a slow half; the end will be met again after that.
@@ -142,7 +144,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         self.connection.call_back.backchannel.take_into(self.replies);
         let Connection { place, call_back, .. } = &*self.connection;
         if place.account.sleepers.postpone(&call_back.backchannel, self.shared.sleepers_max()) {
-            // What has arrived stays where it is until a call of this client is done.
+            // Bytes that have arrived stay in the socket until a call of this client is done.
             self.send()?;
             return Ok(After::Wait);
         }
@@ -223,8 +225,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         Ok((socket, fed))
     }
 
-    /// Who has just sent a long record is likely to send another, which then comes in one piece; if
-    /// there is memory to keep it should it not come whole.
+    /// Returns the room for the next bytes: more than a batch after a long record, since another
+    /// one is likely and then comes in one piece, if there is memory to keep an incomplete one.
     fn room(&self) -> Room {
         let Connection { large, place, .. } = &*self.connection;
         let charge = large.and_then(|_| place.account.charge(LARGE_BYTES));
@@ -283,16 +285,18 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         let wanted = room.len();
         loop {
             self.counters.receives.add(1);
-            match rustix::net::recv(self.connection.socket(), &mut *room, RecvFlags::empty()) {
-                Ok((0, _)) => return Err(CloseReason::Closed),
-                Ok((received, _)) => {
+            match self.connection.stream.receive(room) {
+                Ok(0) => return Err(CloseReason::Closed),
+                Ok(received) => {
                     forget_time();
                     self.counters.received_bytes.add(received as u64);
                     self.connection.heard(self.shared.seconds());
                     self.connection.note_service(self.shared.seconds());
-                    // What fills less than its room was all there is, and the next byte will be
-                    // reported; only an end that was reported already would not be again.
-                    let all = received < wanted && !self.connection.hung_up;
+                    // A short receive has emptied the socket, and the next byte will be reported.
+                    // An end that was reported already is not reported again, so it must be read
+                    // here.
+                    let Connection { stream, hung_up, .. } = &*self.connection;
+                    let all = received < wanted && !hung_up && !stream.has_received();
                     let socket = if all { Socket::Empty } else { Socket::MayHaveMore };
                     return Ok((received, socket));
                 }
@@ -334,8 +338,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         }
     }
 
-    /// Whether a peer that nothing is offered to was served in this second. It may call NULL, and
-    /// must not keep others waiting by it, nor by bytes that are no call yet.
+    /// Returns whether an unlisted peer was served in this second. It may call NULL, and must not
+    /// keep others waiting by it, nor by bytes that are no call yet.
     fn rests(&self) -> bool {
         let Connection { place, served_second, .. } = &*self.connection;
         !place.is_listed() && *served_second == Some(self.shared.seconds())
@@ -344,6 +348,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     /// Answers a record, unless its peer is undecided; behind it stands `rest` in the buffer.
     fn answer(&mut self, body: Range<usize>, rest: Range<usize>) -> Result<(), Stop> {
         self.counters.records.add(1);
+        self.refresh_visitor();
         let buffer = self.handoff.buffer.borrow();
         let (record, shared, peer) = (&buffer[body], self.shared, self.connection.peer);
         let (service, visitor) = (&shared.service, &*self.visitor);
@@ -376,6 +381,16 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         handed_off.map_or(Ok(()), |handed_off| Err(Stop::HandedOff(handed_off)))
     }
 
+    /// Puts the service's newer idea of the peer, if it has one, in the place of the old one. Calls
+    /// that were begun before keep the old one.
+    #[inline]
+    fn refresh_visitor(&mut self) {
+        if let Some(visitor) = self.shared.service.renewed_visitor(&self.visitor) {
+            self.visitor = Arc::new(visitor);
+            self.connection.visitor = Arc::clone(&self.visitor);
+        }
+    }
+
     fn replies_bytes(&self) -> usize {
         let replies = &*self.replies;
         let files = replies.files().iter().map(|file| file.length as usize);
@@ -403,7 +418,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         if let Some(backlog) = &mut connection.backlog {
             return backlog.append(outgoing, account);
         }
-        if outgoing.send(connection.socket(), &mut progress)? {
+        if outgoing.send(&mut connection.stream, &mut progress)? {
             return Ok(());
         }
         self.counters.backlogs.add(1);
@@ -416,7 +431,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     fn send_backlog(&mut self) -> Result<bool, CloseReason> {
         let connection = &mut *self.connection;
         let Some(mut backlog) = connection.backlog.take() else { return Ok(true) };
-        let Some(moved) = backlog.send(connection.socket())? else {
+        let Some(moved) = backlog.send(&mut connection.stream)? else {
             connection.has_read();
             return Ok(true);
         };
@@ -455,7 +470,7 @@ pub(crate) fn log_refused(peer: SocketAddr, why: AuthStat) {
     LOG.say(|suppressed| tracing::warn!(%peer, reason, suppressed, "a call was refused"));
 }
 
-/// A program panicked: the call is answered SYSTEM_ERR, and the server lives.
+/// Answers a call whose program panicked with SYSTEM_ERR, and logs the panic.
 fn answer_system_error(
     (peer, xid): (SocketAddr, u32),
     panic: &(dyn Any + Send),
@@ -468,7 +483,7 @@ fn answer_system_error(
     LOG.say(|suppressed| tracing::error!(%peer, xid, suppressed, "a call panicked: {text}"));
     counters.panics.add(1);
     let start = replies.begin_record();
-    accepted::system_err(replies, xid);
+    accepted::system_err(replies, xid, &ReplyVerifier::Empty);
     replies.end_record(start);
 }
 

@@ -23,51 +23,51 @@ use crate::limits::{
     CONTROL_WORK_SECONDS,
 };
 
-/// What a server is asked.
+/// A request to a running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// Read the configuration again.
+    /// Reads the configuration again.
     Reload,
-    /// How is it?
+    /// Asks for the server's state and counters.
     Status,
-    /// Log so much from now on; without a level: how much is logged?
+    /// Sets the log level, or asks for it.
     LogLevel {
         /// As on the command line.
         level: Option<String>,
     },
-    /// What is exported, and with a client's address: what of it would it see?
+    /// Asks for the exports, or for those that a client would see.
     Exports {
         /// The client.
         client: Option<IpAddr>,
     },
-    /// Which clients are there? Some of them, those after one.
+    /// Asks for a page of clients.
     Clients {
         /// The last one that was told before.
         after: Option<String>,
     },
-    /// What does a client have? Some of it, what is after one of its states.
+    /// Asks for a client and a page of its states.
     Client {
-        /// Which.
+        /// The client's number.
         client: String,
         /// The last state that was told before.
         after: Option<u32>,
     },
-    /// Who waits for whom?
+    /// Asks which clients wait for which.
     Waits {
         /// Only what this one waits for.
         client: Option<String>,
     },
-    /// Send a client away and free all it has.
+    /// Evicts a client and frees all it holds.
     Evict {
-        /// Which.
+        /// The client's number.
         client: String,
     },
-    /// What would a call get, and by which rules?
+    /// Asks for the decisions about a call.
     Explain {
         /// The path of the export.
         export: PathBuf,
-        /// What the call is about.
+        /// The path of the file, as seen from the export.
         path: PathBuf,
         /// The client.
         from: IpAddr,
@@ -77,24 +77,24 @@ pub enum Request {
         gid: u32,
         /// Supplementary groups.
         groups: Vec<u32>,
-        /// What is to be done.
+        /// The operation to explain.
         operation: String,
     },
 }
 
-/// What a server answers.
+/// The server's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// What was asked for.
+    /// The result.
     Done(Value),
-    /// Why it was not done.
+    /// The error.
     Failed(String),
 }
 
-/// Who does what is asked.
+/// Performs the requests that arrive at the control socket.
 pub trait ControlHandler: Send + Sync + 'static {
-    /// Does it, or says in one line why not. Requests come one after the other.
+    /// Performs a request, or returns a one-line error. Requests come one after the other.
     fn perform(&self, request: Request) -> Answer;
 }
 
@@ -113,7 +113,7 @@ pub enum AskError {
     Absent {
         /// The path of the socket.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It took no request, or did not answer it, for so many seconds.
@@ -207,7 +207,7 @@ fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     Ok(OwnedFd::from(socket).into())
 }
 
-/// What comes over a connection until a moment.
+/// Reads from a connection until a deadline.
 struct Within<'a> {
     stream: &'a UnixStream,
     until: Instant,
@@ -224,7 +224,7 @@ impl Read for Within<'_> {
     }
 }
 
-/// Hears each peer on a thread of its own, so that one that says nothing keeps no other waiting.
+/// Reads each peer on a thread of its own, so that a silent one delays no other.
 fn listen(listener: &UnixListener, bell: &OwnedFd, handler: &Arc<impl ControlHandler>) {
     let turn = Arc::<Mutex<()>>::default();
     loop {

@@ -1,8 +1,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::close_reason::CloseReason;
+/// The reasons for which connections end, as they are counted; `CloseReason` gives each its place.
+pub(crate) const CLOSE_REASONS: [&str; 11] = [
+    "closed", "broken", "file", "record", "no_rpc", "mute", "slow", "unread", "idle", "memory",
+    "drained",
+];
 
-const REASONS: usize = CloseReason::REASONS.len();
+const REASONS: usize = CLOSE_REASONS.len();
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -22,7 +26,7 @@ impl Counter {
     }
 }
 
-/// What one event loop did, in its own cache lines.
+/// Counters of one event loop, in their own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct LoopCounters {
@@ -41,7 +45,7 @@ pub(crate) struct LoopCounters {
     pub(crate) ended: [Counter; REASONS],
 }
 
-/// What the whole shell did since it started, and what it holds.
+/// Counters of the whole server since it started, and what it holds now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerStats {
     /// Waits for readiness.
@@ -84,7 +88,7 @@ pub struct ServerStats {
 impl ServerStats {
     /// Connections that ended, by reason.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        CloseReason::REASONS.into_iter().zip(self.ended)
+        CLOSE_REASONS.into_iter().zip(self.ended)
     }
 
     /// Adds what an event loop did.

@@ -1,5 +1,5 @@
-//! What a thread works on, where it can be reached while a call runs: should the call sleep, others
-//! go on with the rest.
+//! The state of a thread's work that must be reachable while a call runs: if the call sleeps, other
+//! threads continue with the rest.
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut, Range};
@@ -10,7 +10,7 @@ use comity_xdr::Encoder;
 use crate::blocking::{WaitFor, blocking};
 use crate::connection::Connection;
 use crate::event_loop::EventLoop;
-use crate::event_loop_handle::{After, ReturnedReplies};
+use crate::event_loop::{After, ReturnedReplies};
 use crate::limits::{CALLS_AWAY_MAX, OWED_PAUSE, OWED_TRIES};
 use crate::memory_budget::{Account, LARGE_BYTES};
 use crate::receive_buffer::ReceiveBuffer;
@@ -27,7 +27,7 @@ pub(crate) struct Handoff<V> {
 struct Running<V> {
     token: usize,
     connection: Box<Connection<V>>,
-    /// What stands in the buffer behind the call.
+    /// Position of the bytes behind the call in the buffer.
     rest: Range<usize>,
 }
 
@@ -77,9 +77,9 @@ impl<V> Handoff<V> {
         running.as_ref().map(|running| Arc::clone(&running.connection.place.account))
     }
 
-    /// Whether others could go on with the connection of the call that runs: more of it waits, or
-    /// it has shown that it does not wait for one call before it makes the next, or what the call
-    /// sleeps for may come over it.
+    /// Returns whether others could continue with the connection of the running call: more bytes
+    /// wait, or its client sends calls without waiting for replies, or the call waits for an answer
+    /// over this connection.
     pub(crate) fn is_worth_handing_off(&self, why: WaitFor) -> bool {
         self.running.borrow().as_ref().is_some_and(|running| {
             let away = running.connection.away;
@@ -114,7 +114,7 @@ impl<V> Handoff<V> {
 }
 
 impl HandedOff {
-    /// What is owed to the connection now. Waits for memory for it, some time.
+    /// Returns the replies for the connection. Waits a bounded time for memory to keep them.
     pub(crate) fn owed(self, replies: &Encoder) -> ReturnedReplies {
         let Self { token, id, account } = self;
         let keep = || Backlog::new(Outgoing::of(replies), Progress::default(), &account).ok();
@@ -138,7 +138,7 @@ impl<V> HeldConnection<V> {
     }
 }
 
-/// What is true of every use: a turn ends with the call that lent its connection.
+/// Holds for every use: a turn ends with the call that handed off its connection.
 const NOT_LENT: &str = "a connection that was lent is not touched";
 
 impl<V> Deref for HeldConnection<V> {

@@ -1,7 +1,7 @@
-//! The shell: sockets, threads, limits, metrics, shutdown.
+//! The NFS server's sockets, threads, limits, metrics and shutdown.
 //!
-//! **Answers:** how calls get from connections to programs and replies back, who may hold how many
-//! connections and how much memory for how long, what the server did (numbers), how it ends. NFS is
+//! **Answers:** how calls get from connections to programs and replies back, how many connections
+//! and how much memory each peer may hold for how long, what the counters say, how it ends. NFS is
 //! served over TCP only; UDP is not.
 //!
 //! **May not know:** what a program does, file systems, exports, how the command line looks.
@@ -23,7 +23,6 @@ pub mod control;
 mod counters;
 mod datagrams;
 mod event_loop;
-mod event_loop_handle;
 mod handoff;
 pub mod limits;
 mod listen;
@@ -41,6 +40,7 @@ mod shared;
 mod sleepers;
 mod sys;
 mod thread_pool;
+mod transport;
 mod worker;
 
 pub use activation::inherited_listeners;

@@ -116,8 +116,8 @@ pub const MEASURED_PROCEDURES_MAX: u32 = 32;
 /// Connections at most to the metrics page; one is asked by a few.
 pub const METRICS_CONNECTIONS_MAX: usize = 64;
 
-/// Seconds that a connection to the metrics page lasts, whatever is asked: who asks every quarter
-/// of a minute uses it for a few.
+/// Seconds that a connection to the metrics page lasts: a client that asks every 15 seconds uses
+/// it for a few requests.
 pub const METRICS_CONNECTION_SECONDS: u64 = 60;
 
 /// Exports whose successes are counted without a lock; servers with more are rare.
@@ -143,10 +143,10 @@ pub const LOG_LINES_A_SECOND: u32 = 5;
 
 const _: () = assert!(LARGE_ARRIVED_BYTES < BATCH_BYTES && BATCH_BYTES < RECORD_BYTES_MAX);
 
-/// Seconds a peer has to take a connection on which it wants to be called back. Whoever waits is a
-/// thread of its own; a client out of reach costs no more than a share of its lease.
+/// Seconds a peer has to accept a connection for callbacks. A separate thread waits; an
+/// unreachable client costs no more than a part of its lease.
 pub const DIAL_SECONDS: u64 = 5;
 
-/// Seconds for each step of a call to another host. Who is told that a lock is his asks by himself
-/// half a minute later, so more patience would gain nothing.
+/// Seconds for each step of a call to another host. A host that is not told of its lock asks again
+/// half a minute later, so a longer wait gains nothing.
 pub const REMOTE_CALL_SECONDS: u64 = 5;

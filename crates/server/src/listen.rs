@@ -13,11 +13,11 @@ use crate::limits::LISTEN_BACKLOG;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {reason}")]
 pub struct ListenError {
-    /// Where.
+    /// The address.
     pub address: SocketAddr,
     /// Why not, and the remedy.
     pub reason: String,
-    /// What the system said.
+    /// The system's error.
     #[source]
     pub source: io::Error,
 }
@@ -69,7 +69,7 @@ fn reason(address: SocketAddr, error: &io::Error) -> String {
     }
 }
 
-/// Which process listens on a TCP port, as far as /proc tells us.
+/// Returns the process that listens on a TCP port, as far as /proc tells.
 fn owner_of_port(port: u16) -> Option<String> {
     let inode = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()

@@ -14,15 +14,15 @@ struct State {
 }
 
 impl LogRateLimit {
-    /// One that has said nothing yet; to be kept in a `static` beside the line it bounds.
+    /// Makes a limit for a `static` beside the log line that it bounds.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "for statics, which cannot use a default")]
     pub const fn new() -> Self {
         Self(Mutex::new(State { since: None, said: 0, suppressed: 0 }))
     }
 
-    /// Calls `write`, unless too much was said this second, with how often it was not since the
-    /// last time.
+    /// Calls `write` with the number of lines suppressed since the last one, unless this second's
+    /// lines are used up.
     pub fn say(&self, write: impl FnOnce(u64)) {
         if let Some(suppressed) = self.may_say(Instant::now()) {
             write(suppressed);

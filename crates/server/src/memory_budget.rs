@@ -20,7 +20,7 @@ pub(crate) struct MemoryBudget {
     kept: Mutex<Vec<Vec<u8>>>,
 }
 
-/// What is held for one address.
+/// The memory held for one address.
 pub(crate) struct Account {
     budget: Arc<MemoryBudget>,
     held: AtomicUsize,

@@ -5,8 +5,8 @@ use crate::close_reason::CloseReason;
 use crate::limits::{BATCH_BYTES, LARGE_ARRIVED_BYTES};
 use crate::memory_budget::{Account, Charge, LargeBuffer};
 
-/// What a connection holds of bytes that were received and not yet answered: as a rule the
-/// beginning of a record, and no more memory than arrived.
+/// Bytes of a connection that were received and not yet answered: usually the beginning of a
+/// record, in no more memory than has arrived.
 #[derive(Default)]
 pub(crate) enum ReceiveBuffer {
     /// Nothing.
@@ -31,7 +31,7 @@ pub(crate) struct Large {
     pub(crate) filled: usize,
     /// Bytes that must have arrived before it is worth looking again.
     pub(crate) needed: usize,
-    /// Whether the record is of many fragments: it is received ahead, not header by header.
+    /// True if the record has many fragments: it is then received ahead, not header by header.
     pub(crate) fragments: bool,
 }
 
@@ -89,7 +89,7 @@ impl ReceiveBuffer {
 }
 
 impl Large {
-    /// Where the next bytes go: up to the end of the record, or ahead.
+    /// Returns the room for the next bytes: up to the end of the record, or ahead.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         let Self { buffer, filled, needed, fragments } = self;
         let ahead = if *fragments { BATCH_BYTES } else { 0 };

@@ -1,26 +1,22 @@
 //! Sending replies: bytes, and stretches of files between them that never enter this process.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use comity_xdr::{Encoder, FileSegment};
-use rustix::io::{Errno, ReadWriteFlags};
-use rustix::net::SendFlags;
+use rustix::io::Errno;
 
-use crate::blocking::blocking;
 use crate::close_reason::CloseReason;
 use crate::memory_budget::{Account, Charge};
+use crate::transport::{FileError, Stretch, Transport};
 
-/// What is to be sent.
+/// Replies to send: bytes, and stretches of files between them.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
     bytes: &'a [u8],
     files: &'a [FileSegment],
 }
 
-/// How much of it was sent.
+/// The position up to which replies were sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     bytes: usize,
@@ -45,17 +41,17 @@ impl<'a> Outgoing<'a> {
     /// Sends from `progress` on what the socket takes at once; `true` if that was all.
     pub(crate) fn send(
         &self,
-        socket: BorrowedFd<'_>,
+        transport: &mut impl Transport,
         progress: &mut Progress,
     ) -> Result<bool, CloseReason> {
         loop {
             let file = self.files.get(progress.files);
             let end = file.map_or(self.bytes.len(), |file| file.after);
-            if !send_bytes(socket, self.bytes, &mut progress.bytes, end, file.is_some())? {
+            if !send_bytes(transport, self.bytes, &mut progress.bytes, end, file.is_some())? {
                 return Ok(false);
             }
             let Some(file) = file else { return Ok(true) };
-            if !send_file(socket, file, &mut progress.in_file)? {
+            if !send_file(transport, file, &mut progress.in_file)? {
                 return Ok(false);
             }
             progress.files += 1;
@@ -118,25 +114,27 @@ impl Backlog {
     }
 
     /// Sends what the socket takes now: `None` if that was all, else whether it was anything.
-    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>) -> Result<Option<bool>, CloseReason> {
+    pub(crate) fn send(
+        &mut self,
+        transport: &mut impl Transport,
+    ) -> Result<Option<bool>, CloseReason> {
         let before = self.progress;
         let outgoing = Outgoing { bytes: &self.bytes, files: &self.files };
-        let all = outgoing.send(socket, &mut self.progress)?;
+        let all = outgoing.send(transport, &mut self.progress)?;
         Ok(if all { None } else { Some(self.progress != before) })
     }
 }
 
 /// Sends `bytes` from `from` to `end`; `false` if the socket takes no more.
 fn send_bytes(
-    socket: BorrowedFd<'_>,
+    transport: &mut impl Transport,
     bytes: &[u8],
     from: &mut usize,
     end: usize,
     more: bool,
 ) -> Result<bool, CloseReason> {
-    let more = if more { SendFlags::MORE } else { SendFlags::empty() };
     while *from < end {
-        match rustix::net::send(socket, &bytes[*from..end], SendFlags::NOSIGNAL | more) {
+        match transport.send(&bytes[*from..end], more) {
             Ok(sent) => *from += sent,
             Err(Errno::AGAIN) => return Ok(false),
             Err(Errno::INTR) => {}
@@ -148,55 +146,144 @@ fn send_bytes(
 
 /// Sends the rest of a stretch of a file; `false` if the socket takes no more.
 fn send_file(
-    socket: BorrowedFd<'_>,
+    transport: &mut impl Transport,
     segment: &FileSegment,
     sent: &mut u32,
 ) -> Result<bool, CloseReason> {
     while *sent < segment.length {
-        match send_file_once(socket, segment, *sent) {
-            Ok(0) => return send_zeros(socket, segment.length, sent),
+        let stretch = Stretch {
+            file: &segment.file,
+            offset: segment.offset + u64::from(*sent),
+            length: (segment.length - *sent) as usize,
+        };
+        match transport.send_file(stretch) {
+            Ok(0) => return send_zeros(transport, segment.length, sent),
             Ok(count) => *sent += count as u32,
-            Err(Errno::AGAIN) => return Ok(false),
-            Err(Errno::INTR) => {}
-            Err(error @ (Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT | Errno::NOTCONN)) => {
-                return Err(CloseReason::Broken(error.into()));
-            }
-            Err(error) => return Err(CloseReason::File(error.into())),
+            Err(FileError::Connection(Errno::AGAIN)) => return Ok(false),
+            Err(FileError::Connection(Errno::INTR) | FileError::File(Errno::INTR)) => {}
+            Err(FileError::Connection(error)) => return Err(CloseReason::Broken(error.into())),
+            Err(FileError::File(error)) => return Err(CloseReason::File(error.into())),
         }
     }
     Ok(true)
 }
 
-fn send_file_once(
-    socket: BorrowedFd<'_>,
-    segment: &FileSegment,
-    sent: u32,
-) -> Result<usize, Errno> {
-    let left = (segment.length - sent) as usize;
-    let mut offset = segment.offset + u64::from(sent);
-    let last = offset + left as u64 - 1;
-    let mut send = || rustix::fs::sendfile(socket, &*segment.file, Some(&mut offset), left);
-    if is_cold(&segment.file, last) { blocking(send) } else { send() }
-}
-
-/// Whether reading there would wait for the disk. Costs a quarter of a microsecond.
-fn is_cold(file: &File, offset: u64) -> bool {
-    let mut byte = [0; 1];
-    let buffer = &mut [io::IoSliceMut::new(&mut byte)];
-    rustix::io::preadv2(file, buffer, offset, ReadWriteFlags::NOWAIT) == Err(Errno::AGAIN)
-}
-
-/// The file turned out shorter than the reply says: zeros stand for what is missing.
-fn send_zeros(socket: BorrowedFd<'_>, length: u32, sent: &mut u32) -> Result<bool, CloseReason> {
+/// Sends zeros for the end of a file that turned out shorter than the reply says.
+fn send_zeros(
+    transport: &mut impl Transport,
+    length: u32,
+    sent: &mut u32,
+) -> Result<bool, CloseReason> {
     const ZEROS: [u8; 4096] = [0; 4096];
     while *sent < length {
         let mut from = 0;
         let end = ZEROS.len().min((length - *sent) as usize);
-        let all = send_bytes(socket, &ZEROS, &mut from, end, false)?;
+        let all = send_bytes(transport, &ZEROS, &mut from, end, false)?;
         *sent += from as u32;
         if !all {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::memory_budget::MemoryBudget;
+
+    /// A transport that changes every byte, as a cipher would, and takes `room` bytes.
+    struct Ciphered {
+        sent: Vec<u8>,
+        room: usize,
+    }
+
+    impl Transport for Ciphered {
+        fn receive(&mut self, _: &mut [u8]) -> Result<usize, Errno> {
+            Err(Errno::AGAIN)
+        }
+
+        fn has_received(&self) -> bool {
+            false
+        }
+
+        fn send(&mut self, bytes: &[u8], _: bool) -> Result<usize, Errno> {
+            let count = bytes.len().min(self.room);
+            if count == 0 {
+                return Err(Errno::AGAIN);
+            }
+            self.room -= count;
+            self.sent.extend(bytes[..count].iter().map(|byte| !byte));
+            Ok(count)
+        }
+    }
+
+    fn reply(file_bytes: usize, announced: u32) -> (Encoder, Vec<u8>) {
+        let content: Vec<u8> = (0..file_bytes).map(|n| (n % 251) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&content).unwrap();
+        let mut reply = Encoder::new();
+        let start = reply.begin_record();
+        reply.value(&7_u32);
+        reply.file(Arc::new(file), 0, announced);
+        reply.end_record(start);
+        let mut expected = reply.bytes().to_vec();
+        expected.extend(content);
+        expected.resize(reply.bytes().len() + announced as usize, 0);
+        (reply, expected)
+    }
+
+    fn plain_text(transport: &Ciphered) -> Vec<u8> {
+        transport.sent.iter().map(|byte| !byte).collect()
+    }
+
+    #[test]
+    fn a_file_goes_through_a_transport_that_is_not_plain() {
+        let (reply, expected) = reply(200_000, 200_000);
+        let mut transport = Ciphered { sent: Vec::new(), room: usize::MAX };
+        let mut progress = Progress::default();
+        assert!(Outgoing::of(&reply).send(&mut transport, &mut progress).unwrap());
+        assert!(plain_text(&transport) == expected);
+    }
+
+    #[test]
+    fn a_file_that_is_too_short_is_filled_with_zeros() {
+        let (reply, expected) = reply(1000, 9000);
+        let mut transport = Ciphered { sent: Vec::new(), room: usize::MAX };
+        assert!(Outgoing::of(&reply).send(&mut transport, &mut Progress::default()).unwrap());
+        assert!(plain_text(&transport) == expected);
+    }
+
+    #[test]
+    fn a_backlog_goes_on_where_the_peer_stopped_reading() {
+        let (reply, expected) = reply(200_000, 200_000);
+        let account = Arc::new(Arc::new(MemoryBudget::new(1 << 20)).account());
+        for room in [1, 40, 50, 70_000] {
+            let mut transport = Ciphered { sent: Vec::new(), room };
+            let (outgoing, mut progress) = (Outgoing::of(&reply), Progress::default());
+            assert!(!outgoing.send(&mut transport, &mut progress).unwrap());
+            let mut backlog = Backlog::new(outgoing, progress, &account).unwrap();
+            assert_eq!(backlog.send(&mut transport).unwrap(), Some(false));
+            transport.room = 30_000;
+            assert_eq!(backlog.send(&mut transport).unwrap(), Some(true));
+            transport.room = usize::MAX;
+            assert_eq!(backlog.send(&mut transport).unwrap(), None);
+            assert!(plain_text(&transport) == expected, "from {room}");
+        }
+    }
+
+    #[test]
+    fn replies_that_are_joined_keep_their_order() {
+        let (first, expected) = reply(5000, 5000);
+        let account = Arc::new(Arc::new(MemoryBudget::new(1 << 20)).account());
+        let keep = || Backlog::new(Outgoing::of(&first), Progress::default(), &account).unwrap();
+        let mut backlog = keep();
+        backlog.append(Outgoing::of(&first), &account).unwrap();
+        backlog.join(keep());
+        let mut transport = Ciphered { sent: Vec::new(), room: usize::MAX };
+        assert_eq!(backlog.send(&mut transport).unwrap(), None);
+        assert!(plain_text(&transport) == expected.repeat(3));
+    }
 }

@@ -15,11 +15,11 @@ use crate::limits::{DATAGRAM_BYTES_MAX, REMOTE_CALL_SECONDS};
 /// A call to a program of another host.
 #[derive(Debug, Clone, Copy)]
 pub struct RemoteCall<'a> {
-    /// Which program.
+    /// Program number.
     pub program: u32,
-    /// Which version of it.
+    /// Version of the program.
     pub version: u32,
-    /// Which procedure.
+    /// Procedure number.
     pub procedure: u32,
     /// The arguments, in XDR.
     pub arguments: &'a [u8],
@@ -54,7 +54,7 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
-/// Where a host takes calls that it does not answer.
+/// The address at which a host takes calls that it does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OneWayTarget {
     /// As datagrams.
@@ -178,7 +178,7 @@ fn encoded(value: &impl Encode) -> Vec<u8> {
     encoder.bytes().to_vec()
 }
 
-/// What stands behind the header of a reply to an accepted call that was done (RFC 5531, 9).
+/// Returns the results behind the header of a successful reply (RFC 5531, 9).
 fn results(reply: &[u8]) -> Option<&[u8]> {
     let mut decoder = Decoder::new(reply);
     let [xid, kind, accepted]: [u32; 3] =
@@ -201,18 +201,18 @@ mod tests {
     use std::net::{TcpListener, UdpSocket};
     use std::thread;
 
-    use comity_rpc::accepted;
+    use comity_rpc::{ReplyVerifier, accepted};
 
     use super::*;
 
     #[test]
     fn results_are_what_stands_behind_the_header() {
         let mut reply = Encoder::new();
-        accepted::success(&mut reply, 1);
+        accepted::success(&mut reply, 1, &ReplyVerifier::Empty);
         reply.value(&7_u32);
         assert_eq!(results(reply.bytes()), Some(&[0, 0, 0, 7][..]));
         reply.clear(0);
-        accepted::garbage_args(&mut reply, 1);
+        accepted::garbage_args(&mut reply, 1, &ReplyVerifier::Empty);
         assert_eq!(results(reply.bytes()), None);
         assert_eq!(results(&[0; 8]), None);
     }

@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::acceptor::{accept_loop, add_connection};
 use crate::counters::ServerStats;
 use crate::event_loop::EventLoop;
-use crate::event_loop_handle::{EventLoopHandle, Message};
+use crate::event_loop::{EventLoopHandle, Message};
 use crate::limits::{DESCRIPTORS_PER_CONNECTION, DESCRIPTORS_WANTED, DIAL_SECONDS};
 use crate::listen::{ListenError, listen};
 use crate::service::Service;
@@ -74,19 +74,19 @@ impl<S: Service> Server<S> {
         Ok(Self { shared, addresses, bell, acceptor })
     }
 
-    /// Where it listens, ports chosen by the system filled in.
+    /// The addresses it listens on; port 0 is replaced by the port that the system chose.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What is served.
+    /// The service.
     #[must_use]
     pub fn service(&self) -> &S {
         &self.shared.service
     }
 
-    /// What it did and what it holds.
+    /// The server's counters and present holdings.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.shared.stats()

@@ -6,22 +6,23 @@ use comity_rpc::{Backchannel, Dispatcher, Gate};
 /// The two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
-    /// Who came.
+    /// The peer's address.
     pub peer: SocketAddr,
     /// To which address of this machine, if the system could still say it.
     pub local: Option<SocketAddr>,
 }
 
-/// What is served: programs, and what they are told of a peer.
+/// The programs that a server offers, and what it tells them about a peer.
 pub trait Service: Send + Sync + 'static {
-    /// What is known of a peer, made once for each connection.
+    /// The server's knowledge of a peer, made once for each connection.
     type Visitor: Send + Sync + 'static;
 
-    /// Who decides which peers may call.
+    /// The gate that decides which peers may call.
     type Gate: Gate<Self::Visitor> + 'static;
 
-    /// Whether a peer at this address has anything to expect here but procedure NULL. Places for
-    /// connections are kept for such peers. Must not block; what is not known yet is `false`.
+    /// Returns whether a peer at this address may call more than procedure NULL. Places for
+    /// connections are reserved for such peers. Must not block; returns `false` while the answer is
+    /// not known.
     fn lists(&self, peer: IpAddr) -> bool {
         let _ = peer;
         true
@@ -29,6 +30,15 @@ pub trait Service: Send + Sync + 'static {
 
     /// Greets a new peer; `line` is the way to call it back.
     fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> Self::Visitor;
+
+    /// Returns what is known of a peer now, if its identity has changed since `visitor` was made:
+    /// by a TLS handshake, say, or by new credentials. Asked before each record, so it must be
+    /// cheap; `visitor` then stands for the connection no more.
+    #[inline]
+    fn renewed_visitor(&self, visitor: &Self::Visitor) -> Option<Self::Visitor> {
+        let _ = visitor;
+        None
+    }
 
     /// The programs.
     fn dispatcher(&self) -> &Dispatcher<Self::Visitor, Self::Gate>;

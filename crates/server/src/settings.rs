@@ -1,9 +1,9 @@
 use std::net::SocketAddr;
 
-/// How a server is to run; [`Settings::default`] is meant for the finished server.
+/// Settings of a server; [`Settings::default`] is meant for the finished server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where to listen; port 0 lets the system choose.
+    /// Addresses to listen on; port 0 lets the system choose.
     pub listen: Vec<SocketAddr>,
     /// Event loops, that is threads that serve at the same time while no call sleeps.
     pub event_loops: usize,

@@ -3,20 +3,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::admission::Admission;
 use crate::counters::{Counter, ServerStats};
-use crate::event_loop_handle::{EventLoopHandle, Message};
+use crate::event_loop::{EventLoopHandle, LoopPool, Message};
 use crate::limits::SLEEPERS_SHARE;
 use crate::memory_budget::MemoryBudget;
 use crate::service::Service;
 use crate::settings::Settings;
-use crate::thread_pool::ThreadPool;
 
-/// What all threads of a server share.
+/// The state that all threads of a server share.
 pub(crate) struct SharedState<S: Service> {
     pub(crate) service: S,
     pub(crate) settings: Settings,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) pool: ThreadPool<S::Visitor>,
+    pub(crate) pool: LoopPool<S::Visitor>,
     pub(crate) handles: Vec<Arc<EventLoopHandle<S::Visitor>>>,
     pub(crate) accepted: Counter,
     pub(crate) refused: Counter,
@@ -28,7 +27,7 @@ impl<S: Service> SharedState<S> {
         service: S,
         settings: Settings,
         handles: Vec<Arc<EventLoopHandle<S::Visitor>>>,
-        pool: ThreadPool<S::Visitor>,
+        pool: LoopPool<S::Visitor>,
     ) -> Self {
         let Settings { connections_max, connections_per_address_max, .. } = settings;
         let budget = Arc::new(MemoryBudget::new(settings.buffered_bytes_max));

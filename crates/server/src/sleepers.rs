@@ -1,4 +1,4 @@
-//! How many threads sleep for one client.
+//! A bound on the threads that sleep for one client.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +14,8 @@ pub(crate) struct Sleepers {
 }
 
 impl Sleepers {
-    /// Whether a connection has to wait because `most` threads sleep for its client; its line is
-    /// rung when one of them is free again.
+    /// Returns whether a connection has to wait because `most` threads sleep for its client; its
+    /// back channel is woken when one of them is free again.
     pub(crate) fn postpone(&self, line: &Arc<Backchannel>, most: usize) -> bool {
         if self.count.load(Ordering::SeqCst) < most {
             return false;

@@ -1,4 +1,4 @@
-//! The one place of this crate where the compiler takes our word.
+//! The only unsafe code of this crate.
 #![expect(unsafe_code, reason = "taking possession of a descriptor known by number only")]
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};

@@ -1,31 +1,29 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::event_loop::EventLoop;
 use crate::limits::{SPARE_IDLE_SECONDS, SPARES_KEPT};
 
 /// The threads that run event loops. One that leaves its event loop to sleep is a spare one
 /// afterwards; there are as many as there are event loops and sleeping calls, and a few.
-pub(crate) struct ThreadPool<V> {
-    state: Mutex<State<V>>,
+pub(crate) struct ThreadPool<T> {
+    state: Mutex<State<T>>,
     called: Condvar,
     ended: Condvar,
-    /// Starts a thread that calls [`ThreadPool::next_event_loop`] until there is none.
+    /// Starts a thread that calls [`ThreadPool::next`] until there is none.
     spawn_worker: Box<dyn Fn() -> std::io::Result<()> + Send + Sync>,
     threads_max: usize,
 }
 
-struct State<V> {
+struct State<T> {
     /// Event loops that wait for a thread.
-    #[expect(clippy::vec_box, reason = "a desk goes from thread to thread as the box it is")]
-    waiting: Vec<Box<EventLoop<V>>>,
+    waiting: Vec<T>,
     threads: usize,
     idle: usize,
     /// Event loops that have not ended.
     event_loops: usize,
 }
 
-impl<V> ThreadPool<V> {
+impl<T> ThreadPool<T> {
     pub(crate) fn new(
         event_loops: usize,
         threads_max: usize,
@@ -42,9 +40,9 @@ impl<V> ThreadPool<V> {
         }
     }
 
-    /// Has somebody run the event loop; gives it back if all threads are busy and no more are
+    /// Starts a thread on the event loop; returns the loop if all threads are busy and no more are
     /// allowed.
-    pub(crate) fn run(&self, event_loop: Box<EventLoop<V>>) -> Result<(), Box<EventLoop<V>>> {
+    pub(crate) fn run(&self, event_loop: T) -> Result<(), T> {
         let mut state = self.state();
         if state.idle <= state.waiting.len() {
             if state.threads >= self.threads_max || (self.spawn_worker)().is_err() {
@@ -61,7 +59,7 @@ impl<V> ThreadPool<V> {
 
     /// For a thread of the thread pool: the event loop to run next; `None` if it is not needed any
     /// more.
-    pub(crate) fn next_event_loop(&self) -> Option<Box<EventLoop<V>>> {
+    pub(crate) fn next(&self) -> Option<T> {
         let mut state = self.state();
         let mut surplus = false;
         loop {
@@ -87,7 +85,7 @@ impl<V> ThreadPool<V> {
         self.state().idle += 1;
     }
 
-    /// An event loop has ended.
+    /// Notes the end of an event loop.
     pub(crate) fn event_loop_ended(&self) {
         self.state().event_loops -= 1;
         self.called.notify_all();
@@ -104,12 +102,12 @@ impl<V> ThreadPool<V> {
         state.event_loops == 0
     }
 
-    /// Threads that there are.
+    /// Returns the number of threads.
     pub(crate) fn threads(&self) -> usize {
         self.state().threads
     }
 
-    fn state(&self) -> MutexGuard<'_, State<V>> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

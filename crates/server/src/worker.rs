@@ -1,5 +1,5 @@
-//! What a thread of the thread pool does: it runs an event loop, round after round, until it ends
-//! or had to be left to another.
+//! The main function of a pool thread: it runs an event loop, round after round, until the loop
+//! ends or had to be left to another thread.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -13,8 +13,8 @@ use crate::blocking::{self, BlockHook, WaitFor, blocking};
 use crate::close_reason::CloseReason;
 use crate::connection::Connection;
 use crate::connection_io::{ConnectionIo, Pending, Served};
+use crate::event_loop::{After, EventLoopHandle, Message};
 use crate::event_loop::{EventLoop, Job};
-use crate::event_loop_handle::{After, EventLoopHandle, Message};
 use crate::handoff::{HandedOff, Handoff, HeldConnection};
 use crate::limits::REPLY_BYTES_KEPT;
 use crate::memory_budget::Account;
@@ -27,7 +27,7 @@ pub(crate) fn work<S: Service>(shared: &Arc<SharedState<S>>) {
     let seat = Rc::new(Worker::new(Arc::clone(shared)));
     blocking::set_hook(Some(Rc::clone(&seat) as Rc<dyn BlockHook>));
     let mut replies = Encoder::new();
-    while let Some(event_loop) = shared.pool.next_event_loop() {
+    while let Some(event_loop) = shared.pool.next() {
         seat.run(event_loop, &mut replies, shared);
         seat.wake();
         shared.pool.is_free();
@@ -35,12 +35,12 @@ pub(crate) fn work<S: Service>(shared: &Arc<SharedState<S>>) {
     blocking::set_hook(None);
 }
 
-/// Where a thread sits. The event loop is here unless it was left, so that another thread may own
-/// it.
+/// The state of one thread. The event loop is here unless the thread left it, so that another
+/// thread may own it.
 struct Worker<S: Service> {
     shared: Arc<SharedState<S>>,
     event_loop: RefCell<Option<Box<EventLoop<S::Visitor>>>>,
-    /// Where the event loop was left, if nobody else was needed at once.
+    /// The handle of the event loop that this thread left without handing it to another.
     parked: RefCell<Option<Arc<EventLoopHandle<S::Visitor>>>>,
     /// For whom the thread sleeps, or has left its event loop.
     asleep: RefCell<Option<Arc<Account>>>,

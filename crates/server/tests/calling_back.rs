@@ -26,7 +26,7 @@ struct Asking {
 }
 
 impl Asking {
-    /// Whether the client has answered in time.
+    /// Returns whether the client has answered in time.
     fn ask(&self) -> bool {
         let line = self.line.lock().unwrap().clone().unwrap();
         line.send(&marked(b"question")).unwrap();

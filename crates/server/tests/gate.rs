@@ -1,4 +1,4 @@
-//! What the shell does with peers that the gate refuses or does not know yet.
+//! The server's treatment of peers that the gate refuses or does not know yet.
 #![allow(clippy::unwrap_used)]
 
 mod toy;
@@ -34,7 +34,7 @@ fn an_undecided_call_waits_without_a_thread_and_is_answered_once_its_peer_is_kno
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     let after = server.stats();
     assert_eq!(after.threads, before.threads);
-    assert!(after.waits - before.waits < 250, "the desk does not spin: {after:?}");
+    assert!(after.waits - before.waits < 250, "the event loop does not spin: {after:?}");
     *shared.gate.lock().unwrap() = Some(Admission::Admitted);
     for (xid, echo) in (1..).zip(&echoes) {
         let reply = unknown.reply();

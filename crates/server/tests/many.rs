@@ -20,7 +20,7 @@ const CLIENTS: usize = 4;
 /// Says to which server a process is to connect.
 const SERVER: &str = "COMITY_TEST_SERVER";
 
-/// What an idle connection may cost in bytes.
+/// Upper bound for the memory of an idle connection in bytes.
 const IDLE_BYTES_MAX: usize = 4096;
 
 #[test]

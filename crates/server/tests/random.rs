@@ -1,4 +1,4 @@
-//! Whatever is asked, and wherever the stream is cut: the replies are right, each comes once,
+//! Random calls in a stream that is cut at random places: the replies are right, each comes once,
 //! and nothing is held afterwards.
 #![allow(clippy::unwrap_used)]
 

@@ -223,7 +223,7 @@ fn others_are_served_while_one_call_sleeps() {
     let mut late_comer = Client::new(&server);
     late_comer.call(7, toy::NULL, &[]);
     assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());
-    // What came for the sleeper meanwhile is not lost.
+    // A call that came for the sleeping connection meanwhile is not lost.
     sleeper.send(&record(3, toy::NULL, &[]));
     assert_eq!([(); 3].map(|()| sleeper.reply().xid), [2, 3, 1], "what need not wait goes first");
     assert!(server.stats().hand_overs >= 1);
@@ -298,7 +298,7 @@ fn calls_of_one_connection_sleep_side_by_side() {
     let started = Instant::now();
     client.send(&[sleeps(0..8, 300), record(8, toy::NULL, &[])].concat());
     assert_eq!(client.reply().xid, 8, "what need not wait goes first");
-    // What comes now finds that calls of the connection sleep.
+    // A call that comes now finds that calls of the connection sleep.
     client.send(&sleeps(9..11, 300));
     assert_eq!(xids(&mut client, 10), (0..11).filter(|xid| *xid != 8).collect::<Vec<_>>());
     assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());

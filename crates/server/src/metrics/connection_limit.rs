@@ -53,7 +53,7 @@ impl Listener for ConnectionLimit {
 }
 
 impl LimitedConnection {
-    /// Whether its time is up.
+    /// Returns whether the connection's time is up.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         self.end.as_mut().poll(context).is_ready()
     }

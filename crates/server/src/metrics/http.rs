@@ -50,7 +50,7 @@ impl MetricsPage {
         Ok(Self { address, stop, thread })
     }
 
-    /// Where it is.
+    /// The address of the page.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

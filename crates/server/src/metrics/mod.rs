@@ -1,5 +1,5 @@
-//! What the server did, for Prometheus: counted by the threads themselves, each in memory of its
-//! own, and added up when somebody asks.
+//! Metrics for Prometheus. Each thread counts in memory of its own; the counts are added up when
+//! the page is read.
 
 mod connection_limit;
 mod histogram;

@@ -7,14 +7,14 @@ use std::time::Instant;
 use super::histogram::{Histogram, add_as_owner};
 use crate::limits::DIRECT_EXPORTS;
 
-/// How a call ended, besides with a status of the program.
+/// The outcome of a call other than a status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ending {
     Status(u32),
     Rpc(&'static str),
 }
 
-/// Which row, how it ended, about which export.
+/// The row, the outcome and the export of a count.
 pub(super) type Key = (usize, Ending, Option<u32>);
 
 /// One procedure of one version.
@@ -26,7 +26,7 @@ pub(super) struct Row {
     pub(super) status_name: fn(u32) -> &'static str,
 }
 
-/// What is counted: rows, and for each thread the numbers of each row.
+/// All counts: the rows, and for each thread the numbers of each row.
 ///
 /// A thread takes a sheet when it counts for the first time and leaves it when it ends; the next
 /// one goes on with it. So there are no more sheets than there were threads at once.
@@ -45,9 +45,10 @@ struct State {
 /// The numbers of one thread, which alone writes them.
 pub(super) struct Sheet {
     pub(super) cells: Box<[Cells]>,
-    /// Whose successes the places of [`Cells::by_export`] count: the export's number and one.
+    /// The exports whose successes the places of [`Cells::by_export`] count, each as its number
+    /// plus one.
     exports: [AtomicU64; DIRECT_EXPORTS],
-    /// What is rare: failures, and exports that found no place.
+    /// Counts of rare events: failures, and exports that found no place.
     pub(super) others: Mutex<BTreeMap<Key, u64>>,
 }
 
@@ -166,8 +167,8 @@ impl Sheet {
 }
 
 impl Sheet {
-    /// Where an export's successes are counted. It is looked for from its number on, which is a
-    /// hash as a rule, so most are found at once.
+    /// Returns the place where an export's successes are counted. The search starts at its number,
+    /// which is usually a hash, so most are found at once.
     fn place(&self, export: u32) -> Option<usize> {
         let wanted = u64::from(export) + 1;
         let places = (0..DIRECT_EXPORTS).map(|step| (export as usize + step) % DIRECT_EXPORTS);

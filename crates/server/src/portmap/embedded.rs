@@ -31,7 +31,7 @@ pub enum PortmapError {
     /// Over UDP.
     #[error("portmapper: cannot receive datagrams at {address}: {source}")]
     Udp {
-        /// Where.
+        /// The address.
         address: SocketAddr,
         /// Why not.
         source: io::Error,
@@ -98,7 +98,7 @@ impl<G: Gate<IpAddr> + Clone + 'static> Portmapper<G> {
         Ok(Self { server, datagrams })
     }
 
-    /// Where it answers.
+    /// The addresses at which it answers.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         self.server.addresses()

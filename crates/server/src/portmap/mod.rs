@@ -19,12 +19,12 @@ pub struct Advertised {
     pub version: u32,
     /// By [`comity_proto::portmap::TCP`] or UDP.
     pub protocol: u32,
-    /// Where.
+    /// The address and port.
     pub address: SocketAddr,
 }
 
-/// Where clients of each version of IP find what listens at an address: the unspecified one of IPv6
-/// takes IPv4 too.
+/// Returns the addresses at which clients of each IP version find a listener: the unspecified
+/// address of IPv6 takes IPv4 too.
 pub fn both_versions(address: SocketAddr) -> impl Iterator<Item = SocketAddr> {
     let everywhere = address.ip().is_unspecified() && address.is_ipv6();
     let four = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port());

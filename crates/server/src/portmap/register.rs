@@ -14,7 +14,7 @@ use super::Advertised;
 use super::program::{mapping, rpcb};
 use crate::limits::{DATAGRAM_BYTES_MAX, PORTMAP_PATIENCE_SECONDS};
 
-/// Where rpcbind takes registrations from the machine's own programs.
+/// The socket at which rpcbind takes registrations from local programs.
 const LOCAL_SOCKET: &str = "/run/rpcbind.sock";
 
 /// Programs that were made known to the machine's portmapper.
@@ -38,7 +38,7 @@ pub enum RegisterError {
              another server already has"
     )]
     Refused {
-        /// Which one.
+        /// The program's number.
         program: u32,
         /// Its version.
         version: u32,

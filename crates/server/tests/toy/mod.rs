@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) calls: AtomicU32,
     pub(crate) barriers: AtomicU32,
     pub(crate) done: Mutex<u32>,
-    /// What the gate says of peers other than 127.0.0.1; it admits them if nothing is set.
+    /// The gate's answer for peers other than 127.0.0.1; it admits them if nothing is set.
     pub(crate) gate: Mutex<Option<Admission>>,
 }
 
@@ -254,7 +254,7 @@ impl Client {
         reply
     }
 
-    /// Whether the server ends the connection within `patience`.
+    /// Returns whether the server ends the connection within `patience`.
     pub(crate) fn is_ended_within(&mut self, patience: Duration) -> bool {
         self.0.set_read_timeout(Some(patience)).unwrap();
         match self.0.read(&mut [0; 64]) {

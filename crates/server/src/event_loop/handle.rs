@@ -5,16 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::EventLoop;
 use crate::connection::Connection;
 use crate::counters::LoopCounters;
-use crate::event_loop::EventLoop;
 use crate::reply_writer::Backlog;
 use crate::thread_pool::ThreadPool;
 
-/// The token of the bell; no slot has it.
+/// The epoll token of the eventfd that announces messages; no slot has it.
 pub(crate) const BELL: u64 = u64::MAX;
 
-/// Where an event loop is reached from outside, whoever runs it.
+/// The part of an event loop that other threads may use, whichever thread runs the loop.
 pub(crate) struct EventLoopHandle<V> {
     pub(crate) epoll: OwnedFd,
     pub(crate) counters: LoopCounters,
@@ -26,7 +26,10 @@ pub(crate) struct EventLoopHandle<V> {
     parked: Mutex<Option<Box<EventLoop<V>>>>,
 }
 
-/// What an event loop is told.
+/// The threads that run event loops.
+pub(crate) type LoopPool<V> = ThreadPool<Box<EventLoop<V>>>;
+
+/// A message to an event loop.
 pub(crate) enum Message<V> {
     /// A new connection.
     Arrived(Box<Connection<V>>),
@@ -35,9 +38,9 @@ pub(crate) enum Message<V> {
     Back { token: usize, connection: Box<Connection<V>>, after: After },
     /// A connection will not come back.
     Gone(usize),
-    /// What a thread owes a connection that was taken from it.
+    /// Replies that another thread has prepared for one of this loop's connections.
     ReturnedReplies(ReturnedReplies),
-    /// There is something to say to a connection's peer.
+    /// A connection's back channel has records to send.
     Said(usize),
     /// A second has passed.
     Tick,
@@ -56,7 +59,7 @@ pub(crate) struct ReturnedReplies {
     pub(crate) replies: Option<Backlog>,
 }
 
-/// How a turn of a connection ended.
+/// The outcome of a connection's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     /// The socket has nothing more, or takes nothing more: an event will tell.
@@ -87,12 +90,12 @@ impl<V> EventLoopHandle<V> {
         })
     }
 
-    /// Tells the event loop; if nobody runs it at present, one of `pool` is called.
-    pub(crate) fn deliver(&self, message: Message<V>, pool: &ThreadPool<V>) {
+    /// Sends a message; if no thread runs the event loop at present, one of `pool` is started.
+    pub(crate) fn deliver(&self, message: Message<V>, pool: &LoopPool<V>) {
         let mut messages = lock(&self.messages);
         messages.push(message);
         if messages.len() == 1 {
-            // An event counter that nobody reads for 2^64 rings is the only way to fail.
+            // This fails only if the counter overflows, after 2^64 writes.
             let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
         }
         drop(messages);
@@ -105,7 +108,7 @@ impl<V> EventLoopHandle<V> {
     }
 
     /// Leaves the event loop here while the thread sleeps.
-    pub(crate) fn park(&self, event_loop: Box<EventLoop<V>>, pool: &ThreadPool<V>) {
+    pub(crate) fn park(&self, event_loop: Box<EventLoop<V>>, pool: &LoopPool<V>) {
         *lock(&self.parked) = Some(event_loop);
         if !lock(&self.messages).is_empty() {
             self.start_spare(pool);
@@ -153,8 +156,9 @@ impl<V> EventLoopHandle<V> {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn start_spare(&self, pool: &ThreadPool<V>) {
-        // Held throughout: whoever left the event loop must not find it gone and nobody running it.
+    fn start_spare(&self, pool: &LoopPool<V>) {
+        // Locked throughout: the thread that parked the event loop must not find it taken while no
+        // other thread runs it.
         let mut parked = lock(&self.parked);
         let Some(event_loop) = parked.take() else { return };
         *parked = pool.run(event_loop).err();

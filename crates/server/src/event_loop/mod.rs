@@ -1,3 +1,5 @@
+mod handle;
+
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -10,10 +12,13 @@ use slab::Slab;
 
 use crate::close_reason::CloseReason;
 use crate::connection::Connection;
-use crate::event_loop_handle::{After, BELL, EventLoopHandle, Message, ReturnedReplies};
 use crate::limits::EVENTS_MAX;
 use crate::metrics::forget_time;
 use crate::settings::Patience;
+
+pub(crate) use self::handle::{After, EventLoopHandle, LoopPool, Message, ReturnedReplies};
+
+use self::handle::BELL;
 
 /// An epoll set and its connections, run by one thread at a time, which owns it.
 pub(crate) struct EventLoop<V> {
@@ -38,7 +43,7 @@ enum Slot<V> {
     Away(Absence),
 }
 
-/// What happens to a connection that is not here.
+/// Events of a connection while a thread serves it.
 #[derive(Default)]
 struct Absence {
     reported: bool,
@@ -53,7 +58,7 @@ enum Ending {
     Abort,
 }
 
-/// Something happened at a connection, or the bell rang.
+/// An event at a connection, or at the eventfd that announces messages.
 struct Reported {
     token: u64,
     hung_up: bool,
@@ -88,12 +93,12 @@ impl<V> EventLoop<V> {
         }
     }
 
-    /// Whether somebody would wait if this event loop were not run.
+    /// Returns whether connections would wait if nobody ran this event loop.
     pub(crate) const fn has_others(&self) -> bool {
         self.here > 0
     }
 
-    /// Whether it has ended.
+    /// Returns whether the event loop has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.ending != Ending::No && self.slots.is_empty()
     }
@@ -242,7 +247,7 @@ impl<V> EventLoop<V> {
         if self.ending != Ending::No || enrolled.is_err() {
             return self.handle.closed();
         }
-        // In this order: what is said meanwhile finds the seat or is found here.
+        // In this order: a record that is sent meanwhile finds the token, or is found here.
         connection.call_back.token.store(entry.key(), Ordering::SeqCst);
         if connection.call_back.backchannel.has_records() {
             self.again.push_back(entry.key());

@@ -108,7 +108,7 @@ fn tell_findings(answer: &Value, done: bool) {
     }
     match done {
         true => say(format_args!("reloaded; exports in force: {}", answer["exports"])),
-        false => eprintln!("comity: refused; the configuration before stays in force"),
+        false => eprintln!("comity: refused; the old configuration stays in force"),
     }
 }
 

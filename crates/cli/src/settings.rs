@@ -166,9 +166,12 @@ fn clients(allow: &[String], read_only: bool) -> String {
 fn folder(dir: &Path) -> Result<PathBuf> {
     let shown = dir.display();
     let path = dir.canonicalize().with_context(|| {
-        format!("cannot serve {shown}: make the folder, or name one that is there")
+        format!("cannot serve {shown}: create the folder, or name one that exists")
     })?;
-    ensure!(path.is_dir(), "cannot serve {shown}: it is no folder; name the folder it is in");
+    ensure!(
+        path.is_dir(),
+        "cannot serve {shown}: it is not a folder; name the folder that contains it"
+    );
     Ok(path)
 }
 

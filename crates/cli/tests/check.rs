@@ -78,7 +78,7 @@ fn serve_refuses_what_check_refuses() {
     let said = run(serve.arg(&exports));
     assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
     assert!(said.err.contains(&format!("{}:1:1: ", exports.display())), "{}", said.err);
-    assert!(said.err.ends_with("mend it, then try comity check\n"), "{}", said.err);
+    assert!(said.err.ends_with("correct it, then run comity check\n"), "{}", said.err);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn reload_says_what_is_wrong_and_fails() {
     let place_of_it = format!("{}:2:", file.display());
     assert!(said.err.starts_with(&place_of_it), "{}", said.err);
     assert!(said.err.contains("unknown option \"bogus\""), "{}", said.err);
-    assert!(said.err.ends_with("the configuration before stays in force\n"), "{}", said.err);
+    assert!(said.err.ends_with("the old configuration stays in force\n"), "{}", said.err);
     assert!(Raw::connect(server.port, NOBODY).mount(&place.data()).is_ok());
 
     let said = ask(&place, &["reload", "--json"]);

@@ -108,10 +108,10 @@ fn a_folder_that_is_not_there_or_is_none() {
     let file = place.write("file", "");
     refused(
         place.serve(&[]).arg(place.path("missing")),
-        "missing: make the folder",
+        "missing: create the folder",
         "No such file",
     );
-    refused(place.serve(&[]).arg(file), "is no folder", "name the folder it is in");
+    refused(place.serve(&[]).arg(file), "is not a folder", "name the folder that contains it");
 }
 
 #[test]

@@ -178,7 +178,7 @@ impl Reload {
         log(findings);
         match &reloaded {
             Ok(_) => tracing::info!("configuration reloaded"),
-            Err(_) => tracing::error!("configuration refused; the one before stays in force"),
+            Err(_) => tracing::error!("configuration refused; the old one stays in force"),
         }
         reloaded
     }
@@ -189,7 +189,7 @@ impl Reload {
         self.exports.replace(plan);
         self.recall_cloaked();
         if server_settings(&self.configuration.sources.list)? != self.written {
-            tracing::warn!("[server] has changed: that takes effect when the server starts again");
+            tracing::warn!("[server] has changed: restart the server to apply it");
         }
         Ok(findings)
     }

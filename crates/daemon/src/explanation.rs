@@ -21,7 +21,7 @@ pub fn explanation_json(plan: &Plan, asked: &Request) -> Result<Value> {
 
 fn question(asked: &Request) -> Result<Question> {
     let Request::Explain { export, path, from, uid, gid, groups, operation } = asked else {
-        return Err(anyhow!("that is no question about a call"));
+        return Err(anyhow!("the request is not about a call"));
     };
     let groups = groups.iter().copied().map(Gid::new);
     Ok(Question {

@@ -39,7 +39,7 @@ impl HostQueue {
         let this = self.clone();
         let spawned = thread::Builder::new().name("errand".into()).spawn(move || this.work());
         if let Err(error) = spawned {
-            tracing::warn!(%error, "no thread for what waits for a host");
+            tracing::warn!(%error, "no thread for calls to other hosts");
             self.queue().threads -= 1;
         }
     }

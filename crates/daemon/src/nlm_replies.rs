@@ -25,7 +25,7 @@ pub(crate) fn start() -> SyncSender<Message> {
         let shared = Arc::clone(&shared);
         let carry = move || carry_all(&shared.0, &shared.1);
         if let Err(error) = thread::Builder::new().name("messenger".into()).spawn(carry) {
-            tracing::warn!(%error, "hosts that lock by messages are answered late: no thread");
+            tracing::warn!(%error, "replies to asynchronous lock requests are late: no thread");
         }
     }
     sender
@@ -35,7 +35,7 @@ fn carry_all(messages: &Mutex<Receiver<Message>>, mailboxes: &Mailboxes) {
     let next = || messages.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(message) = next() {
         if let Err(error) = carry(&message, mailboxes) {
-            tracing::info!(host = %message.host, %error, "a host cannot be told what it asked");
+            tracing::info!(host = %message.host, %error, "the reply to an asynchronous lock request cannot be sent");
         }
     }
 }

@@ -157,7 +157,7 @@ impl Running {
         self.statd.into_iter().for_each(Statd::stop);
         control.shutdown();
         if !self.server.shutdown() {
-            tracing::warn!("calls in hand were not finished in time");
+            tracing::warn!("running calls did not finish in time");
         }
         self.state_service.stop();
         if let Some(page) = self.page {

@@ -72,7 +72,7 @@ pub(crate) fn tell(hosts: Vec<IpAddr>, news: Notification, time: Duration) {
     if hosts.is_empty() {
         return;
     }
-    tracing::info!(hosts = hosts.len(), "hosts of NFSv3 with locks are told of the restart");
+    tracing::info!(hosts = hosts.len(), "NFSv3 hosts with locks are notified of the restart");
     let tellers = hosts.len().min(TELLERS);
     let call = Arc::new((started_anew(news.state), news.sources));
     let (untold, until) = (Arc::new(Mutex::new(VecDeque::from(hosts))), Instant::now() + time);
@@ -80,7 +80,7 @@ pub(crate) fn tell(hosts: Vec<IpAddr>, news: Notification, time: Duration) {
         let (untold, call) = (Arc::clone(&untold), Arc::clone(&call));
         let work = move || tell_all(&untold, &call, until);
         if let Err(error) = thread::Builder::new().name("teller".into()).spawn(work) {
-            tracing::warn!(%error, "hosts are not told of the restart: no thread");
+            tracing::warn!(%error, "hosts are not notified of the restart: no thread");
         }
     }
 }
@@ -95,7 +95,7 @@ fn tell_all(
         let Some(host) = hosts().pop_front() else { return };
         let Err(error) = tell_from(host, sources, arguments) else { continue };
         if Instant::now() >= until {
-            tracing::warn!(%host, %error, "a host was not told of the restart: its locks are lost");
+            tracing::warn!(%host, %error, "a host was not notified of the restart: its locks are lost");
             continue;
         }
         hosts().push_back(host);

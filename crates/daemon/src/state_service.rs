@@ -89,7 +89,10 @@ impl StateService {
         let engine = Arc::new(Engine::new(clock.now(), settings, recovered));
         if engine.is_in_grace() {
             let seconds = beginning.lease_seconds;
-            tracing::info!(seconds, "clients of before may reclaim what they had; others wait");
+            tracing::info!(
+                seconds,
+                "grace period: earlier clients may reclaim their state; others wait"
+            );
         }
         let dialer = Arc::new(OnceLock::new());
         let locals = locals.then(|| -> Arc<dyn comity_state::Locals> {
@@ -155,12 +158,11 @@ impl StateService {
             repair.pass();
         };
         let state_service = each_second("keeper", keep);
-        let state_service =
-            state_service.context("cannot start the thread that watches over leases")?;
+        let state_service = state_service.context("cannot start the thread that watches leases")?;
         let exports = Arc::clone(&self.exports);
         let tidier =
             each_second("tidier", move || Arc::clone(&exports.current()).release_removed());
-        let tidier = tidier.context("cannot start the thread that lets go of removed files")?;
+        let tidier = tidier.context("cannot start the thread that closes removed files")?;
         let (callbacks, clock) = (Arc::clone(&self.callbacks), self.memory.clock);
         let mut threads = self.copier.begin(move || callbacks.pump(clock.now()))?;
         let (stop, others): (Vec<_>, Vec<_>) = [state_service, tidier].into_iter().unzip();
@@ -232,7 +234,7 @@ fn callbacks(
     let dial = move |address: SocketAddr, done: Dialed| {
         let dialer = Arc::clone(&dialer);
         dials.run(address.ip(), move || {
-            let early = || Err(io::Error::other("the server has not begun"));
+            let early = || Err(io::Error::other("the server has not started"));
             done(dialer.get().map_or_else(early, |dial| dial(address)));
         });
     };
@@ -290,7 +292,7 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
     match call.run(grant.address) {
         Ok(results) => grants.answered(clock.now(), &grant, &results),
         Err(error) => {
-            tracing::info!(host = %grant.address, %error, "a host cannot be told of its lock");
+            tracing::info!(host = %grant.address, %error, "a host cannot be notified that its lock was granted");
             if matches!(error, CallError::Unsent(_)) {
                 grants.withdraw(clock.now(), &grant);
             }

@@ -85,7 +85,7 @@ pub(crate) fn add_connection<S: Service>(
 ) -> Option<Arc<Backchannel>> {
     let place = admit(shared, peer)?;
     if let Err(error) = prepare(&socket, shared.settings.patience.unread_seconds) {
-        tracing::debug!(%peer, %error, "connection was gone before it was served");
+        tracing::debug!(%peer, %error, "connection ended before it was served");
         return None;
     }
     let event_loop =

@@ -25,7 +25,10 @@ fn listener(descriptor: i32) -> Option<TcpListener> {
     let listens = socket_acceptconn(&owned) == Ok(true);
     let is_stream = socket_type(&owned) == Ok(SocketType::STREAM);
     if !listens || !is_stream {
-        tracing::warn!(descriptor, "what the service manager handed over is no listening socket");
+        tracing::warn!(
+            descriptor,
+            "a descriptor from the service manager is not a listening socket"
+        );
         return None;
     }
     Some(owned.into())

@@ -120,10 +120,10 @@ pub enum AskError {
     #[error("the server did not answer within {0} s")]
     Silent(u64),
     /// It broke off.
-    #[error("the server broke off: {0}")]
+    #[error("the server closed the connection: {0}")]
     Broken(io::Error),
     /// It said something else.
-    #[error("the server's answer makes no sense: {0}")]
+    #[error("the server's answer is malformed: {0}")]
     Answer(#[from] serde_json::Error),
 }
 
@@ -243,7 +243,7 @@ fn listen(listener: &UnixListener, bell: &OwnedFd, handler: &Arc<impl ControlHan
 fn hear_elsewhere(stream: UnixStream, handler: &Arc<impl ControlHandler>, turn: &Arc<Mutex<()>>) {
     // Each thread has one handle of the turn, and so has the one that listens.
     if Arc::strong_count(turn) > CONTROL_PEERS_MAX {
-        return tracing::warn!("a request at the control socket was not heard: too many at once");
+        return tracing::warn!("a request at the control socket was dropped: too many at once");
     }
     let (handler, turn) = (Arc::clone(handler), Arc::clone(turn));
     let hear = move || {
@@ -252,7 +252,7 @@ fn hear_elsewhere(stream: UnixStream, handler: &Arc<impl ControlHandler>, turn: 
         }
     };
     if let Err(error) = std::thread::Builder::new().name("control".to_owned()).spawn(hear) {
-        tracing::warn!(%error, "a request at the control socket was not heard: no thread");
+        tracing::warn!(%error, "a request at the control socket was dropped: no thread");
     }
 }
 

@@ -189,11 +189,11 @@ fn results(reply: &[u8]) -> Option<&[u8]> {
 }
 
 fn no_program() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "no such program there")
+    io::Error::new(io::ErrorKind::NotFound, "the host does not run the program")
 }
 
 fn nonsense() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the answer makes no sense")
+    io::Error::new(io::ErrorKind::InvalidData, "the answer is malformed")
 }
 
 #[cfg(test)]

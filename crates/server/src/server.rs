@@ -109,7 +109,7 @@ impl<S: Service> Server<S> {
             socket.set_nonblocking(true)?;
             let shared =
                 shared.upgrade().ok_or_else(|| io::Error::other("the server has ended"))?;
-            let full = || io::Error::other("there is no place for another connection");
+            let full = || io::Error::other("the maximum number of connections is open");
             add_connection(&shared, socket.into(), peer).ok_or_else(full)
         }
     }

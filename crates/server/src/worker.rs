@@ -86,7 +86,7 @@ impl<S: Service> Worker<S> {
     ) {
         let round = catch_unwind(AssertUnwindSafe(|| self.round(handle, replies, shared)));
         if round.is_err() {
-            tracing::error!("a worker panicked; the connections it held are lost");
+            tracing::error!("a worker panicked; its connections are lost");
             handle.counters.panics.add(1);
             self.handoff.clear();
             *replies = Encoder::new();

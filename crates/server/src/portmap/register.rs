@@ -151,6 +151,6 @@ fn ask(
     match words[..] {
         [_, 1, 0, 0, 0, 0, done] => Ok(done != 0),
         [_, 1, 0, 0, 0, _, ..] | [_, 1, 1, ..] => Ok(false),
-        _ => Err(io::Error::other("its answer makes no sense")),
+        _ => Err(io::Error::other("its answer is malformed")),
     }
 }

@@ -48,7 +48,8 @@ pub(crate) fn refused(found: &[Diagnostic]) -> ExitCode {
     written.iter().for_each(|finding| eprintln!("{finding}"));
     if !written.is_empty() {
         eprintln!(
-            "comity: this configuration has errors, so the server does not start; correct it, then run comity check"
+            "comity: this configuration has errors, so the server does not start; correct it, then \
+             run comity check"
         );
     }
     ExitCode::FAILURE

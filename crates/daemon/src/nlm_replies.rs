@@ -35,7 +35,7 @@ fn carry_all(messages: &Mutex<Receiver<Message>>, mailboxes: &Mailboxes) {
     let next = || messages.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(message) = next() {
         if let Err(error) = carry(&message, mailboxes) {
-            tracing::info!(host = %message.host, %error, "the reply to an asynchronous lock request cannot be sent");
+            tracing::info!(host = %message.host, %error, "an asynchronous lock reply was not sent");
         }
     }
 }

@@ -95,7 +95,7 @@ fn tell_all(
         let Some(host) = hosts().pop_front() else { return };
         let Err(error) = tell_from(host, sources, arguments) else { continue };
         if Instant::now() >= until {
-            tracing::warn!(%host, %error, "a host was not notified of the restart: its locks are lost");
+            tracing::warn!(%host, %error, "a host not told of the restart loses its locks");
             continue;
         }
         hosts().push_back(host);

@@ -292,7 +292,8 @@ fn tell(grants: &Grants, clock: Clock, effect: Effect) {
     match call.run(grant.address) {
         Ok(results) => grants.answered(clock.now(), &grant, &results),
         Err(error) => {
-            tracing::info!(host = %grant.address, %error, "a host cannot be told of its granted lock");
+            let host = grant.address;
+            tracing::info!(%host, %error, "a host cannot be told of its granted lock");
             if matches!(error, CallError::Unsent(_)) {
                 grants.withdraw(clock.now(), &grant);
             }

@@ -113,7 +113,9 @@ proptest! {
             Ok(call) => prop_assert!(call.arguments.len() + 40 <= bytes.len()),
             Err(Unparsed::NotACall) => {}
             Err(Unparsed::RpcVersion { version, .. }) => prop_assert_ne!(version, 2),
-            Err(Unparsed::Header { xid, .. }) => prop_assert_eq!(&xid.to_be_bytes()[..], &bytes[..4]),
+            Err(Unparsed::Header { xid, .. }) => {
+                prop_assert_eq!(&xid.to_be_bytes()[..], &bytes[..4]);
+            }
         }
     }
 

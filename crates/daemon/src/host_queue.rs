@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::limits::{ERRAND_THREADS_MAX, ERRANDS_OF_HOST_MAX};
+use crate::limits::{HOST_THREADS_MAX, THREADS_PER_HOST_MAX};
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -31,13 +31,13 @@ impl HostQueue {
     pub(crate) fn run(&self, host: IpAddr, work: impl FnOnce() + Send + 'static) {
         let mut queue = self.queue();
         queue.waiting.push_back((host, Box::new(work)));
-        if queue.threads == ERRAND_THREADS_MAX || !queue.may_wait_for(host) {
+        if queue.threads == HOST_THREADS_MAX || !queue.may_wait_for(host) {
             return;
         }
         queue.threads += 1;
         drop(queue);
         let this = self.clone();
-        let spawned = thread::Builder::new().name("errand".into()).spawn(move || this.work());
+        let spawned = thread::Builder::new().name("host-queue".into()).spawn(move || this.work());
         if let Err(error) = spawned {
             tracing::warn!(%error, "no thread for calls to other hosts");
             self.queue().threads -= 1;
@@ -78,7 +78,7 @@ impl Queue {
     }
 
     fn may_wait_for(&self, host: IpAddr) -> bool {
-        self.at_host.get(&host).is_none_or(|threads| *threads < ERRANDS_OF_HOST_MAX)
+        self.at_host.get(&host).is_none_or(|threads| *threads < THREADS_PER_HOST_MAX)
     }
 
     fn leave(&mut self, host: IpAddr) {
@@ -109,7 +109,7 @@ mod tests {
         let (queue, (done, dones)) = (HostQueue::default(), channel());
         let (open, gate) = channel::<()>();
         let gate = Arc::new(Mutex::new(gate));
-        let deaf = 2 * ERRAND_THREADS_MAX;
+        let deaf = 2 * HOST_THREADS_MAX;
         for _ in 0..deaf {
             let (done, gate) = (done.clone(), Arc::clone(&gate));
             queue.run(host(1), move || {
@@ -122,7 +122,7 @@ mod tests {
         });
         assert_eq!(dones.recv_timeout(PATIENCE), Ok(2));
         let waiting = queue.queue().at_host.get(&host(1)).copied();
-        assert!(waiting.is_some_and(|threads| threads <= ERRANDS_OF_HOST_MAX), "{waiting:?}");
+        assert!(waiting.is_some_and(|threads| threads <= THREADS_PER_HOST_MAX), "{waiting:?}");
         drop(open);
         for _ in 0..deaf {
             assert_eq!(dones.recv_timeout(PATIENCE), Ok(1));
@@ -134,7 +134,7 @@ mod tests {
         let (queue, (done, dones)) = (HostQueue::default(), channel());
         let (open, gate) = channel::<()>();
         let gate = Arc::new(Mutex::new(gate));
-        let count = 3 * ERRAND_THREADS_MAX;
+        let count = 3 * HOST_THREADS_MAX;
         for number in 0..count {
             let (done, gate) = (done.clone(), Arc::clone(&gate));
             queue.run(host(number), move || {
@@ -143,7 +143,7 @@ mod tests {
                 let _ = done.send(number);
             });
         }
-        assert_eq!(queue.queue().threads, ERRAND_THREADS_MAX);
+        assert_eq!(queue.queue().threads, HOST_THREADS_MAX);
         drop(open);
         let mut all: Vec<_> = (0..count).map(|_| dones.recv_timeout(PATIENCE).unwrap()).collect();
         all.sort_unstable();

@@ -28,7 +28,7 @@ pub(crate) const MESSAGES_MAX: usize = 1024;
 
 /// Threads that send them. A host that cannot be reached keeps one for some seconds, once in
 /// [`MAILBOX_SECONDS`].
-pub(crate) const MESSENGERS: usize = 4;
+pub(crate) const NLM_REPLY_THREADS: usize = 4;
 
 /// Seconds for which it is known where a host takes such answers, or that it does not: it may have
 /// started anew.
@@ -63,11 +63,11 @@ pub(crate) const COPY_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Threads that call other hosts, each for seconds if those do not answer: a host that is gone must
 /// not keep others waiting for long, nor must many make a thread each.
-pub(crate) const ERRAND_THREADS_MAX: usize = 64;
+pub(crate) const HOST_THREADS_MAX: usize = 64;
 
 /// Of them those that wait for one host: whoever may call the server can have it call an address
 /// where nobody answers, as often as there are clients.
-pub(crate) const ERRANDS_OF_HOST_MAX: usize = 8;
+pub(crate) const THREADS_PER_HOST_MAX: usize = 8;
 
 /// Least memory for replies: a session at its smallest, 4 slots of 8 KiB, takes half of it.
 pub const REPLY_CACHE_BYTES_MIN: usize = 64 * 1024;

@@ -12,7 +12,7 @@ use comity_nfs3::Message;
 use comity_proto::nlm::{PROGRAM, VERSION};
 use comity_server::{OneWayTarget, RemoteCall};
 
-use crate::limits::{MAILBOX_SECONDS, MAILBOXES_MAX, MESSAGES_MAX, MESSENGERS};
+use crate::limits::{MAILBOX_SECONDS, MAILBOXES_MAX, MESSAGES_MAX, NLM_REPLY_THREADS};
 
 /// For each host the address at which it takes answers, if any, and when that was found out.
 type Mailboxes = Mutex<HashMap<IpAddr, (Instant, Option<OneWayTarget>)>>;
@@ -21,10 +21,10 @@ type Mailboxes = Mutex<HashMap<IpAddr, (Instant, Option<OneWayTarget>)>>;
 pub(crate) fn start() -> SyncSender<Message> {
     let (sender, receiver) = mpsc::sync_channel(MESSAGES_MAX);
     let shared = Arc::new((Mutex::new(receiver), Mailboxes::default()));
-    for _ in 0..MESSENGERS {
+    for _ in 0..NLM_REPLY_THREADS {
         let shared = Arc::clone(&shared);
         let carry = move || carry_all(&shared.0, &shared.1);
-        if let Err(error) = thread::Builder::new().name("messenger".into()).spawn(carry) {
+        if let Err(error) = thread::Builder::new().name("nlm-replies".into()).spawn(carry) {
             tracing::warn!(%error, "replies to asynchronous lock requests are late: no thread");
         }
     }

@@ -157,7 +157,7 @@ impl StateService {
             pass(&memory, &callbacks);
             repair.pass();
         };
-        let state_service = each_second("keeper", keep);
+        let state_service = each_second("state", keep);
         let state_service = state_service.context("cannot start the thread that watches leases")?;
         let exports = Arc::clone(&self.exports);
         let tidier =

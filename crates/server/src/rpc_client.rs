@@ -28,7 +28,7 @@ pub struct RemoteCall<'a> {
     pub source: Option<IpAddr>,
 }
 
-/// Why there are no results of an errand.
+/// The reason why a call has no results.
 #[derive(Debug)]
 pub enum CallError {
     /// The call was not made: the host knows nothing of it.

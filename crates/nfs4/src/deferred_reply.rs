@@ -117,8 +117,8 @@ impl Promise {
         }
     }
 
-    /// What was answered to owners is kept; it is a failure where the promise was broken, and
-    /// nothing behind it, for of that the client is not told.
+    /// The answers to owners are kept. An answer is a failure where the promise was broken, and
+    /// there is none behind it, because the client is not told of that.
     fn settle(&mut self, broken: Option<(u32, Nfsstat4)>) {
         for Owed { kept, results } in self.owed.drain(..) {
             match broken {

@@ -1,5 +1,5 @@
-//! What READDIR shows: pages of entries, written one after the other into the reply until one does
-//! not fit.
+//! The pages of READDIR: entries are written one after the other into the reply until one does not
+//! fit.
 
 use std::ops::ControlFlow;
 

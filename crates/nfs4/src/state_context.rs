@@ -41,7 +41,8 @@ pub struct Memory {
 pub type Sleep = dyn Fn(Duration) + Send + Sync;
 
 impl Memory {
-    /// What must be stored before anything is said that depends on it. Nearly always nothing.
+    /// The records that must be stored before an answer that depends on them is given; nearly
+    /// always none.
     pub(crate) fn unstored(&self) -> Option<Wait> {
         let settle = self.settle.as_ref()?;
         self.engine.unstored().map(|mark| Wait::Record(Arc::clone(settle), mark))

@@ -15,7 +15,8 @@ pub(crate) struct New<'a> {
 }
 
 impl<'a> New<'a> {
-    /// What was made as `name` in `dir` by a verb that takes nothing that is there already.
+    /// An object that was made as `name` in `dir` by a verb that takes nothing that is there
+    /// already.
     pub(crate) const fn made(dir: &Node, name: &'a [u8], made: &SeenMade) -> Self {
         Self { dir: *dir, name, node: made.value.node }
     }

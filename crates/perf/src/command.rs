@@ -62,7 +62,7 @@ struct LoadArguments {
     address: SocketAddr,
     /// The tree it serves, exported under this path.
     directory: PathBuf,
-    /// What to ask for.
+    /// The question.
     #[arg(long, default_value = "getattr")]
     operation: Operation,
     /// Connections.
@@ -71,13 +71,13 @@ struct LoadArguments {
     /// Calls outstanding on each.
     #[arg(long, default_value_t = 8)]
     depth: usize,
-    /// How long.
+    /// The duration.
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
     /// The server's process, for its processor time.
     #[arg(long)]
     process: Option<u32>,
-    /// Where MOUNT is served, if elsewhere.
+    /// The address where MOUNT is served, if it is another.
     #[arg(long)]
     mount: Option<SocketAddr>,
     /// It is the minimal server.

@@ -17,7 +17,7 @@ use comity_bench::Operation;
 use comity_bench::load::{Client, Load, Stop};
 use comity_bench::prober::Pages;
 
-/// What to measure.
+/// Options of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// On what.
@@ -34,7 +34,7 @@ const CALLS_BEFORE: u64 = 5_000;
 const CONNECTIONS: usize = 4;
 const DEPTH: usize = 8;
 
-/// What is looked at, and how many calls on files one operation may take.
+/// The calls that are counted, and how many of those on files one operation may take.
 const LOOKED_AT: [(Operation, f64); 3] =
     [(Operation::Getattr, 1.05), (Operation::Lookup, 3.05), (Operation::Read(4096), 2.05)];
 

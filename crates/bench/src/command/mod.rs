@@ -16,7 +16,7 @@ use crate::{compare, report, workload};
 pub use agent::AgentOptions;
 pub use run::Run;
 
-/// What `comity bench` is told to do.
+/// The subcommands of `comity bench`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Name the workloads, and say what they do

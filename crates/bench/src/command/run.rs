@@ -34,7 +34,7 @@ pub struct Run {
     options: Options,
 }
 
-/// What every run can be told.
+/// Options of every run.
 #[derive(Debug, Args)]
 struct Options {
     /// What is measured: a directory, nfs://host:port/export, peer:comity, peer:memory (comity with
@@ -55,7 +55,7 @@ struct Options {
     #[arg(long, group = "preset")]
     modern: bool,
 
-    /// How often each target is measured [default: 5, or 3 with --quick]
+    /// Number of times each target is measured [default: 5, or 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
 

@@ -14,7 +14,7 @@ use crate::stdout::say;
 use crate::suite::Store;
 pub use rows::{Comparison, Row, compare};
 
-/// What to compare.
+/// Options of the comparison.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The result to compare with.

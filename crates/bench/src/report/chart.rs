@@ -29,7 +29,7 @@ pub(super) struct Chart {
 /// A direction of a chart.
 #[derive(Debug, Clone)]
 pub(super) struct Direction {
-    /// What it is.
+    /// The title.
     pub(super) label: String,
     /// The kind of its scale.
     pub(super) kind: Kind,
@@ -42,7 +42,7 @@ pub(super) struct Direction {
 /// Points that belong together.
 #[derive(Debug, Clone)]
 pub(super) struct Series {
-    /// What it is.
+    /// The title.
     pub(super) name: String,
     /// Its number, which decides colour, sign and dashes.
     pub(super) number: usize,

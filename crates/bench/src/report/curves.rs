@@ -1,5 +1,5 @@
-//! Which figures are curves: those that were taken at three or more places of a number, as at 1,
-//! 10, 100 and 1,000 files.
+//! Figures that are curves: those that were taken at three or more places of a number, as at 1, 10,
+//! 100 and 1,000 files.
 
 use std::collections::BTreeSet;
 

@@ -39,7 +39,7 @@ pub const PAGE_FILE: &str = "report.html";
 /// The folder of the plots in a result's directory.
 pub const PLOTS_FOLDER: &str = "plots";
 
-/// Which result to make a report of.
+/// Options of the report.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The directory of a result.

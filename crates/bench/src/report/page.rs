@@ -23,7 +23,7 @@ pub(super) struct Page {
 pub(super) struct Plot {
     /// The name of the file.
     pub(super) file: String,
-    /// What is in it.
+    /// Its content.
     pub(super) svg: String,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Scale {
     to: f64,
 }
 
-/// Which places a scale takes.
+/// The values that a scale takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Evenly, from 0 on.
@@ -54,13 +54,13 @@ impl Scale {
         Self { low, high, is_logarithmic, from, to }
     }
 
-    /// Whether it is logarithmic.
+    /// Returns whether it is logarithmic.
     #[must_use]
     pub(super) const fn is_logarithmic(&self) -> bool {
         self.is_logarithmic
     }
 
-    /// Whether a value is on it.
+    /// Returns whether a value is on it.
     #[must_use]
     pub(super) fn covers(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -77,7 +77,7 @@ impl Scale {
         self.from + (self.to - self.from) * part
     }
 
-    /// Where lines stand: about `count` round numbers.
+    /// Returns the values where lines stand: about `count` round numbers.
     #[must_use]
     pub(super) fn ticks(&self, count: usize) -> Vec<f64> {
         if self.is_logarithmic { self.decades(count) } else { self.steps(count) }

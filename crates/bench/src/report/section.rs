@@ -18,7 +18,7 @@ const BARS_MAX: usize = 14;
 /// Most distributions that are drawn; all are told in the table.
 const DISTRIBUTIONS_MAX: usize = 8;
 
-/// What latencies of a closed loop do not tell.
+/// A note on latencies of a closed loop.
 const CLOSED_LOOP: &str = "Where operations were made one after the other (closed loop), waiting \
     behind a slow one is not in these figures; rpc --rate measures from when each was due.";
 
@@ -92,7 +92,7 @@ fn cell(cell: Option<&Cell>, unit: Unit) -> Entry {
     }
 }
 
-/// How many times better; coloured only where it is no chance.
+/// The ratio by which it is better, coloured only where the difference is no chance.
 pub(super) fn gain(ratio: Option<&Ratio>) -> Entry {
     let Some(ratio) = ratio else { return Entry::words("") };
     let interval = ratio.interval;

@@ -9,7 +9,7 @@ use super::table::{Entry, Table};
 use crate::number;
 use crate::selfscale::{Axis, Curve, Exploration, Family, Model, Recorded, SelfCheck};
 
-/// What the self-check is.
+/// A description of the self-check.
 const CHECKED: &str = "Random workloads were predicted from the graphs and measured as well. On \
     the line, both are the same.";
 
@@ -50,7 +50,7 @@ pub(super) fn shapes(page: &mut Page, found: &[(String, Recorded)]) {
     checks(page, &known);
 }
 
-/// What it found, in a sentence a target.
+/// The findings, in a sentence a target.
 pub(super) fn findings(found: &[(String, Recorded)]) -> Vec<String> {
     let known = found.iter().enumerate().filter_map(|(n, (name, it))| know(n, name, it));
     known.map(|one| sentence(&one)).collect()
@@ -116,7 +116,7 @@ fn focal_table(known: &[Known<'_>]) -> Table {
     table
 }
 
-/// How many workloads ended because they were known well enough; the rest reached the cap.
+/// Number of workloads that ended because they were known well enough; the rest reached the cap.
 fn settled(recorded: &Recorded) -> Entry {
     let all = || recorded.graphs.iter().chain(&recorded.checks);
     let steady = all().filter(|(_, measured)| measured.verdict().is_steady()).count();

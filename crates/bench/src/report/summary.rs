@@ -12,7 +12,7 @@ use crate::number;
 use crate::statistics::Ratio;
 use crate::suite::{Better, Outcome, TargetRecord};
 
-/// How figures are judged.
+/// An explanation of how figures are judged.
 const RULES: &str = "Times better: above 1 is better, whether a time or a rate was measured. A \
     figure is steady if the 95 % interval of its mean (Student's t over rounds) lies within 5 % of \
     it, else noisy; with fewer than three rounds it is no result. What is not steady is marked ~. \
@@ -75,7 +75,7 @@ fn head(page: &mut Page, outcome: &Outcome) {
     ));
 }
 
-/// What the page is called.
+/// The title of the page.
 pub(super) fn title(outcome: &Outcome) -> String {
     let names: Vec<&str> = outcome.targets.iter().map(|target| target.name.as_str()).collect();
     match names.as_slice() {
@@ -182,7 +182,7 @@ fn glance(digested: &[Digested<'_>], targets: &[String]) -> Table {
     table
 }
 
-/// How many of the figures that can be judged are noisy.
+/// Number of figures that can be judged and are noisy.
 fn noisy(lines: &[Line]) -> Entry {
     let all = lines.iter().filter(|line| is_judged(line)).count();
     let noisy = lines.iter().filter(|line| judged_noisy(line)).count();
@@ -192,7 +192,7 @@ fn noisy(lines: &[Line]) -> Entry {
     }
 }
 
-/// Whether a figure is one that can be better, of rounds enough to say whether it is noisy.
+/// Returns whether a figure can be better, and has rounds enough to say whether it is noisy.
 fn is_judged(line: &Line) -> bool {
     line.unit.better() != Better::Neither && line.is_judged()
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// Colours of everything that is drawn.
 pub(super) const STYLE: &str = include_str!("assets/plot.css");
 
-/// How many series are told apart by colour, mark and line.
+/// Number of series that colour, mark and line tell apart.
 pub(super) const SERIES: usize = 6;
 
 /// A drawing in progress. Coordinates are pixels at its natural size.
@@ -19,7 +19,7 @@ pub(super) struct Svg {
     body: String,
 }
 
-/// Where a text is held.
+/// The point where a text is anchored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     /// At its beginning.
@@ -41,7 +41,7 @@ pub(super) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // What XML cannot hold at all.
+            // Returns whether XML cannot hold a character at all.
             control if control.is_control() && !"\n\t".contains(control) => out.push('?'),
             other => out.push(other),
         }
@@ -57,7 +57,7 @@ impl Svg {
         Self { width, height, title, about, body: String::new() }
     }
 
-    /// How wide it is drawn.
+    /// Width of the drawn text.
     #[must_use]
     pub(super) const fn width(&self) -> f64 {
         self.width

@@ -14,9 +14,9 @@ pub enum Axis {
     UniqueBytes,
     /// Mean size of a request in bytes.
     SizeMean,
-    /// Which part of the requests are reads.
+    /// The part of the requests that are reads.
     ReadFrac,
-    /// Which part of the requests begin where the one before of the same process ended.
+    /// The part of the requests that begin where the one before of the same process ended.
     SeqFrac,
     /// Processes at work at the same time.
     ProcessNum,

@@ -3,7 +3,7 @@
 use super::{Axis, Measured, Point};
 use crate::statistics::median;
 
-/// Where throughput reaches this part of its maximum lies the focal value (Chen and Patterson).
+/// The focal value lies where throughput reaches this part of its maximum (Chen and Patterson).
 pub(super) const FOCAL_PART: f64 = 0.75;
 
 /// A graph: points of (value, throughput) in ascending order of values.

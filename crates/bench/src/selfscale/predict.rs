@@ -12,7 +12,7 @@ use crate::number;
 use crate::stdout::say;
 use crate::suite::{Outcome, Store, bytes};
 
-/// What to predict, and from what.
+/// The workload to predict, and the result to predict it from.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Results that hold the workload `selfscale`; of several, each target of each is told.
@@ -25,10 +25,10 @@ pub struct Options {
     /// Mean size of a request, as 32K.
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size_mean: Option<f64>,
-    /// Which part of the requests are reads, from 0 to 1.
+    /// The part of the requests that are reads, from 0 to 1.
     #[arg(long, value_name = "PART", value_parser = part)]
     read_frac: Option<f64>,
-    /// Which part of the requests follow the one before, from 0 to 1.
+    /// The part of the requests that follow the one before, from 0 to 1.
     #[arg(long, value_name = "PART", value_parser = part)]
     seq_frac: Option<f64>,
     /// Processes at once.

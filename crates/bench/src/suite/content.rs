@@ -6,7 +6,7 @@ const PERIOD: usize = 65_521;
 /// Most bytes of content that are given in one piece.
 pub(crate) const PIECE_BYTES_MAX: usize = 1 << 20;
 
-/// What stands in the files a run makes: it follows from the seed, the file and the place, so that
+/// The bytes of the files a run makes. They follow from the seed, the file and the place, so that
 /// data read back can be checked at any time by a comparison of memory.
 #[derive(Debug)]
 pub struct Content {
@@ -34,7 +34,7 @@ impl Content {
         })
     }
 
-    /// What stands in file `salt` from byte `offset` on: `length` bytes, at most 1 MiB.
+    /// The `length` bytes of file `salt` from byte `offset` on, at most 1 MiB of them.
     ///
     /// # Panics
     /// More is asked for.

@@ -9,7 +9,7 @@ use super::time_budget::TimeBudget;
 use super::{Content, Driver, Latency, Parameters, Place, Progress, Sample, Tally, Target, Unit};
 use crate::rng::Rng;
 
-/// What one round of a workload has to work with, and where it leaves what it measures.
+/// The input of one round of a workload, and the place for its measurements.
 pub struct Context<'a> {
     pub(crate) target: &'a dyn Target,
     pub(crate) parameters: &'a Parameters,
@@ -23,7 +23,7 @@ pub struct Context<'a> {
     pub(crate) gathered: Gathered,
 }
 
-/// What a round has measured so far.
+/// The measurements of a round so far.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) samples: Vec<Sample>,
@@ -53,7 +53,7 @@ impl Interrupt {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is set.
+    /// Returns whether it is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -71,7 +71,7 @@ impl Interrupt {
     }
 }
 
-/// How caches between a worker and the disk are emptied.
+/// The way in which caches between a worker and the disk are emptied.
 pub trait Reset: Send + Sync {
     /// Empties them; says whether there was a way to, so that what follows is cold.
     ///
@@ -79,7 +79,7 @@ pub trait Reset: Send + Sync {
     /// A hook or an agent failed.
     fn reset(&self) -> Result<bool>;
 
-    /// How it is done, for the result.
+    /// The name of the way, for the result.
     fn about(&self) -> String;
 }
 
@@ -114,7 +114,7 @@ impl<'a> Context<'a> {
         format!("{}/{name}", self.directory)
     }
 
-    /// That directory, below the target's top.
+    /// The path of that directory, below the target's top.
     #[must_use]
     pub fn directory(&self) -> &str {
         &self.directory
@@ -202,8 +202,8 @@ impl<'a> Context<'a> {
         self.progress.advance(share);
     }
 
-    /// How long the round should still take, where that is limited; what chooses its own times
-    /// obeys.
+    /// The time that the round should still take, where that is limited; a workload that chooses
+    /// its own times obeys it.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         self.time.left()
@@ -215,7 +215,7 @@ impl<'a> Context<'a> {
         &self.interrupt
     }
 
-    /// What the seed's files hold.
+    /// The content of the seed's files.
     #[must_use]
     pub const fn content(&self) -> &Arc<Content> {
         &self.content

@@ -10,8 +10,8 @@ use super::{
     Access, Content, Entry, FileId, Files, Interrupt, Kind, LockKind, Metadata, Range, Tally, Wait,
 };
 
-/// What one worker does to one target: times every operation, checks what it gives, and stops when
-/// the run is interrupted. What the driver itself does is outside of the times.
+/// The work of one worker at one target: it times every operation, checks the result, and stops
+/// when the run is interrupted. The driver's own work is outside of the times.
 pub struct Driver {
     files: Box<dyn Files>,
     content: Arc<Content>,
@@ -19,8 +19,8 @@ pub struct Driver {
     buffer: Vec<u8>,
     stopwatch: Stopwatch,
     tally: Tally,
-    /// Where operations are counted that are in no figure; kept, because making one takes longer
-    /// than most operations do.
+    /// Counts operations that are in no figure; kept, because making one takes longer than most
+    /// operations do.
     unheeded: Tally,
 }
 
@@ -122,7 +122,7 @@ impl Driver {
     fn fetch(&mut self, file: &OpenFile, offset: u64, length: usize) -> Result<()> {
         let mut buffer = mem::take(&mut self.buffer);
         buffer.resize(buffer.len().max(length), 0);
-        // What was read before might be right by chance, were nothing read now.
+        // Bytes that were read before might be right by chance, were nothing read now.
         buffer[..length].iter_mut().step_by(512).for_each(|byte| *byte = !*byte);
         let part = &mut buffer[..length];
         let read = self.timed(Kind::Read, |files| files.read(file.id, offset, part));

@@ -68,7 +68,7 @@ fn parse_sample<'a>(sample: &'a str, label: &str) -> Option<(&'a str, u64)> {
     Some((rest.split('"').next()?, count.trim().parse().ok()?))
 }
 
-/// What was sent between two moments; kinds that were not are left out.
+/// Returns the calls that were sent between two moments; kinds that were not sent are left out.
 pub(crate) fn difference(
     before: &BTreeMap<String, u64>,
     after: &BTreeMap<String, u64>,

@@ -26,7 +26,7 @@ pub struct Ganesha {
     pub rpcbind: Server,
 }
 
-/// Whether Debian's nfs-ganesha and rpcbind are here.
+/// Returns whether Debian's nfs-ganesha and rpcbind are here.
 #[must_use]
 pub fn is_installed() -> bool {
     [GANESHA, RPCBIND].iter().all(|program| Path::new(program).exists())

@@ -1,5 +1,5 @@
-//! How targets are reached: directories by system calls, servers by our own RPC client, peers that
-//! are started for the run.
+//! The ways to reach targets: directories by system calls, servers by our own RPC client, peers
+//! that are started for the run.
 
 mod counters;
 mod directory;

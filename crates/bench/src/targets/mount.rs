@@ -34,7 +34,7 @@ fn unescaped(text: &str) -> String {
         .fold(text.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain))
 }
 
-/// What `fsync` is worth on a type of file system.
+/// The meaning of `fsync` on a type of file system.
 pub(super) fn durability(filesystem: &str) -> &'static str {
     match filesystem {
         "tmpfs" | "ramfs" | "hugetlbfs" => "memory: nothing outlives the machine",

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 /// Says that this is the program started again inside.
 const INSIDE: &str = "COMITY_BENCH_INSIDE";
 
-/// Whether this program runs in namespaces of its own.
+/// Returns whether this program runs in namespaces of its own.
 #[must_use]
 pub fn is_inside() -> bool {
     std::env::var_os(INSIDE).is_some()

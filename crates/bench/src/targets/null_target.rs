@@ -18,7 +18,7 @@ pub struct NullTarget {
     state: Arc<Mutex<State>>,
 }
 
-/// What must be remembered to answer rightly.
+/// The state that right answers need.
 #[derive(Debug, Default)]
 struct State {
     objects: BTreeMap<String, Object>,

@@ -26,7 +26,7 @@ pub enum Peer {
     Ganesha,
 }
 
-/// What lives as long as a target that was started.
+/// The resources that live as long as a target that was started.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// Stopped before the folder goes.
@@ -41,7 +41,7 @@ enum Running {
 }
 
 impl Kept {
-    /// Whether it still runs.
+    /// Returns whether it still runs.
     pub(super) fn check(&self) -> Result<()> {
         match &mut *self.running.lock().unwrap_or_else(PoisonError::into_inner) {
             Running::Comity(server) => server.check(),
@@ -50,7 +50,7 @@ impl Kept {
     }
 }
 
-/// Whether a peer can be started only in namespaces of its own.
+/// Returns whether a peer can be started only in namespaces of its own.
 #[must_use]
 pub fn needs_namespace(peer: Peer) -> bool {
     peer == Peer::Ganesha && !namespace::is_inside()
@@ -233,7 +233,7 @@ fn filesystem_of(path: &Path) -> String {
     mount::of(path).map_or_else(|| "an unknown file system".into(), |mount| mount.filesystem)
 }
 
-/// What a program says of its version, in its first line.
+/// The version that a program prints, in its first line.
 fn version_of(program: &Path) -> String {
     let flag = if program.ends_with("ganesha.nfsd") { "-v" } else { "--version" };
     let said = Command::new(program).arg(flag).output();

@@ -31,7 +31,7 @@ pub struct NfsTarget {
     pub(super) durability: String,
     /// The metrics page, where it is a comity that the harness started.
     pub(super) metrics: Option<SocketAddr>,
-    /// What ends with the target: the server's process, its folder.
+    /// The resources that end with the target: the server's process, its folder.
     pub(super) kept: Option<super::peer::Kept>,
 }
 
@@ -174,7 +174,7 @@ fn mount(address: SocketAddr, who: (u32, u32), path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Where the host's portmapper says that MOUNT is served.
+/// The port where the host's portmapper says that MOUNT is served.
 fn mount_port(address: SocketAddr) -> Result<u16> {
     let portmapper = SocketAddr::new(address.ip(), portmap::PORT);
     let mut caller = Caller::connect_as(portmapper, 0, 0)?;

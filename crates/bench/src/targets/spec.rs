@@ -20,7 +20,7 @@ pub enum Spec {
     Idle,
 }
 
-/// What else the command line says of targets.
+/// Other options that concern targets.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// User and group of calls by protocol, if others than our own.

@@ -35,9 +35,9 @@ impl Locked {
         Ok(Self { host, owner, file: view.key(&node), range })
     }
 
-    /// What the caller's host may hold, to be freed: whatever it may do with the file by now, and
-    /// even if that is hidden from it. It would stand in the way of others for ever. `None` of a
-    /// host of which nothing is known: it holds nothing, and is none for asking.
+    /// Returns the locks that the caller's host may hold, to be freed, whatever it may do with the
+    /// file by now and even if the file is hidden from it: such a lock would stand in the way of
+    /// others for ever. `None` for a host of which nothing is known, which holds nothing.
     fn held(
         nlm: &Nlm,
         request: &Request<'_>,
@@ -103,8 +103,8 @@ pub(super) fn freed(request: &Request<'_>, handle: &[u8]) -> Result<Nlm4Stats, S
     }
 }
 
-/// Who can neither read nor write a file could not have opened it; but its owner may have before
-/// the mode changed, or made it so, and reads it by NFSv3 all the same.
+/// A caller that can neither read nor write a file could not have opened it. Its owner may have
+/// opened it before the mode changed, or made it so, and reads it by NFSv3 all the same.
 pub(super) fn may_open(view: &View<'_>, node: &Node) -> Result<(), Status> {
     let wanted = Access::READ | Access::MODIFY;
     let (granted, _) = view.access(node, wanted)?;

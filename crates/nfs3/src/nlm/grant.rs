@@ -74,9 +74,9 @@ impl Grants {
         Some(Grant { address, source, arguments, client, owner, file, range, kind })
     }
 
-    /// What the host said to it. A lock that it does not want any more, or does not know of, is
-    /// free again, unless it has asked for it meanwhile and was answered; what cannot be understood
-    /// leaves it the lock, for it may believe that it has it.
+    /// The answer of the host. A lock that it does not want any more, or does not know of, is free
+    /// again, unless the host has asked for it meanwhile and was answered. An answer that cannot be
+    /// understood leaves the lock to the host, which may believe that it has it.
     pub fn answered(&self, now: Duration, grant: &Grant, results: &[u8]) {
         match Decoder::whole::<Nlm4Res<'_>>(results).map(|said| said.stat) {
             Ok(Nlm4Stats::Granted) => self.engine.grant_known(&grant.client, &grant.lock()),

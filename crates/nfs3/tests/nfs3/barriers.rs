@@ -1,4 +1,4 @@
-//! What is promised is true when it is said: the layer below notes the order of things.
+//! Promises are true when they are made: the layer below notes the order of events.
 
 use comity_proto::nfs3::{
     Commit3args, Create3args, Createhow3, Diropargs3, Link3args, Mkdir3args, Mknod3args,
@@ -15,7 +15,7 @@ use crate::world::{Ground, World, encoded};
 struct Promise {
     name: &'static str,
     procedure: u32,
-    /// What the backend does for it.
+    /// The calls of the backend.
     verb: Verb,
     /// Objects that must be stable.
     objects: usize,

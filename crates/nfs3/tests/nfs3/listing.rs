@@ -183,7 +183,7 @@ fn sparse() -> (World, Vec<u8>) {
     (world, root)
 }
 
-/// How many entries were hidden from anybody up to now.
+/// Number of entries that were hidden from anybody up to now.
 fn hidden(world: &World) -> u64 {
     let plan = world.exports.current();
     plan.exports().iter().flat_map(|one| one.counters()).map(|tally| tally.counts().hidden).sum()

@@ -195,7 +195,7 @@ fn who_has_asked_again_keeps_the_lock_though_it_declines_the_grant() {
     assert_eq!(site.lock(3, (5, 1), false), Nlm4Stats::Denied);
 }
 
-/// Who had the lock, and lost it with its lease, could reclaim it after a restart.
+/// A host that had the lock and lost it with its lease could reclaim it after a restart.
 #[test]
 fn a_grant_leaves_when_what_led_to_it_is_stored() {
     for settles in [true, false] {
@@ -456,7 +456,7 @@ fn who_owns_a_file_may_lock_it_whatever_its_mode() {
     assert_eq!(site.lock(1, (0, 0), false), Nlm4Stats::Denied);
 }
 
-/// Whoever can send a datagram could fill the server with hosts that are never forgotten.
+/// Any sender of datagrams could fill the server with hosts that are never forgotten.
 #[test]
 fn who_holds_nothing_is_not_remembered_for_letting_it_go() {
     let mut site = site(true);

@@ -65,7 +65,7 @@ fn the_status_monitor_hears_of_hosts_that_start_anew() {
     assert_eq!(decoded::<SmStatRes>(&said), SmStatRes { res: Res::Fail, state: 11 });
 }
 
-/// What is not monitored has no state to tell.
+/// A host that is not monitored has no state to tell.
 #[test]
 fn a_lock_that_is_not_monitored_says_nothing_about_the_state_of_its_host() {
     let site = site_for_system();

@@ -1,4 +1,4 @@
-//! What a client of NFSv4 was delegated is not broken by one of NFSv3.
+//! Calls of NFSv3 break no delegation of a client of NFSv4.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -207,7 +207,7 @@ fn changes_of_attributes_and_names_recall() {
     one.is_recalled_by(stateid, procedure::CREATE, &create(&one.world, "a"));
 }
 
-/// What is written over by a rename is recalled, too.
+/// The delegation of a file that a rename replaces is recalled, too.
 #[test]
 fn the_object_in_whose_place_another_comes_is_recalled() {
     let (one, stateid) = delegate(Share::READ);

@@ -1,4 +1,4 @@
-//! What a client meets when it sends a call again, and when the server has been started anew.
+//! A client sends a call again, or the server has been started anew.
 
 use comity_proto::nfs3::{
     Commit3args, Commit3res, Create3args, Createhow3, Diropargs3, PROGRAM, Rename3args, Result3,

@@ -24,7 +24,7 @@ use comity_xdr::{Counted, Decode, Decoder, Encode, Encoder, Opaque};
 
 pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 pub(crate) const VERIFIER: [u8; 8] = *b"verifier";
-/// What the clock of the lock manager says.
+/// The time of the lock manager's clock.
 pub(crate) const BEGUN: Duration = Duration::from_secs(1);
 
 /// Room for calls by which the lock manager answers.
@@ -39,7 +39,7 @@ pub(crate) fn set_clock(seconds: i64) {
     NOW.with(|now| now.set(seconds));
 }
 
-/// What time it is, which does not pass.
+/// The time, which does not pass.
 pub(crate) fn still_clock() -> Time {
     Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
 }
@@ -50,7 +50,7 @@ pub(crate) fn clock() -> Time {
     Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
 }
 
-/// What a world is made of.
+/// The parts that a world is made of.
 pub(crate) struct Ground {
     pub(crate) rules: Rules,
     pub(crate) faults: Faults,
@@ -78,7 +78,7 @@ impl Default for Ground {
 pub(crate) struct World {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) exports: Arc<Exports>,
-    /// What the lock manager remembers.
+    /// The state of the lock manager.
     pub(crate) engine: Arc<Engine>,
     dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     messages: Receiver<Message>,
@@ -90,11 +90,11 @@ pub(crate) struct World {
     pub(crate) other: Vec<u8>,
 }
 
-/// What came back.
+/// The reply.
 pub(crate) struct Reply {
-    /// Whether it waited for something slow.
+    /// True if it waited for something slow.
     pub(crate) late: bool,
-    /// How many stretches of files were in it.
+    /// Number of stretches of files that were in it.
     pub(crate) by_reference: usize,
     /// `reply_stat` (0 accepted, 1 denied), and accept_stat or auth_stat (0: another RPC version).
     pub(crate) verdict: (u32, u32),
@@ -322,7 +322,7 @@ fn programs(
     Dispatcher::new(vec![nfs, mount, Arc::new(nlm)], Arc::clone(exports))
 }
 
-/// What the shell would send: stretches of files stand where they were put.
+/// The bytes that the shell would send: stretches of files stand where they were put.
 fn sent(replies: &Encoder) -> Vec<u8> {
     let (mut sent, mut from) = (Vec::new(), 0);
     for segment in replies.files() {

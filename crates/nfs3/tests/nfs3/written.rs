@@ -14,7 +14,7 @@ use comity_xdr::{Decoder, Opaque};
 
 use crate::recalls::{Delegate, JUKEBOX, NOW, delegate, delegate_beside, place};
 
-/// What the file's change attribute was when it was delegated, and what its writer says of it.
+/// The file's change attribute when it was delegated, and the answer of its writer.
 const GIVEN: u64 = 7;
 const WRITTEN: (u64, u64) = (4096, GIVEN + 1);
 
@@ -28,7 +28,7 @@ impl Delegate {
         }
     }
 
-    /// Who is asked what it has written.
+    /// The client that is asked for what it has written.
     fn asked(&self) -> Option<FileKey> {
         match self.engine.poll_effect()? {
             Effect::GetAttr { client, file } => {

@@ -177,8 +177,8 @@ fn complete(inherited: &mut Reading, own: &Reading, acl: &Acl4<'_>) {
     }
 }
 
-/// What somebody was allowed and denied so far: who was allowed something cannot be denied it by a
-/// later entry, and the other way round.
+/// The bits that somebody was allowed and denied so far. A bit that was allowed cannot be denied by
+/// a later entry, and the other way round.
 #[derive(Clone, Copy, Default)]
 struct Decided {
     allowed: u32,
@@ -255,8 +255,8 @@ impl Reading {
         Ok(())
     }
 
-    /// What is decided about all, among them about `group`: by an entry for everybody, or by one
-    /// that denies a group something, since anybody may be in it.
+    /// Returns the bits that are decided for all callers, `group` among them: by an entry for
+    /// everybody, or by one that denies a group something, since anybody may be in it.
     fn spread(&mut self, acetype: u32, mask: u32, everybody: bool) {
         if acetype == ace::ALLOWED && !everybody {
             return;

@@ -22,8 +22,8 @@ const CONTAINS_NON_UTF8: u32 = 1;
 /// There may be none.
 const ALLOWS_ONLY_UTF8: u32 = 2;
 
-/// What OPEN takes (RFC 9754): delegations of either kind or none, by all claims but those of a
-/// client's earlier life.
+/// The arguments that OPEN takes (RFC 9754): delegations of either kind or none, by all claims but
+/// those of a client's earlier life.
 const OPEN_ARGUMENTS: OpenArguments4 = OpenArguments4 {
     share_access: Bitmap4::of(&[1, 2, 3]),
     share_deny: Bitmap4::of(&[0, 1, 2, 3]),
@@ -266,8 +266,8 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
     Ok(())
 }
 
-/// Whether the file system of an object has extended attributes. It tells where it is asked for one
-/// of any name; other objects than files and directories have none where these have.
+/// Returns whether the file system of an object has extended attributes, by asking it for one of
+/// any name. Objects other than files and directories have none where these have.
 fn bears_xattrs(subject: &Subject<'_, '_>) -> bool {
     match (subject.what, subject.attr.file_type) {
         (What::In(view, node), FileType::Regular | FileType::Directory) => {

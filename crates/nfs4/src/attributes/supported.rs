@@ -78,8 +78,8 @@ pub(super) const SETTABLE: Bitmap4 = Bitmap4::of(&[
     a::MODE_UMASK,
 ]);
 
-/// What may go with an exclusive create (EXCLUSIVE4_1): a file's times hold the verifier until a
-/// later call sets them.
+/// The attributes that may go with an exclusive create (EXCLUSIVE4_1): a file's times hold the
+/// verifier until a later call sets them.
 pub(crate) const EXCLUSIVE: Bitmap4 =
     SETTABLE.without(&Bitmap4::of(&[a::TIME_ACCESS_SET, a::TIME_MODIFY_SET]));
 

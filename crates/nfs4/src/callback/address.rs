@@ -16,9 +16,10 @@ pub(super) fn socket(callback: &CallbackAddress) -> Option<SocketAddr> {
     (port != 0 && !host.is_unspecified()).then_some(SocketAddr::new(host, port))
 }
 
-/// What a client says of where it takes callbacks, as far as it is believed: nothing but a port of
-/// the address it calls from. Else whoever may speak to the server could have it make connections,
-/// in its own name, to any port of any host that it reaches and they do not.
+/// Returns the callback address that a client names, as far as the server believes it: only a port
+/// of the address that the client calls from. Otherwise any client could have the server make
+/// connections, in the server's name, to any port of any host that the server reaches and the
+/// client does not.
 pub(crate) fn believed(said: CallbackAddress, from: IpAddr) -> CallbackAddress {
     let is_own = |at: SocketAddr| at.ip().to_canonical() == from.to_canonical();
     if socket(&said).is_none_or(is_own) {

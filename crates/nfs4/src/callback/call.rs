@@ -34,8 +34,8 @@ pub(super) struct Sequence {
     pub(super) highest_slot: u32,
 }
 
-/// How the server shows itself to a client of minor version 0, which has no say in that: Linux
-/// takes AUTH_SYS only.
+/// The credential of the server's calls to a client of minor version 0, which has no say in that:
+/// Linux takes AUTH_SYS only.
 pub(super) fn plain_security() -> CallbackSecurity {
     CallbackSecurity::Sys { machine: b"comity"[..].into(), uid: 0, gid: 0, gids: Box::default() }
 }

@@ -39,8 +39,8 @@ struct Book {
     routes: Routes,
     /// By line and number of the call.
     said: HashMap<(u64, u32), Said>,
-    /// What waits until one of a client's calls is over, because as many as agreed on are under
-    /// way.
+    /// Callbacks that wait until one of a client's calls is over, because as many as agreed on are
+    /// under way.
     waiting: HashMap<ClientId, VecDeque<Effect>>,
     /// Clients with recalls or ends of copies that could not be said or were not understood, and
     /// since when.
@@ -254,8 +254,9 @@ impl Callbacks {
                 self.engine.callbacks_work(client);
                 self.say_again(now, client);
             }
-            // What the client does not know yet, because the answer that tells it is under way, it
-            // will know soon; what it has given back meanwhile is not recalled again.
+            // A client that does not know of the delegation yet, because the answer that tells it
+            // is under way, will know soon. A delegation that it has given back meanwhile is not
+            // recalled again.
             Effect::Recall { .. } if answer.status != 0 => self.book().later(now, effect),
             Effect::GetAttr { client, file } => {
                 self.engine.writer_attributes(now, client, file, answer.attributes);
@@ -357,8 +358,8 @@ impl Book {
         over.into_iter().map(|(_, said)| said).collect()
     }
 
-    /// Whether a client is dialled now; if it is being dialled, it is dialled again when that is
-    /// over: it may have moved.
+    /// Returns whether a client is dialled now. If it is being dialled, it is dialled again when
+    /// that is over, because it may have moved.
     fn may_dial(&mut self, client: ClientId) -> bool {
         match self.dialling.get_mut(&client) {
             Some(again) => {

@@ -29,7 +29,8 @@ impl Compound<'_> {
         self.now
     }
 
-    /// Who sends the operation in hand, and in which client's session, if in one.
+    /// The client that sends the operation in hand, and the session that it sends it in, if there
+    /// is one.
     pub(crate) fn sender(&self) -> Sender<'_> {
         Sender { now: self.now(), client: self.client(), caller: self.caller }
     }
@@ -61,8 +62,8 @@ impl Compound<'_> {
         }
     }
 
-    /// Who probably calls, where a wrong guess costs little: in 4.0 whoever the connection is known
-    /// by, though several clients may share it.
+    /// Returns the client that probably calls, where a wrong guess costs little: in 4.0 the one
+    /// that the connection is known by, though several clients may share it.
     pub(crate) fn known(&self) -> Option<Arc<Client>> {
         match &self.desk {
             Desk::Sequenced(_) => self.client().map(Arc::clone),
@@ -92,9 +93,10 @@ impl Compound<'_> {
         }
     }
 
-    /// What the request is known by if it comes again: who asks, in the high half, and a hash of
-    /// how long it is and how it begins. All of a large WRITE would cost as much as the WRITE. Who
-    /// makes two requests of one hash gets the reply of the first, and that is all.
+    /// Returns the number by which the request is recognized if it comes again: the caller in the
+    /// high half, and a hash of its length and its beginning. A hash of all of a large WRITE would
+    /// cost as much as the WRITE. A client that makes two requests with one hash gets the reply of
+    /// the first, and no other harm comes of it.
     pub(crate) fn digest(&self) -> u64 {
         let beginning = self.request.get(..DIGEST_BYTES).unwrap_or(self.request);
         let hash = self.nfs.digests().hash_one((self.request.len(), beginning));

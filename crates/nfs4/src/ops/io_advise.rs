@@ -8,7 +8,7 @@ use crate::compound::Compound;
 use crate::stateid::shows;
 use crate::stop::Stop;
 
-/// What the server is going to do, whatever was advised: nothing in particular
+/// The hints that the server follows, whatever was advised: none in particular
 /// (`IO_ADVISE4_NORMAL`).
 const NORMAL: Bitmap4 = Bitmap4::of(&[0]);
 

@@ -163,7 +163,8 @@ static UNSUPPORTED: Row = op(0, "unsupported", NONE, unsupported::unsupported);
 const LAST: [u32; 3] =
     [operation::RELEASE_LOCKOWNER, operation::RECLAIM_COMPLETE, operation::REMOVEXATTR];
 
-/// Where in the table the row of each number is; beyond its end if there is none.
+/// The index in the table of each operation's row, by its number; beyond the end if there is no
+/// row.
 #[allow(clippy::indexing_slicing, reason = "the compiler does it, and would tell")]
 static PLACES: [u8; operation::REMOVEXATTR as usize + 1] = {
     let mut places = [u8::MAX; operation::REMOVEXATTR as usize + 1];

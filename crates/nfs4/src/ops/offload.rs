@@ -30,7 +30,8 @@ pub(super) fn cancel(
     compound.engine().cancel_offload(who, &file, &stateid).map_err(refused)
 }
 
-/// Which copy of whom: the stateid names it as it is, none stands for another (RFC 7862, 4.8).
+/// The copy that a stateid names, and the client whose copy it is. The stateid is taken as it is,
+/// and none stands for another (RFC 7862, 4.8).
 fn named<'c>(
     compound: &'c Compound<'_>,
     args: &mut Decoder<'_>,

@@ -41,8 +41,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// What it asks for if the file may not be delegated: no delegation, none of former times
-    /// either.
+    /// The wish of an OPEN whose file may not be delegated: no delegation, not even one of a former
+    /// life.
     const fn if_delegated(self, may_be: bool) -> Self {
         let claim = match self.claim {
             Claim::Previous(_) if !may_be => Claim::Previous(None),

@@ -69,8 +69,8 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Where data or a hole begins; at once, or nowhere, in a file that has no holes or does not
-    /// tell.
+    /// Returns where data or a hole begins: at once, or nowhere, in a file that has no holes or
+    /// does not tell.
     fn next(&self, what: Seek) -> Result<u64, Status> {
         let is_dense = self.attr.used >= self.attr.size;
         let nothing = if what == Seek::Data { self.at } else { self.end };

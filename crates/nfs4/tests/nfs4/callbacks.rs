@@ -1,4 +1,4 @@
-//! What the server says to clients that hold delegations, and what it makes of their answers.
+//! The server's calls to clients that hold delegations, and its reaction to their answers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What clients have of files that are cloaked: opens, locks, delegations; and what stands above
-//! the exports for each domain.
+//! Opens, locks and delegations of files that are cloaked, and the tree above the exports that each
+//! domain sees.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -225,7 +225,8 @@ fn a_delegation_of_what_has_been_hidden_leads_nowhere_and_can_be_given_back() {
     owner.is(Nfsstat4::Ok, &site.file, op::OPEN, &owners);
 }
 
-/// Who was delegated a file serves it to all users of its machine; after a reload it is asked anew.
+/// A client with a delegation of a file serves it to all users of its machine; after a reload the
+/// client is asked anew.
 #[test]
 fn all_that_an_export_has_delegated_is_recalled_at_once() {
     let site = Site::new();

@@ -150,7 +150,7 @@ impl Ground {
         FileKey { volume: self.fs.volume(&self.target), export: 1, handle: self.target }
     }
 
-    /// How much of the target is there; it must be what stands in the source.
+    /// Returns how much of the target is there; it must equal the source.
     fn there(&self) -> u64 {
         let server = Cred::new(Uid::new(0), Gid::new(0));
         let mut bytes = Vec::new();
@@ -173,7 +173,7 @@ fn plan(fs: &Arc<dyn Fs>) -> Plan {
     Plan::new(HandleKey::new([7; 16]), vec![export(1, "/srv/pub", fs, Client::Everybody)])
 }
 
-/// What stands at a place of the source.
+/// The bytes at a place of the source.
 const fn letter(at: u64) -> u8 {
     b'a' + (at >> 20) as u8 % 26
 }
@@ -183,7 +183,7 @@ struct Said {
     call: Vec<u8>,
     sequence: CbSequence4args,
     stateid: Stateid4,
-    /// What was copied, or why no more, and how much was.
+    /// Returns how much was copied, and the status that ended the copy.
     outcome: Result<WriteResponse4, (Nfsstat4, u64)>,
 }
 

@@ -61,7 +61,7 @@ impl<'w> Opener<'w> {
         Ok((opened.stateid, matches!(opened.delegation, OpenDelegation4::Read(_))))
     }
 
-    /// What a READ comes to, and how many bytes it has.
+    /// Returns the status of a READ, and its number of bytes.
     fn read(&mut self, stateid: Stateid4) -> (Nfsstat4, u32) {
         let read = |call: &mut Encoder| {
             go_to(call, &[FOLDER[0], FOLDER[1], b"file"]);

@@ -41,7 +41,7 @@ impl Holder {
         Self { world, clientid, opened, delegated: delegated.expect("nobody else is there") }
     }
 
-    /// What comes of a call behind the way to these names.
+    /// The result of a call behind the way to these names.
     fn status(&self, names: &[&[u8]], operations: u32, say: impl FnOnce(&mut Encoder)) -> Nfsstat4 {
         let operations = 1 + names.len() as u32 + operations;
         does(&self.world, operations, |call| {

@@ -1,4 +1,4 @@
-//! Who opened a file reads and writes on, whatever becomes of its mode; nobody else does.
+//! A client that opened a file reads and writes on, whatever becomes of its mode; nobody else does.
 
 use comity_proto::nfs4::{
     Bitmap4, Component4, Createhow4, Fattr4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
@@ -22,7 +22,7 @@ struct Machine {
     session: Session,
     /// The open-owner.
     process: &'static [u8],
-    /// Which other groups the user says to be in.
+    /// The other groups that the user claims.
     groups: &'static [u32],
 }
 
@@ -104,7 +104,7 @@ impl Machine {
         assert_eq!(status, Nfsstat4::Ok);
     }
 
-    /// What READ and READ_PLUS come to.
+    /// The statuses of READ and READ_PLUS.
     fn reads(&mut self, user: u32, stateid: Stateid4) -> [Nfsstat4; 2] {
         self.reads_of(&FILE, user, stateid)
     }
@@ -120,7 +120,7 @@ impl Machine {
         })
     }
 
-    /// What WRITE comes to.
+    /// The status of WRITE.
     fn writes(&mut self, user: u32, stateid: Stateid4) -> Nfsstat4 {
         let (stable, data) = (StableHow4::Unstable, Opaque(&b"more"[..]));
         let write = |call: &mut Encoder| {
@@ -191,7 +191,7 @@ fn of_an_open_that_two_users_share_each_is_judged() {
     assert_eq!(machine.reads(OPENER, stateid), [Nfsstat4::Access; 2]);
 }
 
-/// Whoever is mapped or squashed to one user may be many, and each may be in other groups.
+/// Many users may be mapped or squashed to one, and each may be in other groups.
 #[test]
 fn who_is_the_same_user_in_other_groups_is_judged() {
     let mut machine = Machine::new();

@@ -53,7 +53,7 @@ fn made() -> Openflag4<'static> {
     Openflag4::Create(Createhow4::Guarded(NOTHING))
 }
 
-/// What is opened and cannot be told would be open until the client goes.
+/// A file whose OPEN cannot be answered would stay open until the client goes.
 #[test]
 fn nothing_is_opened_whose_answer_does_not_fit() {
     let world = World::new();

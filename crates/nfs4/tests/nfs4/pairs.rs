@@ -9,7 +9,7 @@ use crate::callbacks::{client, go_to, perform};
 use crate::session::Session;
 use crate::world::{World, export, furnish, memory};
 
-/// How long the file is that is copied from.
+/// The length of the file that is copied from.
 const LENGTH: u64 = 12;
 
 const FILE: [&[u8]; 3] = [b"srv", b"pub", b"file"];
@@ -47,7 +47,7 @@ fn copy((from, to, count): (u64, u64, u64)) -> Copy4args<'static> {
     }
 }
 
-/// What comes of a COPY: how many bytes were copied.
+/// The result of a COPY: the number of bytes that were copied.
 fn done(
     (world, session): &mut (World, Session),
     (from, to): ([&[u8]; 3], [&[u8]; 3]),

@@ -1,4 +1,4 @@
-//! How clients are reached to be called back, and that none is reached for without end.
+//! Clients are reached to be called back, and none is dialled without end.
 
 use std::io;
 use std::net::SocketAddr;
@@ -34,8 +34,8 @@ fn introduce(engine: &Engine, port: u8) -> ClientId {
     known.clientid
 }
 
-/// Who moves its callbacks again and again has a connection made to it one at a time, and the last
-/// one to where it is.
+/// A client that moves its callbacks again and again has one connection made to it at a time, and
+/// the last one goes to where it is.
 #[test]
 fn a_client_that_keeps_moving_is_dialled_once_at_a_time() {
     let engine = Arc::new(Engine::new(NOW, Settings::new(1, [7; 16]), Recovered::new()));

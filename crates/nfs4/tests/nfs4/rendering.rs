@@ -63,7 +63,7 @@ pub(crate) struct Results<'a> {
     left: Decoder<'a>,
     shown: u32,
     last: Nfsstat4,
-    /// What GETFH has shown last.
+    /// The last result of GETFH.
     pub(crate) handle: Option<Vec<u8>>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Results<'a> {
         Some(format!("{} OK {body}", name(number)).trim_end().to_owned())
     }
 
-    /// What is said of all of it, where it is more than its results.
+    /// The remark on a whole transcript, where it is more than its results.
     pub(crate) fn end(&self) -> Option<String> {
         assert_eq!(self.shown, self.head.results, "no more results than operations");
         self.left.finish().expect("nothing behind the results");

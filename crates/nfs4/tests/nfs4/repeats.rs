@@ -45,8 +45,8 @@ fn who_asks_again_has_the_same_answer_and_who_asks_for_something_else_has_none()
     assert_eq!(status(&world.compound(&request(&session, b"srv")).0), Nfsstat4::SeqFalseRetry);
 }
 
-/// What SEQUENCE refuses changes nothing about the slot (RFC 8881, 18.46.3): the number is still
-/// the next one's.
+/// A call that SEQUENCE refuses changes nothing about the slot (RFC 8881, 18.46.3): the number
+/// still belongs to the next one.
 #[test]
 fn a_request_beyond_what_was_agreed_on_leaves_its_slot_alone() {
     let world = World::new();

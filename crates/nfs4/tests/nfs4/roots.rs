@@ -1,4 +1,4 @@
-//! What stands at the top, by what the exports say.
+//! The tree at the top, as the exports define it.
 
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ fn a_caller_without_a_right_flavor_is_told_which_there_are() {
     assert_eq!(told, "PUTROOTFH OK; LOOKUP OK; SECINFO OK [1]; LOOKUP WRONGSEC");
 }
 
-/// What is another domain's is not there, by name, by handle and in listings.
+/// An export of another domain is not there, by name, by handle and in listings.
 #[test]
 fn each_domain_is_shown_the_exports_it_may_use_and_no_way_to_others() {
     let exports = domains();

@@ -14,12 +14,13 @@ use crate::callbacks::{go_to, perform};
 use crate::session::Session;
 use crate::world::{World, furnish, memory};
 
-/// What one must be allowed to do.
+/// The right that an operation needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Right {
     Read,
     Write,
-    /// Whoever has the file open may: no table of RFC 7862, 11.2, lets OPENMODE or LOCKED be said.
+    /// A client that has the file open may do it: no table of RFC 7862, 11.2, lists OPENMODE or
+    /// LOCKED.
     Either,
 }
 
@@ -67,7 +68,7 @@ fn open(world: &World, session: &mut Session, access: u32, deny: u32) -> Stateid
     Decoder::new(&told[4 * 8..]).value::<Open4resok<'_>>().unwrap().stateid
 }
 
-/// What an operation on the file comes to under a stateid.
+/// The status of an operation on the file under a stateid.
 fn status((world, session): (&World, &mut Session), verb: &Verb, stateid: Stateid4) -> Nfsstat4 {
     let say = |call: &mut Encoder| {
         go_to(call, &[b"srv", b"pub", b"file"]);

@@ -25,7 +25,7 @@ fn session(world: &World, name: &[u8]) -> Session {
     session
 }
 
-/// Whether the directory has such a name.
+/// Returns whether the directory has such a name.
 fn is_there(world: &World, session: &mut Session, name: &[u8]) -> bool {
     let (status, _) = perform(world, 1, session, 4, |call| go_to(call, &[PUB[0], PUB[1], name]));
     status == Nfsstat4::Ok

@@ -33,7 +33,7 @@ pub(crate) fn set_clock(seconds: i64) {
     NOW.with(|now| now.set(seconds));
 }
 
-/// What time it is, which does not pass.
+/// The time, which does not pass.
 pub(crate) fn still_clock() -> Time {
     Time { seconds: NOW.with(Cell::get), nanoseconds: 5 }
 }
@@ -47,7 +47,7 @@ fn clock() -> Time {
 /// The server and its client.
 pub(crate) struct World {
     pub(crate) exports: Arc<Exports>,
-    /// What is remembered of clients.
+    /// The state of clients.
     pub(crate) engine: Arc<Engine>,
     dispatcher: Dispatcher<RpcPeer, Arc<Exports>>,
     peer: IpAddr,
@@ -147,7 +147,7 @@ impl World {
         self.visitor = RpcPeer::on(SocketAddr::new(peer, 1000), &self.line);
     }
 
-    /// What the server says to its clients now, record by record.
+    /// The calls of the server to its clients, record by record.
     pub(crate) fn calls(&self) -> Vec<Vec<u8>> {
         let callbacks = self.memory.callbacks.as_ref().unwrap();
         callbacks.pump(self.memory.clock.now());
@@ -352,7 +352,7 @@ pub(crate) fn export(id: u32, path: &str, fs: &Arc<dyn Fs>, client: Client) -> A
     Arc::new(Export::new(ExportId(id), PathBuf::from(path), Arc::clone(fs), clients))
 }
 
-/// What the shell would send: stretches of files stand where they were put.
+/// The bytes that the shell would send: stretches of files stand where they were put.
 fn sent(replies: &Encoder) -> Vec<u8> {
     let (mut sent, mut from) = (Vec::new(), 0);
     for segment in replies.files() {

@@ -16,7 +16,7 @@ use comity_bench::process;
 
 pub use line::Line;
 
-/// What to measure, and how long.
+/// Options of the table.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// On what.

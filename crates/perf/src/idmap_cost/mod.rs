@@ -19,7 +19,7 @@ pub use programs::Programs;
 pub use time::Sample;
 pub use tree::{FOREIGN, HIDDEN, foreign};
 
-/// What to measure, and with what.
+/// Options of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     #[command(flatten)]

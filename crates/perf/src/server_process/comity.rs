@@ -10,13 +10,14 @@ use tempfile::TempDir;
 
 use super::{ServerProcess, nfs_server, open_to_all};
 
-/// Which comity is measured, and where.
+/// The comity that is measured, and its files.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ServerOptions {
     /// The comity that is measured.
     #[arg(long, default_value = "target/release/comity")]
     pub comity: PathBuf,
-    /// Where the files are made; on a real disk, for the figures to mean anything.
+    /// The folder where the files are made; it must be on a real disk for the figures to mean
+    /// anything.
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     pub directory: PathBuf,
 }

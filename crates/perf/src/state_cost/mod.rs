@@ -17,7 +17,7 @@ use crate::server_process::{
 };
 use comity_bench::process;
 
-/// What to measure.
+/// Options of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// On what.

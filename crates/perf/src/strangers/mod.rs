@@ -25,7 +25,7 @@ use self::source::Strangers;
 use crate::server_process::{SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
 use comity_bench::process;
 
-/// What to measure.
+/// Options of the measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// On what.

@@ -83,7 +83,7 @@ impl NfsFiles {
     }
 }
 
-/// What READDIR and READDIRPLUS say of an entry.
+/// The fields of an entry in READDIR and READDIRPLUS.
 trait Listed<'a>: Decode<'a> {
     fn parts(&self) -> (&Entry3<'a>, PostOpAttr);
 }

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use super::Nfs4Files;
 use crate::suite::{FileId, LockKind, Range, Wait};
 
-/// How long a client that waits for a lock waits until it asks again. It has no back channel on
-/// which it could be told.
+/// A client that waits for a lock asks again after so long. It has no back channel on which it
+/// could be told.
 const POLL: Duration = Duration::from_millis(1);
 
 impl Nfs4Files {

@@ -71,7 +71,7 @@ impl Rule {
 }
 
 impl Map {
-    /// Whether somebody may act under this id of the server.
+    /// Returns whether a caller may act under this id of the server.
     pub(crate) fn may_act(&self, disk: u32) -> bool {
         disk == ANONYMOUS || self.may_own(disk)
     }
@@ -80,12 +80,12 @@ impl Map {
         self.may_own(disk)
     }
 
-    /// Whether a client has a name for it, so that it may be made an owner.
+    /// Returns whether a client has a name for it, so that it may be made an owner.
     pub(crate) fn may_own(&self, disk: u32) -> bool {
         self.is_reached(disk) || self.default == "pass" && self.to_disk(disk).is_none()
     }
 
-    /// Whether a reply may hold this id of the server: in no range, it is shown as it is.
+    /// Returns whether a reply may hold this id of the server: one in no range is shown as it is.
     pub(crate) fn may_show(&self, disk: u32) -> bool {
         self.default == "pass" && !self.is_reached(disk)
     }

@@ -100,7 +100,7 @@ impl Site {
     }
 }
 
-/// What nobody in the domain is called cannot be made an owner, however it is tried.
+/// An id that nobody in the domain has cannot be made an owner, however it is tried.
 #[test]
 fn an_owner_outside_the_domain_is_perm_and_nobody_elses() {
     let fs = Arc::new(Memory::new(MemoryOptions::default()).unwrap());

@@ -44,7 +44,7 @@ impl Hunt {
         }
     }
 
-    /// What LOOKUP finds on the way down to an object.
+    /// The handles that LOOKUP finds on the way down to an object.
     fn walked(&self, target: &Target) -> Result<Vec<u8>, u32> {
         let mut at = sealed(&self.twins.targets[0].handles[0]);
         let mut is_directory = true;
@@ -92,7 +92,7 @@ impl Hunt {
         assert!(!(told && one.under_hidden), "seed {}: `..` of {path} is listed", self.seed);
     }
 
-    /// What the first server answers.
+    /// The reply of the first server.
     fn upward(&self, shot: &Shot) -> Vec<u8> {
         let body = self.first(shot);
         let (seed, told) = (self.seed, &shot.told);

@@ -1,4 +1,4 @@
-//! What docs/semantics.md says cannot be hidden.
+//! The exceptions of docs/semantics.md: traces that cannot be hidden.
 
 use comity_vfs::{Access, FileType, Name};
 
@@ -7,7 +7,7 @@ use super::twins::{Target, Twins, entries, root};
 /// A name in a directory, made or put there by a call.
 pub(crate) type Place = (Target, Vec<u8>);
 
-/// What a call meets that cannot be hidden.
+/// The kinds of traces that a call may meet and that cannot be hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exception {
     /// A hidden object where something is to come to stand.
@@ -17,7 +17,8 @@ pub(crate) enum Exception {
 }
 
 impl Twins {
-    /// What a call meets that would put something `onto` a place, or remove what is `emptied`.
+    /// The trace that a call meets that would put something `onto` a place, or remove what is
+    /// `emptied`.
     pub(crate) fn exception(
         &self,
         onto: Option<&Place>,

@@ -1,4 +1,4 @@
-//! What two real folders can be compared by: their numbers, handles and times differ.
+//! The parts by which two real folders can be compared: their numbers, handles and times differ.
 
 use comity_proto::nfs3::{DirlistHead, Entry3, Entryplus3, Nfsstat3, procedure};
 use comity_xdr::Decoder;

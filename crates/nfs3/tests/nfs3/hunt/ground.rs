@@ -1,5 +1,5 @@
-//! What the twins stand on: memory, where every byte of a reply can be compared, or a real file
-//! system with its own order of checks.
+//! The file system under the twins: memory, where every byte of a reply can be compared, or a real
+//! file system with its own order of checks.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::world::still_clock;
 
 pub(crate) enum Ground {
     Memory,
-    /// What serves the folders, and the folders as long as they are needed.
+    /// The backend that serves the folders, and the folders, which live as long as it.
     Disk([Arc<Passthrough>; 2], #[expect(dead_code)] [TempDir; 2]),
 }
 

@@ -5,7 +5,7 @@ use comity_proto::nfs3::procedure;
 
 use super::twins::EXPORT;
 
-/// Where things stand in a fattr3 (RFC 1813, 2.5).
+/// Offsets of fields in a fattr3 (RFC 1813, 2.5).
 const LINKS: usize = 8;
 const SIZES: std::ops::Range<usize> = 20..36;
 const FSID: usize = 44;

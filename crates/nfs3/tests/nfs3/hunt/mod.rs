@@ -35,9 +35,9 @@ use crate::world::{Reply, set_clock};
 const SEEDS: u64 = 200;
 const SEEDS_ON_DISK: u64 = 40;
 const CHANGES: usize = 150;
-/// How often a call is made at most that is answered with JUKEBOX.
+/// A call that is answered with JUKEBOX is made so often at most.
 const TRIES: usize = 100;
-/// What clients try to make owners and groups: some of them mapped, some not, and nobody.
+/// Ids that clients try to make owners and groups: some of them mapped, some not, and nobody.
 const OWNERS: [u32; 7] = [100, 101, 104, 200, 204, 7, u32::MAX];
 
 #[test]
@@ -135,7 +135,7 @@ impl Hunt {
         false
     }
 
-    /// What a call is answered that meets something that cannot be hidden.
+    /// The answer to a call that meets something that cannot be hidden.
     fn exception(&self, shot: &Shot) -> Option<Nfsstat3> {
         match self.twins.exception(shot.onto.as_ref(), shot.emptied.as_ref())? {
             Exception::OntoHidden => Some(Nfsstat3::Exist),
@@ -183,12 +183,12 @@ fn patiently(program: u32, ask: impl Fn() -> Reply) -> Reply {
     answered.unwrap_or_else(|| panic!("{TRIES} times told to come again"))
 }
 
-/// What calls of the lock manager say.
+/// The calls of the lock manager and their replies.
 fn told(messages: &[Message]) -> Vec<u8> {
     messages.iter().flat_map(|message| message.arguments.clone()).collect()
 }
 
-/// What both said: verdict of RPC and body.
+/// The replies of both: verdict of RPC and body.
 struct Outcome([((u32, u32), Vec<u8>); 2]);
 
 impl Outcome {

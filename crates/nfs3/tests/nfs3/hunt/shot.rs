@@ -19,9 +19,9 @@ pub(crate) struct Shot {
     pub(crate) program: u32,
     pub(crate) procedure: u32,
     pub(crate) arguments: [Vec<u8>; 2],
-    /// Where something would come to stand.
+    /// The place where something would come to stand.
     pub(crate) onto: Option<Place>,
-    /// What would be removed, as a directory or by what takes its place.
+    /// The object that would be removed, as a directory or by what takes its place.
     pub(crate) emptied: Option<Place>,
     pub(crate) told: String,
 }

@@ -27,7 +27,7 @@ const MODES: [u32; 14] = [
     0o733,
 ];
 
-/// Who calls.
+/// The caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) wire: (u32, u32, Vec<u32>),
@@ -45,7 +45,7 @@ pub(crate) struct Twin {
 pub(crate) struct Target {
     pub(crate) handles: [Handle; 2],
     pub(crate) path: String,
-    /// What is in it, if it is a directory.
+    /// Its entries, if it is a directory.
     pub(crate) names: Option<Vec<Vec<u8>>>,
 }
 
@@ -67,11 +67,11 @@ pub(crate) struct Twins {
 #[derive(Debug, Clone)]
 pub(crate) struct Buried {
     pub(crate) target: Target,
-    /// Whether the directory directly above is hidden.
+    /// True if the directory directly above is hidden.
     pub(crate) under_hidden: bool,
 }
 
-/// What the caller can make of an object.
+/// The rights of the caller to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Reachable,
@@ -185,7 +185,7 @@ impl Twins {
         }
     }
 
-    /// Whether a reply of the first holds the handle of something hidden.
+    /// Returns whether a reply of the first holds the handle of something hidden.
     pub(crate) fn betrays(&self, reply: &[u8]) -> bool {
         let fs = &self.twins[0].fs;
         let is_hidden =

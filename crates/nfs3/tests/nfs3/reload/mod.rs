@@ -39,7 +39,7 @@ fn while_plans_change_each_call_is_judged_by_one_of_them_whole() {
 }
 
 impl Site {
-    /// What a client that sees everything would ask for.
+    /// The calls of a client that sees everything.
     fn calls(&self) -> Vec<Asked> {
         let worlds = [0, 1].map(|which| entered(&Arc::new(Exports::new(self.plan(which)))));
         let dir = sealed(&self.dir);
@@ -62,7 +62,7 @@ impl Site {
         calls
     }
 
-    /// What each plan answers.
+    /// The answers under each plan.
     fn answers(&self, (procedure, arguments): &Asked) -> [Vec<u8>; 2] {
         [0, 1].map(|which| {
             let world = entered(&Arc::new(Exports::new(self.plan(which))));

@@ -16,10 +16,10 @@ pub(crate) const FILES: u32 = 40;
 /// Clients at once.
 const CLIENTS: usize = 8;
 
-/// How long they call.
+/// The clients call for so long.
 const LASTS: Duration = Duration::from_millis(1500);
 
-/// Who all clients are, and who that is on disk by each plan.
+/// The user that all clients are, and the user that each plan makes of it on disk.
 pub(crate) const CALLER: (u32, u32) = (1500, 2500);
 const CALLER_ON_DISK: [(u32, u32); 2] = [(50_500, 60_500), (51_500, 61_500)];
 
@@ -96,7 +96,7 @@ impl Site {
         });
     }
 
-    /// What the clients have made belongs to the user and the group of one plan.
+    /// Files that the clients have made belong to the user and the group of one plan.
     pub(crate) fn check_made(&self) {
         let mut owners = [0; 2];
         let mut visit = |listing: &comity_vfs::Listing<'_, Disk>| {

@@ -17,9 +17,9 @@ use crate::lookup::not_dir;
 use crate::stop::Stop;
 use crate::undo::New;
 
-/// What an exclusive create keeps its verifier in: a client that is told sets these to what it
-/// wants (RFC 8881, 18.16.3). Linux does so in either mode, and a file that it makes by O_EXCL
-/// would have times that nobody chose, else.
+/// The attributes in which an exclusive create keeps its verifier. The client is told of them and
+/// sets them to what it wants (RFC 8881, 18.16.3). Linux does so in either mode; otherwise a file
+/// that it makes by O_EXCL would have times that nobody chose.
 const HOLDS_VERIFIER: Bitmap4 = Bitmap4::of(&[attribute::TIME_ACCESS, attribute::TIME_MODIFY]);
 
 /// A file that can be opened.
@@ -154,7 +154,8 @@ impl<'a> File<'a> {
         Self { judged: true, ..self }
     }
 
-    /// Who made it may open it in any case, but by an exclusive create it may be another who did.
+    /// The client that made the file may open it in any case, but after an exclusive create another
+    /// client may have made it.
     fn judged_if_permitted(self, share: Share) -> Self {
         let judged = self.judged || permitted(&self.view, &self.node, share).is_ok();
         Self { judged, ..self }
@@ -281,8 +282,8 @@ const fn openable(file_type: FileType) -> Result<(), Nfsstat4> {
     }
 }
 
-/// Whether the caller may open it; who it was delegated to has done so already, when its mode may
-/// have been another.
+/// Returns whether the caller may open it. A client that holds a delegation of it has opened it
+/// already, when its mode may have been another.
 fn may_open(
     compound: &Compound<'_>,
     (view, node): (&View<'_>, &Node),

@@ -12,7 +12,8 @@ use super::shot::{Shot, name_in, range};
 use super::twins::Target;
 use crate::attributes;
 
-/// What clients set, and in how many of the cases; owners that are mapped or not, and nobody.
+/// The attributes that clients set, and in how many of the cases; owners that are mapped or not,
+/// and nobody.
 const SETTINGS: [(usize, &[&str]); 5] = [
     (2, &["mode=600", "mode=755", "mode=070", "mode=2770"]),
     (6, &["owner=100", "owner=101", "owner=104", "owner=7", "owner=4294967295", "owner=x@y"]),

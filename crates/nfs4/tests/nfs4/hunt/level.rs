@@ -9,7 +9,7 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Counted, Decode, Decoder};
 
-/// Where the object's number stands in a sealed handle of the memory backend: behind version,
+/// The offset of the object's number in a sealed handle of the memory backend: behind version,
 /// export, MAC and the instance's number.
 const OBJECT: std::ops::Range<usize> = 21..29;
 /// The type of a directory.
@@ -25,8 +25,8 @@ pub(crate) fn level(reply: &[u8], no_client_cache: bool) -> Vec<u8> {
     leveler.level
 }
 
-/// What two real folders can be compared by, as their numbers, handles and times differ: the
-/// operations and their statuses, and the names of listings in an order of their own.
+/// The parts by which two real folders can be compared, as their numbers, handles and times differ:
+/// the operations and their statuses, and the names of listings in an order of their own.
 pub(crate) fn gist(reply: &[u8]) -> Vec<u8> {
     let mut leveler = Leveler::new(reply, false);
     let mut gist = leveler.results();
@@ -122,7 +122,7 @@ impl<'a> Leveler<'a> {
         }
     }
 
-    /// What is compared as it is.
+    /// The parts that are compared as they are.
     fn plain(&mut self, number: u32) {
         match number {
             op::ACCESS => self.pass::<Access4res>(),
@@ -247,7 +247,8 @@ impl<'a> Leveler<'a> {
     }
 }
 
-/// Whether an attribute is not the same in a server that hides and in one that has not.
+/// Returns whether an attribute differs between a server that hides and one that has nothing to
+/// hide.
 const fn differs(number: u32, is_directory: bool) -> bool {
     match number {
         a::NUMLINKS

@@ -38,7 +38,7 @@ use crate::world::set_clock;
 
 const SEEDS: u64 = 90;
 const SEEDS_ON_DISK: u64 = 40;
-/// How often a call is made at most that is answered with DELAY.
+/// A call that is answered with DELAY is made so often at most.
 const TRIES: usize = 20;
 const CHANGES: usize = 200;
 
@@ -144,7 +144,7 @@ impl Hunt {
         false
     }
 
-    /// What a call is answered that meets something that cannot be hidden.
+    /// The answer to a call that meets something that cannot be hidden.
     fn exception(&self, shot: &Shot) -> Option<Nfsstat4> {
         match self.twins.exception(shot.onto.as_ref(), shot.emptied.as_ref())? {
             Exception::OntoHidden => Some(Nfsstat4::Exist),
@@ -202,7 +202,7 @@ impl Hunt {
     }
 }
 
-/// What both said.
+/// The replies of both.
 struct Outcome([Vec<u8>; 2]);
 
 impl Outcome {
@@ -210,7 +210,7 @@ impl Outcome {
         self.0[0] == self.0[1]
     }
 
-    /// What the first said last.
+    /// The last reply of the first.
     fn status(&self) -> u32 {
         u32::from_be_bytes(self.0[0][..4].try_into().unwrap())
     }

@@ -13,11 +13,11 @@ use super::twins::{Target, sealed};
 use crate::attributes;
 
 pub(crate) struct Shot {
-    /// What each of the two is asked.
+    /// The calls that each of the two is sent.
     pub(crate) operations: [Ops; 2],
-    /// Where something would come to stand.
+    /// The place where something would come to stand.
     pub(crate) onto: Option<Place>,
-    /// What would be removed, as a directory or by what takes its place.
+    /// The object that would be removed, as a directory or by what takes its place.
     pub(crate) emptied: Option<Place>,
     pub(crate) told: String,
 }

@@ -9,6 +9,8 @@ mod deb;
 mod kernel;
 mod mutants;
 #[cfg(test)]
+mod named;
+#[cfg(test)]
 mod questions;
 mod test;
 mod tidy;

@@ -16,14 +16,16 @@ pub enum CredentialRef<'a> {
     Unusable(AuthStat),
 }
 
-/// The user and the groups of an AUTH_SYS credential. The stamp and the machine's name are left
-/// out, for they say nothing about the caller (RFC 5531, appendix A).
+/// The user and the groups of an AUTH_SYS credential as they travel: uid, gid, the number of
+/// supplementary groups, and these. The stamp and the machine's name are left out, for they say
+/// nothing about the caller (RFC 5531, appendix A).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuthSysRef<'a> {
-    uid: u32,
-    gid: u32,
-    /// The supplementary groups as they travel, four bytes each.
-    gids: &'a [u8],
+pub struct AuthSysRef<'a>(&'a [u8]);
+
+impl CredentialRef<'static> {
+    /// The user and the group nobody (65534), in no other group.
+    pub const NOBODY: Self =
+        Self::Sys(AuthSysRef(&[0, 0, 0xff, 0xfe, 0, 0, 0xff, 0xfe, 0, 0, 0, 0]));
 }
 
 impl<'a> CredentialRef<'a> {
@@ -40,10 +42,16 @@ impl<'a> CredentialRef<'a> {
         }
     }
 
-    /// An AUTH_SYS credential without supplementary groups.
+    /// Returns bytes that are the same for two credentials of one caller and for no others; none
+    /// for a credential that cannot be used.
     #[must_use]
-    pub const fn sys(uid: u32, gid: u32) -> Self {
-        Self::Sys(AuthSysRef { uid, gid, gids: &[] })
+    #[inline]
+    pub const fn key(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::None => Some(&[]),
+            Self::Sys(AuthSysRef(claims)) => Some(claims),
+            Self::Unusable(_) => None,
+        }
     }
 
     /// Returns the credential in memory of its own.
@@ -53,20 +61,8 @@ impl<'a> CredentialRef<'a> {
     pub fn credential(&self) -> Result<Credential, AuthStat> {
         match self {
             Self::None => Ok(Credential::None),
-            Self::Sys(sys) => Ok(Credential::Sys(sys.cred())),
+            Self::Sys(sys) => sys.cred().map(Credential::Sys).ok_or(AuthStat::BadCred),
             Self::Unusable(why) => Err(*why),
-        }
-    }
-}
-
-/// A parsed credential finds the one that was kept.
-impl PartialEq<Credential> for CredentialRef<'_> {
-    #[inline]
-    fn eq(&self, kept: &Credential) -> bool {
-        match (self, kept) {
-            (Self::None, Credential::None) => true,
-            (Self::Sys(sys), Credential::Sys(cred)) => sys.is(cred),
-            _ => false,
         }
     }
 }
@@ -77,28 +73,20 @@ impl<'a> AuthSysRef<'a> {
         let mut body = Decoder::new(body);
         let _stamp = body.value::<u32>().ok()?;
         let _machine = body.opaque(MACHINE_NAME_BYTES_MAX).ok()?;
-        let (uid, gid) = (body.value().ok()?, body.value().ok()?);
-        let count = body.value::<u32>().ok()?;
-        let gids = body.rest();
+        let claims = body.rest();
+        let (_, behind) = claims.split_first_chunk::<8>()?;
+        let (count, gids) = behind.split_first_chunk::<4>()?;
+        let count = u32::from_be_bytes(*count);
         let is_whole = count <= AUTH_SYS_GROUPS_MAX && gids.len() == 4 * count as usize;
-        is_whole.then_some(Self { uid, gid, gids })
+        is_whole.then_some(Self(claims))
     }
 
-    fn groups(&self) -> impl Iterator<Item = Gid<Wire>> {
-        let gids = self.gids.as_chunks::<4>().0.iter();
-        gids.map(|gid| Gid::new(u32::from_be_bytes(*gid)))
-    }
-
-    fn cred(&self) -> Cred<Wire> {
-        Cred::new(Uid::new(self.uid), Gid::new(self.gid)).with_groups(self.groups())
-    }
-
-    #[inline]
-    fn is(&self, cred: &Cred<Wire>) -> bool {
-        self.uid == cred.uid.number()
-            && self.gid == cred.gid.number()
-            && self.gids.len() == 4 * cred.groups.len()
-            && self.groups().eq(cred.groups.iter().copied())
+    fn cred(&self) -> Option<Cred<Wire>> {
+        let (words, _) = self.0.as_chunks::<4>();
+        let [uid, gid, _count, gids @ ..] = words else { return None };
+        let number = |word: &[u8; 4]| u32::from_be_bytes(*word);
+        let cred = Cred::new(Uid::new(number(uid)), Gid::new(number(gid)));
+        Some(cred.with_groups(gids.iter().map(|gid| Gid::new(number(gid)))))
     }
 }
 
@@ -122,15 +110,25 @@ mod tests {
 
     #[test]
     fn stamp_and_machine_do_not_make_another_caller() {
-        let kept = parsed(&body(1, b"host", 5, 6, &[7, 8])).credential().unwrap();
-        assert_eq!(parsed(&body(2, b"other host", 5, 6, &[7, 8])), kept);
+        let body_of_one = body(1, b"host", 5, 6, &[7, 8]);
+        let one = parsed(&body_of_one).key();
+        assert!(one.is_some());
+        assert_eq!(parsed(&body(2, b"other host", 5, 6, &[7, 8])).key(), one);
         for (uid, gid, gids) in
             [(4, 6, &[7, 8][..]), (5, 7, &[7, 8]), (5, 6, &[7]), (5, 6, &[7, 9]), (5, 6, &[8, 7])]
         {
-            assert_ne!(parsed(&body(1, b"host", uid, gid, gids)), kept);
+            assert_ne!(parsed(&body(1, b"host", uid, gid, gids)).key(), one);
         }
-        assert_ne!(CredentialRef::None, kept);
-        assert_ne!(CredentialRef::sys(5, 6), kept);
+        assert_ne!(CredentialRef::None.key(), one);
+        assert_eq!(CredentialRef::Unusable(AuthStat::BadCred).key(), None);
+    }
+
+    #[test]
+    fn nobody_is_65534_in_no_other_group() {
+        let nobody = Credential::Sys(Cred::new(Uid::new(65_534), Gid::new(65_534)));
+        assert_eq!(CredentialRef::NOBODY.credential(), Ok(nobody));
+        let body = body(0, b"", 65_534, 65_534, &[]);
+        assert_eq!(parsed(&body).key(), CredentialRef::NOBODY.key());
     }
 
     proptest! {
@@ -154,7 +152,9 @@ mod tests {
                     .with_groups(sys.gids.0.into_iter().map(Gid::new))
             });
             match decoded {
-                Some(cred) => prop_assert_eq!(parsed(&body), Credential::Sys(cred)),
+                Some(cred) => {
+                    prop_assert_eq!(parsed(&body).credential(), Ok(Credential::Sys(cred)));
+                }
                 None => prop_assert_eq!(parsed(&body), CredentialRef::Unusable(AuthStat::BadCred)),
             }
         }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use comity_credential::{Credential, CredentialRef};
+use comity_credential::CredentialRef;
 use comity_vfs::{Result, Status};
 
 use crate::export::Entry;
@@ -30,8 +30,7 @@ pub(crate) fn admit(
         }
     })?;
     let met = met(export, &entry, peer, credential);
-    let (credential, resolved) = met.inspect_err(|_| entry.counters.refuse())?;
-    let resolved = Arc::new(resolved);
+    let resolved = Arc::new(met.inspect_err(|_| entry.counters.refuse())?);
     visitor.keep(plan.generation(), credential, &resolved);
     Ok(resolved)
 }
@@ -41,13 +40,12 @@ fn met(
     entry: &Entry<'_>,
     peer: SocketAddr,
     credential: &CredentialRef<'_>,
-) -> std::result::Result<(Credential, ResolvedCaller), Refusal> {
+) -> std::result::Result<ResolvedCaller, Refusal> {
     if !entry.rules.take_port(peer.port()) {
         return Err(Status::Perm.into());
     }
     let claimed = credential.credential().map_err(Refusal::Denied)?;
-    let resolved = ResolvedCaller::of(export, entry.rules, peer.ip(), &claimed, entry.counters)?;
-    Ok((claimed, resolved))
+    Ok(ResolvedCaller::of(export, entry.rules, peer.ip(), &claimed, entry.counters)?)
 }
 
 /// The innermost export that a path is in and this peer may use, and the rest of the path below it.

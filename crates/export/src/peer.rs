@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use comity_credential::{AuthStat, Backchannel, Credential, CredentialRef, Origin};
+use comity_credential::{AuthStat, Backchannel, CredentialRef, Origin};
 
 use crate::ExportId;
 use crate::limits::RESOLVED_CALLERS_MAX;
@@ -37,7 +37,8 @@ struct ResolvedCallers {
 
 struct Kept {
     export: ExportId,
-    credential: Credential,
+    /// The key of the credential, see [`CredentialRef::key`].
+    credential: Box<[u8]>,
     resolved: Arc<ResolvedCaller>,
 }
 
@@ -150,11 +151,12 @@ impl RpcPeer {
     pub(crate) fn keep(
         &self,
         generation: u64,
-        credential: Credential,
+        credential: &CredentialRef<'_>,
         resolved: &Arc<ResolvedCaller>,
     ) {
-        let export = resolved.export().id();
-        let kept = Kept { export, credential, resolved: Arc::clone(resolved) };
+        let Some(key) = credential.key() else { return };
+        let (export, resolved) = (resolved.export().id(), Arc::clone(resolved));
+        let kept = Kept { export, credential: key.into(), resolved };
         let mut all = self.kept();
         if all.generation != generation {
             *all = ResolvedCallers { generation, ..ResolvedCallers::default() };
@@ -175,6 +177,6 @@ impl RpcPeer {
 impl Kept {
     #[inline]
     fn is(&self, export: ExportId, credential: &CredentialRef<'_>) -> bool {
-        self.export == export && *credential == self.credential
+        self.export == export && credential.key() == Some(&*self.credential)
     }
 }

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 const ANONYMOUS: u32 = 65_534;
 const NO_ID: u32 = u32::MAX;
 
-fn map(rules: &[((u32, u32), (u32, u32))]) -> IdMap {
+type Pair = (u32, u32);
+
+fn map(rules: &[(Pair, Pair)]) -> IdMap {
     let mut builder = IdMapBuilder::default();
     for ((first, last), (target, end)) in rules {
         let wire = Range { first: *first, last: *last };

@@ -6,9 +6,6 @@ use comity_rpc::{AuthStat, Call, Flavor};
 use comity_vfs::Status;
 use comity_xdr::Decode;
 
-/// The user and the group of nobody.
-const NOBODY: u32 = 65534;
-
 /// One call on its way to its verb: what the verbs of both programs need.
 pub(crate) struct Request<'a> {
     /// The exports in force while it is answered.
@@ -77,7 +74,7 @@ impl<'a> Request<'a> {
         let says_nothing = self.call.header.credential.flavor == Flavor::NONE;
         match self.enter(door) {
             Err(Stop::Denied(AuthStat::TooWeak)) if says_nothing => {
-                self.enter_by(&CredentialRef::sys(NOBODY, NOBODY), door)
+                self.enter_by(&CredentialRef::NOBODY, door)
             }
             entered => entered,
         }

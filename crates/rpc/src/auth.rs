@@ -20,14 +20,14 @@ impl Flavor {
 /// A credential or verifier as it travels: `opaque_auth`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OpaqueAuth<'a> {
-    /// Of which kind it is.
+    /// The flavor.
     pub flavor: Flavor,
     /// The body, in the form of that flavor.
     pub body: Opaque<'a, AUTH_BYTES_MAX>,
 }
 
 impl OpaqueAuth<'static> {
-    /// The one that says nothing.
+    /// AUTH_NONE with an empty body.
     pub const NONE: Self = Self { flavor: Flavor::NONE, body: Opaque(&[]) };
 }
 
@@ -38,14 +38,30 @@ pub enum ReplyVerifier {
     #[default]
     Empty,
     /// Any other: STARTTLS (RFC 9289, 4.1), a checksum of RPCSEC_GSS (RFC 2203, 5.3.3.2).
-    Filled(Flavor, Box<[u8]>),
+    Filled(Box<FilledVerifier>),
+}
+
+/// A verifier with a flavor and a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilledVerifier {
+    flavor: Flavor,
+    body: Vec<u8>,
+}
+
+impl FilledVerifier {
+    /// Returns it as it travels.
+    #[must_use]
+    pub fn auth(&self) -> OpaqueAuth<'_> {
+        OpaqueAuth { flavor: self.flavor, body: Opaque(&self.body) }
+    }
 }
 
 impl ReplyVerifier {
     /// A verifier with a body; none if that has more than [`AUTH_BYTES_MAX`] bytes.
     #[must_use]
     pub fn filled(flavor: Flavor, body: &[u8]) -> Option<Self> {
-        (body.len() <= AUTH_BYTES_MAX as usize).then(|| Self::Filled(flavor, body.into()))
+        let filled = || Self::Filled(Box::new(FilledVerifier { flavor, body: body.to_vec() }));
+        (body.len() <= AUTH_BYTES_MAX as usize).then(filled)
     }
 }
 

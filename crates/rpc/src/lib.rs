@@ -23,7 +23,7 @@ mod record;
 mod replay;
 mod reply;
 
-pub use auth::{AuthStat, AuthSys, Flavor, OpaqueAuth, ReplyVerifier};
+pub use auth::{AuthStat, AuthSys, FilledVerifier, Flavor, OpaqueAuth, ReplyVerifier};
 pub use backchannel::{Backchannel, SendError};
 pub use dispatch::{Answered, Dispatcher, Hangup, Late};
 pub use gate::{Admission, Gate, OpenGate};

@@ -3,7 +3,7 @@
 use comity_xdr::Encoder;
 
 use crate::message::RPC_VERSION;
-use crate::{AuthStat, Flavor, OpaqueAuth, ReplyVerifier};
+use crate::{AuthStat, Flavor, ReplyVerifier};
 
 const REPLY: u32 = 1;
 const MSG_ACCEPTED: u32 = 0;
@@ -11,9 +11,7 @@ const MSG_DENIED: u32 = 1;
 
 /// Replies to a call that was let in (`accept_stat`).
 pub mod accepted {
-    use comity_xdr::Opaque;
-
-    use super::{Encoder, Flavor, MSG_ACCEPTED, OpaqueAuth, REPLY, ReplyVerifier};
+    use super::{Encoder, Flavor, MSG_ACCEPTED, REPLY, ReplyVerifier};
 
     /// The results follow.
     pub fn success(reply: &mut Encoder, xid: u32, verifier: &ReplyVerifier) {
@@ -58,9 +56,9 @@ pub mod accepted {
             ReplyVerifier::Empty => {
                 reply.words([xid, REPLY, MSG_ACCEPTED, Flavor::NONE.0, 0, accept_stat]);
             }
-            ReplyVerifier::Filled(flavor, body) => {
+            ReplyVerifier::Filled(filled) => {
                 reply.words([xid, REPLY, MSG_ACCEPTED]);
-                reply.value(&OpaqueAuth { flavor: *flavor, body: Opaque(body) });
+                reply.value(&filled.auth());
                 reply.value(&accept_stat);
             }
         }

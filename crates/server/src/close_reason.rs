@@ -63,7 +63,7 @@ impl CloseReason {
         }
     }
 
-    /// Its place among [`CLOSE_REASONS`].
+    /// Returns its index in the names of the reasons, which the counters keep.
     const fn reason(&self) -> usize {
         match self {
             Self::Closed => 0,

@@ -1,5 +1,6 @@
-//! Measures what single verbs of the passthrough cost. Usage: `verbs FOLDER VERB COUNT`, or without
-//! a verb all. Under `strace -c -f` it shows which system calls a verb makes.
+//! Measures the cost of single verbs of the passthrough. Usage: `verbs FOLDER [VERB [COUNT]]`;
+//! without a verb it measures all of them. Under `strace -c -f` it shows which system calls a verb
+//! makes.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -54,7 +54,7 @@ fn passthrough() {
     let dir = tempfile::tempdir().unwrap();
     let fs = Passthrough::open(dir.path(), PassthroughOptions::default()).unwrap();
     let has = needs_met(&fs, dir.path());
-    // A thread of its own: it takes on the callers' ids.
+    // The cases run in a separate thread, because the thread takes on the callers' ids.
     let report = thread::scope(|scope| scope.spawn(|| run(&fs, &server(), has)).join()).unwrap();
     check("passthrough", &report);
 }

@@ -85,7 +85,8 @@ fn held_back(served: &common::Served) -> Vec<String> {
 #[test]
 fn a_removed_file_is_stale_and_gives_its_space_back() {
     let served = serve();
-    // The mount of the server's own shows the folder as its root, so the name has to be telling.
+    // Paths in the server's own mount begin below the folder, so a directory of the same name is
+    // made there for `held_back` to find.
     let file_name = served.folder.path().file_name().unwrap().to_str().unwrap().to_owned();
     let dir = served.mkdir(&root(), &file_name, 0o755).unwrap();
     let how = Create::Guarded(mode(0o644));

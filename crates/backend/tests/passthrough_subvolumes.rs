@@ -1,5 +1,5 @@
-//! Programs that change files of several file systems are told of, and so it is on subvolumes of
-//! btrfs, which the kernel does not watch over together with others.
+//! The server notices programs that change files, on several file systems at once and on subvolumes
+//! of btrfs, for which the kernel needs separate watches.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -52,7 +52,7 @@ pub const STATEID_BYTES: usize = 16;
 /// The parts of a call that are new each time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stamp {
-    /// Of the RPC.
+    /// The xid of the RPC.
     pub xid: u32,
     /// Goes into the call's name if it has one.
     pub serial: u64,

@@ -43,7 +43,7 @@ pub fn bytes_per_second(value: f64) -> String {
     stepped(value, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
-/// A number of a unit, in whichever of its multiples reads best.
+/// Formats a number with its unit, in the multiple of the unit that reads best.
 #[must_use]
 pub fn of_unit(value: f64, unit: Unit) -> String {
     match unit {

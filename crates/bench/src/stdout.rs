@@ -4,10 +4,10 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 
-/// Says this. Who has closed the pipe has seen enough, which is no failure.
+/// Writes text. A closed pipe is not an error: the rest is dropped.
 ///
 /// # Errors
-/// It cannot be written for another reason.
+/// If it cannot be written for another reason.
 pub(crate) fn say(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -66,10 +66,10 @@ pub(crate) fn exports(state: arguments::State, client: IpAddr, json: bool) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the server that runs with a state folder.
+/// Sends a request to the server that runs with a state folder.
 ///
 /// # Errors
-/// If nobody answers there, or says no.
+/// If no server answers there, or the server refuses the request.
 pub(crate) fn ask(typed: arguments::State, request: &Request) -> Result<Value> {
     let folder = settings::state_folder(typed.state_dir, rustix::process::geteuid().is_root())?;
     match control::ask(&control_socket(&folder)?, request) {

@@ -245,7 +245,8 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A server, a client of it, and a file for each change, one that has long been there.
+/// A server, a client of it, and one file for each change. The files are made 100 ms before the
+/// server starts, so that a change gets a later ctime.
 fn changeable() -> (Place, Running, Four, [PathBuf; CHANGES.len()]) {
     let (place, _) = place();
     let files = CHANGES.map(|(name, _)| {

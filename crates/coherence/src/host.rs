@@ -25,7 +25,7 @@ pub fn host_name(address: IpAddr) -> Vec<u8> {
 }
 
 impl Hosts {
-    /// Returns what `engine` knows, by the `clock` it goes by.
+    /// Returns the conflicts that `engine` knows of; `clock` gives the time that the engine uses.
     #[must_use]
     pub fn new(engine: Arc<Engine>, clock: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self { engine, clock: Box::new(clock), pause: None, settle: None }
@@ -67,13 +67,13 @@ impl Hosts {
         Ok(self.asker().newest((view, &node), &attr, pause)?.attr)
     }
 
-    /// Sees to it that a call of a host at an address breaks nothing that clients were promised:
-    /// recalls delegations, heeds deny modes, and waits for reclaims in grace.
+    /// Clears a call of the host at an address with what other clients hold: recalls their
+    /// delegations, enforces deny modes, and delays the call for reclaims in grace.
     ///
     /// # Errors
     /// [`Status::Delay`]: a delegation is being recalled, or may still be reclaimed.
-    /// [`Status::Locked`] for a WRITE, [`Status::Acces`]: a deny mode forbids it. [`Status`]: the
-    /// caller may not do this, and nothing was recalled.
+    /// [`Status::Locked`] for a WRITE, else [`Status::Acces`]: a deny mode forbids it. Any other
+    /// [`Status`]: the caller has no right to do this, and nothing was recalled.
     #[inline]
     pub fn clear(
         this: Option<&Self>,

@@ -1,4 +1,5 @@
-//! Coherence: what clients hold of a file is looked at before anybody reads or changes it.
+//! Coherence: the delegations, deny modes and reclaims of a file are checked before anybody reads
+//! or changes it.
 //!
 //! **Answers:** whether an operation may go on, or has to wait for a delegation that is recalled, a
 //! deny mode or a reclaim; which attributes are the newest. Every verb of a [`View`] that changes

@@ -40,7 +40,7 @@ const ALL_AS_ROOT: &str = "the server runs as root but may not act as its caller
     would have root's rights; give it CAP_SETUID, CAP_SETGID and CAP_DAC_OVERRIDE, run it as an \
     ordinary user, or say --all-as-root";
 
-/// A plan, and what is doubtful about it; or all that was found, some of it wrong.
+/// A plan and the warnings about it; or, if there is an error, all diagnostics.
 pub type Loaded = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 impl Configuration {

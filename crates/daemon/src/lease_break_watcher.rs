@@ -18,7 +18,7 @@ use crate::limits::BREAK_RESERVE;
 
 /// The thread that the kernel tells of them.
 pub(crate) struct LeaseBreakWatcher {
-    /// Closed when it is to end.
+    /// Closed to end the thread.
     end: UnixStream,
     thread: JoinHandle<()>,
 }

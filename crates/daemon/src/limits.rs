@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-/// Clients in one answer: 100 KB of it, so that a server with 10,000 clients makes no answer that
-/// anybody has to wait for.
+/// Most clients in one answer, which then has 100 KB: a server with 10,000 clients makes no answer
+/// that others have to wait for.
 pub(crate) const CLIENTS_PAGE: usize = 256;
 
-/// States of a client in one answer: opens, locks, delegations; 250 KB of it.
+/// Most states of a client (opens, locks, delegations) in one answer, which then has 250 KB.
 pub(crate) const STATES_PAGE: usize = 1024;
 
-/// Those who wait that are shown: beyond it only their number is told. There is no order in which
-/// one could go on later, since they come and go.
+/// Most waiting owners that are shown; of further ones only the number is told. A later answer
+/// could not continue the list, because waiters come and go in no order.
 pub(crate) const WAITS_SHOWN_MAX: usize = 4096;
 
 /// Parts of the files that are locked, each seen to by one thread at a time: enough that two calls
@@ -26,15 +26,15 @@ pub(crate) const LOCAL_RANGES_MAX: usize = 1024;
 /// answered, and ask again.
 pub(crate) const MESSAGES_MAX: usize = 1024;
 
-/// Threads that send them. A host that cannot be reached keeps one for some seconds, once in
-/// [`MAILBOX_SECONDS`].
+/// Threads that send these answers. A host that cannot be reached holds one of them for some
+/// seconds, once in [`MAILBOX_SECONDS`].
 pub(crate) const NLM_REPLY_THREADS: usize = 4;
 
-/// Seconds for which it is known where a host takes such answers, or that it does not: it may have
-/// started anew.
+/// Seconds for which the address is remembered to which a host wants the lock manager's answers, if
+/// it has one. It is looked up again after that, because the host may have restarted.
 pub(crate) const MAILBOX_SECONDS: u64 = 60;
 
-/// Hosts of which that is known.
+/// Most hosts of which such an address is remembered.
 pub(crate) const MAILBOXES_MAX: usize = 1024;
 
 /// Time between taking a file from a client that was asked for it and the moment when the kernel

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::versions::Spoken;
 
-/// Everything there is to tell.
+/// The facts that are shown when the server starts.
 pub(crate) struct StartupBanner<'a> {
     /// The plan in force.
     pub(crate) plan: &'a Plan,
@@ -31,7 +31,7 @@ pub(crate) struct StartupBanner<'a> {
 }
 
 impl StartupBanner<'_> {
-    /// For people.
+    /// Returns the banner as text for people.
     pub(crate) fn text(&self) -> String {
         let mut lines = Vec::new();
         for export in self.plan.exports() {

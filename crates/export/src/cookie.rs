@@ -41,8 +41,8 @@ impl Position {
         }
     }
 
-    /// The cookie that leads here. The two largest numbers of 64 bits are no cookies of any file
-    /// system; the sum does not pass them.
+    /// Returns the cookie of this position on the wire. The sum does not overflow: no file system
+    /// uses the two largest 64-bit numbers as cookies.
     #[must_use]
     pub const fn to_wire(self) -> u64 {
         match self {
@@ -57,7 +57,7 @@ impl Position {
         }
     }
 
-    /// The backend's cookie to go on from.
+    /// Returns the backend's cookie after which the listing continues.
     #[must_use]
     pub const fn behind(self) -> u64 {
         match self {

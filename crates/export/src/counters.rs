@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Client, RuleSource};
 
-/// The numbers of one domain, or of one client that is of none, at one export.
+/// The counters of one domain at one export, or of one client that belongs to no domain.
 #[derive(Debug, Default)]
 pub struct ClientCounters {
     name: Box<str>,

@@ -34,7 +34,7 @@ impl fmt::Display for Location {
 /// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// It works, but perhaps not as it was meant.
+    /// The configuration works, but perhaps not as intended.
     Warning,
     /// Nothing is served from this configuration.
     Error,

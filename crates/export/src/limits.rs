@@ -52,10 +52,11 @@ pub const NAME_STALE_SECONDS: u64 = 3600;
 /// some 20 s for each address.
 pub const LOOKUP_THREADS_MAX: usize = 32;
 
-/// Stack of such a thread in bytes: the resolver of glibc takes up to 64 KiB.
+/// Stack of a look-up thread in bytes: the resolver of glibc takes up to 64 KiB.
 pub const LOOKUP_STACK_BYTES: usize = 256 << 10;
 
-/// Most addresses that wait for such a thread. Further callers come again each second.
+/// Most addresses that wait for a look-up thread. The calls of further ones are tried again each
+/// second.
 pub const LOOKUPS_WAITING_MAX: usize = 64;
 
 /// Most addresses of one network (a /64 of IPv6) that wait or are looked up: whoever has one of

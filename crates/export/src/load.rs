@@ -134,7 +134,7 @@ fn find_client(
     }
 }
 
-/// Each name is asked for once.
+/// Addresses of the hosts in one configuration. Each name is looked up once.
 struct Hosts<'a> {
     resolver: &'a dyn Resolver,
     known: HashMap<Box<str>, Result<Box<[IpAddr]>, Unresolved>>,

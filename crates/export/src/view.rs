@@ -133,7 +133,7 @@ impl<'a> View<'a> {
         self.resolved.export().id()
     }
 
-    /// The rules the caller meets it under.
+    /// Returns the rules that apply to the caller at this export.
     #[must_use]
     pub fn rules(&self) -> &Rules {
         self.resolved.rules()

@@ -346,7 +346,7 @@ fn what_stands_below_a_hidden_directory_is_found_by_nobody_but_by_a_handle() {
     assert_eq!(through, Err(Status::Stale));
 }
 
-/// Exception `long-listing`.
+/// The exception `long-listing` in docs/semantics.md.
 #[test]
 fn a_listing_of_thousands_of_hidden_entries_is_cut_and_goes_on() {
     let site = Site::new(CLOAK);

@@ -48,7 +48,7 @@ impl<P> Row<P> {
     }
 }
 
-/// The row of a procedure; each stands at its number.
+/// Returns the row of a procedure. Its index in `rows` is the procedure number.
 pub(crate) fn row<P>(rows: &'static [Row<P>], procedure: u32) -> Option<&'static Row<P>> {
     rows.get(procedure as usize).filter(|row| row.number == procedure)
 }

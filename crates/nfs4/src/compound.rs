@@ -44,7 +44,7 @@ pub(crate) struct Compound<'a> {
     pub(crate) saved: Option<Object<'a>>,
     /// The current stateid (RFC 8881, 16.2.3.1.2).
     pub(crate) stateid: Stateid4,
-    /// The saved one.
+    /// The saved stateid.
     pub(crate) saved_stateid: Stateid4,
     /// The beginning of the reply.
     pub(crate) start: Mark,
@@ -93,7 +93,7 @@ impl<'a> Compound<'a> {
         self.plan.pseudo(self.visitor)
     }
 
-    /// Lets the caller in.
+    /// Opens the object that `door` names, if the caller may reach it.
     pub(crate) fn enter(&self, door: Door<'_>) -> Result<Object<'a>, Stop> {
         enter(self.plan, self.visitor, self.credential, door)
     }

@@ -15,15 +15,15 @@ use crate::async_copy::Copier;
 use crate::callback::Callbacks;
 use crate::deferred_reply::Wait;
 
-/// The state of clients, and the parts by which the program reaches it.
+/// The state of clients, and the parts of the program that depend on it.
 #[derive(Clone)]
 pub struct Memory {
-    /// All that is remembered.
+    /// The engine that keeps the state.
     pub engine: Arc<Engine>,
     /// The time the engine goes by.
     pub clock: Clock,
-    /// The server's name: the same in all its lives, and no other server's. Clients take two
-    /// servers of one name for one (RFC 8881, 2.10.5).
+    /// The server's name: unique, and the same after every restart. Clients take two servers with
+    /// one name for the same server (RFC 8881, 2.10.5).
     pub identity: Box<[u8]>,
     /// The callbacks to clients; without them nothing is delegated.
     pub callbacks: Option<Arc<Callbacks>>,
@@ -77,7 +77,7 @@ pub(crate) fn caller_of(visitor: &RpcPeer, credential: &OpaqueAuth<'_>) -> Calle
 /// The number that no user has (-1).
 const NO_USER: u32 = u32::MAX;
 
-/// The user of an AUTH_SYS credential, behind its stamp and its machine.
+/// Returns the uid of an AUTH_SYS credential, which follows the stamp and the machine name.
 fn user_of(body: &[u8]) -> Result<u32, Malformed> {
     let mut body = Decoder::new(body);
     body.value::<u32>()?;

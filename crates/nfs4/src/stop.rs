@@ -9,9 +9,10 @@ use crate::status::nfsstat4;
 /// Why an operation is not OK. The COMPOUND ends there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Its results are taken back; the status alone is said.
+    /// The operation's results are dropped; the reply has only the status.
     Status(Nfsstat4),
-    /// Its results are the body that goes with this failure (LOCK, LOCKT, SETCLIENTID).
+    /// The operation's results are the body that belongs to this failure (LOCK, LOCKT,
+    /// SETCLIENTID).
     Told(Nfsstat4),
     /// This COMPOUND was answered before: this is the answer, its status in front.
     Replay(Box<[u8]>),

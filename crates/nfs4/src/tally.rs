@@ -12,7 +12,7 @@ const SHEETS: usize = 16;
 /// The sheet of those for whom there is none of their own.
 const SHARED: usize = SHEETS - 1;
 
-/// Sheets that belong to a thread, a bit for each.
+/// A bit for each sheet that a thread owns.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 /// Counts of each operation inside of COMPOUNDs, done and failed.
@@ -32,9 +32,9 @@ struct Sheet {
 pub struct Counted {
     /// Its name in the RFC.
     pub operation: &'static str,
-    /// With success.
+    /// Number of times it succeeded.
     pub ok: u64,
-    /// Without.
+    /// Number of times it failed.
     pub failed: u64,
 }
 

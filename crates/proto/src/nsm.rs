@@ -1,5 +1,5 @@
-//! The status monitor of NFSv3's locks: NSM version 1 (X/Open XNFS, chapter 11), what hosts say to
-//! each other when they start anew.
+//! The status monitor of NFSv3's locks: NSM version 1 (X/Open XNFS, chapter 11), by which hosts
+//! tell each other that they have restarted.
 #![allow(missing_docs)]
 
 use comity_xdr::{Decode, Encode, Opaque};

@@ -67,7 +67,7 @@ const fn word(number: u32, answer: u32) -> u64 {
     (number as u64) << 32 | answer as u64
 }
 
-/// A cache changes no answer: any two are equal, and Debug shows the name only.
+/// Makes all caches of a type equal, because a cache changes no answer. Debug shows the name only.
 macro_rules! equal_and_opaque {
     ($name:ident) => {
         impl PartialEq for $name {

@@ -30,8 +30,8 @@ pub enum Answered<'a> {
     Never,
     /// The gate refused the peer. The reply, a whole record, was appended.
     Refused(AuthStat),
-    /// The gate does not know the peer yet. The call was not begun: the same record is to be given
-    /// again later, or dropped where clients send it again.
+    /// The gate does not know the peer yet, and the call was not begun. Give the same record again
+    /// later, or drop it if the transport makes the client send it again.
     Undecided,
 }
 

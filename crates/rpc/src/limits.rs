@@ -28,8 +28,8 @@ pub const BACKCHANNEL_BYTES_MAX: usize = 128 << 10;
 /// Most bytes of remembered answers: those of calls that change something have 120 to 300.
 pub const REPLAY_BYTES_MAX: usize = 8 << 20;
 
-/// For how many seconds an answer is remembered. Clients try again after 60 s over TCP, and once
-/// their connection is broken at once.
+/// Seconds for which an answer is remembered. Over TCP clients try again after 60 s, and at once
+/// when their connection breaks.
 pub const REPLAY_SECONDS_MAX: u32 = 180;
 
 /// Longest answer that is remembered, in bytes; those of the calls in question are below 400.

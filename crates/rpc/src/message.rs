@@ -32,8 +32,8 @@ pub struct Call<'a> {
     pub header: CallHeader<'a>,
     /// The arguments, all that is left of the record.
     pub arguments: &'a [u8],
-    /// When it was begun, if somebody has looked at the clock for it: who needs to know the time
-    /// need not look again.
+    /// The time at which the call was begun, if the clock was read for it; others then need not
+    /// read the clock again.
     pub begun: Option<Instant>,
 }
 

@@ -62,18 +62,18 @@ struct Entry {
 #[derive(Default)]
 struct Shard {
     entries: HashMap<ReplayKey, Entry>,
-    /// Of whom they are.
+    /// The share of each network, by its address.
     shares: HashMap<IpAddr, Share>,
-    /// Of all answers.
+    /// Bytes of all answers.
     bytes: usize,
 }
 
 /// The calls of one network.
 #[derive(Default)]
 struct Share {
-    /// In order of arrival; the oldest is forgotten first.
+    /// The calls in order of arrival; the oldest is forgotten first.
     order: VecDeque<ReplayKey>,
-    /// Of their answers.
+    /// Bytes of the answers to these calls.
     bytes: usize,
 }
 

@@ -31,7 +31,7 @@ struct Peer {
     account: Arc<Account>,
 }
 
-/// A connection's right to be there, given back when dropped.
+/// The admission of a connection. Dropping it frees the place.
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     address: IpAddr,

@@ -24,8 +24,7 @@ pub(crate) struct Connection<V> {
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whole records may stand in the inbox: it is looked at before more is received.
     pub(crate) stopped: bool,
-    /// The second in which something was received or answered last, of a peer that nothing is
-    /// offered to.
+    /// For a peer that no export is offered to, the second of the last call or reply.
     pub(crate) served_second: Option<u32>,
     /// The first record in the inbox waits until the gate knows the peer; it is tried again each
     /// second.
@@ -97,7 +96,7 @@ impl<V> Connection<V> {
         }
     }
 
-    /// Something was received or answered in the second `now`.
+    /// Notes that something was received or answered in the second `now`.
     pub(crate) fn note_service(&mut self, now: u32) {
         if !self.place.is_listed() {
             self.served_second = Some(now);

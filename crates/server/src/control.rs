@@ -170,8 +170,8 @@ impl Request {
     }
 }
 
-/// Asks the server whose control socket is at `path`; waits 5 s for its answer, and 60 s for that
-/// to a request that may take long.
+/// Asks the server whose control socket is at `path`; waits 5 s for its answer, or 60 s if the
+/// request may take long.
 ///
 /// # Errors
 /// [`AskError`].

@@ -87,7 +87,8 @@ pub const KEEPALIVE_INTERVAL_SECONDS: u64 = 15;
 /// Unanswered questions that end a connection.
 pub const KEEPALIVE_PROBES: u32 = 4;
 
-/// Longest call or reply of the portmapper in bytes; its calls and our list are below 1 KiB.
+/// Longest call or reply of the portmapper in bytes. Its calls and the server's list of programs
+/// take less than 1 KiB.
 pub const DATAGRAM_BYTES_MAX: usize = 4096;
 
 /// Shortest call in bytes: a header of ten words (RFC 5531, 9). A shorter datagram gets no answer,

@@ -77,7 +77,7 @@ impl Backlog {
         Ok(backlog)
     }
 
-    /// Keeps more, behind what it has.
+    /// Adds further replies at the end of the backlog.
     pub(crate) fn append(
         &mut self,
         outgoing: Outgoing<'_>,

@@ -76,8 +76,8 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// A round; should it panic, by a fault of the shell itself, the connection that was being
-    /// served is lost and the others are not.
+    /// Runs a round. If it panics, because of a bug in the shell itself, only the connection that
+    /// was being served is lost.
     fn guarded_round(
         &self,
         handle: &EventLoopHandle<S::Visitor>,

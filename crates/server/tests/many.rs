@@ -59,7 +59,8 @@ fn ten_thousand_connections_hold() {
     assert!(server.shutdown());
 }
 
-/// Lets this process open as many files as is said above, and no more, whoever runs it.
+/// Limits this process to [`DESCRIPTORS`] open files, root's process too. Returns false if the
+/// limit cannot be so high.
 fn limit_descriptors() -> bool {
     if let Ok(mut sets) = capabilities(None) {
         sets.effective.remove(CapabilitySet::SYS_RESOURCE);

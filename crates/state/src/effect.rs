@@ -89,9 +89,9 @@ pub enum Effect {
 }
 
 /// Messages that the shell has not fetched yet. Their number is bounded: one recall and one
-/// CB_GETATTR for a delegation, one notice for a waiter, one word for a copy, one probe for a
-/// confirmation or a silent host, and in some seconds one CB_RECALL_SLOT for a session and one
-/// CB_RECALL_ANY for a client.
+/// CB_GETATTR for a delegation, one notice for a waiter, one CB_OFFLOAD for a copy, one probe for a
+/// confirmation or a silent host, one CB_RECALL_SLOT for a session in 10 s and one CB_RECALL_ANY
+/// for a client in 5 s.
 #[derive(Default)]
 pub(crate) struct EffectQueue {
     effects: Mutex<VecDeque<Effect>>,

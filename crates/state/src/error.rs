@@ -51,7 +51,7 @@ pub enum Error {
     Perm,
     /// The client had nothing to reclaim.
     ReclaimBad,
-    /// Another client has what is reclaimed.
+    /// Another client holds the state that is reclaimed.
     ReclaimConflict,
     /// A request longer than was agreed on.
     ReqTooBig,

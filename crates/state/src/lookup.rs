@@ -13,7 +13,8 @@ use crate::{Caller, Client, Desk, Engine, Error, FileKey, Principal, Result, Sta
 pub struct Sender<'a> {
     /// The time.
     pub now: Duration,
-    /// The client whose session it came in; none for minor version 0, where the stateid says it.
+    /// The client whose session the operation came in; none for minor version 0, where the stateid
+    /// names the client.
     pub client: Option<&'a Arc<Client>>,
     /// By whom, and from where.
     pub caller: Caller,

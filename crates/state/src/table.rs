@@ -21,10 +21,10 @@ pub(crate) trait Keyed {
     fn key(&self) -> &Self::Key;
 }
 
-/// Shared values that are found by their keys, in parts, each behind a lock of its own that is held
-/// for a moment only and under which no other is taken. Keys are hashed with a secret that each
-/// table draws for itself: a user cannot make many files that collide. A key stands in its value
-/// alone: those of files are long.
+/// Shared values that are found by their keys. The table is divided into parts with one lock each;
+/// a lock is held for a moment only, and no other lock is taken under it. Keys are hashed with a
+/// random secret of each table, so that a user cannot make many files that collide. A key is stored
+/// only in its value, because the keys of files are long.
 pub(crate) struct Table<V, S = RandomState> {
     parts: Vec<Part<V>>,
     hasher: S,

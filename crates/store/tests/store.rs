@@ -122,7 +122,7 @@ fn quick_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// A damaged file causes no crash, and shows no client that never was.
+/// A damaged file causes no crash, and no client is read from it that was never stored.
 #[test]
 fn a_store_that_is_cut_off_or_overwritten_anywhere_is_read_or_refused() {
     let folder = quick_folder();

@@ -1,6 +1,7 @@
 use crate::{Attr, IdDomain};
 
-/// An object before and after a change, for caches that want to know whether it was theirs alone.
+/// The attributes of an object before and after a change. A client cache compares them to know
+/// whether others have changed the object, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<S: IdDomain> {
     /// The object just before. `None` where it cannot be said that nothing else through this server

@@ -2,7 +2,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// A side of the border between two administrations.
+/// The numbering that an id belongs to: the peer's ([`Wire`]) or the server's ([`Disk`]).
 pub trait IdDomain: Copy + Eq + Hash + fmt::Debug + Default + Send + Sync + 'static {}
 
 /// As spoken by the peer: the caller's own numbers.

@@ -179,7 +179,8 @@ impl<S: IdDomain> Object<'_, S> {
     }
 }
 
-/// Mode of an object after the caller wrote or cut it: set-id bits go, unless root did it.
+/// Mode of an object after the caller wrote or truncated it: set-id bits are cleared, unless the
+/// caller is root.
 #[must_use]
 pub fn mode_after_write<S: IdDomain>(cred: &Cred<S>, attr: &Attr<S>) -> Mode {
     if cred.is_root() || attr.file_type != FileType::Regular {

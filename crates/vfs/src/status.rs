@@ -49,7 +49,7 @@ pub enum Status {
     BadHandle,
     /// The guard of a SETATTR did not match (RFC 1813, 3.3.2).
     NotSync,
-    /// The cookie is none that READDIR gave.
+    /// READDIR never gave out this cookie.
     BadCookie,
     /// Not supported by this file system.
     NotSupp,

@@ -19,7 +19,7 @@ pub struct FileSegment {
     pub file: Arc<File>,
     /// The offset in the file at which the stretch begins, in bytes.
     pub offset: u64,
-    /// Its length in bytes; what the file turns out not to have is sent as zeros.
+    /// Its length in bytes; bytes beyond the end of the file are sent as zeros.
     pub length: u32,
 }
 

@@ -1,8 +1,8 @@
 //! XDR (RFC 4506): bytes to values and back.
 //!
 //! **Answers:** what value do these bytes stand for, and which bytes stand for this value.
-//! Decoding borrows from the record, is total (every input gives a value or a [`Malformed`])
-//! and bounded (no length is believed before it was held against the bytes that are there).
+//! Decoding borrows from the record, is total (every input gives a value or a [`Malformed`]) and
+//! bounded (a length is checked against the bytes that are left before it is used).
 //! Encoding goes into an [`Encoder`]: one reused buffer, with file data by reference.
 //!
 //! **May not know:** RPC, NFS, sockets, who is calling.

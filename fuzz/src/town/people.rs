@@ -72,14 +72,14 @@ impl Person {
         }
     }
 
-    /// It starts anew, and has forgotten all.
+    /// Restarts the client, which loses all its state.
     pub(super) fn reboot(&mut self) {
         self.life = self.life.wrapping_add(1);
         self.has = [NOTHING; FILES.len()];
         self.begin_anew();
     }
 
-    /// Its connection has broken.
+    /// Replaces the connection, which has broken.
     pub(super) fn reconnect(&mut self) {
         self.line = Arc::new(Backchannel::new(|| {}));
         self.visitor = RpcPeer::on(PEER, &self.line);

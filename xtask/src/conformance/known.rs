@@ -19,11 +19,11 @@ pub(super) struct Known {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Test {
-    /// In these runs.
+    /// The runs in which the tests have this result.
     runs: Vec<String>,
-    /// These tests of one reason.
+    /// The codes of tests that have this result for the same reason.
     codes: Vec<String>,
-    /// Their result.
+    /// The result of these tests.
     outcome: Outcome,
     /// The reason why that is right, or the program at fault.
     reason: String,

@@ -11,15 +11,15 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(super) enum Outcome {
-    /// As it should.
+    /// The server did what the test requires.
     Pass,
-    /// As it may, though pynfs would like it otherwise.
+    /// The server did what the RFC allows, but not what pynfs prefers.
     Warning,
     /// The server does not support the tested feature.
     Unsupported,
     /// It was not run: what it depends on did not pass.
     Omit,
-    /// Otherwise than it should.
+    /// The server did not do what the test requires.
     Failure,
 }
 

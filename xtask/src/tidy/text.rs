@@ -16,7 +16,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
     ("db", "g!"),
 ];
 
-/// Folders of one machine; the tree must not depend on its place.
+/// Folders of one machine; no text may depend on where the checkout is.
 const FOREIGN: &[(&str, &str)] = &[("/wo", "rk/"), ("/ro", "ot/."), ("/home/us", "er/")];
 
 /// Words about how a text came to be, not about what it says.

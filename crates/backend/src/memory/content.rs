@@ -121,8 +121,9 @@ impl Content {
         Shared { pages, length: range.end - range.start }
     }
 
-    /// Makes what stands at `at`, the beginning of a page, what another file shares; all or none.
-    /// The space counts as if the pages were this file's alone.
+    /// Replaces the content from `at`, the beginning of a page, by the shared pages of another
+    /// file. If the space is short, nothing changes. Space is charged as if the pages belonged to
+    /// this file alone.
     pub(super) fn adopt(&mut self, charge: &mut Charge, at: u64, shared: Shared) -> Result<()> {
         let range = at..at + shared.length;
         let present: Vec<u64> =

@@ -58,7 +58,8 @@ pub(crate) const TIME_GRAIN: Duration = Duration::from_millis(50);
 /// every second one.
 pub(crate) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
 
-/// Objects whose failed barrier is remembered. A disk that fails for more of them fails for all.
+/// Most objects whose failed barrier is remembered. Beyond it a failure counts for the whole
+/// volume.
 pub(crate) const SYNC_ERRORS_MAX: usize = 4_096;
 
 /// Time that a barrier that failed for want of space is remembered. Clients that have written

@@ -324,7 +324,7 @@ impl Run<'_> {
             calls: None,
             notes: Vec::new(),
         };
-        // Ctrl-C goes to compilers, hooks and peers, too: that they end is no failure of theirs.
+        // Ctrl-C also reaches compilers, hooks and peers. Their end is then not an error.
         let result = self.perform(step, &mut round).map_err(|error| {
             let is_told = !self.interrupt.is_set() || is_interrupt(&error);
             if is_told { error } else { error.context(Interrupted) }

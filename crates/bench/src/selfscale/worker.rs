@@ -15,7 +15,7 @@ const REQUEST_BYTES_MAX: f64 = (16 << 20) as f64;
 /// Bytes of a write while files grow.
 const GROW_BYTES: u64 = 1 << 20;
 
-/// Of a normal distribution with deviation and mean 1, the mean of its positive part: sizes are
+/// Mean of the positive part of a normal distribution with mean 1 and deviation 1. Sizes are
 /// divided by it so that their mean is sizeMean.
 const POSITIVE_MEAN: f64 = 1.287_6;
 

@@ -160,8 +160,8 @@ impl<'a> Context<'a> {
         self.keep(Sample { metric: metric.to_owned(), at, value, unit });
     }
 
-    /// Keeps a sample that was made elsewhere. One that is no number is told as a note: a result
-    /// could not be read again with it.
+    /// Keeps a sample that was made elsewhere. A value that is not finite becomes a note, because a
+    /// result with it could not be read again.
     pub fn keep(&mut self, sample: Sample) {
         match sample.value.is_finite() {
             true => self.gathered.samples.push(sample),

@@ -55,7 +55,7 @@ impl Driver {
     /// Makes a directory.
     ///
     /// # Errors
-    /// The target says no, with what was asked of it; so for all that follow.
+    /// If the target fails the operation; the error names the operation and its path.
     pub fn make_directory(&mut self, path: &str) -> Result<()> {
         self.named(Kind::Mkdir, path, |files| files.make_directory(path))
     }
@@ -63,7 +63,7 @@ impl Driver {
     /// Removes an empty directory.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn remove_directory(&mut self, path: &str) -> Result<()> {
         self.named(Kind::Rmdir, path, |files| files.remove_directory(path))
     }
@@ -71,7 +71,7 @@ impl Driver {
     /// Makes an empty file and opens it.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn create(&mut self, path: &str) -> Result<OpenFile> {
         let id = self.named(Kind::Create, path, |files| files.create(path))?;
         Ok(OpenFile { id, path: path.into(), salt: Content::salt(path) })
@@ -80,7 +80,7 @@ impl Driver {
     /// Opens a file.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn open(&mut self, path: &str, access: Access) -> Result<OpenFile> {
         let id = self.named(Kind::Open, path, |files| files.open(path, access))?;
         Ok(OpenFile { id, path: path.into(), salt: Content::salt(path) })
@@ -89,7 +89,7 @@ impl Driver {
     /// Closes a file.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn close(&mut self, file: OpenFile) -> Result<()> {
         self.named(Kind::Close, &file.path, |files| files.close(file.id))
     }
@@ -97,7 +97,7 @@ impl Driver {
     /// Reads `length` bytes of the file's [`Content`], and checks each of them.
     ///
     /// # Errors
-    /// There are fewer, or others; or as above.
+    /// If there are fewer bytes, or other bytes, or the target fails the operation.
     pub fn read(&mut self, file: &OpenFile, offset: u64, length: usize) -> Result<()> {
         self.fetch(file, offset, length)?;
         let wrong = self.content.first_wrong(file.salt, offset, &self.buffer[..length]);
@@ -107,7 +107,7 @@ impl Driver {
     /// Reads bytes that must be `wanted`; gives them back as they were read.
     ///
     /// # Errors
-    /// There are fewer, or others; or as above.
+    /// If there are fewer bytes, or other bytes, or the target fails the operation.
     pub fn read_data(&mut self, file: &OpenFile, offset: u64, wanted: &[u8]) -> Result<&[u8]> {
         self.fetch(file, offset, wanted.len())?;
         let found = &self.buffer[..wanted.len()];
@@ -183,7 +183,7 @@ impl Driver {
     /// Puts a file on stable storage.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn sync(&mut self, file: &OpenFile) -> Result<()> {
         self.named(Kind::Sync, &file.path, |files| files.sync(file.id))
     }
@@ -191,7 +191,7 @@ impl Driver {
     /// Attributes of an open file.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn attributes(&mut self, file: &OpenFile) -> Result<Metadata> {
         self.named(Kind::Getattr, &file.path, |files| files.attributes(file.id))
     }
@@ -199,7 +199,7 @@ impl Driver {
     /// Attributes of a name.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn lookup(&mut self, path: &str) -> Result<Metadata> {
         self.named(Kind::Lookup, path, |files| files.lookup(path))
     }
@@ -207,7 +207,7 @@ impl Driver {
     /// The entries of a directory.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn list(&mut self, path: &str, attributes: bool) -> Result<Vec<Entry>> {
         self.named(Kind::List, path, |files| files.list(path, attributes))
     }
@@ -215,7 +215,7 @@ impl Driver {
     /// Makes a symbolic link.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn make_link(&mut self, path: &str, to: &str) -> Result<()> {
         self.named(Kind::Symlink, path, |files| files.make_link(path, to))
     }
@@ -233,7 +233,7 @@ impl Driver {
     /// Removes a file or a symbolic link.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn remove(&mut self, path: &str) -> Result<()> {
         self.named(Kind::Remove, path, |files| files.remove(path))
     }
@@ -241,7 +241,7 @@ impl Driver {
     /// Gives a file to a user and group.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn set_owner(&mut self, path: &str, user: u32, group: u32) -> Result<()> {
         self.named(Kind::Setattr, path, |files| files.set_owner(path, user, group))
     }
@@ -249,7 +249,7 @@ impl Driver {
     /// Takes or gives back a lock.
     ///
     /// # Errors
-    /// As above.
+    /// If the target fails the operation.
     pub fn lock(
         &mut self,
         file: &OpenFile,

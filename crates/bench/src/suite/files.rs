@@ -10,98 +10,98 @@ pub trait Files: Send {
     /// Makes a directory.
     ///
     /// # Errors
-    /// As the target says; so for all that follow.
+    /// The target's error.
     fn make_directory(&mut self, path: &str) -> Result<()>;
 
     /// Removes an empty directory.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn remove_directory(&mut self, path: &str) -> Result<()>;
 
     /// Makes a file, empty if there is one, and opens it for reading and writing.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn create(&mut self, path: &str) -> Result<FileId>;
 
     /// Opens a file that is there.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn open(&mut self, path: &str, access: Access) -> Result<FileId>;
 
     /// Closes a file.
     ///
     /// # Errors
-    /// As above: a late failure of writes among them.
+    /// The target's error, which may be a late failure of an earlier write.
     fn close(&mut self, file: FileId) -> Result<()>;
 
     /// Reads into `buffer` from byte `offset` on; gives how many bytes there were, fewer than asked
     /// for only at the end.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn read(&mut self, file: FileId, offset: u64, buffer: &mut [u8]) -> Result<usize>;
 
     /// Writes at byte `offset`; gives how many bytes were taken.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn write(&mut self, file: FileId, offset: u64, data: &[u8]) -> Result<usize>;
 
     /// Puts what was written to the file on stable storage.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn sync(&mut self, file: FileId) -> Result<()>;
 
     /// Attributes of an open file, asked of the target (`fstat`, GETATTR).
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn attributes(&mut self, file: FileId) -> Result<Metadata>;
 
     /// Attributes of a name (`lstat`, LOOKUP).
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn lookup(&mut self, path: &str) -> Result<Metadata>;
 
     /// The entries of a directory without `.` and `..`; with their attributes (`ls -l`) if asked.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn list(&mut self, path: &str, attributes: bool) -> Result<Vec<Entry>>;
 
     /// Makes a symbolic link.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn make_link(&mut self, path: &str, to: &str) -> Result<()>;
 
     /// Returns the target of a symbolic link.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn read_link(&mut self, path: &str) -> Result<String>;
 
     /// Removes a file or a symbolic link.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn remove(&mut self, path: &str) -> Result<()>;
 
     /// Gives a file to a user and group.
     ///
     /// # Errors
-    /// As above.
+    /// The target's error.
     fn set_owner(&mut self, path: &str, user: u32, group: u32) -> Result<()>;
 
     /// Takes or gives back a lock on a stretch of a file. The lock belongs to this open file.
     ///
     /// # Errors
-    /// As above; unsupported where the target has no locks.
+    /// The target's error; EOPNOTSUPP over NFSv3, which has no locks.
     fn lock(&mut self, file: FileId, kind: LockKind, range: Range, wait: Wait) -> Result<()>;
 }
 
@@ -141,8 +141,8 @@ pub struct Range {
 /// The choice of waiting for a lock that somebody else has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Until it is free.
+    /// Waits until the lock is free.
     Yes,
-    /// Not at all: the error is EAGAIN.
+    /// Does not wait: a lock that somebody else has is EAGAIN.
     No,
 }

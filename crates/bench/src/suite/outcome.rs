@@ -92,7 +92,7 @@ pub struct TargetRecord {
     pub mount: Option<MountRecord>,
     /// The durability of its `fsync`, as far as it can be seen from outside.
     pub durability: String,
-    /// Median of ten times in seconds that a write of 4 KiB and its `fsync` took before the run.
+    /// Median time in seconds of ten writes of 4 KiB, each with its `fsync`, before the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_seconds: Option<f64>,
     /// The way in which caches are emptied between runs: the hooks, or `not at all`.

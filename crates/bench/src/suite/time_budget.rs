@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 /// The time that a run may take, shared out among what is left of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeBudget {
-    /// When it is used up; never, if there is none.
+    /// The end of the budget; none if the time is not limited.
     end: Option<Instant>,
 }
 

@@ -27,7 +27,7 @@ fn parse(line: &str) -> Option<MountRecord> {
     Some(MountRecord { source, point: unescaped(mount.get(4)?), filesystem: kind, options })
 }
 
-/// Blanks and backslashes stand as `\040` and the like.
+/// Replaces the octal escapes of the mount table, such as `\040` for a blank.
 fn unescaped(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()

@@ -112,7 +112,7 @@ impl Nfs4Files {
         reply.on_object()?.next::<Create4resok>(op::CREATE).map(drop)
     }
 
-    /// Attributes that stand in the last result of a COMPOUND.
+    /// Returns the attributes of the object that a COMPOUND ends at, by a GETATTR added to it.
     fn found(&mut self, compound: Compound) -> IoResult<Metadata> {
         let reply = self.session.perform(&compound.with(op::GETATTR, &OBJECT))?;
         let mut results = reply.on_object()?;

@@ -219,7 +219,7 @@ fn start_ganesha(
     })
 }
 
-/// Calls are made as who runs the suite.
+/// Returns the uid and gid for calls: those of the user who runs the suite.
 pub(super) fn caller() -> (u32, u32) {
     (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
 }

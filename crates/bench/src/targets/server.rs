@@ -122,7 +122,7 @@ pub(super) fn parse(url: &str) -> Result<(String, String)> {
     let split = rest.split_once('/').filter(|(host, _)| !host.is_empty());
     let (host, path) =
         split.with_context(|| format!("{url}: a server is named as nfs://host[:port]/export"))?;
-    // Colons in brackets are those of an address of version 6.
+    // Colons in brackets belong to an IPv6 address.
     let bracketed = host.starts_with('[');
     let named = if bracketed { host.find(']').map_or(host.len(), |end| end + 1) } else { 0 };
     let host = match host[named..].split_once(':') {

@@ -147,11 +147,12 @@ struct Shape {
 /// Most files that all workers together have open: systems let a program have 1,024.
 const OPEN_FILES_MAX: u64 = 1000;
 
-/// The tree as a worker has it: all files of a small one open, of a large one those used last.
+/// A worker's view of the tree. It keeps the files open that it opened last: all of them if the
+/// tree is small.
 struct Tree {
     members: Vec<Member>,
     open: HashMap<u64, OpenFile>,
-    /// Those that are open, the oldest first.
+    /// Numbers of the open files, the oldest first.
     order: VecDeque<u64>,
     open_most: u64,
 }

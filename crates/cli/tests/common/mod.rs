@@ -108,8 +108,8 @@ impl Place {
     pub fn as_nobody(&self, arguments: &[&str]) -> Command {
         use std::os::unix::fs::{PermissionsExt, chown};
         let program = self.path("comity");
-        // Copied here, a child that another test starts just then would hold it open for writing,
-        // and what is held so cannot be run.
+        // Copy with `cp`: if this process copied it, a child that another test forks meanwhile
+        // would hold the file open for writing, and executing it would fail with ETXTBSY.
         let here = Path::new(env!("CARGO_BIN_EXE_comity"));
         assert!(Command::new("cp").args([here, &program]).status().unwrap().success());
         fs::set_permissions(self.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

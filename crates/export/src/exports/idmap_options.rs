@@ -7,7 +7,7 @@ use super::table::Draft;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::{Location, RuleSource, Rules};
 
-/// Maps and cloaks in the making, each rule with its place.
+/// The maps and cloaks of the options read so far, each rule with its location.
 #[derive(Debug, Default)]
 pub(crate) struct IdmapOptions {
     users: Ranges,

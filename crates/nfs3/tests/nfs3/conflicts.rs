@@ -44,7 +44,7 @@ fn fresh() -> Site {
     site(Engine::new(NOW, Settings::new(7, [7; 16]), Recovered::new()))
 }
 
-/// A server that has started anew since `before` did something.
+/// Returns a server that has restarted after `before` changed its state.
 fn restarted(before: impl FnOnce(&Engine)) -> Site {
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };
     let engine = Engine::new(NOW, settings, Recovered::new());

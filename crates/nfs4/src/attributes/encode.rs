@@ -16,10 +16,10 @@ use crate::filehandle::Object;
 use crate::limits::TRANSFER_BYTES_MAX;
 use crate::stop::Stop;
 
-/// There are names that are no UTF-8 (`fs_charset_cap`).
+/// FSCHARSET_CAP4_CONTAINS_NON_UTF8 (RFC 8881, 14.4): names may be no UTF-8.
 const CONTAINS_NON_UTF8: u32 = 1;
 
-/// There may be none.
+/// FSCHARSET_CAP4_ALLOWS_ONLY_UTF8: the server refuses names that are no UTF-8.
 const ALLOWS_ONLY_UTF8: u32 = 2;
 
 /// The arguments that OPEN takes (RFC 9754): delegations of either kind or none, by all claims but

@@ -21,7 +21,7 @@ pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Backchannel>>) + Send>;
 /// Connects to an address and tells what became of it, without waiting for that itself.
 pub type Dial = dyn Fn(SocketAddr, Dialed) + Send + Sync;
 
-/// Takes what the engine wants said to hosts of NFSv3.
+/// Sends a message of the engine to a host of NFSv3.
 pub type Others = dyn Fn(Effect) + Send + Sync;
 
 /// The calls that the server makes to clients.
@@ -290,7 +290,8 @@ impl Callbacks {
         }
     }
 
-    /// Says what waits for calls of a client to be over, as far as it may be said now.
+    /// Sends the callbacks that have waited for earlier calls to a client, as many as may be sent
+    /// now.
     fn say_waiting(self: &Arc<Self>, now: Duration, client: ClientId) {
         let next = || self.book().next(client);
         while let Some(effect) = next() {

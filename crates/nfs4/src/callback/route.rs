@@ -29,7 +29,7 @@ pub(super) struct Routes {
     slots: HashMap<SessionId, Slots>,
 }
 
-/// Why there is no way to a client at the moment.
+/// The reason why a client cannot be called at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoWay {
     /// As many calls as agreed on are on their way.

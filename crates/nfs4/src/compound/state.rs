@@ -164,10 +164,10 @@ impl Compound<'_> {
     }
 
     /// Checks a read or a write ([`Share::READ`], [`Share::WRITE`]) of a file under a stateid;
-    /// returns whose that is, if anybody's, and the clearance.
+    /// returns the client that shows the stateid, if it names a state, and the clearance.
     ///
     /// # Errors
-    /// As a stateid is refused; LOCKED, DELAY, GRACE, OPENMODE, ACCESS.
+    /// The errors of an invalid stateid; LOCKED, DELAY, GRACE, OPENMODE, ACCESS.
     ///
     /// [`Share::READ`]: comity_state::Share::READ
     /// [`Share::WRITE`]: comity_state::Share::WRITE

@@ -1,5 +1,5 @@
-//! ACCESS (RFC 8881, 18.1; RFC 8276, 8.5): which of the rights asked for the caller has, and about
-//! which of them the answer says anything.
+//! ACCESS (RFC 8881, 18.1; RFC 8276, 8.5): returns the requested rights that the caller has, and
+//! those that the server can judge (`supported`).
 
 use comity_proto::nfs4::{ACCESS4_XALIST, ACCESS4_XAREAD, ACCESS4_XAWRITE, Access4res, Nfsstat4};
 use comity_vfs::{Access, FileType};

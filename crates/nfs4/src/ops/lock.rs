@@ -69,7 +69,7 @@ fn locker<'l>(
     }
 }
 
-/// The bytes meant.
+/// Returns the byte range of the arguments, or INVAL.
 pub(super) fn range(offset: u64, length: u64) -> Result<ByteRange, Stop> {
     ByteRange::new(offset, length).ok_or(Stop::Status(Nfsstat4::Inval))
 }

@@ -1,4 +1,4 @@
-//! PUTFH (RFC 8881, 18.19): goes to the object of a handle.
+//! PUTFH (RFC 8881, 18.19): sets the current file handle.
 
 use comity_export::Door;
 use comity_proto::nfs4::{Close4args, Locku4args, NfsFh4, Nfsstat4, Stateid4, operation};

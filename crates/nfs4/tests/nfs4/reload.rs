@@ -78,7 +78,8 @@ impl Call {
     }
 }
 
-/// Listings again and again, and files one after the other, until one is hidden.
+/// Returns one call with many listings, and calls that look at files one after another. Such a call
+/// ends at a file that the plan in force hides.
 fn calls(site: &Site) -> Vec<Call> {
     let dir = sealed(&site.dir);
     let attr_request = attributes::bitmap(&["owner", "owner_group"]);

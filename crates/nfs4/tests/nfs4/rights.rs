@@ -55,7 +55,8 @@ fn setting((number, value): (u32, impl Encode)) -> impl Encode {
     Setattr4args { stateid, obj_attributes: Fattr4 { attrmask, attr_vals: Opaque(value) } }
 }
 
-/// Reads, writes and changes of the file, each with its answer to a stranger.
+/// Performs reads, writes and changes of the file. Returns for each its operation, its status, and
+/// the status expected for a user without rights.
 fn asked(mut ask: impl FnMut(u32, Vec<u8>) -> Nfsstat4) -> Vec<(u32, Nfsstat4, Nfsstat4)> {
     let stateid = Stateid4::ANONYMOUS;
     let read = Read4args { stateid, offset: 0, count: 5 };

@@ -1,7 +1,8 @@
-//! The language of the transcripts: a line is a COMPOUND, its operations divided by `;`, each its
-//! name and arguments as words. `MINOR n` changes the minor version, `AS uid:gid,group...` who
-//! calls; what `GETFH name` has shown is `@name` to PUTFH, as are `@empty` and `@forged`, handles
-//! of nobody. From 4.1 on a SEQUENCE is put in front, and not told; `RAW` leaves it out.
+//! The language of the transcripts. A line is a COMPOUND; its operations are separated by `;`, and
+//! each is a name and arguments as words. `MINOR n` sets the minor version. `AS uid:gid,group...`
+//! sets the caller. `GETFH name` keeps a handle, which PUTFH takes as `@name`; `@empty` and
+//! `@forged` are handles of no object. From 4.1 on each COMPOUND begins with a SEQUENCE that is not
+//! shown; `RAW` leaves it out.
 
 use std::collections::HashMap;
 

@@ -18,7 +18,7 @@ const INBOX_BYTES: usize = (1 << 20) + (64 << 10);
 /// Answers requests for the files of a tree until it is killed: one thread, one epoll set.
 ///
 /// # Errors
-/// The tree is not as it should be, or a connection sends what is no request.
+/// If the tree is not as expected, or a connection sends a malformed request.
 pub fn serve(layout: &FixtureTree, listener: TcpListener) -> Result<()> {
     let mut server = Server::new(layout, listener)?;
     let mut events = Vec::with_capacity(256);

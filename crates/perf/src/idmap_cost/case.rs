@@ -23,11 +23,12 @@ pub enum Configuration {
 /// The owners of the files in the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Files {
-    /// 1,000 of the caller's own.
+    /// 1,000 files of the caller.
     Own,
-    /// 1,000 of as many others as there are entries, each one's together.
+    /// 1,000 files of other users, spread over the entries in order: files of one user are
+    /// adjacent.
     Mixed,
-    /// So many that the caller may not know of where there are cloaks.
+    /// This number of files, all hidden from the caller if there are cloaks.
     Hidden(usize),
     /// None.
     Empty,

@@ -9,7 +9,7 @@ use super::goal::percent_more;
 use super::programs::Programs;
 use crate::instructions::callgrind;
 
-/// The function whose instructions count.
+/// The function whose instructions are counted.
 const COUNTED: &str = "--toggle-collect=*identity*counted*";
 
 /// Instructions by what was done.

@@ -13,9 +13,9 @@ use super::programs::Programs;
 /// The cost of some walks.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Sample {
-    /// Of the thread's processor time, the kernel's part included.
+    /// Processor time of the thread, the kernel's part included.
     pub processor_nanoseconds: u64,
-    /// By the clock.
+    /// Wall-clock time.
     pub wall_nanoseconds: u64,
 }
 

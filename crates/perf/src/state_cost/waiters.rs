@@ -15,7 +15,7 @@ const WAITERS: [(u64, &str); 5] =
 
 /// The dearest is at most so many times the cheapest.
 const SPREAD_MOST: f64 = 1.2;
-/// Hand-overs in a sample, and samples.
+/// Hand-overs in a sample, and the number of samples.
 const HANDED: usize = 100;
 const ROUNDS: usize = 9;
 /// The byte that the waiters wait for.

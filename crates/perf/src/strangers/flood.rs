@@ -153,7 +153,7 @@ impl Pace {
         due.saturating_sub(self.due)
     }
 
-    /// Returns the rate of so many calls, in calls a second.
+    /// Returns the rate since the start, in calls a second, if `sent` calls were sent.
     fn rate_of(&self, sent: usize) -> f64 {
         sent as f64 / self.started.elapsed().as_secs_f64()
     }

@@ -43,7 +43,7 @@ impl Strangers {
                 Behavior::Flood(flood) => flood.pour(&stage),
             }
         });
-        // A thread that failed has dropped its end, and tells why when it is joined.
+        // A thread that fails drops its sender, and returns its error when it is joined.
         let _ = is_ready.recv_timeout(Duration::from_secs(STRANGERS_START_SECONDS_MAX));
         Ok(Self { stop, thread })
     }

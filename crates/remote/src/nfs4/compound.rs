@@ -27,18 +27,18 @@ pub struct Compound {
 }
 
 impl Compound {
-    /// One that begins with nothing.
+    /// Returns a COMPOUND without operations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One on the object of a handle.
+    /// Returns a COMPOUND that begins with PUTFH of a handle.
     pub fn on(handle: &[u8]) -> Self {
         let handle: NfsFh4<'_> = Opaque(handle);
         Self::new().with(op::PUTFH, &handle)
     }
 
-    /// With another operation behind.
+    /// Adds an operation at the end.
     pub fn with(mut self, operation: u32, arguments: &impl Encode) -> Self {
         self.body.value(&operation);
         self.body.value(arguments);
@@ -47,7 +47,7 @@ impl Compound {
         self
     }
 
-    /// With another that has no arguments.
+    /// Adds an operation without arguments at the end.
     pub fn then(self, operation: u32) -> Self {
         self.with(operation, &())
     }

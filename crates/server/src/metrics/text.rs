@@ -182,7 +182,7 @@ fn seconds(nanoseconds: u64) -> String {
     (nanoseconds as f64 / 1e9).to_string()
 }
 
-/// A label's value as the format wants it.
+/// Escapes a label's value as the text format requires.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

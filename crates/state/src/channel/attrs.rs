@@ -64,7 +64,8 @@ impl ChannelAttrs {
         agreed.large_enough()
     }
 
-    /// Returns the same for the back channel, where the limits of the client are taken as they are.
+    /// Returns the attributes of the back channel: the client's, with only the number of slots
+    /// limited.
     pub(crate) fn back(self) -> Result<Self> {
         let requests_max = self.requests_max.clamp(1, BACK_SLOTS_MAX);
         Self { requests_max, operations_max: self.operations_max, ..self }.large_enough()

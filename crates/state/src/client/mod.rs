@@ -279,12 +279,12 @@ impl Client {
         *lock(&self.origin) = origin;
     }
 
-    /// Lets a caller speak for the client: one that comes from where the client is, or the client's
-    /// own principal, which may have moved.
+    /// Lets a caller act for the client: one with the client's origin, or the client's own
+    /// principal, whose origin may have changed.
     ///
     /// # Errors
-    /// [`Error::Delay`]: another user comes from elsewhere. If the client has moved, its principal
-    /// is going to say so.
+    /// [`Error::Delay`]: the caller is another user with another origin. If the client has moved, a
+    /// call of its principal will show that.
     pub(crate) fn admit(&self, caller: Caller) -> Result<()> {
         if self.origin() == caller.origin {
             return Ok(());

@@ -88,7 +88,7 @@ pub(crate) struct DelegationRequest<'a> {
 /// The delegation that an OPEN asks for.
 #[derive(Clone, Copy)]
 pub(crate) enum DelegationClaim {
-    /// A new one.
+    /// A new delegation.
     New(DelegationWish),
     /// The one that the client had before the restart, if it had one.
     Reclaim(Option<DelegationKind>),

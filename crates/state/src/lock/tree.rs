@@ -21,7 +21,7 @@ struct Node<V> {
     key: Key,
     last: u64,
     value: V,
-    /// For [`Tree::lightest`]: the lower, the earlier.
+    /// The rank for [`Tree::lightest`], which finds the range with the lowest weight.
     weight: u64,
     priority: u64,
     left: u32,

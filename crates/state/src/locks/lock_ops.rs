@@ -23,7 +23,7 @@ pub struct Lock<'a> {
     pub kind: LockType,
     /// True if it was held before the restart.
     pub reclaim: bool,
-    /// True if the client waits (`READW_LT`, `WRITEW_LT`): it keeps a place then.
+    /// True if the client waits (`READW_LT`, `WRITEW_LT`): a refused one gets a place in the queue.
     pub wait: bool,
     /// The owner that asks.
     pub locker: Locker<'a>,

@@ -27,7 +27,7 @@ impl Engine {
         Ok(host)
     }
 
-    /// The host of this name, if it is known: only such a one can have anything.
+    /// Returns the host of this name, if it is known. An unknown host holds nothing.
     #[must_use]
     pub fn known_host(&self, now: Duration, name: &[u8]) -> Option<Arc<Client>> {
         self.clients.names().host(name).inspect(|host| host.renew(now))

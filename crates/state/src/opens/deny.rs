@@ -26,7 +26,7 @@ impl Engine {
         (key, access): (&FileKey, u32),
     ) -> Result<()> {
         let Some(file) = self.files.get(key) else { return Ok(()) };
-        // The names of all clients are behind one mutex.
+        // Look at the shares first: the names of all clients are behind one mutex.
         if file.state().shares.denied(None, access).is_none() {
             return Ok(());
         }

@@ -27,9 +27,9 @@ pub struct OwnerTurn {
     open: bool,
 }
 
-/// An owner after its operation, until its answer may leave: the owner's seqid advances, but a
-/// retry is not answered before. If this is dropped without an answer, the operation does not
-/// count.
+/// An owner whose operation is done and whose answer may not be sent yet. The owner's seqid has
+/// advanced, but a retry is not answered before the answer is kept. If this is dropped without an
+/// answer, the operation does not count.
 #[derive(Debug)]
 pub struct OwnerAnswer {
     client: Arc<Client>,

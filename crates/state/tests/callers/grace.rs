@@ -164,7 +164,8 @@ fn stored(engine: &Engine, mut store: Recovered) -> Recovered {
     store
 }
 
-/// By what a client is known after the next restart is who it was when it came this time.
+/// After the next restart a client is known by its latest identity, the one it had in this grace
+/// period.
 #[test]
 fn a_client_is_recorded_as_who_it_is_now() {
     for desk in DESKS {

@@ -85,7 +85,8 @@ impl Passthrough {
         if asked.contains(wanted) {
             return Ok(Rights(granted.0 & wanted.0));
         }
-        // Asked before the kernel is: what changes after its verdict must get a later ctime.
+        // Check this before asking the kernel: a change after the kernel's answer must get a later
+        // ctime.
         let lasts = is_past(ctime);
         self.identity.caller(cred)?;
         for right in [Rights::READ, Rights::WRITE, Rights::EXECUTE] {

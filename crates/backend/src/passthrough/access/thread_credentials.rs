@@ -47,7 +47,7 @@ impl Identity {
         }
     }
 
-    /// Returns whether leases can be had of files of all users.
+    /// Returns whether this process may take leases on files of any owner (CAP_LEASE).
     pub(crate) fn may_lease_all() -> bool {
         capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LEASE))
     }

@@ -31,7 +31,8 @@ impl Passthrough {
             Seek::Data => SeekFrom::Data(offset),
             Seek::Hole => SeekFrom::Hole(offset),
         };
-        // The position that this moves is used by nobody: reads and writes name theirs.
+        // This moves the file position, which nothing else uses: reads and writes give their own
+        // offset.
         let file = self.data(&node, Use::Read)?;
         match seek(&*file, from) {
             Err(Errno::NXIO) => Err(Status::NoData),

@@ -91,8 +91,8 @@ impl Cursor {
         Self { dir, file, cookie: 0, batch, shown: 0, version, lasts: false, room }
     }
 
-    /// Puts it behind the entry of `cookie`. Entries read before count no more if the directory has
-    /// changed since, or might have without its version telling.
+    /// Moves the cursor to just after the entry of `cookie`. Entries read earlier are dropped if
+    /// the directory has changed since then, or may have changed without a new version.
     pub(crate) fn seek(&mut self, cookie: u64, version: Version) -> Result<()> {
         if self.cookie != cookie && self.follows() == Some(cookie) {
             self.advance(1);

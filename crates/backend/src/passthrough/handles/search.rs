@@ -38,8 +38,8 @@ impl Passthrough {
         Ok((node, stat))
     }
 
-    /// The nearest directory above an object that is in use, and the steps that lead down from it,
-    /// the last first.
+    /// Returns the nearest directory above an object whose node is in use, and the steps from there
+    /// down to the object, in reverse order.
     fn way_to(&self, mount: &Arc<Mount>, handle: &Handle) -> Result<Way> {
         let (mut here, mut steps) = (*handle, Vec::new());
         while steps.len() < DEPTH_MAX {

@@ -60,7 +60,7 @@ impl Leases {
     pub(crate) fn begin_mark(&self, node: &Node, file: &Arc<File>) -> Marked {
         let Some(watch) = self.changes() else { return Marked::No };
         match fstat(file).map(|stat| ctime(&stat)) {
-            // Another change may be of the same ctime.
+            // The next change may get the same ctime, so a comparison would miss it.
             Ok(time) if !is_past(time) => {
                 ServersMark::set(self.identity, watch, file).map_or(Marked::No, Marked::Yes)
             }
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(LocalLocks::poll_wanted(&site.fs), None);
     }
 
-    /// A file that is held and that only its owner reads, in a thread that spoke for another last.
+    /// A held file that only its owner may read, in a thread that has last acted as another user.
     fn spoken_for_another(hold: FileHold) -> Option<Site> {
         let site = Site::new();
         site.program("chmod", &["600", "file"]);

@@ -25,7 +25,7 @@ pub(crate) struct RangeLocks(Mutex<Files>);
 
 type Files = HashMap<(u64, Handle), Held, BuildHasherDefault<HandleHasher>>;
 
-/// A file that is held.
+/// A file with locked byte ranges.
 #[derive(Debug)]
 struct Held {
     node: Arc<Node>,
@@ -136,7 +136,7 @@ impl Passthrough {
 }
 
 impl RangeLocks {
-    /// By what bytes of a file are held, if any are.
+    /// Returns the open file description that holds locks on a file, if there is one.
     fn of(&self, file: &(u64, Handle)) -> Option<Description> {
         self.files().get(file).map(|held| held.by.clone())
     }

@@ -58,7 +58,8 @@ impl Nfs4Files {
     }
 }
 
-/// A length of nothing reaches to the end.
+/// Returns the offset and length for the wire. Length 0 reaches to the end of the file, which is
+/// `u64::MAX` there.
 const fn stretch(range: Range) -> Stretch {
     (range.offset, if range.length == 0 { u64::MAX } else { range.length })
 }

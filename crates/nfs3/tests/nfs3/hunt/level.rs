@@ -1,5 +1,6 @@
-//! Replies without what cannot be the same: handles are made for each instance, and what
-//! docs/semantics.md says no cloak can hide (link counts, sizes and times of directories, space).
+//! Replies with zeros for the fields that may differ: handles, which differ between instances, and
+//! the values that docs/semantics.md says no cloak can hide (link counts, sizes and times of
+//! directories, space).
 
 use comity_proto::nfs3::procedure;
 
@@ -18,7 +19,7 @@ const BYTES: usize = 84;
 const HANDLE_BYTES: usize = 37;
 const OBJECT: std::ops::Range<usize> = 21..29;
 
-/// `body` with zeros there.
+/// Returns `body` with zeros in those fields.
 pub(crate) fn level(called: u32, body: &[u8], no_client_cache: bool) -> Vec<u8> {
     let mut level = body.to_vec();
     if called == procedure::FSSTAT {

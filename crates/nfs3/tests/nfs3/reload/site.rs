@@ -75,8 +75,9 @@ impl Site {
         loaded.unwrap_or_else(|findings| panic!("{findings:?}")).0
     }
 
-    /// Lets the plans of `exports` take turns while clients, each by its number, call until it is
-    /// over; the second plan is the last.
+    /// Replaces the plan of `exports` by the first and the second in turn, while [`CLIENTS`]
+    /// threads run `client` with their numbers. The second plan comes last; then the flag that
+    /// `client` gets is set.
     pub(crate) fn reload(&self, exports: &Exports, client: impl Fn(usize, &AtomicBool) + Sync) {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {

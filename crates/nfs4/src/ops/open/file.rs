@@ -71,7 +71,8 @@ impl<'a> File<'a> {
         }
     }
 
-    /// The same file, if what was to follow its making is done.
+    /// Returns the file if the steps after its creation succeeded; otherwise removes it if it is
+    /// new.
     fn once(self, compound: &Compound<'_>, done: Result<(), Stop>) -> Result<Self, Stop> {
         done.inspect_err(|_| self.undo(compound))?;
         Ok(self)

@@ -132,7 +132,7 @@ impl Plan {
         locks.hold_file(&file.handle, hold)
     }
 
-    /// Lets go of files that were removed, once a second: see [`Fs::release_removed`].
+    /// Lets go of files that were removed, once a second: see `Fs::release_removed`.
     pub fn release_removed(&self) {
         self.exports.iter().for_each(|export| export.fs().release_removed());
     }

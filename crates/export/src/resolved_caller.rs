@@ -7,7 +7,7 @@ use comity_vfs::Status;
 
 use crate::{ClientCounters, Export, Refusal, Rules};
 
-/// The rules and ids of a caller at an export, kept by its [`RpcPeer`].
+/// The rules and ids of a caller at an export, kept by its [`crate::RpcPeer`].
 pub(crate) struct ResolvedCaller {
     export: Arc<Export>,
     rules: Arc<Rules>,

@@ -68,7 +68,7 @@ pub fn owned(user: u32, group: u32) -> Values {
     Values::default().with(attribute::OWNER, &user).with(attribute::OWNER_GROUP, &group)
 }
 
-/// Decodes attributes of [`OBJECT`] and [`ENTRY`] and keeps those that are used.
+/// Decodes attributes of an object or of an entry, and keeps those that are used.
 ///
 /// # Errors
 /// They are not what was asked for.

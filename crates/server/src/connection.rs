@@ -26,6 +26,8 @@ pub(crate) struct Connection<V> {
     pub(crate) stopped: bool,
     /// For a peer that no export is offered to, the second of the last call or reply.
     pub(crate) served_second: Option<u32>,
+    /// It stands in the event loop's list of those that are tried again each second.
+    pub(crate) is_starved: bool,
     /// The first record in the inbox waits until the gate knows the peer; it is tried again each
     /// second.
     pub(crate) undecided: bool,
@@ -85,6 +87,7 @@ impl<V> Connection<V> {
             backlog: None,
             stopped: false,
             served_second: None,
+            is_starved: false,
             undecided: false,
             judged: None,
             hung_up: false,
@@ -94,6 +97,12 @@ impl<V> Connection<V> {
             stamps: Stamps { heard: now, fresh: true, record: None, unread: None },
             place,
         }
+    }
+
+    /// Returns whether nothing that arrives need be reported while it rests. An end would be
+    /// reported at once and for ever, and room for replies must be.
+    pub(crate) fn rests_unheard(&self) -> bool {
+        !self.place.is_listed() && !self.hung_up && self.backlog.is_none()
     }
 
     /// Notes that something was received or answered in the second `now`.

@@ -4,7 +4,7 @@
 use comity_coherence::{Act, clear_new};
 use comity_export::Door;
 use comity_proto::nfs3::{Create3args, Createhow3};
-use comity_vfs::{Create, Result, Wire};
+use comity_vfs::{Create, Result, Status, Wire};
 use comity_xdr::Encoder;
 
 use super::create_reply;
@@ -21,12 +21,16 @@ pub(super) fn create(
     let Create3args { place, how } = request.arguments()?;
     let (view, dir) = request.enter(Door::Handle(place.dir.0))?;
     let made = wanted(&how).and_then(|how| {
+        let named = (&view, &dir, place.name.0);
         let clearance = match &how {
-            // It may be there already, and be emptied.
-            Create::Unchecked(set) => {
-                let act = if set.size.is_some() { Act::Resize } else { Act::Change };
-                nfs.clear_named(request, (&view, &dir, place.name.0), act)?
+            Create::Unchecked(set) if set.size.is_some() => {
+                nfs.clear_named(request, named, Act::Resize)?
             }
+            // A file that is there stays as it is: the reply only shows its attributes.
+            Create::Unchecked(_) => match nfs.clear_named(request, named, Act::Read) {
+                Err(Status::Acces) => clear_new(),
+                cleared => cleared?,
+            },
             Create::Guarded(_) | Create::Exclusive(_) => clear_new(),
         };
         view.create(clearance, &dir, place.name.0, &how)

@@ -107,6 +107,12 @@ pub(crate) fn place<'a>(world: &'a World, name: &'a str) -> Diropargs3<'a> {
     Diropargs3 { dir: Opaque(&world.root), name: Opaque(name.as_bytes()) }
 }
 
+/// A CREATE that empties a file that is there.
+fn emptying<'a>(world: &'a World, name: &'a str) -> Create3args<'a> {
+    let attributes = Sattr3 { size: Some(0), ..Sattr3::default() };
+    Create3args { place: place(world, name), how: Createhow3::Unchecked(attributes) }
+}
+
 pub(crate) fn create<'a>(world: &'a World, name: &'a str) -> Create3args<'a> {
     let attributes = Sattr3 { mode: Some(0o600), ..Sattr3::default() };
     Create3args { place: place(world, name), how: Createhow3::Unchecked(attributes) }
@@ -204,7 +210,17 @@ fn changes_of_attributes_and_names_recall() {
     let (file, link) = (Opaque(&one.file[..]), place(&one.world, "b"));
     one.is_recalled_by(stateid, procedure::LINK, &Link3args { file, link });
     let (one, stateid) = delegate(Share::READ);
+    one.is_recalled_by(stateid, procedure::CREATE, &emptying(&one.world, "a"));
+    // Attributes that a writer knows better are asked back before they are shown.
+    let (one, stateid) = delegate(Share::BOTH);
     one.is_recalled_by(stateid, procedure::CREATE, &create(&one.world, "a"));
+}
+
+#[test]
+fn a_create_that_changes_nothing_recalls_no_read_delegation() {
+    let (one, _) = delegate(Share::READ);
+    assert_eq!(one.status(procedure::CREATE, &create(&one.world, "a")), 0);
+    assert!(one.engine.poll_effect().is_none(), "a delegation is recalled");
 }
 
 /// The delegation of a file that a rename replaces is recalled, too.
@@ -239,6 +255,8 @@ fn a_caller_without_rights_to_a_file_recalls_no_delegation_of_it() {
     assert_eq!(one.status(procedure::LINK, &Link3args { file, link: to }), acces);
     assert_eq!(one.status(procedure::REMOVE, &from), acces);
     assert_eq!(one.status(procedure::RENAME, &Rename3args { from, to }), acces);
+    assert_eq!(one.status(procedure::CREATE, &create(&one.world, "a")), 0);
+    assert_eq!(one.status(procedure::CREATE, &emptying(&one.world, "a")), acces);
     assert!(one.engine.poll_effect().is_none(), "a delegation is recalled");
     one.world.act_as(0, 0, &[]);
     one.is_recalled_by(stateid, procedure::WRITE, &write(handle));

@@ -159,16 +159,20 @@ impl<V> EventLoop<V> {
             CloseReason::Drained.tell(connection.peer, &self.handle.counters);
             return self.gone(token);
         }
-        if after == After::Starved && !connection.hung_up {
-            // Without it each call of a stranger that rests would wake the thread. What fails is
-            // reported more often, and nothing is lost. An end would be reported again by it, at
-            // once and for ever.
-            let _ = self.handle.pause_reading(connection.socket(), token);
+        if after == After::Starved {
+            if connection.rests_unheard() {
+                // Without it each call of a stranger that rests would wake the thread. What fails
+                // is reported more often, and nothing is lost.
+                let _ = self.handle.pause_reading(connection.socket(), token);
+            }
+            if !std::mem::replace(&mut connection.is_starved, true) {
+                self.starved.push(token);
+            }
         }
         *slot = Slot::Here(connection);
         self.here += 1;
         match after {
-            After::Starved => self.starved.push(token),
+            After::Starved => {}
             After::Wait if !reported && !is_owed => {}
             After::Wait | After::Again => self.again.push_back(token),
         }
@@ -266,9 +270,10 @@ impl<V> EventLoop<V> {
 
     /// Has what arrives at a connection reported again and serves it; `false` if it is away.
     fn retry(&mut self, token: usize) -> bool {
-        match self.slots.get(token) {
+        match self.slots.get_mut(token) {
             Some(Slot::Away(_)) => return false,
             Some(Slot::Here(connection)) => {
+                connection.is_starved = false;
                 let writable = connection.backlog.is_some();
                 // A socket that the set does not take is served now, and ends when it is overdue.
                 let _ = self.handle.set_interest(connection.socket(), token, writable);

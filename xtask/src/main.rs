@@ -9,8 +9,6 @@ mod deb;
 mod kernel;
 mod mutants;
 #[cfg(test)]
-mod named;
-#[cfg(test)]
 mod questions;
 mod test;
 mod tidy;

@@ -11,6 +11,8 @@ mod doors;
 mod floors;
 mod identity;
 mod modules;
+#[cfg(test)]
+mod named;
 mod shape;
 mod sources;
 mod tables;

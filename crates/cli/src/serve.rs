@@ -11,7 +11,7 @@ use crate::{arguments, check, settings};
 /// Serves until told to stop.
 ///
 /// # Errors
-/// Whatever keeps it from serving, with what to do about it.
+/// The reason why the server cannot serve, with what to do about it.
 pub(crate) fn serve(typed: arguments::Serve) -> Result<ExitCode> {
     // Before anything is opened, as sd_listen_fds(3) asks.
     let inherited = inherited_listeners();

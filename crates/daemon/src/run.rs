@@ -44,7 +44,7 @@ pub enum Ended {
 /// `inherited` are the sockets that a service manager handed over.
 ///
 /// # Errors
-/// Whatever keeps it from serving, with what to do about it.
+/// The reason why the server cannot serve, with what to do about it.
 pub fn run(
     options: &Options,
     written: ServerSettings,

@@ -125,7 +125,7 @@ impl Compound<'_> {
     /// Locks bytes of a file, against programs on the server, too.
     ///
     /// # Errors
-    /// What programs have.
+    /// [`Taken`]: a program on the server holds some of the bytes.
     pub(crate) fn lock(&self, lock: &Lock<'_>) -> Result<Result<Stateid, LockRefusal>, Taken> {
         let (engine, sender) = (self.engine(), self.sender());
         match &self.nfs.memory().locals {

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use comity_bench::targets;
 
+use crate::row_filter::is_wanted;
 use crate::server_process::{self, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
 use comity_bench::process;
 
@@ -76,7 +77,7 @@ pub fn run(options: &Options) -> Result<bool> {
     process::pin(None, &[server_process::LOAD_PROCESSOR])?;
     report::heading(&bench);
     let mut lines = Vec::new();
-    for row in rows::ROWS.iter().filter(|row| row.is_wanted(&options.rows)) {
+    for row in rows::ROWS.iter().filter(|row| is_wanted(row.name, &options.rows)) {
         let line = row.measure(&bench).with_context(|| row.name.to_owned())?;
         report::print(&line);
         lines.push(line);

@@ -146,12 +146,6 @@ const fn itself(
 }
 
 impl Row {
-    /// Returns whether the row is selected: its name contains one of `words`, or there are none.
-    pub(super) fn is_wanted(&self, words: &[String]) -> bool {
-        let name = self.name.to_lowercase();
-        words.is_empty() || words.iter().any(|word| name.contains(&word.to_lowercase()))
-    }
-
     pub(super) fn measure(&self, bench: &Bench) -> Result<Line> {
         let mut line = Line {
             name: self.name,

@@ -12,6 +12,7 @@ mod waiters;
 
 use anyhow::{Context, Result};
 
+use crate::row_filter::is_wanted;
 use crate::server_process::{
     LOAD_PROCESSOR, SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed,
 };
@@ -60,12 +61,8 @@ struct Bench {
 pub fn run(options: &Options) -> Result<bool> {
     let bench = Bench { test_bed: TestBed::make(&options.subject)?, quick: options.quick };
     process::pin(None, &[LOAD_PROCESSOR])?;
-    let wanted = |name: &str| {
-        let named = |word: &String| name.to_lowercase().contains(&word.to_lowercase());
-        options.rows.is_empty() || options.rows.iter().any(named)
-    };
     let mut missed = Vec::new();
-    for (name, measure) in MEASURES.iter().filter(|(name, _)| wanted(name)) {
+    for (name, measure) in MEASURES.iter().filter(|(name, _)| is_wanted(name, &options.rows)) {
         println!("{name}");
         if !measure(&bench).with_context(|| (*name).to_owned())? {
             missed.push(*name);

@@ -22,6 +22,7 @@ use self::crowd::Crowd;
 use self::flood::Flood;
 use self::listed::{Listed, Sample};
 use self::source::Strangers;
+use crate::row_filter::is_wanted;
 use crate::server_process::{SERVER_PROCESSOR, ServerOptions, ServerProcess, TestBed};
 use comity_bench::process;
 
@@ -97,13 +98,11 @@ pub fn run(options: &Options) -> Result<bool> {
     let server = test_bed.start_comity_with(&[SERVER_PROCESSOR], true, &["--portmap"])?;
     process::pin(None, &[SERVER_PROCESSOR])?;
     let mut listed = Listed::new(&server)?;
-    let wanted = |name: &str| {
-        let named = |word: &String| name.to_lowercase().contains(&word.to_lowercase());
-        options.rows.is_empty() || options.rows.iter().any(named)
-    };
     header();
     let mut missed = Vec::new();
-    for phase in phases(options.rate).into_iter().filter(|phase| wanted(&phase.name)) {
+    for phase in
+        phases(options.rate).into_iter().filter(|phase| is_wanted(&phase.name, &options.rows))
+    {
         let count = if options.quick { 3 } else { 7 };
         let rounds = measure(&server, &mut listed, (phase.behavior, count))
             .with_context(|| phase.name.clone())?;

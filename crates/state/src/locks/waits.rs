@@ -8,8 +8,9 @@ use crate::file::{File, share_of};
 use crate::{Client, Desk, Engine, Error, Offer, Result, Settings};
 
 impl Engine {
-    /// Locks bytes of a file; tells how many ranges are held then, and how many more than before.
-    /// Whether they can be had or not, others may be offered theirs.
+    /// Locks bytes of a file. Returns the number of ranges that are held then, and how many more
+    /// that is than before. Even if the lock is refused, waits of others may have been granted;
+    /// these are added to `offers`.
     pub(crate) fn lock_in(
         &self,
         file: &Arc<File>,

@@ -1,0 +1,75 @@
+//! Documents name files and tests. A name of one that is no more fails here.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::sources::{Text, Tree};
+
+/// The words between backquotes.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// Sources that a line names by a path, or by the end of one.
+fn sources(line: &str) -> impl Iterator<Item = &str> {
+    quoted(line).filter(|word| word.contains('/') && word.ends_with(".rs") && !word.contains('*'))
+}
+
+/// Tests that the last cell of a row of docs/pitfalls.md names: sentences of four words and more.
+fn tests(row: &str) -> impl Iterator<Item = &str> {
+    let cell = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap_or_default();
+    quoted(cell).filter(|word| word.matches('_').count() >= 3 && is_identifier(word))
+}
+
+fn is_identifier(word: &str) -> bool {
+    word.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+}
+
+/// The names of the functions in a source, those inside macros too.
+fn functions(source: &Text) -> impl Iterator<Item = &str> {
+    let after = source.text.split("fn ").skip(1);
+    after.filter_map(|rest| rest.split(['(', '<']).next())
+}
+
+fn is_rust(text: &&Text) -> bool {
+    text.path.ends_with(".rs")
+}
+
+/// Returns whether a document is one of the checkout's top folder or of `docs`.
+fn is_document(text: &&Text) -> bool {
+    text.path.ends_with(".md")
+        && text.path.strip_prefix("docs/").unwrap_or(&text.path).find('/').is_none()
+}
+
+#[test]
+fn sources_that_documents_name_exist() {
+    let tree = Tree::load(&crate::root()).unwrap();
+    let is_there = |name: &str| {
+        tree.texts.iter().filter(is_rust).any(|source| Path::new(&source.path).ends_with(name))
+    };
+    let named = |text: &Text| {
+        let names = text.text.lines().flat_map(sources).filter(|name| !is_there(name));
+        names.map(|name| format!("{}: {name}", text.path)).collect::<Vec<_>>()
+    };
+    let documents: Vec<_> = tree.texts.iter().filter(is_document).collect();
+    assert!(documents.len() > 5, "{} documents", documents.len());
+    let lost: Vec<String> = documents.into_iter().flat_map(named).collect();
+    assert!(lost.is_empty(), "documents name what is no more:\n{}", lost.join("\n"));
+}
+
+#[test]
+fn tests_that_the_pitfalls_name_exist() {
+    let tree = Tree::load(&crate::root()).unwrap();
+    let names: HashSet<&str> = tree.texts.iter().filter(is_rust).flat_map(functions).collect();
+    let pitfalls = tree.texts.iter().find(|text| text.path == "docs/pitfalls.md").unwrap();
+    let rows = pitfalls.text.lines().filter(|line| line.starts_with('|'));
+    let lost: Vec<&str> = rows.flat_map(tests).filter(|name| !names.contains(*name)).collect();
+    assert!(lost.is_empty(), "docs/pitfalls.md names tests that are no more:\n{}", lost.join("\n"));
+}
+
+#[test]
+fn names_are_found_in_a_row() {
+    let row = "| a | `b_c_d_e` | `crates/a/b.rs`: `a_test_of_it`, `fuzz` |";
+    assert_eq!(sources(row).collect::<Vec<_>>(), ["crates/a/b.rs"]);
+    assert_eq!(tests(row).collect::<Vec<_>>(), ["a_test_of_it"]);
+}

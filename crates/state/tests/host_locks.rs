@@ -1,16 +1,18 @@
 //! Locks of NLM hosts and of NFSv4 clients in one file, against a model with a cell for each byte.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod introduction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId,
-    CreateSession, DelegationWish, Engine, ExchangeId, FileKey, HostLock, Lock, LockRefusal,
-    LockType, Locker, Open, Origin, Principal, Recovered, Sender, Settings, Share, Stateid,
-    Verifier,
+    ByteRange, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner, CreateSession,
+    DelegationWish, Engine, ExchangeId, FileKey, HostLock, Lock, LockRefusal, LockType, Locker,
+    Open, Origin, Principal, Recovered, Sender, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
+use introduction::session_of;
 use proptest::prelude::*;
 
 const NOW: Duration = Duration::from_secs(10);
@@ -40,18 +42,7 @@ fn client(engine: &Engine) -> (Arc<Client>, Stateid) {
         operations_max: 8,
         requests_max: 2,
     };
-    let args = CreateSession {
-        clientid: known.clientid,
-        sequenceid: known.sequenceid,
-        caller: caller(),
-        connection: ConnectionId(1),
-        back_wanted: false,
-        fore: attrs,
-        back: attrs,
-        minor: 1,
-        program: 1,
-        security: Box::default(),
-    };
+    let args = CreateSession { back_wanted: false, ..session_of(&known, (caller(), 1), attrs) };
     let session = engine.create_session(NOW, &args).unwrap().session;
     let client = Arc::clone(engine.session(&session).unwrap().client());
     engine.reclaim_complete(NOW, &client, caller()).unwrap();

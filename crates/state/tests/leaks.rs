@@ -1,17 +1,20 @@
 //! State that has ended leaves nothing behind, however it ended.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod introduction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
     ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner,
-    ConnectionId, CreateSession, Delegation, DelegationWish, Desk, Effect, Engine, Error,
-    ExchangeId, FileKey, HostLock, Identity, Lock, LockRefusal, LockType, Locker, Open, Opened,
-    Origin, Principal, Record, RecordedClient, Recovered, Sender, SessionId, Setclientid, Settings,
-    Share, Stateid, Verifier, WriterSays,
+    ConnectionId, Delegation, DelegationWish, Desk, Effect, Engine, Error, ExchangeId, FileKey,
+    HostLock, Identity, Lock, LockRefusal, LockType, Locker, Open, Opened, Origin, Principal,
+    Record, RecordedClient, Recovered, Sender, SessionId, Setclientid, Settings, Share, Stateid,
+    Verifier, WriterSays,
 };
 use comity_vfs::Handle;
+use introduction::session_of;
 
 const NOW: Duration = Duration::from_secs(1000);
 const SECOND: Duration = Duration::from_secs(1);
@@ -59,18 +62,7 @@ fn caller_of(client: &Client) -> Caller {
 fn session(engine: &Engine, now: Duration, name: &str) -> Result<SessionId, Error> {
     let args = ExchangeId { owner: owner(name), caller: caller(name), update: false };
     let known = engine.exchange_id(now, args).unwrap();
-    let session = CreateSession {
-        clientid: known.clientid,
-        sequenceid: known.sequenceid,
-        caller: caller(name),
-        minor: 1,
-        connection: ConnectionId(1),
-        back_wanted: true,
-        fore: ATTRS,
-        back: ATTRS,
-        program: 1,
-        security: Box::default(),
-    };
+    let session = session_of(&known, (caller(name), 1), ATTRS);
     engine.create_session(now, &session).map(|made| made.session)
 }
 

@@ -1,15 +1,17 @@
 //! Memory of a server with 1,000 clients, 100,000 opens and 100,000 delegations.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod introduction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
-    DelegationWish, Engine, ExchangeId, FileKey, Open, Origin, Principal, Recovered, Settings,
-    Share, Verifier,
+    Caller, ChannelAttrs, Claim, Client, ClientOwner, Delegation, DelegationWish, Engine,
+    ExchangeId, FileKey, Open, Origin, Principal, Recovered, Settings, Share, Verifier,
 };
 use comity_vfs::Handle;
+use introduction::session_of;
 
 const CLIENTS: usize = 1_000;
 const FILES: usize = 100_000;
@@ -83,18 +85,7 @@ fn client(engine: &Engine, number: usize) -> Arc<Client> {
     let caller = caller(number);
     let args = ExchangeId { owner, caller, update: false };
     let known = engine.exchange_id(NOW, args).unwrap();
-    let session = CreateSession {
-        clientid: known.clientid,
-        sequenceid: known.sequenceid,
-        caller,
-        minor: 1,
-        connection: ConnectionId(number as u64),
-        back_wanted: true,
-        fore: ATTRS,
-        back: ATTRS,
-        program: 1,
-        security: Box::default(),
-    };
+    let session = session_of(&known, (caller, number as u64), ATTRS);
     let session = engine.create_session(NOW, &session).unwrap().session;
     let client = Arc::clone(engine.session(&session).unwrap().client());
     engine.callbacks_work(&client);

@@ -1,17 +1,20 @@
 //! Clients that are taken from one engine to another with all their state.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod introduction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
     ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner,
-    ConnectionId, CreateSession, Delegation, DelegationWish, Effect, Engine, Error, ExchangeId,
-    ExportedKind, FileKey, HostLock, Lock, LockRefusal, LockType, Locker, Open, Opened, Origin,
-    Principal, Recovered, Sender, Sequence, Sequenced, SessionId, Setclientid, Settings, Share,
-    Stateid, Turn, Verifier,
+    ConnectionId, Delegation, DelegationWish, Effect, Engine, Error, ExchangeId, ExportedKind,
+    FileKey, HostLock, Lock, LockRefusal, LockType, Locker, Open, Opened, Origin, Principal,
+    Recovered, Sender, Sequence, Sequenced, SessionId, Setclientid, Settings, Share, Stateid, Turn,
+    Verifier,
 };
 use comity_vfs::Handle;
+use introduction::session_of;
 
 const NOW: Duration = Duration::from_secs(1000);
 const WHOLE: ByteRange = ByteRange::ALL;
@@ -46,18 +49,7 @@ fn file(number: u8) -> FileKey {
 fn client(engine: &Engine, name: &str) -> (Arc<Client>, SessionId) {
     let args = ExchangeId { owner: owner(name), caller: caller(1), update: false };
     let known = engine.exchange_id(NOW, args).unwrap();
-    let session = CreateSession {
-        clientid: known.clientid,
-        sequenceid: known.sequenceid,
-        caller: caller(1),
-        connection: ConnectionId(1),
-        back_wanted: true,
-        fore: ATTRS,
-        back: ATTRS,
-        minor: 1,
-        program: 1,
-        security: Box::default(),
-    };
+    let session = session_of(&known, (caller(1), 1), ATTRS);
     let session = engine.create_session(NOW, &session).unwrap().session;
     let client = Arc::clone(engine.session(&session).unwrap().client());
     engine.callbacks_work(&client);

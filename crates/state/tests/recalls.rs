@@ -2,15 +2,18 @@
 //! heeded ends in a revocation at its deadline, no sooner and no later.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod introduction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
-    DelegationKind, DelegationWish, Direction, Effect, Engine, Error, ExchangeId, FileKey, Open,
-    Origin, Principal, Recovered, Sender, Settings, Share, Stateid, Verifier,
+    Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, Delegation, DelegationKind,
+    DelegationWish, Direction, Effect, Engine, Error, ExchangeId, FileKey, Open, Origin, Principal,
+    Recovered, Sender, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
+use introduction::session_of;
 use proptest::prelude::*;
 
 const CLIENTS: usize = 3;
@@ -34,18 +37,7 @@ fn client(engine: &Engine, now: Duration, number: usize) -> Arc<Client> {
         operations_max: 8,
         requests_max: 2,
     };
-    let args = CreateSession {
-        clientid: known.clientid,
-        sequenceid: known.sequenceid,
-        caller: caller(number),
-        connection: ConnectionId(number as u64),
-        back_wanted: true,
-        fore: attrs,
-        back: attrs,
-        minor: 1,
-        program: 1,
-        security: Box::default(),
-    };
+    let args = session_of(&known, (caller(number), number as u64), attrs);
     let session = engine.create_session(now, &args).unwrap().session;
     let client = Arc::clone(engine.session(&session).unwrap().client());
     engine.callbacks_work(&client);

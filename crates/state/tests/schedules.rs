@@ -2,16 +2,19 @@
 //! lock and every shared number: `cargo test -p comity-state --features schedules`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod introduction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
     ByteRange, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId,
-    CreateSession, Delegation, DelegationWish, Direction, Engine, Error, ExchangeId, FileKey,
-    HostLock, Lock, LockType, Locker, Open, Opened, Origin, Principal, Recovered, Result, Sender,
-    Settings, Share, Verifier,
+    Delegation, DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, HostLock, Lock,
+    LockType, Locker, Open, Opened, Origin, Principal, Recovered, Result, Sender, Settings, Share,
+    Verifier,
 };
 use comity_vfs::Handle;
+use introduction::session_of;
 use shuttle::thread;
 
 /// Schedules that are tried for each test: together they take some seconds.
@@ -261,18 +264,7 @@ fn person(engine: &Engine, number: u8) -> Arc<Client> {
     let caller = caller(number);
     let args = ExchangeId { owner, caller, update: false };
     let known = engine.exchange_id(START, args).unwrap();
-    let session = CreateSession {
-        clientid: known.clientid,
-        sequenceid: known.sequenceid,
-        caller,
-        minor: 1,
-        connection: ConnectionId(number.into()),
-        back_wanted: true,
-        fore: ATTRS,
-        back: ATTRS,
-        program: 1,
-        security: Box::default(),
-    };
+    let session = session_of(&known, (caller, number.into()), ATTRS);
     let session = engine.create_session(START, &session).unwrap().session;
     let client = Arc::clone(engine.session(&session).unwrap().client());
     engine.callbacks_work(&client);

@@ -1,6 +1,8 @@
 //! The slots of a session against a simple model: each request is done exactly once.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod introduction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use comity_state::{
     Caller, ChannelAttrs, ClientOwner, ConnectionId, CreateSession, Engine, Error, ExchangeId,
     Origin, Principal, Recovered, Sequence, Sequenced, SessionId, Settings, Ticket, Verifier,
 };
+use introduction::session_of;
 use proptest::prelude::*;
 
 const NOW: Duration = Duration::from_secs(10);
@@ -32,18 +35,7 @@ fn session(engine: &Engine) -> SessionId {
         operations_max: 8,
         requests_max: SLOTS,
     };
-    let args = CreateSession {
-        clientid: known.clientid,
-        sequenceid: known.sequenceid,
-        caller: caller(),
-        connection: ConnectionId(1),
-        back_wanted: false,
-        fore: attrs,
-        back: attrs,
-        minor: 1,
-        program: 1,
-        security: Box::default(),
-    };
+    let args = CreateSession { back_wanted: false, ..session_of(&known, (caller(), 1), attrs) };
     engine.create_session(NOW, &args).unwrap().session
 }
 

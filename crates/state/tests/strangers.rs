@@ -1,16 +1,19 @@
 //! Callers that claim another's name, or show another's stateid.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod introduction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
     ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientId, ClientOwner,
-    ConnectionId, CreateSession, Delegation, DelegationWish, Engine, Error, ExchangeId, FileKey,
-    Introduced, Io, Lock, LockType, Locker, Open, Opened, Origin, Principal, Recovered, Sender,
-    Setclientid, Settings, Share, Verifier,
+    Delegation, DelegationWish, Engine, Error, ExchangeId, FileKey, Introduced, Io, Lock, LockType,
+    Locker, Open, Opened, Origin, Principal, Recovered, Sender, Setclientid, Settings, Share,
+    Verifier,
 };
 use comity_vfs::Handle;
+use introduction::session_of;
 
 const NOW: Duration = Duration::from_secs(1000);
 const FILE: u8 = 1;
@@ -49,18 +52,7 @@ fn client_with_session(engine: &Engine) -> Arc<Client> {
     let owner = ClientOwner { verifier: Verifier([1; 8]), id: b"sessions"[..].into() };
     let args = ExchangeId { owner, caller: caller("root"), update: false };
     let known = engine.exchange_id(NOW, args).unwrap();
-    let session = CreateSession {
-        clientid: known.clientid,
-        sequenceid: known.sequenceid,
-        caller: caller("root"),
-        minor: 1,
-        connection: ConnectionId(1),
-        back_wanted: true,
-        fore: ATTRS,
-        back: ATTRS,
-        program: 1,
-        security: Box::default(),
-    };
+    let session = session_of(&known, (caller("root"), 1), ATTRS);
     engine.create_session(NOW, &session).unwrap();
     let client = engine.client_by_id(known.clientid).unwrap();
     engine.callbacks_work(&client);

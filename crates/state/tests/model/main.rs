@@ -2,6 +2,8 @@
 //! are delegated files, fall silent, start anew; the server is killed; the clock jumps.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "../introduction/mod.rs"]
+mod introduction;
 mod people;
 mod reference;
 mod step;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Caller, Claim, Client, ClientOwner, ConnectionId, CreateSession, Delegation,
-    DelegationWish, Effect, Engine, Error, ExchangeId, FileKey, Lock, LockRefusal, LockType,
-    Locker, Open, Origin, Principal, Record, Recovered, Sender, Settings, Share, Stateid, Verifier,
+    ByteRange, Caller, Claim, Client, ClientOwner, ConnectionId, Delegation, DelegationWish,
+    Effect, Engine, Error, ExchangeId, FileKey, Lock, LockRefusal, LockType, Locker, Open, Origin,
+    Principal, Record, Recovered, Sender, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 
+use crate::introduction::session_of;
 use crate::reference::{LEASE_SECONDS, Reference};
 use crate::step::{CLIENTS, FILES, Step};
 
@@ -110,18 +111,7 @@ impl Both {
         let caller = caller(client);
         let args = ExchangeId { owner, caller, update: false };
         let known = self.engine.exchange_id(self.now, args).unwrap();
-        let session = CreateSession {
-            clientid: known.clientid,
-            sequenceid: known.sequenceid,
-            caller,
-            connection: ConnectionId(client as u64),
-            back_wanted: true,
-            fore: ATTRS,
-            back: ATTRS,
-            minor: 1,
-            program: 1,
-            security: Box::default(),
-        };
+        let session = session_of(&known, (caller, client as u64), ATTRS);
         let session = self.engine.create_session(self.now, &session).unwrap();
         let session = self.engine.session(&session.session).unwrap();
         let known = Arc::clone(session.client());

@@ -47,6 +47,10 @@ pub const OWED_TRIES: u32 = 400;
 /// Connections reported by one wait; more just takes another wait.
 pub const EVENTS_MAX: usize = 64;
 
+/// Connections that starved and are tried again in one turn of an event loop. A try takes some 10
+/// us, so that a call of another connection waits at most a third of a millisecond longer.
+pub const RETRIES_A_TURN: usize = 32;
+
 /// Large record buffers kept for reuse when nobody needs them: two for each of a few workers.
 pub const LARGE_BUFFERS_KEPT: usize = 8;
 

@@ -3,6 +3,7 @@
 
 mod toy;
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -139,6 +140,21 @@ fn a_peer_that_ends_while_it_rests_wakes_no_thread() {
     std::thread::sleep(Duration::from_secs(1));
     let woken = server.stats().waits - before.waits;
     assert!(woken < 100, "woken {woken} times by an end");
+}
+
+#[test]
+fn connections_that_rest_are_tried_again_a_few_in_each_turn() {
+    let server = start(&saying(Admission::Refused(AuthStat::BadCred)), settings());
+    let strangers: Vec<_> = (0..32 * 16).map(|_| Client::from(&server, "127.0.0.7")).collect();
+    // Each rests after its first byte, and its next byte waits for the next tick.
+    for _ in 0..2 {
+        strangers.iter().for_each(|stranger| (&stranger.0).write_all(&[0]).unwrap());
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let before = server.stats();
+    std::thread::sleep(Duration::from_secs(1));
+    let turns = server.stats().waits - before.waits;
+    assert!((16..64).contains(&turns), "tried again in {turns} turns");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use slab::Slab;
 
 use crate::close_reason::CloseReason;
 use crate::connection::Connection;
-use crate::limits::EVENTS_MAX;
+use crate::limits::{EVENTS_MAX, RETRIES_A_TURN};
 use crate::metrics::forget_time;
 use crate::settings::Patience;
 
@@ -33,6 +33,8 @@ pub(crate) struct EventLoop<V> {
     again: VecDeque<usize>,
     /// Connections that wait for memory or rest, and may be muted.
     starved: Vec<usize>,
+    /// Connections that starved and are tried again since the last tick, a few in each turn.
+    retries: VecDeque<usize>,
     turn: usize,
     ending: Ending,
 }
@@ -88,6 +90,7 @@ impl<V> EventLoop<V> {
             events: Vec::with_capacity(EVENTS_MAX),
             again: VecDeque::new(),
             starved: Vec::new(),
+            retries: VecDeque::new(),
             turn: 0,
             ending: Ending::No,
         }
@@ -108,7 +111,8 @@ impl<V> EventLoop<V> {
         if self.events.is_empty() {
             self.handle.counters.waits.add(1);
             let at_once = Timespec::default();
-            let timeout = (!self.again.is_empty()).then_some(&at_once);
+            let has_more = !self.again.is_empty() || !self.retries.is_empty();
+            let timeout = has_more.then_some(&at_once);
             let mut buffer = [const { MaybeUninit::uninit() }; EVENTS_MAX];
             let waited = epoll::wait(&self.handle.epoll, &mut buffer, timeout);
             forget_time();
@@ -117,6 +121,9 @@ impl<V> EventLoop<V> {
                 Err(Errno::INTR) => {}
                 Err(error) => tracing::error!(%error, "waiting for connections failed"),
             }
+        }
+        for _ in 0..RETRIES_A_TURN.min(self.retries.len()) {
+            self.retries.pop_front().into_iter().for_each(|token| self.retry(token));
         }
         self.turn = self.again.len();
     }
@@ -264,14 +271,14 @@ impl<V> EventLoop<V> {
     fn tick(&mut self, now: u32) {
         let patience = self.patience;
         self.end_if(|connection| connection.overdue(now, &patience));
-        let starved = std::mem::take(&mut self.starved);
-        self.starved = starved.into_iter().filter(|token| !self.retry(*token)).collect();
+        self.retries.extend(self.starved.drain(..));
     }
 
-    /// Has what arrives at a connection reported again and serves it; `false` if it is away.
-    fn retry(&mut self, token: usize) -> bool {
+    /// Has what arrives at a connection reported again and serves it; a connection that is away is
+    /// tried after the next tick.
+    fn retry(&mut self, token: usize) {
         match self.slots.get_mut(token) {
-            Some(Slot::Away(_)) => return false,
+            Some(Slot::Away(_)) => self.starved.push(token),
             Some(Slot::Here(connection)) => {
                 connection.is_starved = false;
                 let writable = connection.backlog.is_some();
@@ -281,7 +288,6 @@ impl<V> EventLoop<V> {
             }
             None => {}
         }
-        true
     }
 
     /// Serves what has arrived by now for the last time.

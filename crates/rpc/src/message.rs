@@ -68,11 +68,10 @@ impl<'a> Call<'a> {
     /// [`Unparsed`], with the xid where there is somebody to answer.
     pub fn parse(record: &'a [u8]) -> Result<Self, Unparsed> {
         let mut decoder = Decoder::new(record);
-        let xid = decoder.value::<u32>().map_err(|_| Unparsed::NotACall)?;
-        match decoder.value::<u32>() {
-            Ok(CALL) => {}
+        let xid = match decoder.words() {
+            Ok([xid, CALL]) => xid,
             _ => return Err(Unparsed::NotACall),
-        }
+        };
         match decoder.value::<u32>() {
             Ok(RPC_VERSION) => {}
             Ok(version) => return Err(Unparsed::RpcVersion { xid, version }),
@@ -92,14 +91,9 @@ impl<'a> Call<'a> {
 }
 
 fn body<'a>(xid: u32, decoder: &mut Decoder<'a>) -> Result<CallHeader<'a>, Malformed> {
-    Ok(CallHeader {
-        xid,
-        program: decoder.value()?,
-        version: decoder.value()?,
-        procedure: decoder.value()?,
-        credential: decoder.value()?,
-        verifier: decoder.value()?,
-    })
+    let [program, version, procedure] = decoder.words()?;
+    let (credential, verifier) = (decoder.value()?, decoder.value()?);
+    Ok(CallHeader { xid, program, version, procedure, credential, verifier })
 }
 
 impl Encode for CallHeader<'_> {

@@ -67,7 +67,10 @@ pub fn next_record(buffer: &mut [u8], limits: &RecordLimits) -> Result<Scan, Rec
             return Ok(Scan::Partial { bytes_needed: at });
         }
         if header.last {
-            return Ok(Scan::Record { body: joined(buffer, fragments, length), end: at });
+            if fragments > 1 {
+                join(buffer, fragments);
+            }
+            return Ok(Scan::Record { body: HEADER_BYTES..HEADER_BYTES + length, end: at });
         }
     }
 }
@@ -94,7 +97,7 @@ const fn check(bytes: usize, fragments: u32, limits: &RecordLimits) -> Result<()
 }
 
 /// Moves the fragments of a complete record together, behind the first header.
-fn joined(buffer: &mut [u8], fragments: u32, length: usize) -> Range<usize> {
+fn join(buffer: &mut [u8], fragments: u32) {
     let (mut from, mut to) = (0, HEADER_BYTES);
     for _ in 0..fragments {
         let Some(header) = fragment_header(buffer, from) else { break };
@@ -105,7 +108,6 @@ fn joined(buffer: &mut [u8], fragments: u32, length: usize) -> Range<usize> {
         to += header.length;
         from = data + header.length;
     }
-    HEADER_BYTES..HEADER_BYTES + length
 }
 
 #[cfg(test)]

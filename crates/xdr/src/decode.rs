@@ -70,6 +70,20 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Reads words, all at once.
+    ///
+    /// # Errors
+    /// [`Malformed::Truncated`].
+    #[inline]
+    pub fn words<const N: usize>(&mut self) -> Result<[u32; N], Malformed> {
+        let (words, _) = self.rest.as_chunks::<4>();
+        let Some(words) = words.first_chunk::<N>() else {
+            return Err(Malformed::Truncated { wanted: 4 * N, left: self.rest.len() });
+        };
+        self.rest = self.rest.get(4 * N..).unwrap_or_default();
+        Ok(words.map(u32::from_be_bytes))
+    }
+
     /// Takes `length` bytes and the zero padding behind them.
     ///
     /// # Errors
@@ -84,6 +98,9 @@ impl<'a> Decoder<'a> {
     /// Takes the zero bytes that follow `length` bytes of data.
     #[inline]
     pub(crate) fn padding(&mut self, length: usize) -> Result<(), Malformed> {
+        if length.is_multiple_of(4) {
+            return Ok(());
+        }
         let pad = self.take(padding(length))?;
         if pad.iter().any(|&byte| byte != 0) { Err(Malformed::Padding) } else { Ok(()) }
     }

@@ -146,6 +146,14 @@ mod tests {
     }
 
     #[test]
+    fn words_are_taken_together_or_not_at_all() {
+        let mut decoder = Decoder::new(&[0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0]);
+        assert_eq!(decoder.words::<3>(), Err(Malformed::Truncated { wanted: 12, left: 11 }));
+        assert_eq!(decoder.words(), Ok([1, 0x200]));
+        assert_eq!(decoder.rest(), [0, 3, 0]);
+    }
+
+    #[test]
     fn a_boolean_is_zero_or_one() {
         assert_eq!(Decoder::whole::<bool>(&[0, 0, 0, 2]), Err(Malformed::Boolean(2)));
         assert_eq!(Decoder::whole::<bool>(&[0, 0, 0, 1]), Ok(true));

@@ -59,7 +59,5 @@ fn write_head(reply: &mut Encoder, read: &Read<Wire>, length: u32) {
     let file_attributes: PostOpAttr = read.attr.as_ref().map(fattr3);
     reply.value(&Nfsstat3::Ok);
     reply.value(&file_attributes);
-    reply.value(&length);
-    reply.value(&read.eof);
-    reply.value(&length);
+    reply.words([length, u32::from(read.eof), length]);
 }

@@ -144,8 +144,9 @@ impl Encode for Entryplus3<'_> {
             encoder.value(name_attributes);
             return encoder.value(name_handle);
         };
-        encoder.value(&entry.fileid);
-        encoder.value(&entry.name);
+        let (fileid, name) = (halves(entry.fileid), entry.name.0);
+        encoder.words([fileid.0, fileid.1, name.len() as u32]);
+        encoder.fixed(name);
         encoder.raw(between(entry.cookie, attributes, handle.0.len()).as_flattened());
         encoder.fixed(handle.0);
     }

@@ -22,6 +22,29 @@ pub enum CredentialRef<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthSysRef<'a>(&'a [u8]);
 
+/// A copy of a parsed credential, see [`CredentialRef::kept`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptCredential(Kept);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kept {
+    None,
+    Sys(Box<[u8]>),
+    Unusable(AuthStat),
+}
+
+impl KeptCredential {
+    /// Returns the parsed credential.
+    #[must_use]
+    pub const fn get(&self) -> CredentialRef<'_> {
+        match &self.0 {
+            Kept::None => CredentialRef::None,
+            Kept::Sys(claims) => CredentialRef::Sys(AuthSysRef(claims)),
+            Kept::Unusable(why) => CredentialRef::Unusable(*why),
+        }
+    }
+}
+
 impl CredentialRef<'static> {
     /// The user and the group nobody (65534), in no other group.
     pub const NOBODY: Self =
@@ -54,6 +77,16 @@ impl<'a> CredentialRef<'a> {
         }
     }
 
+    /// Returns a copy for work that goes on after the call was answered.
+    #[must_use]
+    pub fn kept(&self) -> KeptCredential {
+        KeptCredential(match self {
+            Self::None => Kept::None,
+            Self::Sys(AuthSysRef(claims)) => Kept::Sys((*claims).into()),
+            Self::Unusable(why) => Kept::Unusable(*why),
+        })
+    }
+
     /// Returns the credential in memory of its own.
     ///
     /// # Errors
@@ -79,6 +112,17 @@ impl<'a> AuthSysRef<'a> {
         let count = u32::from_be_bytes(*count);
         let is_whole = count <= AUTH_SYS_GROUPS_MAX && gids.len() == 4 * count as usize;
         is_whole.then_some(Self(claims))
+    }
+
+    /// Returns the uid.
+    #[must_use]
+    #[inline]
+    pub const fn uid(&self) -> u32 {
+        match self.0.first_chunk() {
+            Some(uid) => u32::from_be_bytes(*uid),
+            // This never happens: the parser takes no fewer than three words.
+            None => u32::MAX,
+        }
     }
 
     fn cred(&self) -> Option<Cred<Wire>> {

@@ -14,7 +14,7 @@
 mod claim;
 mod origin;
 
-pub use claim::{AuthSysRef, CredentialRef};
+pub use claim::{AuthSysRef, CredentialRef, KeptCredential};
 pub use origin::Origin;
 
 pub use comity_rpc::{Admission, AuthStat, Backchannel, Flavor, Gate, OpaqueAuth, network_of};

@@ -8,11 +8,10 @@
 use std::sync::Arc;
 
 use comity_coherence::{Clearance, Clock, check_io};
-use comity_credential::{Flavor, OpaqueAuth};
+use comity_credential::KeptCredential;
 use comity_export::{Door, Exports, Node, RpcPeer, SealedHandle, View};
 use comity_proto::nfs4::{Nfsstat4, Verifier4};
 use comity_state::{Caller, Client, Engine, Io, OffloadEnd, Sender, Share, Stateid, Verifier};
-use comity_xdr::Opaque;
 
 use crate::filehandle::{Object, enter};
 use crate::limits::COPY_PIECE_BYTES_MAX;
@@ -31,8 +30,7 @@ pub(crate) struct CopyOrder {
     pub(crate) clock: Clock,
     pub(crate) exports: Arc<Exports>,
     pub(crate) visitor: RpcPeer,
-    pub(crate) flavor: Flavor,
-    pub(crate) credential: Box<[u8]>,
+    pub(crate) credential: KeptCredential,
     pub(crate) client: Arc<Client>,
     pub(crate) caller: Caller,
     /// The stateid by which the client knows the copy.
@@ -117,8 +115,7 @@ impl Copying {
 
     fn piece(&self) -> Result<u64, Stop> {
         let plan = self.order.exports.current();
-        let (flavor, body) = (self.order.flavor, Opaque(&self.order.credential[..]));
-        let credential = OpaqueAuth { flavor, body };
+        let credential = self.order.credential.get();
         let door = Door::Handle(self.order.target.handle.bytes());
         let Object::In(view, target) = enter(&plan, &self.order.visitor, &credential, door)? else {
             return Err(Nfsstat4::Stale.into());

@@ -2,7 +2,7 @@ mod state;
 
 use std::time::Duration;
 
-use comity_credential::OpaqueAuth;
+use comity_credential::CredentialRef;
 use comity_export::{Barrier, Door, Node, Plan, Pseudo, RpcPeer, SealedHandle, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_state::Caller;
@@ -23,7 +23,7 @@ pub(crate) struct Compound<'a> {
     /// The caller's connection.
     pub(crate) visitor: &'a RpcPeer,
     /// The caller's credential.
-    pub(crate) credential: &'a OpaqueAuth<'a>,
+    pub(crate) credential: CredentialRef<'a>,
     /// The principal and origin to which state that it makes belongs.
     pub(crate) caller: Caller,
     /// The arguments, all of them.
@@ -95,7 +95,7 @@ impl<'a> Compound<'a> {
 
     /// Opens the object that `door` names, if the caller may reach it.
     pub(crate) fn enter(&self, door: Door<'_>) -> Result<Object<'a>, Stop> {
-        enter(self.plan, self.visitor, self.credential, door)
+        enter(self.plan, self.visitor, &self.credential, door)
     }
 
     /// An object's handle, ready to travel.

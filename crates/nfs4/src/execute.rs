@@ -1,6 +1,7 @@
 //! COMPOUND: operations are read, done and answered one after the other; the first that fails is
 //! the last (RFC 8881, 16.2).
 
+use comity_credential::CredentialRef;
 use comity_export::RpcPeer;
 use comity_proto::nfs4::{CompoundHead, Nfsstat4, Stateid4, operation};
 use comity_rpc::{Call, Done, Outcome};
@@ -28,13 +29,18 @@ pub(crate) fn answer(
 ) -> Outcome {
     let mut args = Decoder::new(call.arguments);
     let Ok(head) = args.value::<CompoundHead<'_>>() else { return Outcome::GarbageArgs };
+    let credential = CredentialRef::parse(&call.header.credential);
+    let caller = match caller_of(visitor, &credential) {
+        Ok(caller) => caller,
+        Err(why) => return Outcome::Denied(why),
+    };
     let (plan, clock) = (nfs.exports().current(), &nfs.memory().clock);
     let mut compound = Compound {
         nfs,
         plan: &plan,
         visitor,
-        credential: &call.header.credential,
-        caller: caller_of(visitor, &call.header.credential),
+        credential,
+        caller,
         request: call.arguments,
         minor: head.minorversion,
         now: call.begun.map_or_else(|| clock.now(), |begun| clock.at(begun)),

@@ -1,4 +1,4 @@
-use comity_credential::{AuthStat, CredentialRef, OpaqueAuth};
+use comity_credential::{AuthStat, CredentialRef};
 use comity_export::{Door, Export, Node, Plan, PseudoNode, Refusal, RpcPeer, View};
 use comity_proto::nfs4::Nfsstat4;
 
@@ -25,10 +25,10 @@ pub(crate) enum Finding<'a> {
 pub(crate) fn enter<'a>(
     plan: &'a Plan,
     visitor: &RpcPeer,
-    credential: &OpaqueAuth<'_>,
+    credential: &CredentialRef<'_>,
     door: Door<'_>,
 ) -> Result<Object<'a>, Stop> {
-    let entered = View::enter(plan, visitor, &CredentialRef::parse(credential), door);
+    let entered = View::enter(plan, visitor, credential, door);
     entered.map(|(view, node)| Object::In(view, node)).map_err(|refusal| match refusal {
         Refusal::Status(status) => status.into(),
         Refusal::Denied(AuthStat::TooWeak) => Nfsstat4::WrongSec.into(),

@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_coherence::{Clock, Settle};
-use comity_credential::{Flavor, OpaqueAuth};
+use comity_credential::{AuthStat, CredentialRef, Flavor};
 use comity_export::RpcPeer;
 use comity_proto::nfs4::{ClientOwner4, Stateid4};
-use comity_rpc::limits::MACHINE_NAME_BYTES_MAX;
 use comity_state::{Caller, ClientOwner, Engine, Locals, Principal, Stateid, Verifier};
-use comity_xdr::{Decoder, Malformed};
 
 use crate::async_copy::Copier;
 use crate::callback::Callbacks;
@@ -65,25 +63,23 @@ impl Memory {
 }
 
 /// Returns the principal and the origin of a call, to which state belongs.
-pub(crate) fn caller_of(visitor: &RpcPeer, credential: &OpaqueAuth<'_>) -> Caller {
-    let user = match credential.flavor {
-        Flavor::SYS => user_of(credential.body.0).unwrap_or(NO_USER),
-        _ => NO_USER,
+///
+/// # Errors
+/// The reason why the credential cannot be used.
+pub(crate) fn caller_of(
+    visitor: &RpcPeer,
+    credential: &CredentialRef<'_>,
+) -> Result<Caller, AuthStat> {
+    let principal = match credential {
+        CredentialRef::None => Principal::new(Flavor::NONE.0, NO_USER),
+        CredentialRef::Sys(sys) => Principal::new(Flavor::SYS.0, sys.uid()),
+        CredentialRef::Unusable(why) => return Err(*why),
     };
-    let principal = Principal::new(credential.flavor.0, user);
-    Caller { principal, origin: visitor.origin() }
+    Ok(Caller { principal, origin: visitor.origin() })
 }
 
 /// The number that no user has (-1).
 const NO_USER: u32 = u32::MAX;
-
-/// Returns the uid of an AUTH_SYS credential, which follows the stamp and the machine name.
-fn user_of(body: &[u8]) -> Result<u32, Malformed> {
-    let mut body = Decoder::new(body);
-    body.value::<u32>()?;
-    body.opaque(MACHINE_NAME_BYTES_MAX)?;
-    body.value()
-}
 
 /// A stateid as it travels.
 pub(crate) const fn on_wire(stateid: Stateid) -> Stateid4 {

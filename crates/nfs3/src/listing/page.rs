@@ -104,9 +104,11 @@ impl<'r> Page<'r> {
             self.full = true;
             return ControlFlow::Break(());
         }
-        self.reply.value(&true);
         match self.listed {
-            Listed::Names => self.reply.value(entry),
+            Listed::Names => {
+                self.reply.value(&true);
+                self.reply.value(entry);
+            }
             Listed::Nodes => self.plus(view, entry, seen),
         }
         if self.reply.length_since(self.start) + TAIL_BYTES > self.bytes_max {
@@ -121,11 +123,12 @@ impl<'r> Page<'r> {
 
     fn plus(&mut self, view: &View<'_>, entry: &Entry3<'_>, seen: Option<&Seen>) {
         let sealed = seen.map(|seen| view.seal(&seen.node));
-        self.reply.value(&Entryplus3 {
+        let next = Entryplus3 {
             entry: *entry,
             name_attributes: seen.and_then(|seen| self.nfs.beside(view, &seen.node, &seen.attr)),
             name_handle: sealed.as_ref().map(|sealed| Opaque(sealed.bytes())),
-        });
+        };
+        next.encode_next(self.reply);
     }
 }
 

@@ -98,14 +98,13 @@ fn order(
     (source, target): (End, End),
     length: u64,
 ) -> CopyOrder {
-    let (nfs, credential) = (compound.nfs, compound.credential);
+    let nfs = compound.nfs;
     CopyOrder {
         engine: Arc::clone(&nfs.memory().engine),
         clock: nfs.memory().clock,
         exports: Arc::clone(nfs.exports()),
         visitor: RpcPeer::new(compound.visitor.peer()),
-        flavor: credential.flavor,
-        credential: credential.body.0.into(),
+        credential: compound.credential.kept(),
         client: Arc::clone(client),
         caller: compound.caller,
         stateid,

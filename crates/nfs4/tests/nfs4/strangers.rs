@@ -5,7 +5,7 @@ use comity_export::{Client, HandleKey, Plan};
 use comity_proto::nfs4::{
     ClientOwner4, CompoundHead, ExchangeId4args, StateProtect4a, operation as op,
 };
-use comity_rpc::AuthStat;
+use comity_rpc::{AuthStat, Flavor};
 use comity_xdr::{Encoder, Opaque};
 
 use crate::session::Session;
@@ -46,4 +46,23 @@ fn an_unlisted_peer_or_one_from_a_wrong_port_does_nothing_that_is_remembered() {
         }
         assert_eq!(world.engine.census().clients, 0);
     }
+}
+
+/// Such a credential once had a principal, of the user -1: whoever sent one could use the state of
+/// all others that did.
+#[test]
+fn a_credential_that_cannot_be_used_makes_no_state() {
+    let world = world("192.0.2.1:700");
+    world.cut_credential();
+    let refusal = |why: AuthStat| [1, 1, 1, why as u32].map(u32::to_be_bytes).concat();
+    for minor in 0..3 {
+        for number in [op::EXCHANGE_ID, op::PUTROOTFH] {
+            let (reply, _) = world.send(&compound(minor, number));
+            assert_eq!(reply[8..], refusal(AuthStat::BadCred), "operation {number}");
+        }
+    }
+    world.act_under_flavor(Flavor(9));
+    let (reply, _) = world.send(&compound(1, op::EXCHANGE_ID));
+    assert_eq!(reply[8..], refusal(AuthStat::RejectedCred));
+    assert_eq!(world.engine.census().clients, 0);
 }

@@ -202,6 +202,17 @@ impl World {
         self.flavor.set(Flavor::SYS);
     }
 
+    /// Drops the last word of the credential's body.
+    pub(crate) fn cut_credential(&self) {
+        let mut body = self.credential.borrow_mut();
+        let length = body.len() - 4;
+        body.truncate(length);
+    }
+
+    pub(crate) fn act_under_flavor(&self, flavor: Flavor) {
+        self.flavor.set(flavor);
+    }
+
     pub(crate) fn act_as_nobody(&self) {
         self.credential.borrow_mut().clear();
         self.flavor.set(Flavor::NONE);

@@ -134,18 +134,21 @@ pub struct Entryplus3<'a> {
     pub name_handle: Option<NfsFh3<'a>>,
 }
 
-/// The fields between the name and the bytes of the handle are one piece, as listings repeat them.
-impl Encode for Entryplus3<'_> {
+impl Entryplus3<'_> {
+    /// Appends the entry as a list has it, behind the boolean that announces it (`nextentry`). The
+    /// fields before the name are written in one piece, and so are those between the name and the
+    /// bytes of the handle.
     #[inline]
-    fn encode(&self, encoder: &mut Encoder) {
+    pub fn encode_next(&self, encoder: &mut Encoder) {
         let Self { entry, name_attributes, name_handle } = self;
         let (Some(attributes), Some(handle)) = (name_attributes, name_handle) else {
+            encoder.value(&true);
             encoder.value(entry);
             encoder.value(name_attributes);
             return encoder.value(name_handle);
         };
         let (fileid, name) = (halves(entry.fileid), entry.name.0);
-        encoder.words([fileid.0, fileid.1, name.len() as u32]);
+        encoder.words([1, fileid.0, fileid.1, name.len() as u32]);
         encoder.fixed(name);
         encoder.raw(between(entry.cookie, attributes, handle.0.len()).as_flattened());
         encoder.fixed(handle.0);
@@ -282,12 +285,13 @@ mod tests {
         ] {
             let whole = Entryplus3 { entry, name_attributes, name_handle };
             let (mut encoder, mut fields) = (Encoder::new(), Encoder::new());
-            encoder.value(&whole);
+            whole.encode_next(&mut encoder);
+            fields.value(&true);
             fields.value(&entry);
             fields.value(&name_attributes);
             fields.value(&name_handle);
             assert_eq!(encoder.bytes(), fields.bytes());
-            assert_eq!(Decoder::whole(encoder.bytes()), Ok(whole));
+            assert_eq!(Decoder::whole(encoder.bytes()), Ok(Some(whole)));
         }
     }
 

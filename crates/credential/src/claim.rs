@@ -24,10 +24,10 @@ pub struct AuthSysRef<'a>(&'a [u8]);
 
 /// A copy of a parsed credential, see [`CredentialRef::kept`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptCredential(Kept);
+pub struct KeptCredential(Claims);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kept {
+enum Claims {
     None,
     Sys(Box<[u8]>),
     Unusable(AuthStat),
@@ -38,9 +38,9 @@ impl KeptCredential {
     #[must_use]
     pub const fn get(&self) -> CredentialRef<'_> {
         match &self.0 {
-            Kept::None => CredentialRef::None,
-            Kept::Sys(claims) => CredentialRef::Sys(AuthSysRef(claims)),
-            Kept::Unusable(why) => CredentialRef::Unusable(*why),
+            Claims::None => CredentialRef::None,
+            Claims::Sys(claims) => CredentialRef::Sys(AuthSysRef(claims)),
+            Claims::Unusable(why) => CredentialRef::Unusable(*why),
         }
     }
 }
@@ -81,9 +81,9 @@ impl<'a> CredentialRef<'a> {
     #[must_use]
     pub fn kept(&self) -> KeptCredential {
         KeptCredential(match self {
-            Self::None => Kept::None,
-            Self::Sys(AuthSysRef(claims)) => Kept::Sys((*claims).into()),
-            Self::Unusable(why) => Kept::Unusable(*why),
+            Self::None => Claims::None,
+            Self::Sys(AuthSysRef(claims)) => Claims::Sys((*claims).into()),
+            Self::Unusable(why) => Claims::Unusable(*why),
         })
     }
 

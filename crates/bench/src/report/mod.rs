@@ -125,20 +125,29 @@ fn is_selfscale(record: &WorkloadRecord) -> bool {
 fn tell(page: &mut Page, outcome: &Outcome, chapter: &Chapter<'_>) -> Result<()> {
     let record = chapter.record;
     let targets: Vec<String> = outcome.targets.iter().map(|target| target.name.clone()).collect();
-    page.section(&record.name, &record.name);
+    page.section(&record.name, &record.name, |page| content(page, outcome, chapter, &targets))
+}
+
+fn content(
+    page: &mut Page,
+    outcome: &Outcome,
+    chapter: &Chapter<'_>,
+    targets: &[String],
+) -> Result<()> {
+    let record = chapter.record;
     if let Some(known) = chapter.known {
         page.paragraph("about", &sentence(known.about()));
-        page.raw("<details><summary>Where it comes from, and how it was run</summary>");
-        page.paragraph("", known.origin());
-        page.paragraph("flags", &record.parameters.to_string());
-        page.raw("</details>");
+        page.details("Where it comes from, and how it was run", |page| {
+            page.paragraph("", known.origin());
+            page.paragraph("flags", &record.parameters.to_string());
+        });
     }
     if is_selfscale(record) {
         selfscale_plots::shapes(page, &predict::recorded(outcome)?);
     } else {
-        section::figures(page, &record.name, &chapter.lines, &targets);
+        section::figures(page, &record.name, &chapter.lines, targets);
         let found = distribution::distributions(outcome, record);
-        section::latencies(page, &record.name, &found, &targets);
+        section::latencies(page, &record.name, &found, targets);
     }
     section::calls(page, record, outcome);
     let notes = notes(outcome, record);
@@ -146,7 +155,6 @@ fn tell(page: &mut Page, outcome: &Outcome, chapter: &Chapter<'_>) -> Result<()>
         page.heading("Notes");
         page.list("notes", &notes);
     }
-    page.end_section();
     Ok(())
 }
 

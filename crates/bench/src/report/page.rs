@@ -1,8 +1,8 @@
 //! The page as a whole: one file that needs no other, and no network.
 
-use std::fmt::Write as _;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::svg::{STYLE, Svg, escape};
+use super::svg::{STYLE, Svg, printable};
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
@@ -13,7 +13,7 @@ const HALF: f64 = 500.0;
 /// A page in progress, and the drawings on it, which become files too.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    body: String,
+    body: Vec<Markup>,
     contents: Vec<(String, String)>,
     plots: Vec<Plot>,
 }
@@ -28,45 +28,61 @@ pub(super) struct Plot {
 }
 
 impl Page {
-    /// Adds markup as it is.
-    pub(super) fn raw(&mut self, html: &str) {
-        self.body.push_str(html);
-        self.body.push('\n');
+    /// Adds markup.
+    pub(super) fn add(&mut self, markup: Markup) {
+        self.body.push(markup);
     }
 
     /// Adds a paragraph of text.
     pub(super) fn paragraph(&mut self, class: &str, text: &str) {
-        let _ = writeln!(self.body, "<p class=\"{class}\">{}</p>", escape(text));
+        self.add(html! { p class=(class) { (printable(text)) } });
     }
 
     /// Adds a list of texts; nothing for none.
     pub(super) fn list(&mut self, class: &str, texts: &[String]) {
-        if texts.is_empty() {
-            return;
+        if !texts.is_empty() {
+            self.add(
+                html! { ul class=(class) { @for text in texts { li { (printable(text)) } } } },
+            );
         }
-        let items: String = texts.iter().map(|t| format!("<li>{}</li>\n", escape(t))).collect();
-        let _ = writeln!(self.body, "<ul class=\"{class}\">\n{items}</ul>");
     }
 
-    /// Begins a section that stands in the contents.
-    pub(super) fn section(&mut self, name: &str, title: &str) {
+    /// Adds a section that stands in the contents; `fill` adds what is in it.
+    pub(super) fn section<T>(
+        &mut self,
+        name: &str,
+        title: &str,
+        fill: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let id = slug(name);
-        let _ = writeln!(
-            self.body,
-            "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{}</h2>",
-            escape(title)
-        );
-        self.contents.push((id, name.to_owned()));
+        self.contents.push((id.clone(), name.to_owned()));
+        let (filled, result) = self.filled(fill);
+        self.add(html! {
+            section aria-labelledby=(id) {
+                h2 id=(id) { (printable(title)) }
+                (filled)
+            }
+        });
+        result
     }
 
-    /// Ends it.
-    pub(super) fn end_section(&mut self) {
-        self.body.push_str("</section>\n");
+    /// Adds a part that is folded until a reader opens it; `fill` adds what is in it.
+    pub(super) fn details(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
+        let (filled, ()) = self.filled(fill);
+        self.add(html! { details { summary { (summary) } (filled) } });
+    }
+
+    /// Returns what `fill` adds to the page, which is taken from it again.
+    fn filled<T>(&mut self, fill: impl FnOnce(&mut Self) -> T) -> (Markup, T) {
+        let before = std::mem::take(&mut self.body);
+        let result = fill(self);
+        let added = std::mem::replace(&mut self.body, before);
+        (html! { @for part in &added { (part) "\n" } }, result)
     }
 
     /// Adds a heading below a section's.
     pub(super) fn heading(&mut self, text: &str) {
-        let _ = writeln!(self.body, "<h3>{}</h3>", escape(text));
+        self.add(html! { h3 { (text) } });
     }
 
     /// Adds drawings side by side, as many as there is room for.
@@ -74,44 +90,50 @@ impl Page {
         if plots.is_empty() {
             return;
         }
-        self.body.push_str("<div class=\"plots\">\n");
-        for svg in plots {
-            let name = format!("{}-{}", slug(section), slug(svg.title()));
-            let taken = self.plots.iter().filter(|plot| plot.file.starts_with(&name)).count();
-            let name = if taken == 0 { name } else { format!("{name}-{}", taken + 1) };
-            let id = format!("plot-{}", self.plots.len() + 1);
-            let caption = escape(svg.title());
-            let class = if svg.width() < HALF { " class=\"half\"" } else { "" };
-            let _ = writeln!(
-                self.body,
-                "<figure{class}>\n<figcaption>{caption}</figcaption>\n{}\n</figure>",
-                svg.inline(&id)
-            );
-            self.plots.push(Plot { file: format!("{name}.svg"), svg: svg.file() });
+        let figures: Vec<Markup> = plots.iter().map(|svg| self.figure(section, svg)).collect();
+        self.add(html! { div class="plots" { @for figure in &figures { (figure) "\n" } } });
+    }
+
+    fn figure(&mut self, section: &str, svg: &Svg) -> Markup {
+        let name = format!("{}-{}", slug(section), slug(svg.title()));
+        let taken = self.plots.iter().filter(|plot| plot.file.starts_with(&name)).count();
+        let name = if taken == 0 { name } else { format!("{name}-{}", taken + 1) };
+        let id = format!("plot-{}", self.plots.len() + 1);
+        self.plots.push(Plot { file: format!("{name}.svg"), svg: svg.file() });
+        html! {
+            figure .half[svg.width() < HALF] {
+                figcaption { (printable(svg.title())) }
+                (svg.inline(&id))
+            }
         }
-        self.body.push_str("</div>\n");
     }
 
     /// The whole page, and the drawings.
     #[must_use]
     pub(super) fn finish(self, title: &str) -> (String, Vec<Plot>) {
-        let links: String = self
-            .contents
-            .iter()
-            .map(|(id, name)| format!("<a href=\"#{id}\">{}</a>\n", escape(name)))
-            .collect();
-        let html = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n\
-             <link rel=\"icon\" href=\"data:,\">\n\
-             <style>\n{PAGE_STYLE}\n{STYLE}</style>\n</head>\n<body>\n\
-             <nav aria-label=\"Contents\">\n{links}</nav>\n<main>\n{}</main>\n\
-             <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-            escape(title),
-            self.body
-        );
-        (html, self.plots)
+        let html = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (printable(title)) }
+                    link rel="icon" href="data:,";
+                    style { (PreEscaped(PAGE_STYLE)) (PreEscaped(STYLE)) }
+                }
+                body {
+                    nav aria-label="Contents" {
+                        @for (id, name) in &self.contents {
+                            a href={ "#" (id) } { (printable(name)) } "\n"
+                        }
+                    }
+                    main { @for part in &self.body { (part) "\n" } }
+                    script { (PreEscaped(SCRIPT)) }
+                }
+            }
+        };
+        (html.into_string(), self.plots)
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn figures(page: &mut Page, name: &str, lines: &[Line], targets: &[St
         }
     }
     page.plots(name, &plots);
-    page.raw(&table(name, lines, targets).html());
+    page.add(table(name, lines, targets).html());
 }
 
 fn title(lines: &[&Line], unit: Unit) -> String {
@@ -130,7 +130,7 @@ pub(super) fn latencies(page: &mut Page, name: &str, found: &[Distribution], tar
     let drawn = found.iter().take(DISTRIBUTIONS_MAX);
     let plots: Vec<_> = drawn.map(|each| each.chart(targets).draw()).collect();
     page.plots(name, &plots);
-    page.raw(&latency_table(name, found, targets).html());
+    page.add(latency_table(name, found, targets).html());
 }
 
 fn latency_table(name: &str, found: &[Distribution], targets: &[String]) -> Table {
@@ -182,5 +182,5 @@ pub(super) fn calls(page: &mut Page, workload: &WorkloadRecord, outcome: &Outcom
         table.row([Entry::words(kind)].into_iter().chain(sums.into_iter().map(entry)).collect());
     }
     page.heading("RPCs");
-    page.raw(&table.html());
+    page.add(table.html());
 }

@@ -38,10 +38,10 @@ pub(super) fn shapes(page: &mut Page, found: &[(String, Recorded)]) {
     if known.is_empty() {
         return;
     }
-    page.raw(&focal_table(&known).html());
+    page.add(focal_table(&known).html());
     page.heading("Throughput over the working set");
     page.plots("selfscale", &[over_bytes(&known)]);
-    page.raw(&plateau_table(&known).html());
+    page.add(plateau_table(&known).html());
     for one in &known {
         page.heading(&format!("Graphs of {}, one family a plateau", one.name));
         let axes = Axis::ALL.into_iter().filter(|axis| *axis != Axis::UniqueBytes);
@@ -244,7 +244,7 @@ fn checks(page: &mut Page, known: &[Known<'_>]) {
         page.list("warning", &warnings);
     }
     page.plots("selfscale", &[scatter(&checked)]);
-    page.raw(&check_table(&checked).html());
+    page.add(check_table(&checked).html());
 }
 
 fn scatter(checked: &[(&Known<'_>, &SelfCheck)]) -> Svg {

@@ -1,12 +1,12 @@
 //! The top of the page: what was measured where, what came of it, and what is noisy.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
 use super::aggregate::{Line, overall};
 use super::date;
 use super::page::Page;
 use super::section::gain;
-use super::svg::escape;
+use super::svg::printable;
 use super::table::{Entry, Table};
 use crate::number;
 use crate::statistics::Ratio;
@@ -36,27 +36,19 @@ pub(super) fn front(
     head(page, outcome);
     ending(page, outcome);
     busy(page, outcome);
-    page.section("Summary", "Summary");
     let findings: Vec<String> = findings(digested, &targets).into_iter().chain(more).collect();
-    page.list("findings", &findings);
     let glance = glance(digested, &targets);
-    if !glance.is_empty() {
-        page.raw(&glance.html());
-    }
-    noise(page, digested);
-    page.end_section();
+    page.section("Summary", "Summary", |page| {
+        page.list("findings", &findings);
+        if !glance.is_empty() {
+            page.add(glance.html());
+        }
+        noise(page, digested);
+    });
 }
 
 fn head(page: &mut Page, outcome: &Outcome) {
     let machine = &outcome.environment;
-    let names: Vec<String> = outcome
-        .targets
-        .iter()
-        .enumerate()
-        .map(|(number, target)| {
-            format!("<span class=\"chip k{}\">{}</span>", number % 6, escape(&target.name))
-        })
-        .collect();
     let place = format!(
         "{} on {}, {} x {}, {} of memory, {}",
         date::text(outcome.started),
@@ -66,13 +58,18 @@ fn head(page: &mut Page, outcome: &Outcome) {
         number::bytes(machine.memory_bytes as f64),
         machine.kernel
     );
-    page.raw(&format!(
-        "<header>\n<p class=\"kicker\">comity bench</p>\n<h1>{}</h1>\n<p class=\"chips\">{}</p>\n\
-         <p class=\"place\">{}</p>\n</header>",
-        escape(&title(outcome)),
-        names.join("\n"),
-        escape(&place)
-    ));
+    page.add(html! {
+        header {
+            p class="kicker" { "comity bench" }
+            h1 { (printable(&title(outcome))) }
+            p class="chips" {
+                @for (number, target) in outcome.targets.iter().enumerate() {
+                    span class={ "chip k" (number % 6) } { (printable(&target.name)) } "\n"
+                }
+            }
+            p class="place" { (printable(&place)) }
+        }
+    });
 }
 
 /// The title of the page.
@@ -218,14 +215,11 @@ fn noise(page: &mut Page, digested: &[Digested<'_>]) {
     if noisy.is_empty() {
         return;
     }
-    page.raw("<details><summary>Which figures are noisy</summary>");
-    page.list("", &noisy);
-    page.raw("</details>");
+    page.details("Which figures are noisy", |page| page.list("", &noisy));
 }
 
 /// Puts the machine, the targets and the method on the page.
 pub(super) fn environment(page: &mut Page, outcome: &Outcome) {
-    page.section("Conditions", "Conditions");
     let machine = &outcome.environment;
     let mut rows = vec![
         ("began", date::text(outcome.started)),
@@ -244,12 +238,13 @@ pub(super) fn environment(page: &mut Page, outcome: &Outcome) {
     let look = |least| ("a look at the clock", format!("{least} ns, taken off each operation"));
     rows.extend(machine.look_nanoseconds.map(look));
     rows.extend(machine.governor.iter().map(|governor| ("frequency", governor.clone())));
-    page.raw(&definitions("The run", &rows));
-    outcome.targets.iter().for_each(|target| page.raw(&target_block(target)));
-    page.end_section();
+    page.section("Conditions", "Conditions", |page| {
+        page.add(definitions("The run", &rows));
+        outcome.targets.iter().for_each(|target| page.add(target_block(target)));
+    });
 }
 
-fn target_block(target: &TargetRecord) -> String {
+fn target_block(target: &TargetRecord) -> Markup {
     let kind = format!("{:?}", target.kind).to_lowercase();
     let mut rows = vec![("reached", kind), ("durability", target.durability.clone())];
     rows.extend(target.server.iter().map(|server| ("server", server.clone())));
@@ -267,11 +262,9 @@ fn target_block(target: &TargetRecord) -> String {
     definitions(&target.name, &rows)
 }
 
-fn definitions(title: &str, rows: &[(&str, String)]) -> String {
-    let mut out = format!("<h3>{}</h3>\n<dl>\n", escape(title));
-    for (name, text) in rows {
-        let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(text));
+fn definitions(title: &str, rows: &[(&str, String)]) -> Markup {
+    html! {
+        h3 { (printable(title)) }
+        dl { @for (name, text) in rows { dt { (name) } dd { (printable(text)) } "\n" } }
     }
-    out.push_str("</dl>");
-    out
 }

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use maud::{Markup, PreEscaped, html};
+
 /// Colours of everything that is drawn.
 pub(super) const STYLE: &str = include_str!("assets/plot.css");
 
@@ -16,7 +18,7 @@ pub(super) struct Svg {
     height: f64,
     title: String,
     about: String,
-    body: String,
+    body: Vec<Markup>,
 }
 
 /// The point where a text is anchored.
@@ -30,23 +32,11 @@ pub(super) enum Anchor {
     End,
 }
 
-/// Text as it may stand in XML.
+/// Text without characters that XML cannot hold, which become question marks.
 #[must_use]
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // Returns whether XML cannot hold a character at all.
-            control if control.is_control() && !"\n\t".contains(control) => out.push('?'),
-            other => out.push(other),
-        }
-    }
-    out
+pub(super) fn printable(text: &str) -> String {
+    let is_unfit = |letter: char| letter.is_control() && !"\n\t".contains(letter);
+    text.chars().map(|letter| if is_unfit(letter) { '?' } else { letter }).collect()
 }
 
 impl Svg {
@@ -54,7 +44,7 @@ impl Svg {
     #[must_use]
     pub(super) fn new((width, height): (f64, f64), title: &str, about: &str) -> Self {
         let (title, about) = (title.to_owned(), about.to_owned());
-        Self { width, height, title, about, body: String::new() }
+        Self { width, height, title, about, body: Vec::new() }
     }
 
     /// Width of the drawn text.
@@ -71,10 +61,9 @@ impl Svg {
 
     /// A straight line.
     pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
-        let _ = writeln!(
-            self.body,
-            r#"<line class="{class}" x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}"/>"#
-        );
+        self.body.push(html! {
+            line class=(class) x1=(pixels(x1)) y1=(pixels(y1)) x2=(pixels(x2)) y2=(pixels(y2)) {}
+        });
     }
 
     /// A rectangle with its upper left corner and size.
@@ -84,12 +73,10 @@ impl Svg {
         (x, y): (f64, f64),
         (width, height): (f64, f64),
     ) {
-        let _ = writeln!(
-            self.body,
-            r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{:.1}" height="{:.1}"/>"#,
-            width.max(0.0),
-            height.max(0.0)
-        );
+        let (width, height) = (pixels(width.max(0.0)), pixels(height.max(0.0)));
+        self.body.push(html! {
+            rect class=(class) x=(pixels(x)) y=(pixels(y)) width=(width) height=(height) {}
+        });
     }
 
     /// A line through points.
@@ -98,7 +85,7 @@ impl Svg {
         for (number, (x, y)) in points.iter().enumerate() {
             let _ = write!(places, "{}{x:.1} {y:.1}", if number == 0 { "M" } else { "L" });
         }
-        let _ = writeln!(self.body, r#"<path class="{class}" d="{places}"/>"#);
+        self.outline(class, &places);
     }
 
     /// Text; `y` is its base line.
@@ -108,18 +95,28 @@ impl Svg {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        let _ = writeln!(
-            self.body,
-            r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#,
-            escape(text)
-        );
+        self.body.push(html! {
+            text class=(class) x=(pixels(x)) y=(pixels(y)) text-anchor=(anchor) {
+                (printable(text))
+            }
+        });
     }
 
     /// Something that tells its value when it is pointed at.
     pub(super) fn mark(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
-        let _ = writeln!(self.body, r#"<g class="mark"><title>{}</title>"#, escape(tip));
+        let before = std::mem::take(&mut self.body);
         draw(self);
-        self.body.push_str("</g>\n");
+        let drawn = std::mem::replace(&mut self.body, before);
+        self.body.push(html! {
+            g class="mark" {
+                title { (printable(tip)) }
+                @for shape in &drawn { (shape) }
+            }
+        });
+    }
+
+    fn outline(&mut self, class: &str, places: &str) {
+        self.body.push(html! { path class=(class) d=(places) {} });
     }
 
     /// The sign of a series around a point: each has its own shape, for eyes that do not see
@@ -134,52 +131,62 @@ impl Svg {
             4 => format!("M{x:.1} {y:.1}m0 4.8l4.5-8h-9z"),
             _ => format!("M{x:.1} {y:.1}m-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z"),
         };
-        let _ = writeln!(self.body, r#"<path class="sign fill s{series}" d="{d}"/>"#);
+        self.outline(&format!("sign fill s{series}"), &d);
     }
 
     /// A figure of an original work: a hollow diamond.
     pub(super) fn history(&mut self, (x, y): (f64, f64)) {
         let d = format!("M{x:.1} {y:.1}m0-5.5l5.5 5.5l-5.5 5.5l-5.5-5.5z");
-        let _ = writeln!(self.body, r#"<path class="history" d="{d}"/>"#);
+        self.outline("history", &d);
     }
 
     /// The drawing as part of a page, whose style it takes; `id` is its own on the page.
     #[must_use]
-    pub(super) fn inline(&self, id: &str) -> String {
-        let attributes = format!(
-            r#" class="plot" id="{id}" width="{:.0}" aria-labelledby="{id}-t {id}-d""#,
-            self.width
-        );
-        self.element(&attributes, id, "")
+    pub(super) fn inline(&self, id: &str) -> Markup {
+        html! {
+            svg class="plot" id=(id) width=(whole(self.width)) role="img"
+                aria-labelledby={ (id) "-t " (id) "-d" } viewBox=(self.view_box()) {
+                (self.content(id))
+            }
+        }
     }
 
     /// The drawing as a file of its own.
     #[must_use]
     pub(super) fn file(&self) -> String {
-        let size = format!(
-            r#" xmlns="http://www.w3.org/2000/svg" class="plot" width="{:.0}" height="{:.0}""#,
-            self.width, self.height
-        );
-        let style = format!(
-            "<style>{STYLE}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>"
-        );
-        let labels = r#" aria-labelledby="p-t p-d""#;
-        let mut out = self.element(&format!("{size}{labels}"), "p", &style);
-        out.push('\n');
-        out
+        let file = html! {
+            svg xmlns="http://www.w3.org/2000/svg" class="plot" width=(whole(self.width))
+                height=(whole(self.height)) role="img" aria-labelledby="p-t p-d"
+                viewBox=(self.view_box()) {
+                style { (PreEscaped(STYLE)) }
+                rect class="ground" width="100%" height="100%" {}
+                (self.content("p"))
+            }
+            "\n"
+        };
+        file.into_string()
     }
 
-    fn element(&self, attributes: &str, id: &str, before: &str) -> String {
-        format!(
-            "<svg{attributes} role=\"img\" viewBox=\"0 0 {:.0} {:.0}\">\n\
-             <title id=\"{id}-t\">{}</title>\n<desc id=\"{id}-d\">{}</desc>\n{before}\n{}</svg>",
-            self.width,
-            self.height,
-            escape(&self.title),
-            escape(&self.about),
-            self.body
-        )
+    fn view_box(&self) -> String {
+        format!("0 0 {:.0} {:.0}", self.width, self.height)
     }
+
+    fn content(&self, id: &str) -> Markup {
+        html! {
+            title id={ (id) "-t" } { (printable(&self.title)) }
+            desc id={ (id) "-d" } { (printable(&self.about)) }
+            @for shape in &self.body { (shape) "\n" }
+        }
+    }
+}
+
+/// A coordinate or a length as it is written: a tenth of a pixel is seen by nobody.
+fn pixels(number: f64) -> String {
+    format!("{number:.1}")
+}
+
+fn whole(number: f64) -> String {
+    format!("{number:.0}")
 }
 
 /// About how wide a text of the plots is, in pixels: they load no font to measure.
@@ -194,7 +201,7 @@ mod tests {
 
     #[test]
     fn text_cannot_break_out() {
-        assert_eq!(escape("<a & \"b'>\u{7}"), "&lt;a &amp; &quot;b&#39;&gt;?");
+        assert_eq!(printable("a\tb\u{7}"), "a\tb?");
         let mut svg = Svg::new((10.0, 10.0), "<script>", "x & y");
         svg.mark("1 < 2", |svg| svg.text("t", (1.0, 2.0), Anchor::End, "</svg>"));
         let file = svg.file();
@@ -204,7 +211,8 @@ mod tests {
 
     #[test]
     fn a_drawing_names_itself() {
-        let svg = Svg::new((100.0, 50.0), "Rates", "Bars of two targets").inline("p1");
+        let svg =
+            Svg::new((100.0, 50.0), "Rates", "Bars of two targets").inline("p1").into_string();
         for part in [r#"id="p1-t">Rates<"#, r#"id="p1-d">Bars of two"#, r#"role="img""#] {
             assert!(svg.contains(part), "{svg}");
         }

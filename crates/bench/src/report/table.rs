@@ -1,8 +1,8 @@
 //! Tables of a page: sortable, with a caption, each cell knowing its number.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
-use super::svg::escape;
+use super::svg::printable;
 
 /// A table in progress.
 #[derive(Debug)]
@@ -67,23 +67,26 @@ impl Table {
 
     /// The table as part of a page.
     #[must_use]
-    pub(super) fn html(&self) -> String {
-        let mut out = String::from("<div class=\"scroll\"><table class=\"sortable\">\n");
-        let _ = writeln!(out, "<caption>{}</caption>\n<thead><tr>", escape(&self.caption));
-        for (column, head) in self.heads.iter().enumerate() {
-            let class = if self.is_numeric(column) { " class=\"number\"" } else { "" };
-            let _ = writeln!(out, "<th scope=\"col\"{class}>{}</th>", escape(head));
-        }
-        out.push_str("</tr></thead>\n<tbody>\n");
-        for row in &self.rows {
-            out.push_str("<tr>");
-            for (place, entry) in row.iter().enumerate() {
-                cell(&mut out, entry, place == 0);
+    pub(super) fn html(&self) -> Markup {
+        html! {
+            div class="scroll" {
+                table class="sortable" {
+                    caption { (printable(&self.caption)) }
+                    thead {
+                        tr {
+                            @for (column, head) in self.heads.iter().enumerate() {
+                                th .number[self.is_numeric(column)] scope="col" {
+                                    (printable(head))
+                                }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for row in &self.rows { (cells(row)) "\n" }
+                    }
+                }
             }
-            out.push_str("</tr>\n");
         }
-        out.push_str("</tbody></table></div>\n");
-        out
     }
 
     fn is_numeric(&self, column: usize) -> bool {
@@ -91,20 +94,26 @@ impl Table {
     }
 }
 
-fn cell(out: &mut String, entry: &Entry, is_first: bool) {
-    let (tag, scope) = if is_first { ("th", " scope=\"row\"") } else { ("td", "") };
-    let _ = write!(out, "<{tag}{scope}");
-    if !entry.class.is_empty() {
-        let _ = write!(out, " class=\"{}\"", entry.class);
+fn cells(row: &[Entry]) -> Markup {
+    html! {
+        tr {
+            @for (place, entry) in row.iter().enumerate() {
+                @let class = Some(entry.class).filter(|class| !class.is_empty());
+                @if place == 0 {
+                    th scope="row" class=[class] data-value=[entry.value] { (content(entry)) }
+                } @else {
+                    td class=[class] data-value=[entry.value] { (content(entry)) }
+                }
+            }
+        }
     }
-    if let Some(value) = entry.value {
-        let _ = write!(out, " data-value=\"{value}\"");
+}
+
+fn content(entry: &Entry) -> Markup {
+    html! {
+        (printable(&entry.text))
+        @if !entry.below.is_empty() { small { (printable(&entry.below)) } }
     }
-    let _ = write!(out, ">{}", escape(&entry.text));
-    if !entry.below.is_empty() {
-        let _ = write!(out, "<small>{}</small>", escape(&entry.below));
-    }
-    let _ = write!(out, "</{tag}>");
 }
 
 #[cfg(test)]
@@ -115,7 +124,7 @@ mod tests {
     fn cells_are_escaped_and_know_their_number() {
         let mut table = Table::new("a < b", vec!["x".into(), "y".into()]);
         table.row(vec![Entry::words("<i>"), Entry::number("1,230 /s", 1234.5).with("+-2 %")]);
-        let html = table.html();
+        let html = table.html().into_string();
         assert!(html.contains("<caption>a &lt; b</caption>"), "{html}");
         assert!(html.contains(r#"<th scope="row">&lt;i&gt;</th>"#), "{html}");
         assert!(html.contains(r#"data-value="1234.5">1,230 /s<small>+-2 %</small>"#), "{html}");

@@ -14,7 +14,7 @@ use comity_nfs3::{Grant, Grants, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_proto::nlm::{self, Nlm4Holder, Nlm4Res, Nlm4Stats, procedure};
 use comity_proto::{mount, nfs3, nsm};
 use comity_rpc::{Answered, Dispatcher, Program};
-use comity_state::{ClientId, Engine, Limits, Mark, Recovered, Settings};
+use comity_state::{ClientId, Engine, Limits, JournalPosition, Recovered, Settings};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::town::Bytes;
@@ -138,12 +138,12 @@ impl Locksmith {
     /// Takes the place of a server that is gone, or of its clock.
     fn serve(&mut self) {
         let (engine, store) = (Arc::clone(&self.engine), Arc::clone(&self.store));
-        let settle = move |_: Mark| {
+        let settle = move |_: JournalPosition| {
             let mut records = Vec::new();
-            let mark = engine.poll_records(&mut records);
+            let position = engine.poll_records(&mut records);
             let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
             records.into_iter().for_each(|record| store.apply(record));
-            engine.stored(mark);
+            engine.stored(position);
             true
         };
         let (age, state) = (self.age, self.boot as i32 * 2 + 1);

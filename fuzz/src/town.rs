@@ -11,7 +11,7 @@ use std::time::Duration;
 use comity_export::{Exports, RpcPeer, Source};
 use comity_nfs4::{Callbacks, Clock, Dialed, Nfs4, Versions};
 use comity_rpc::{Answered, Backchannel, Dispatcher, Program};
-use comity_state::{ClientId, Engine, Limits, Mark, Recovered, Settings};
+use comity_state::{ClientId, Engine, Limits, JournalPosition, Recovered, Settings};
 use comity_xdr::Encoder;
 
 use self::people::{PEOPLE, Person};
@@ -157,12 +157,12 @@ impl Town {
     fn serve(&mut self) {
         let clock = Clock::begun(self.age);
         let (engine, store) = (Arc::clone(&self.engine), Arc::clone(&self.store));
-        let settle = move |_: Mark| {
+        let settle = move |_: JournalPosition| {
             let mut records = Vec::new();
-            let mark = engine.poll_records(&mut records);
+            let position = engine.poll_records(&mut records);
             let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
             records.into_iter().for_each(|record| store.apply(record));
-            engine.stored(mark);
+            engine.stored(position);
             true
         };
         let memory = comity_nfs4::Memory {

@@ -24,7 +24,7 @@ mod rights;
 
 use std::time::Duration;
 
-use comity_state::Mark;
+use comity_state::JournalPosition;
 
 pub use act::Act;
 pub use asker::{Asker, Checked, Refused, check_io, clear_empty, clear_new, clear_opened};
@@ -39,4 +39,4 @@ pub use newest::Newest;
 pub type Pause = dyn Fn(Duration) -> bool + Send + Sync;
 
 /// Waits until what the engine has recorded is on stable storage; returns `false` if that failed.
-pub type Settle = dyn Fn(Mark) -> bool + Send + Sync;
+pub type Settle = dyn Fn(JournalPosition) -> bool + Send + Sync;

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use comity_export::{Node, View};
-use comity_state::WriterSays;
+use comity_state::DelegatedAttributes;
 use comity_vfs::{Attr, FileType, Result, Status, Wire};
 
 use crate::asker::Asker;
@@ -46,10 +46,12 @@ impl Asker<'_> {
             return Ok(Newest::stored(attr));
         }
         let (key, change) = (view.key(node), attr.change());
-        match self.engine.writer_says_soon(self.now, self.client, (&key, change), pause) {
-            WriterSays::Nothing => Ok(Newest::stored(attr)),
-            WriterSays::Changed { size, change } => Ok(Newest::written(attr, size, change)),
-            WriterSays::Wait => Err(Status::Delay),
+        match self.engine.delegated_attributes_soon(self.now, self.client, (&key, change), pause) {
+            DelegatedAttributes::OnDisk => Ok(Newest::stored(attr)),
+            DelegatedAttributes::Changed { size, change } => {
+                Ok(Newest::written(attr, size, change))
+            }
+            DelegatedAttributes::Pending => Err(Status::Delay),
         }
     }
 }

@@ -8,8 +8,8 @@ use anyhow::{Result, anyhow};
 use comity_export::Plan;
 use comity_nfs4::Memory;
 use comity_state::{
-    Awaited, ByteRange, Client, ClientId, ClientSummary, CopyUnderWay, DelegationKind, Desk,
-    FileKey, Held, HeldState, LockType, Session, Share, Waiting,
+    Awaited, ByteRange, Client, ClientId, ClientProtocol, ClientSummary, CopyUnderWay,
+    DelegationKind, FileKey, HeldState, LockType, Session, Share, StateDetails, Waiting,
 };
 use serde_json::{Value, json};
 
@@ -115,7 +115,7 @@ impl ClientAdmin<'_> {
         let waits_for = summary.waits_for.iter().map(ToString::to_string);
         json!({
             "client": client.id().to_string(),
-            "spoken": spoken(client.desk()),
+            "spoken": spoken(client.protocol()),
             "address": address(client),
             "name": client.owner().escape_ascii().to_string(),
             "confirmed": summary.confirmed,
@@ -151,14 +151,14 @@ impl ClientAdmin<'_> {
     }
 
     fn state(&self, state: &HeldState) -> Value {
-        let mut told = match &state.held {
-            Held::Open { owner, share } => json!({
+        let mut told = match &state.details {
+            StateDetails::Open { owner, share } => json!({
                 "kind": "open",
                 "owner": owner.escape_ascii().to_string(),
                 "access": modes(share.access),
                 "deny": modes(share.deny),
             }),
-            Held::Locks { owner, count, ranges } => {
+            StateDetails::Locks { owner, count, ranges } => {
                 let ranges = ranges.iter().map(|(bytes, kind)| range(*bytes, *kind));
                 json!({
                     "kind": "lock",
@@ -167,12 +167,12 @@ impl ClientAdmin<'_> {
                     "ranges": ranges.collect::<Vec<_>>(),
                 })
             }
-            Held::Delegation { kind, recalled } => json!({
+            StateDetails::Delegation { kind, recalled } => json!({
                 "kind": "delegation",
                 "access": allowed(*kind),
                 "recalled_seconds": recalled.map(|since| since.as_secs()),
             }),
-            Held::Revoked => json!({ "kind": "revoked" }),
+            StateDetails::Revoked => json!({ "kind": "revoked" }),
         };
         told["age_seconds"] = state.age.as_secs().into();
         self.add_file(&mut told, &state.file);
@@ -204,18 +204,18 @@ fn number(name: &str) -> Result<ClientId> {
     u64::from_str_radix(name, 16).map(ClientId).map_err(wrong)
 }
 
-const fn spoken(desk: Desk) -> &'static str {
-    match desk {
-        Desk::Setclientid => "4.0",
-        Desk::ExchangeId => "4.1",
-        Desk::Nlm => "3",
+const fn spoken(protocol: ClientProtocol) -> &'static str {
+    match protocol {
+        ClientProtocol::Setclientid => "4.0",
+        ClientProtocol::ExchangeId => "4.1",
+        ClientProtocol::Nlm => "3",
     }
 }
 
 /// Hosts of NFSv3 go by their address.
 fn address(client: &Client) -> Option<String> {
-    match client.desk() {
-        Desk::Nlm => Some(client.owner().escape_ascii().to_string()),
+    match client.protocol() {
+        ClientProtocol::Nlm => Some(client.owner().escape_ascii().to_string()),
         _ => client.address().map(str::to_owned),
     }
 }

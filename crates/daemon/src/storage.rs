@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use comity_nfs4::Settle;
 use comity_server::blocking;
-use comity_state::{Engine, Mark};
+use comity_state::{Engine, JournalPosition};
 use comity_store::{Store, StoreError};
 
 use crate::limits::REPAIR_PAUSE;
@@ -14,7 +14,7 @@ use crate::limits::REPAIR_PAUSE;
 /// Puts what the engine has recorded on stable storage; `false` if that fails.
 pub(crate) fn settle(engine: &Arc<Engine>, store: &Arc<Store>) -> Arc<Settle> {
     let (engine, store) = (Arc::clone(engine), Arc::clone(store));
-    Arc::new(move |mark: Mark| match blocking(|| store.settle(&engine, mark)) {
+    Arc::new(move |position: JournalPosition| match blocking(|| store.settle(&engine, position)) {
         Ok(()) => true,
         // The log has it since it broke.
         Err(StoreError::Broken { .. }) => false,

@@ -45,7 +45,7 @@ pub(crate) fn answer(
     (view, dir): (&View<'_>, &Node),
     wanted: &Wanted,
 ) -> Answer {
-    let start = reply.mark();
+    let start = reply.checkpoint();
     match list(nfs, reply, (view, dir), wanted) {
         Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),
         Err(status) => {
@@ -66,7 +66,7 @@ fn list(
     }
     let position = Position::from_wire(wanted.cookie);
     reply.value(&Nfsstat3::Ok);
-    let start = reply.mark();
+    let start = reply.checkpoint();
     let head = reply.reserve::<{ HEAD_BYTES }>();
     let bytes_max = wanted.bytes_max.min(LISTING_BYTES_MAX) as usize;
     let most = (bytes_max, wanted.names_max as usize);

@@ -3,7 +3,7 @@ use comity_export::{Barrier, View};
 use comity_proto::nfs3::Nfsstat3;
 use comity_rpc::{Deferred, Done, Outcome};
 use comity_vfs::Status;
-use comity_xdr::{Encode, Encoder, Mark};
+use comity_xdr::{Checkpoint, Encode, Encoder};
 
 use crate::status::nfsstat3;
 
@@ -27,11 +27,16 @@ impl Answer {
 
     /// Hands the answer to the shell. What stands behind a barrier is kept until then; if the
     /// barrier fails, a failure takes its place, with a body of `absent_words` words of "absent".
-    pub(crate) fn outcome(self, reply: &Encoder, start: Mark, absent_words: usize) -> Outcome {
+    pub(crate) fn outcome(
+        self,
+        reply: &Encoder,
+        start: Checkpoint,
+        absent_words: usize,
+    ) -> Outcome {
         let Some(barrier) = self.barrier else { return Outcome::Done(self.done) };
         let Some(results) = reply.contiguous_since(start) else { return Outcome::SystemErr };
         let (done, results) = (self.done, results.into());
-        Outcome::Deferred(Box::new(Promise { done, barrier, results, absent_words }))
+        Outcome::Deferred(Box::new(DeferredReply { done, barrier, results, absent_words }))
     }
 }
 
@@ -65,14 +70,14 @@ fn end(reply: &mut Encoder, view: &View<'_>, status: Nfsstat3, body: &impl Encod
 }
 
 /// Results that have been promised to nobody yet.
-struct Promise {
+struct DeferredReply {
     done: Done,
     barrier: Box<Barrier>,
     results: Box<[u8]>,
     absent_words: usize,
 }
 
-impl Deferred for Promise {
+impl Deferred for DeferredReply {
     fn finish(self: Box<Self>, reply: &mut Encoder) -> Done {
         match self.barrier.wait() {
             Ok(()) => {

@@ -33,7 +33,7 @@ impl<P> Row<P> {
         reply: &mut Encoder,
         number: impl Fn(Status) -> u32,
     ) -> Outcome {
-        let start = reply.mark();
+        let start = reply.checkpoint();
         match (self.verb)(program, request, reply) {
             Ok(answer) => answer.outcome(reply, start, self.absent_words),
             Err(Stop::Garbage) => Outcome::GarbageArgs,

@@ -6,12 +6,12 @@ use comity_credential::CredentialRef;
 use comity_export::{Barrier, Door, Node, Plan, Pseudo, RpcPeer, SealedHandle, View};
 use comity_proto::nfs4::{Nfsstat4, Stateid4};
 use comity_state::Caller;
-use comity_xdr::{Encoder, Mark};
+use comity_xdr::{Checkpoint, Encoder};
 
-use crate::deferred_reply::{Kept, Owed, Pledge};
+use crate::deferred_reply::{OwnerReply, PendingAnswer, PendingResult};
 use crate::filehandle::{Object, enter};
 use crate::program::Nfs4;
-use crate::sequencing::Desk;
+use crate::sequencing::Sequencing;
 use crate::stop::Stop;
 
 /// One COMPOUND while it is streamed through its operations.
@@ -33,7 +33,7 @@ pub(crate) struct Compound<'a> {
     /// The time at which it was begun.
     pub(crate) now: Duration,
     /// The first operation's outcome: the client and session that SEQUENCE found, and their limits.
-    pub(crate) desk: Desk,
+    pub(crate) sequencing: Sequencing,
     /// The number of the operation in hand.
     pub(crate) operation: u32,
     /// Operations that follow the one in hand.
@@ -47,15 +47,15 @@ pub(crate) struct Compound<'a> {
     /// The saved stateid.
     pub(crate) saved_stateid: Stateid4,
     /// The beginning of the reply.
-    pub(crate) start: Mark,
+    pub(crate) start: Checkpoint,
     /// Barriers and records that must be stable before the reply leaves.
-    pub(crate) pledges: Vec<Pledge>,
+    pub(crate) pending_results: Vec<PendingResult>,
     /// Barriers of the operation in hand.
     pub(crate) barriers: Vec<Barrier>,
     /// The answer of the operation in hand to its owner (4.0).
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<OwnerReply>,
     /// Such answers that are not true yet.
-    pub(crate) owed: Vec<Owed>,
+    pub(crate) pending_answers: Vec<PendingAnswer>,
 }
 
 impl<'a> Compound<'a> {
@@ -113,6 +113,6 @@ impl<'a> Compound<'a> {
 
     /// Bytes that the reply may still grow by.
     pub(crate) fn room(&self, reply: &Encoder) -> usize {
-        self.desk.reply_bytes_max().saturating_sub(reply.length_since(self.start))
+        self.sequencing.reply_bytes_max().saturating_sub(reply.length_since(self.start))
     }
 }

@@ -4,7 +4,7 @@ use comity_coherence::{Settle, broken_promise};
 use comity_export::{Barrier, SealedHandle};
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::{Deferred, Done};
-use comity_state::{Mark, OwnerAnswer, Ticket};
+use comity_state::{JournalPosition, OwnerAnswer, Ticket};
 use comity_vfs::Status;
 use comity_xdr::Encoder;
 
@@ -15,20 +15,20 @@ pub(crate) enum Wait {
     /// Files.
     Barrier(Barrier),
     /// Records about clients.
-    Record(Arc<Settle>, Mark),
+    Record(Arc<Settle>, JournalPosition),
 }
 
 impl Wait {
     fn wait(&self) -> comity_vfs::Result<()> {
         match self {
             Self::Barrier(barrier) => barrier.wait(),
-            Self::Record(settle, mark) => settle(*mark).then_some(()).ok_or(Status::Io),
+            Self::Record(settle, position) => settle(*position).then_some(()).ok_or(Status::Io),
         }
     }
 }
 
 /// Something to wait for before a result may leave, and the place of a failure in the reply.
-pub(crate) struct Pledge {
+pub(crate) struct PendingResult {
     pub(crate) wait: Wait,
     pub(crate) place: Place,
 }
@@ -45,14 +45,14 @@ pub(crate) struct Place {
 }
 
 /// The answer to an owner's operation, kept for a client that asks again.
-pub(crate) struct Kept {
+pub(crate) struct OwnerReply {
     pub(crate) answer: OwnerAnswer,
     /// The operation, its status and its body.
     pub(crate) result: Vec<u8>,
     pub(crate) handle: Option<SealedHandle>,
 }
 
-impl Kept {
+impl OwnerReply {
     /// It is true.
     pub(crate) fn told(self) {
         let handle = self.handle.as_ref().map(SealedHandle::bytes);
@@ -68,17 +68,17 @@ impl Kept {
 }
 
 /// An answer to an owner that is kept once it is true.
-pub(crate) struct Owed {
-    pub(crate) kept: Kept,
+pub(crate) struct PendingAnswer {
+    pub(crate) kept: OwnerReply,
     /// Results in the reply, its own among them.
     pub(crate) results: u32,
 }
 
 /// A reply to a COMPOUND that has been promised to nobody yet.
-pub(crate) struct Promise {
+pub(crate) struct DeferredReply {
     pub(crate) done: Done,
-    pub(crate) pledges: Vec<Pledge>,
-    pub(crate) owed: Vec<Owed>,
+    pub(crate) pending_results: Vec<PendingResult>,
+    pub(crate) pending_answers: Vec<PendingAnswer>,
     /// The reply from its status on.
     pub(crate) bytes: Box<[u8]>,
     /// The place of the count of results in it.
@@ -87,9 +87,9 @@ pub(crate) struct Promise {
     pub(crate) ticket: Option<Ticket>,
 }
 
-impl Deferred for Promise {
+impl Deferred for DeferredReply {
     fn finish(mut self: Box<Self>, reply: &mut Encoder) -> Done {
-        let (ticket, begin) = (self.ticket.take(), reply.mark());
+        let (ticket, begin) = (self.ticket.take(), reply.checkpoint());
         let done = self.keep(reply);
         if let Some(ticket) = ticket {
             ticket.answered(reply.contiguous_since(begin));
@@ -98,14 +98,14 @@ impl Deferred for Promise {
     }
 }
 
-impl Promise {
+impl DeferredReply {
     fn keep(&mut self, reply: &mut Encoder) -> Done {
-        let first = self.pledges.iter().find_map(|pledge| {
-            pledge
+        let first = self.pending_results.iter().find_map(|pending| {
+            pending
                 .wait
                 .wait()
                 .err()
-                .map(|failure| (pledge.place, nfsstat4(broken_promise(failure))))
+                .map(|failure| (pending.place, nfsstat4(broken_promise(failure))))
         });
         self.settle(first.map(|(place, status)| (place.results, status)));
         match first {
@@ -120,7 +120,7 @@ impl Promise {
     /// The answers to owners are kept. An answer is a failure where the promise was broken, and
     /// there is none behind it, because the client is not told of that.
     fn settle(&mut self, broken: Option<(u32, Nfsstat4)>) {
-        for Owed { kept, results } in self.owed.drain(..) {
+        for PendingAnswer { kept, results } in self.pending_answers.drain(..) {
             match broken {
                 Some((at, status)) if at == results => kept.broken(status),
                 Some((at, _)) if at < results => {}

@@ -8,13 +8,13 @@ use comity_rpc::{Call, Done, Outcome};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::deferred_reply::{Owed, Place, Pledge, Promise, Wait};
+use crate::deferred_reply::{DeferredReply, PendingAnswer, PendingResult, Place, Wait};
 use crate::filehandle::Object;
 use crate::limits::{CHANGING_REPLY_BYTES, OPERATIONS_MAX};
 use crate::name::is_text;
 use crate::ops::row;
 use crate::program::Nfs4;
-use crate::sequencing::Desk;
+use crate::sequencing::Sequencing;
 use crate::state_context::caller_of;
 use crate::stop::Stop;
 use crate::table::Row;
@@ -44,18 +44,18 @@ pub(crate) fn answer(
         request: call.arguments,
         minor: head.minorversion,
         now: call.begun.map_or_else(|| clock.now(), |begun| clock.at(begun)),
-        desk: Desk::of(head.minorversion),
+        sequencing: Sequencing::of(head.minorversion),
         operation: operation::ILLEGAL,
         following: head.operations,
         current: None,
         saved: None,
         stateid: Stateid4::INVALID,
         saved_stateid: Stateid4::INVALID,
-        start: reply.mark(),
-        pledges: Vec::new(),
+        start: reply.checkpoint(),
+        pending_results: Vec::new(),
         barriers: Vec::new(),
         kept: None,
-        owed: Vec::new(),
+        pending_answers: Vec::new(),
     };
     compound.stream(&head, &mut args, reply)
 }
@@ -107,7 +107,7 @@ impl<'a> Compound<'a> {
             return Ok(End { status: Nfsstat4::Inval, results: 0 });
         }
         if head.operations > OPERATIONS_MAX {
-            return Ok(End { status: self.desk.too_many(), results: 0 });
+            return Ok(End { status: self.sequencing.too_many(), results: 0 });
         }
         for at in 0..head.operations {
             let Ok(number) = args.value::<u32>() else {
@@ -126,11 +126,11 @@ impl<'a> Compound<'a> {
     /// An operation of which not even the number can be read: the last result's status is that of
     /// all (RFC 8881, 16.2.4), so it has one, too.
     fn unread(&self, at: u32, reply: &mut Encoder) -> End {
-        let begin = reply.mark();
+        let begin = reply.checkpoint();
         let status = Nfsstat4::BadXdr;
         reply.value(&operation::ILLEGAL);
         reply.value(&status);
-        if reply.length_since(self.start) > self.desk.reply_bytes_max() {
+        if reply.length_since(self.start) > self.sequencing.reply_bytes_max() {
             reply.rollback(begin);
             return End { status, results: at };
         }
@@ -145,26 +145,26 @@ impl<'a> Compound<'a> {
         args: &mut Decoder<'a>,
         reply: &mut Encoder,
     ) -> Result<Nfsstat4, Box<[u8]>> {
-        let begin = reply.mark();
+        let begin = reply.checkpoint();
         let (row, known) = match row(number, self.minor) {
             Some(row) => (row, number),
             None => (&crate::ops::ILLEGAL, operation::ILLEGAL),
         };
         self.operation = known;
         let status = reply.word_behind(known);
-        let body = reply.mark();
+        let body = reply.checkpoint();
         let said = match self.perform(head, at, row, args, reply) {
             Ok(()) => Nfsstat4::Ok,
             Err(Stop::Told(status)) => status,
             Err(Stop::Status(status)) => {
                 reply.rollback(body);
                 (0..row.failure_words).for_each(|_| reply.value(&0_u32));
-                self.desk.spoken(status)
+                self.sequencing.spoken(status)
             }
             Err(Stop::Replay(answered)) => return Err(answered),
         };
         reply.set(status, said as u32);
-        let too_long = reply.length_since(self.start) > self.desk.reply_bytes_max();
+        let too_long = reply.length_since(self.start) > self.sequencing.reply_bytes_max();
         if too_long && (said == Nfsstat4::Ok || reply.length_since(body) > 0) {
             reply.rollback(begin);
             return Ok(self.too_big(row, reply));
@@ -179,7 +179,7 @@ impl<'a> Compound<'a> {
 
     /// Says that the operation's result would be too long.
     fn too_big(&self, row: &Row, reply: &mut Encoder) -> Nfsstat4 {
-        let status = self.desk.too_big();
+        let status = self.sequencing.too_big();
         reply.words([self.operation, status as u32]);
         (0..row.failure_words).for_each(|_| reply.value(&0_u32));
         status
@@ -189,13 +189,13 @@ impl<'a> Compound<'a> {
     /// once only if that is nothing.
     #[cold]
     fn promise(&mut self, place: Place) {
-        let before = self.pledges.len();
-        let pledge = |wait| Pledge { wait, place };
-        self.pledges.extend(self.barriers.drain(..).map(Wait::Barrier).map(pledge));
-        self.pledges.extend(self.nfs.memory().unstored().map(pledge));
+        let before = self.pending_results.len();
+        let pending = |wait| PendingResult { wait, place };
+        self.pending_results.extend(self.barriers.drain(..).map(Wait::Barrier).map(pending));
+        self.pending_results.extend(self.nfs.memory().unstored().map(pending));
         match self.kept.take() {
-            Some(kept) if self.pledges.len() == before => kept.told(),
-            Some(kept) => self.owed.push(Owed { kept, results: place.results }),
+            Some(kept) if self.pending_results.len() == before => kept.told(),
+            Some(kept) => self.pending_answers.push(PendingAnswer { kept, results: place.results }),
             None => {}
         }
     }
@@ -208,7 +208,7 @@ impl<'a> Compound<'a> {
         args: &mut Decoder<'a>,
         reply: &mut Encoder,
     ) -> Result<(), Stop> {
-        self.desk.admit(head, at, (row.number, row.traits))?;
+        self.sequencing.admit(head, at, (row.number, row.traits))?;
         if self.minor > row.until {
             return Err(Nfsstat4::NotSupp.into());
         }
@@ -216,7 +216,7 @@ impl<'a> Compound<'a> {
             return Err(Nfsstat4::NoFileHandle.into());
         }
         if row.traits.has(Traits::TELLS) && self.room(reply) < CHANGING_REPLY_BYTES {
-            return Err(self.desk.too_big().into());
+            return Err(self.sequencing.too_big().into());
         }
         if row.traits.has(Traits::CHANGES) && matches!(self.current, Some(Object::Pseudo(_))) {
             return Err(Nfsstat4::RoFs.into());
@@ -231,20 +231,20 @@ impl<'a> Compound<'a> {
             _ => None,
         };
         let done = Done { status: end.status as u32, export };
-        let ticket = self.desk.take_ticket();
-        if self.pledges.is_empty() {
+        let ticket = self.sequencing.take_ticket();
+        if self.pending_results.is_empty() {
             if let Some(ticket) = ticket {
                 ticket.answered(reply.contiguous_since(self.start));
             }
             return Outcome::Done(done);
         }
         let Some(bytes) = reply.contiguous_since(self.start) else { return Outcome::SystemErr };
-        let pledges = std::mem::take(&mut self.pledges);
-        let owed = std::mem::take(&mut self.owed);
-        Outcome::Deferred(Box::new(Promise {
+        let pending_results = std::mem::take(&mut self.pending_results);
+        let pending_answers = std::mem::take(&mut self.pending_answers);
+        Outcome::Deferred(Box::new(DeferredReply {
             done,
-            pledges,
-            owed,
+            pending_results,
+            pending_answers,
             bytes: bytes.into(),
             count_at,
             ticket,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use comity_export::{Found, Node, Position, Pseudo, PseudoNode, Seen, View};
 use comity_proto::nfs4::{Bitmap4, Entry4, Nfsstat4, Readdir4args, Verifier4, attribute as a};
 use comity_vfs::{Attr, Disk, FileType, Listed, Listing, Wire};
-use comity_xdr::{Encoder, Mark, Opaque, padding};
+use comity_xdr::{Checkpoint, Encoder, Opaque, padding};
 
 use crate::attributes::{Subject, What, fattr4};
 use crate::compound::Compound;
@@ -35,7 +35,7 @@ pub(crate) fn list(
     {
         return Err(Nfsstat4::BadCookie.into());
     }
-    let start = reply.mark();
+    let start = reply.checkpoint();
     reply.value(&COOKIEVERF);
     let room = compound.room(reply).min(LISTING_BYTES_MAX as usize);
     let bytes_max = room.min(args.maxcount as usize);
@@ -114,7 +114,7 @@ type At<'n> = (u64, &'n [u8]);
 struct Page<'p, 'a> {
     compound: &'p Compound<'a>,
     reply: &'p mut Encoder,
-    start: Mark,
+    start: Checkpoint,
     bytes_max: usize,
     names_left: usize,
     wanted: Bitmap4,
@@ -240,7 +240,7 @@ impl<'p, 'a> Page<'p, 'a> {
         (cookie, name): At<'_>,
         attributes: impl FnOnce(&mut Encoder) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let begin = self.reply.mark();
+        let begin = self.reply.checkpoint();
         let bytes = 8 + 4 + name.len() + padding(name.len());
         self.reply.value(&true);
         self.reply.value(&Entry4 { cookie, name: Opaque(name) });

@@ -4,10 +4,10 @@
 use comity_export::Door;
 use comity_proto::nfs4::Nfsstat4;
 use comity_state::{Error, FileKey, OwnerTurn, Stateid, Turn};
-use comity_xdr::{Encoder, Mark};
+use comity_xdr::{Checkpoint, Encoder};
 
 use crate::compound::Compound;
-use crate::deferred_reply::Kept;
+use crate::deferred_reply::OwnerReply;
 use crate::stop::{Stop, refused};
 
 /// The work of an operation, done when it is its turn.
@@ -51,14 +51,20 @@ impl<'a> Compound<'a> {
             }
             Turn::New(turn) => turn,
         };
-        let begin = reply.mark();
+        let begin = reply.checkpoint();
         let done = work(self, reply);
         self.keep(turn, begin, reply, &done);
         done
     }
 
     /// Keeps what is answered, to be said again once it is true.
-    fn keep(&mut self, turn: OwnerTurn, begin: Mark, reply: &Encoder, done: &Result<(), Stop>) {
+    fn keep(
+        &mut self,
+        turn: OwnerTurn,
+        begin: Checkpoint,
+        reply: &Encoder,
+        done: &Result<(), Stop>,
+    ) {
         let (status, body) = match done {
             Ok(()) => (Nfsstat4::Ok, reply.contiguous_since(begin)),
             Err(Stop::Told(status)) => (*status, reply.contiguous_since(begin)),
@@ -72,7 +78,7 @@ impl<'a> Compound<'a> {
         result.extend_from_slice(&(status as u32).to_be_bytes());
         result.extend_from_slice(body.unwrap_or_default());
         let handle = self.current.as_ref().map(|object| self.seal(object));
-        self.kept = Some(Kept { answer: turn.done(), result, handle });
+        self.kept = Some(OwnerReply { answer: turn.done(), result, handle });
     }
 }
 

@@ -11,7 +11,7 @@ use crate::limits::{REPLY_BYTES_MAX, REPLY_HEADER_BYTES};
 use crate::traits::Traits;
 
 /// The sequencing of a COMPOUND, by its minor version.
-pub(crate) enum Desk {
+pub(crate) enum Sequencing {
     /// 4.0.
     Unsequenced,
     /// 4.1 and 4.2.
@@ -47,8 +47,8 @@ impl Sequenced {
     }
 }
 
-impl Desk {
-    /// The desk for a minor version.
+impl Sequencing {
+    /// The rules of a minor version.
     pub(crate) fn of(minor: u32) -> Self {
         match minor {
             0 => Self::Unsequenced,
@@ -65,7 +65,9 @@ impl Desk {
     ) -> Result<(), Nfsstat4> {
         match self {
             Self::Unsequenced => Ok(()),
-            Self::Sequenced(desk) if desk.forgotten && at > 0 => Err(Nfsstat4::RetryUncachedRep),
+            Self::Sequenced(sequenced) if sequenced.forgotten && at > 0 => {
+                Err(Nfsstat4::RetryUncachedRep)
+            }
             Self::Sequenced(_) => sequenced::admit(head, at, operation),
         }
     }
@@ -74,7 +76,7 @@ impl Desk {
     pub(crate) fn reply_bytes_max(&self) -> usize {
         match self {
             Self::Unsequenced => REPLY_BYTES_MAX,
-            Self::Sequenced(desk) => desk.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX),
+            Self::Sequenced(sequenced) => sequenced.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX),
         }
     }
 
@@ -82,7 +84,7 @@ impl Desk {
     pub(crate) const fn keeps_reply(&self) -> bool {
         match self {
             Self::Unsequenced => false,
-            Self::Sequenced(desk) => desk.keeps_reply,
+            Self::Sequenced(sequenced) => sequenced.keeps_reply,
         }
     }
 
@@ -90,7 +92,7 @@ impl Desk {
     pub(crate) const fn too_big(&self) -> Nfsstat4 {
         match self {
             Self::Unsequenced => Nfsstat4::Resource,
-            Self::Sequenced(desk) if desk.keeps_reply => Nfsstat4::RepTooBigToCache,
+            Self::Sequenced(sequenced) if sequenced.keeps_reply => Nfsstat4::RepTooBigToCache,
             Self::Sequenced(_) => Nfsstat4::RepTooBig,
         }
     }
@@ -99,7 +101,7 @@ impl Desk {
     pub(crate) fn answer(&self) -> Option<&SequenceAnswer> {
         match self {
             Self::Unsequenced => None,
-            Self::Sequenced(desk) => desk.ticket.as_ref().map(Ticket::answer),
+            Self::Sequenced(sequenced) => sequenced.ticket.as_ref().map(Ticket::answer),
         }
     }
 
@@ -107,7 +109,7 @@ impl Desk {
     pub(crate) fn take_ticket(&mut self) -> Option<Ticket> {
         match self {
             Self::Unsequenced => None,
-            Self::Sequenced(desk) => desk.ticket.take(),
+            Self::Sequenced(sequenced) => sequenced.ticket.take(),
         }
     }
 

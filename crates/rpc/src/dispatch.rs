@@ -152,22 +152,22 @@ fn perform<'a, V: ?Sized>(
 ) -> Answered<'a> {
     let xid = call.header.xid;
     let start = begin(replies, xid, &verifier);
-    let mark = start.mark();
+    let checkpoint = start.checkpoint();
     match program.call(call, visitor, replies) {
         Outcome::Done(_) => {
             end(replies, start, ticket);
             return Answered::Now;
         }
         Outcome::Deferred(deferred) => {
-            replies.rollback(mark);
+            replies.rollback(checkpoint);
             return Answered::Later(Late { xid, verifier, deferred, ticket });
         }
         Outcome::Silence => {
-            replies.rollback(mark);
+            replies.rollback(checkpoint);
             return Answered::Never;
         }
         failure => {
-            replies.rollback(mark);
+            replies.rollback(checkpoint);
             framed(replies, |reply| fail(reply, (xid, &verifier), &failure));
         }
     }
@@ -219,9 +219,9 @@ fn begin(replies: &mut Encoder, xid: u32, verifier: &ReplyVerifier) -> RecordSta
 }
 
 fn end(replies: &mut Encoder, start: RecordStart, ticket: Option<Ticket<'_>>) {
-    let mark = start.mark();
+    let checkpoint = start.checkpoint();
     replies.end_record(start);
-    if let (Some(ticket), Some(answer)) = (ticket, replies.contiguous_since(mark)) {
+    if let (Some(ticket), Some(answer)) = (ticket, replies.contiguous_since(checkpoint)) {
         ticket.answered(answer);
     }
 }

@@ -352,7 +352,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
         let buffer = self.handoff.buffer.borrow();
         let (record, shared, peer) = (&buffer[body], self.shared, self.connection.peer);
         let (service, visitor) = (&shared.service, &*self.visitor);
-        let mark = self.replies.mark();
+        let checkpoint = self.replies.checkpoint();
         let replies = &mut *self.replies;
         let mut answered = None;
         let handed_off = self.handoff.run((self.token, &mut self.connection), rest, || {
@@ -374,7 +374,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
             Some(Ok(Err(hangup))) if handed_off.is_none() => return Err(hangup.into()),
             Some(Ok(Err(_))) => {}
             Some(Err(panic)) => {
-                self.replies.rollback(mark);
+                self.replies.rollback(checkpoint);
                 answer_system_error((peer, xid(record)), &*panic, self.replies, self.counters);
             }
         }
@@ -449,10 +449,10 @@ impl Pending<'_> {
     /// Does it, and appends the reply.
     pub(crate) fn finish(self, peer: SocketAddr, replies: &mut Encoder, counters: &LoopCounters) {
         let Self { xid, late } = self;
-        let mark = replies.mark();
+        let checkpoint = replies.checkpoint();
         let done = catch_unwind(AssertUnwindSafe(|| late.finish(replies)));
         if let Err(panic) = done {
-            replies.rollback(mark);
+            replies.rollback(checkpoint);
             answer_system_error((peer, xid), &*panic, replies, counters);
         }
         counters.lates.add(1);

@@ -16,9 +16,9 @@ const CALLS: u32 = 200;
 const FILE_BYTES: usize = 700_000;
 
 /// Numbers that look like chance and are the same every time (SplitMix64).
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -45,10 +45,10 @@ struct Asked {
     results: Option<Vec<u8>>,
 }
 
-fn ask(dice: &mut Dice, xid: u32, pattern: &[u8]) -> Asked {
-    let size = dice.size() & !3;
+fn ask(rng: &mut Rng, xid: u32, pattern: &[u8]) -> Asked {
+    let size = rng.size() & !3;
     let number = (size as u32).to_be_bytes();
-    let (procedure, arguments, results) = match dice.below(9) {
+    let (procedure, arguments, results) = match rng.below(9) {
         0..4 => {
             let data = opaque(&pattern[xid as usize..xid as usize + size]);
             (toy::ECHO, data.clone(), Some(data))
@@ -59,7 +59,7 @@ fn ask(dice: &mut Dice, xid: u32, pattern: &[u8]) -> Asked {
             bytes.resize(size, 0);
             (toy::FILE, number.to_vec(), Some(bytes))
         }
-        7 if dice.below(3) == 0 => (toy::SLEEP, 3_u32.to_be_bytes().to_vec(), Some(Vec::new())),
+        7 if rng.below(3) == 0 => (toy::SLEEP, 3_u32.to_be_bytes().to_vec(), Some(Vec::new())),
         7 => (toy::NULL, Vec::new(), Some(Vec::new())),
         _ => (toy::DEFER, Vec::new(), None),
     };
@@ -67,11 +67,11 @@ fn ask(dice: &mut Dice, xid: u32, pattern: &[u8]) -> Asked {
 }
 
 /// Cuts a record into fragments now and then.
-fn fragmented(dice: &mut Dice, whole: Vec<u8>) -> Vec<u8> {
-    if dice.below(4) > 0 {
+fn fragmented(rng: &mut Rng, whole: Vec<u8>) -> Vec<u8> {
+    if rng.below(4) > 0 {
         return whole;
     }
-    let size = (whole.len() / (1 + dice.below(20))).max(4);
+    let size = (whole.len() / (1 + rng.below(20))).max(4);
     let pieces: Vec<&[u8]> = whole[4..].chunks(size).collect();
     let last = pieces.len() - 1;
     let mark = |at: usize, length: usize| length as u32 | u32::from(at == last) << 31;
@@ -84,11 +84,11 @@ fn fragmented(dice: &mut Dice, whole: Vec<u8>) -> Vec<u8> {
 }
 
 fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
-    let mut dice = Dice(seed);
-    let asked: Vec<Asked> = (0..CALLS).map(|xid| ask(&mut dice, xid, pattern)).collect();
+    let mut rng = Rng(seed);
+    let asked: Vec<Asked> = (0..CALLS).map(|xid| ask(&mut rng, xid, pattern)).collect();
     let mut stream = Vec::new();
     for asked in &asked {
-        stream.extend_from_slice(&fragmented(&mut dice, asked.bytes.clone()));
+        stream.extend_from_slice(&fragmented(&mut rng, asked.bytes.clone()));
     }
     let mut client = Client::new(server);
     let mut sender = client.0.try_clone().unwrap();
@@ -96,10 +96,10 @@ fn talk(server: &Server<ToyService>, seed: u64, pattern: &[u8]) {
         scope.spawn(move || {
             let mut rest = &stream[..];
             while !rest.is_empty() {
-                let (now, later) = rest.split_at(rest.len().min(1 + dice.size()));
+                let (now, later) = rest.split_at(rest.len().min(1 + rng.size()));
                 sender.write_all(now).unwrap();
-                if dice.below(20) == 0 {
-                    std::thread::sleep(Duration::from_micros(dice.below(2000) as u64));
+                if rng.below(20) == 0 {
+                    std::thread::sleep(Duration::from_micros(rng.below(2000) as u64));
                 }
                 rest = later;
             }

@@ -13,8 +13,8 @@ use crate::recovery::Grace;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::Table;
 use crate::{
-    ByteRange, Client, ClientId, Effect, FileKey, Limits, Mark, Record, Recovered, Result, Secret,
-    Session, SessionId, Verifier,
+    ByteRange, Client, ClientId, Effect, FileKey, JournalPosition, Limits, Record, Recovered,
+    Result, Secret, Session, SessionId, Verifier,
 };
 
 /// Settings that are chosen when the server starts.
@@ -138,34 +138,34 @@ impl Engine {
         !self.effect_queue.is_empty()
     }
 
-    /// Takes the records to store; returns the mark to be acknowledged by [`Engine::stored`]
+    /// Takes the records to store; returns the position to be acknowledged by [`Engine::stored`]
     /// afterwards.
-    pub fn poll_records(&self, into: &mut Vec<Record>) -> Mark {
+    pub fn poll_records(&self, into: &mut Vec<Record>) -> JournalPosition {
         self.journal.take(into)
     }
 
-    /// Notes that everything before `mark` is on stable storage.
-    pub fn stored(&self, mark: Mark) {
-        self.journal.acknowledge(mark);
+    /// Notes that everything before `position` is on stable storage.
+    pub fn stored(&self, position: JournalPosition) {
+        self.journal.acknowledge(position);
     }
 
-    /// Returns whether everything before `mark` is on stable storage.
+    /// Returns whether everything before `position` is on stable storage.
     #[must_use]
-    pub fn is_stored(&self, mark: Mark) -> bool {
-        self.journal.is_stored(mark)
+    pub fn is_stored(&self, position: JournalPosition) -> bool {
+        self.journal.is_stored(position)
     }
 
-    /// Returns the mark that the answer to an operation on state must wait for until
+    /// Returns the position that the answer to an operation on state must wait for until
     /// [`Engine::is_stored`]; nearly always none.
     #[must_use]
-    pub fn unstored(&self) -> Option<Mark> {
+    pub fn unstored(&self) -> Option<JournalPosition> {
         self.journal.unstored()
     }
 
     /// Returns whether all records are on stable storage, after `settle` has stored those that were
     /// not. Without `settle` nothing outlives the server, and the answer is true.
-    pub fn is_settled(&self, settle: Option<impl FnOnce(Mark) -> bool>) -> bool {
-        self.unstored().zip(settle).is_none_or(|(mark, settle)| settle(mark))
+    pub fn is_settled(&self, settle: Option<impl FnOnce(JournalPosition) -> bool>) -> bool {
+        self.unstored().zip(settle).is_none_or(|(position, settle)| settle(position))
     }
 
     /// Returns whether any file is delegated; it reads one number.

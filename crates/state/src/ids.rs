@@ -146,7 +146,7 @@ pub struct ConnectionId(pub u64);
 /// The protocol by which a client introduces itself. One id in two of them is two clients (RFC
 /// 8881, 2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Desk {
+pub enum ClientProtocol {
     /// SETCLIENTID: minor version 0.
     Setclientid,
     /// EXCHANGE_ID and sessions: minor versions 1 and 2.

@@ -4,7 +4,7 @@
 //! already ([`Sequenced`], [`Turn`]), which files it has open, locked and delegated, which owner is
 //! next for a byte range ([`FileLocks`]), and who may reclaim what after a restart ([`Recovered`]).
 //!
-//! It does no I/O, reads no clock and rolls no dice: the time is an argument, and messages to
+//! It does no I/O, reads no clock and uses no randomness: the time is an argument, and messages to
 //! others are returned as values. The shell owes it these calls:
 //!
 //! - [`Engine::tick`] about once a second;
@@ -99,25 +99,26 @@ pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
 pub use comity_credential::Origin;
 pub use comity_vfs::FileKey;
 pub use courtesy::LockRefusal;
-pub use delegations::{Delegation, DelegationWish, NoDelegation, WriterSays};
+pub use delegations::{DelegatedAttributes, Delegation, DelegationWish, NoDelegation};
 pub use effect::Effect;
 pub use engine::{Engine, Settings};
 pub use error::{Error, Result};
 pub use file::{DelegationKind, Share};
 pub use ids::{
-    Caller, ClientId, ClientOwner, ConnectionId, Desk, Principal, Secret, SessionId, Verifier,
+    Caller, ClientId, ClientOwner, ClientProtocol, ConnectionId, Principal, Secret, SessionId,
+    Verifier,
 };
 pub use limits::Limits;
 pub use local_locks::{Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer};
 pub use locks::{Lock, Locker};
 pub use lookup::{At, Bearer, Sender};
-pub use nlm::{Claiming, HostLock};
+pub use nlm::{HostLock, LockRequestKind};
 pub use offloads::{CopyUnderWay, OffloadStatus};
 pub use opens::{Before, Claim, Open, Opened, OwnerAnswer, OwnerTurn, Turn};
-pub use record::{Identity, Mark, Record, RecordedClient};
+pub use record::{Identity, JournalPosition, Record, RecordedClient};
 pub use recovery::Recovered;
-pub use report::{Awaited, Census, ClientSummary, Held, HeldState, Totals, Waiting};
+pub use report::{Awaited, Census, ClientSummary, HeldState, StateDetails, Totals, Waiting};
 pub use session::Session;
 pub use sessions::{CreateSession, Sequenced, Ticket};
 pub use stateid::{Special, Stateid};

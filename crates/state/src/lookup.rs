@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::client_state::{ClientState, OpenState, OwnerKind, State, StateKind};
 use crate::file::Holder;
-use crate::{Caller, Client, Desk, Engine, Error, FileKey, Principal, Result, Stateid};
+use crate::{Caller, Client, ClientProtocol, Engine, Error, FileKey, Principal, Result, Stateid};
 
 /// The sender of an operation, and the time.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ impl<'a> Sender<'a> {
     /// A client itself, as it sends its operations.
     #[must_use]
     pub fn of(now: Duration, client: &'a Arc<Client>) -> Self {
-        let has_sessions = client.desk == Desk::ExchangeId;
+        let has_sessions = client.protocol == ClientProtocol::ExchangeId;
         Self { now, client: has_sessions.then_some(client), caller: client.caller() }
     }
 }
@@ -55,7 +55,7 @@ impl Engine {
             let gave_out = self.clients.gave_out(id);
             return Err(if gave_out { Error::Expired } else { Error::StaleStateid });
         };
-        if client.desk != Desk::Setclientid {
+        if client.protocol != ClientProtocol::Setclientid {
             // Clients with sessions and hosts of NLM never name themselves by a stateid.
             return Err(Error::BadStateid);
         }
@@ -158,7 +158,7 @@ impl State {
 impl Sender<'_> {
     /// Returns whether stateids are of minor version 0.
     pub(crate) fn is_unsequenced(&self) -> bool {
-        self.client.is_none_or(|client| client.desk == Desk::Setclientid)
+        self.client.is_none_or(|client| client.protocol == ClientProtocol::Setclientid)
     }
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn forget_opener(client: &Client, owner: &[u8]) {
     let mut state = client.state();
     let owner = state.holdings.find_owner(OwnerKind::Open, owner);
     if let Some(owner) = owner
-        && client.desk != Desk::Setclientid
+        && client.protocol != ClientProtocol::Setclientid
     {
         state.holdings.forget_idle(owner);
     }

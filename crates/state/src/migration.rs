@@ -41,7 +41,7 @@ impl Engine {
         Ok(ExportedClient {
             id: client.id,
             given_out: self.clients.given_out(),
-            desk: client.desk,
+            protocol: client.protocol,
             name: client.name(),
             introduced_by: client.introducer(),
             origin: client.origin(),
@@ -67,13 +67,13 @@ impl Engine {
     /// another client has what it has; [`Error::Delay`], [`Error::Resource`]: a bound is reached.
     pub fn import_client(&self, now: Duration, exported: &ExportedClient) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
-        if names.confirmed(exported.desk, &exported.name.id).is_some() {
+        if names.confirmed(exported.protocol, &exported.name.id).is_some() {
             return Err(Error::ClidInuse);
         }
         self.make_room(now, &mut names, exported.origin)?;
         let caller = Caller { origin: exported.origin, ..exported.introduced_by };
-        let (desk, owner) = (exported.desk, exported.name.clone());
-        let new = NewClient { desk, owner, caller, announced: None };
+        let (protocol, owner) = (exported.protocol, exported.name.clone());
+        let new = NewClient { protocol, owner, caller, announced: None };
         let renewed = now.saturating_sub(exported.silent);
         let client = self.clients.adopt(renewed, &mut names, (exported.id, new), &self.held)?;
         self.clients.pass_over(exported.given_out);

@@ -3,13 +3,13 @@
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::lock;
-use crate::{Desk, FileKey, Origin, Principal, Verifier};
+use crate::{ClientProtocol, FileKey, Origin, Principal, Verifier};
 
-/// A client as stable storage remembers it: its name, at which desk.
+/// A client as stable storage remembers it: its protocol and its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordedClient {
-    /// At which desk it came.
-    pub desk: Desk,
+    /// The protocol by which it introduced itself.
+    pub protocol: ClientProtocol,
     /// Its owner id.
     pub id: Box<[u8]>,
 }
@@ -56,7 +56,7 @@ pub enum Record {
 
 /// A place in the sequence of records: all that came before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark(pub u64);
+pub struct JournalPosition(pub u64);
 
 /// Records on their way to stable storage.
 #[derive(Default)]
@@ -73,23 +73,23 @@ impl Journal {
         self.written.fetch_add(1, Ordering::Release);
     }
 
-    /// Takes the records to store; returns the mark to be acknowledged afterwards.
-    pub(crate) fn take(&self, into: &mut Vec<Record>) -> Mark {
+    /// Takes the records to store; returns the position to be acknowledged afterwards.
+    pub(crate) fn take(&self, into: &mut Vec<Record>) -> JournalPosition {
         let mut queue = lock(&self.queue);
         into.append(&mut queue);
-        Mark(self.written.load(Ordering::Acquire))
+        JournalPosition(self.written.load(Ordering::Acquire))
     }
 
-    pub(crate) fn acknowledge(&self, Mark(mark): Mark) {
-        self.stored.fetch_max(mark, Ordering::AcqRel);
+    pub(crate) fn acknowledge(&self, JournalPosition(position): JournalPosition) {
+        self.stored.fetch_max(position, Ordering::AcqRel);
     }
 
-    pub(crate) fn is_stored(&self, Mark(mark): Mark) -> bool {
-        self.stored.load(Ordering::Acquire) >= mark
+    pub(crate) fn is_stored(&self, JournalPosition(position): JournalPosition) -> bool {
+        self.stored.load(Ordering::Acquire) >= position
     }
 
-    pub(crate) fn unstored(&self) -> Option<Mark> {
-        let mark = Mark(self.written.load(Ordering::Acquire));
-        (!self.is_stored(mark)).then_some(mark)
+    pub(crate) fn unstored(&self) -> Option<JournalPosition> {
+        let position = JournalPosition(self.written.load(Ordering::Acquire));
+        (!self.is_stored(position)).then_some(position)
     }
 }

@@ -7,7 +7,8 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::table::lock;
 use crate::{
-    Caller, Client, ClientOwner, Desk, Error, FileKey, Identity, Record, RecordedClient, Result,
+    Caller, Client, ClientOwner, ClientProtocol, Error, FileKey, Identity, Record, RecordedClient,
+    Result,
 };
 
 /// The clients that stable storage knew when the server started.
@@ -49,7 +50,7 @@ impl Recovered {
     }
 
     fn know(&mut self, client: RecordedClient, identity: Option<Identity>) {
-        let knows_its_losses = client.desk == Desk::ExchangeId;
+        let knows_its_losses = client.protocol == ClientProtocol::ExchangeId;
         let new = Remembered { identity, revoked: HashSet::new() };
         let known = self.clients.entry(client).or_insert(new);
         known.identity = identity;
@@ -69,7 +70,10 @@ impl Recovered {
 
     /// The hosts of NLM: they have to be told of the restart, or they reclaim nothing.
     pub fn hosts(&self) -> impl Iterator<Item = &[u8]> {
-        self.clients.keys().filter(|client| client.desk == Desk::Nlm).map(|client| &*client.id)
+        self.clients
+            .keys()
+            .filter(|client| client.protocol == ClientProtocol::Nlm)
+            .map(|client| &*client.id)
     }
 
     /// Returns whether no client has anything to reclaim.
@@ -135,7 +139,7 @@ impl Grace {
     /// [`Error::ClidInuse`]: another principal had it; [`Error::Delay`]: the same one elsewhere.
     pub(crate) fn may_take_name(
         &self,
-        (desk, owner): (Desk, &ClientOwner),
+        (protocol, owner): (ClientProtocol, &ClientOwner),
         caller: Caller,
     ) -> Result<()> {
         if !self.is_on() {
@@ -143,7 +147,7 @@ impl Grace {
         }
         let Caller { principal, origin } = caller;
         let identity = Identity { principal, origin, verifier: owner.verifier };
-        let name = RecordedClient { desk, id: owner.id.clone() };
+        let name = RecordedClient { protocol, id: owner.id.clone() };
         let expected = lock(&self.expected);
         let known = expected.get(&name).filter(|expected| !expected.is_of(&identity));
         match known.and_then(|expected| expected.remembered.identity) {
@@ -194,9 +198,9 @@ impl Grace {
     /// to say so.
     pub(crate) fn is_idle(&self) -> bool {
         let expected = lock(&self.expected);
-        expected
-            .iter()
-            .all(|(client, expected)| client.desk == Desk::ExchangeId && expected.complete)
+        expected.iter().all(|(client, expected)| {
+            client.protocol == ClientProtocol::ExchangeId && expected.complete
+        })
     }
 
     /// Checks whether `client` may reclaim its state of `file`.
@@ -226,7 +230,7 @@ impl Grace {
     /// Returns whether a client of NFSv4 may still reclaim.
     pub(crate) fn awaits_opens(&self) -> bool {
         let may = |(client, expected): (&RecordedClient, &Expected)| {
-            client.desk != Desk::Nlm && !expected.complete
+            client.protocol != ClientProtocol::Nlm && !expected.complete
         };
         self.is_on() && lock(&self.expected).iter().any(may)
     }
@@ -234,9 +238,9 @@ impl Grace {
     /// Ends it; tells `lose` the clients that did not return, before others are let in.
     pub(crate) fn end(&self, lose: impl FnMut(RecordedClient)) {
         let mut expected = lock(&self.expected);
-        let lost = expected.drain().filter(|(client, expected)| match client.desk {
-            Desk::Setclientid | Desk::Nlm => !expected.returned,
-            Desk::ExchangeId => !expected.complete,
+        let lost = expected.drain().filter(|(client, expected)| match client.protocol {
+            ClientProtocol::Setclientid | ClientProtocol::Nlm => !expected.returned,
+            ClientProtocol::ExchangeId => !expected.complete,
         });
         let mut lost: Vec<_> = lost.map(|(client, _)| client).collect();
         lost.sort_unstable();

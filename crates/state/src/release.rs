@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::client_state::{Holdings, State, StateKind, client_of_lock_owner};
 use crate::file::{File, FileState, Holder};
 use crate::sync::atomic::Ordering;
-use crate::{ByteRange, Client, Desk, Effect, Engine, FileKey, Offer, SessionId, Share};
+use crate::{ByteRange, Client, ClientProtocol, Effect, Engine, FileKey, Offer, SessionId, Share};
 
 pub(crate) type Wakes = Vec<(FileKey, Offer)>;
 
@@ -86,7 +86,7 @@ impl Engine {
         for (file, offer) in wakes {
             let id = self.clients.id(client_of_lock_owner(offer.owner));
             let Some(client) = self.clients.get(id) else { continue };
-            if client.desk == Desk::Setclientid {
+            if client.protocol == ClientProtocol::Setclientid {
                 continue;
             }
             let state = client.state();

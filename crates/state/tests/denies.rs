@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_state::{Claiming, Client, Engine, Error, FileKey, Recovered, Settings, Share};
+use comity_state::{Client, Engine, Error, FileKey, LockRequestKind, Recovered, Settings, Share};
 use comity_vfs::Handle;
 
 const NOW: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ fn file(number: u8) -> FileKey {
 
 fn share(engine: &Engine, host: &Arc<Client>, number: u8, deny: u32) -> Result<(), Error> {
     let share = Share { access: Share::READ, deny };
-    engine.share_host(NOW, host, (OWNER, file(number)), share, Claiming::Now)
+    engine.share_host(NOW, host, (OWNER, file(number)), share, LockRequestKind::NonBlocking)
 }
 
 fn check(engine: &Engine, host: &[u8], number: u8) -> Result<(), Error> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner, CreateSession,
-    DelegationWish, Engine, ExchangeId, FileKey, HostLock, Lock, LockRefusal, LockType, Locker,
+    ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, CreateSession, DelegationWish,
+    Engine, ExchangeId, FileKey, HostLock, Lock, LockRefusal, LockRequestKind, LockType, Locker,
     Open, Origin, Principal, Recovered, Sender, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
@@ -157,7 +157,10 @@ impl World {
             let name = [owner as u8];
             let lock = HostLock { owner: &name, file: file(), range, kind };
             let host = self.host(owner);
-            return self.engine.lock_host(NOW, &host, &lock, Claiming::Now).map(drop_count);
+            return self
+                .engine
+                .lock_host(NOW, &host, &lock, LockRequestKind::NonBlocking)
+                .map(drop_count);
         }
         let locker = match self.lock {
             Some(lock) => Locker::Known { lock },

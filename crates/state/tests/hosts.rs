@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, CallbackAddress, Caller, Claim, Claiming, Client, ClientOwner, Delegation,
-    DelegationWish, Desk, Effect, Engine, Error, FileKey, Held, HostLock, Identity, LockRefusal,
-    LockType, NoDelegation, Open, Origin, Record, RecordedClient, Recovered, Setclientid, Settings,
-    Share, Verifier,
+    ByteRange, CallbackAddress, Caller, Claim, Client, ClientOwner, ClientProtocol, Delegation,
+    DelegationWish, Effect, Engine, Error, FileKey, HostLock, Identity, LockRefusal,
+    LockRequestKind, LockType, NoDelegation, Open, Origin, Record, RecordedClient, Recovered,
+    Setclientid, Settings, Share, StateDetails, Verifier,
 };
 use comity_vfs::Handle;
 
@@ -40,13 +40,13 @@ fn host(engine: &Engine, name: &[u8]) -> Arc<Client> {
 
 /// A host was recorded before the restart.
 fn known_before(name: &[u8]) -> Record {
-    let host = RecordedClient { desk: Desk::Nlm, id: name.into() };
+    let host = RecordedClient { protocol: ClientProtocol::Nlm, id: name.into() };
     let Caller { principal, origin } = Caller::default();
     Record::Client(host, Some(Identity { principal, origin, verifier: Verifier::default() }))
 }
 
 fn lock(engine: &Engine, host: &Arc<Client>, lock: &HostLock<'_>) -> Result<usize, LockRefusal> {
-    engine.lock_host(NOW, host, lock, Claiming::Now)
+    engine.lock_host(NOW, host, lock, LockRequestKind::NonBlocking)
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn granted(held: LockType) -> (Engine, [Arc<Client>; 2], HostLock<'static>) {
     let wish = write(b"p", bytes(0, 9));
     lock(&engine, &one, &HostLock { kind: held, ..write(b"p", bytes(0, 4)) }).unwrap();
     lock(&engine, &two, &write(b"q", bytes(5, 9))).unwrap();
-    assert!(denied(engine.lock_host(NOW, &one, &wish, Claiming::Wait)));
+    assert!(denied(engine.lock_host(NOW, &one, &wish, LockRequestKind::Blocking)));
     engine.unlock_host(NOW, &two, &write(b"q", bytes(5, 9))).unwrap();
-    engine.lock_host(NOW, &one, &wish, Claiming::Offered).unwrap();
+    engine.lock_host(NOW, &one, &wish, LockRequestKind::Offered).unwrap();
     (engine, [one, two], wish)
 }
 
@@ -130,7 +130,7 @@ fn a_waiter_is_notified_when_it_is_next() {
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p1", bytes(0, 9))).unwrap();
     let wish = write(b"p2", bytes(5, 5));
-    assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
+    assert!(denied(engine.lock_host(NOW, &two, &wish, LockRequestKind::Blocking)));
     assert!(engine.poll_effect().is_none());
     engine.unlock_host(NOW, &one, &write(b"p1", bytes(0, 9))).unwrap();
     let Some(Effect::NotifyLock { client, owner, range, kind, .. }) = engine.poll_effect() else {
@@ -149,7 +149,7 @@ fn a_cancelled_wait_is_over() {
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
     let wish = write(b"p", bytes(5, 5));
-    assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
+    assert!(denied(engine.lock_host(NOW, &two, &wish, LockRequestKind::Blocking)));
     engine.cancel_host(NOW, &two, &wish);
     engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9))).unwrap();
     assert!(engine.poll_effect().is_none());
@@ -166,7 +166,7 @@ fn a_late_notice_gives_nothing_to_a_cancelled_waiter() {
         lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
         lock(&engine, &two, &write(b"p", bytes(20, 29))).unwrap();
         let wish = write(b"p", bytes(5, 5));
-        assert!(denied(engine.lock_host(NOW, &two, &wish, Claiming::Wait)));
+        assert!(denied(engine.lock_host(NOW, &two, &wish, LockRequestKind::Blocking)));
         engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9))).unwrap();
         assert!(engine.poll_effect().is_some());
         if cancels {
@@ -175,7 +175,7 @@ fn a_late_notice_gives_nothing_to_a_cancelled_waiter() {
             lock(&engine, &two, &wish).unwrap();
             engine.unlock_host(NOW, &two, &wish).unwrap();
         }
-        assert!(engine.lock_host(NOW, &two, &wish, Claiming::Offered).is_err());
+        assert!(engine.lock_host(NOW, &two, &wish, LockRequestKind::Offered).is_err());
         lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
     }
 }
@@ -249,7 +249,7 @@ fn a_lock_goes_to_the_waiter_when_its_holder_is_gone() {
     let (engine, _, mut now) = answering();
     pass(&engine, &mut now, (4, false));
     let other = engine.host(now, b"two", Origin::default()).unwrap();
-    let waits = engine.lock_host(now, &other, &write(b"p", bytes(0, 9)), Claiming::Wait);
+    let waits = engine.lock_host(now, &other, &write(b"p", bytes(0, 9)), LockRequestKind::Blocking);
     assert!(denied(waits));
     now += MINUTE;
     engine.tick(now);
@@ -298,7 +298,12 @@ fn a_host_that_starts_anew_has_nothing() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
-    assert!(denied(engine.lock_host(NOW, &two, &write(b"p", bytes(0, 9)), Claiming::Wait)));
+    assert!(denied(engine.lock_host(
+        NOW,
+        &two,
+        &write(b"p", bytes(0, 9)),
+        LockRequestKind::Blocking
+    )));
     engine.forget_host(NOW, b"one");
     assert!(matches!(engine.poll_effect(), Some(Effect::NotifyLock { .. })));
     lock(&engine, &two, &write(b"p", bytes(0, 9))).unwrap();
@@ -327,7 +332,8 @@ fn grace_goes_on_while_clients_reclaim_but_not_for_ever() {
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
     let one = host(&engine, b"one");
     let (grace, second) = (engine.settings().grace, Duration::from_secs(1));
-    let reclaim = |now| engine.lock_host(now, &one, &write(b"p", bytes(0, 9)), Claiming::Reclaim);
+    let reclaim =
+        |now| engine.lock_host(now, &one, &write(b"p", bytes(0, 9)), LockRequestKind::Reclaim);
     let mut now = NOW + grace - second;
     while now < NOW + grace * 2 {
         reclaim(now).unwrap();
@@ -346,14 +352,14 @@ fn only_who_was_there_before_the_restart_may_reclaim() {
     let engine = Engine::new(NOW, Settings::new(8, [7; 16]), recovered);
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let wish = write(b"p", bytes(0, 9));
-    let reclaim = |host| engine.lock_host(NOW, host, &wish, Claiming::Reclaim);
+    let reclaim = |host| engine.lock_host(NOW, host, &wish, LockRequestKind::Reclaim);
     assert_eq!(lock(&engine, &one, &wish), Err(Error::Grace.into()));
     assert_eq!(reclaim(&two), Err(Error::ReclaimBad.into()));
     reclaim(&one).unwrap();
     let after = NOW + engine.settings().grace;
     engine.tick(after);
     assert!(!engine.is_in_grace());
-    assert!(denied(engine.lock_host(after, &two, &wish, Claiming::Now)));
+    assert!(denied(engine.lock_host(after, &two, &wish, LockRequestKind::NonBlocking)));
     assert_eq!(reclaim(&one), Err(Error::NoGrace.into()));
 }
 
@@ -366,7 +372,7 @@ fn a_client_evicted_in_grace_reclaims_nothing() {
     let wish = write(b"p", bytes(0, 9));
     let reclaim = || {
         let one = host(&engine, b"one");
-        let reclaimed = engine.lock_host(NOW, &one, &wish, Claiming::Reclaim);
+        let reclaimed = engine.lock_host(NOW, &one, &wish, LockRequestKind::Reclaim);
         (one, reclaimed)
     };
     let (one, reclaimed) = reclaim();
@@ -380,7 +386,13 @@ fn shares_deny_what_they_deny() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     let share = |host, access, deny| {
-        engine.share_host(NOW, host, (b"o", file()), Share { access, deny }, Claiming::Now)
+        engine.share_host(
+            NOW,
+            host,
+            (b"o", file()),
+            Share { access, deny },
+            LockRequestKind::NonBlocking,
+        )
     };
     share(&one, Share::READ, Share::WRITE).unwrap();
     assert_eq!(share(&two, Share::WRITE, 0), Err(Error::ShareDenied));
@@ -436,7 +448,12 @@ fn a_file_that_a_host_waits_for_is_not_delegated_to_others() {
     let engine = engine();
     let (one, two) = (host(&engine, b"one"), host(&engine, b"two"));
     lock(&engine, &one, &write(b"p", bytes(0, 9))).unwrap();
-    assert!(denied(engine.lock_host(NOW, &two, &write(b"p", bytes(0, 9)), Claiming::Wait)));
+    assert!(denied(engine.lock_host(
+        NOW,
+        &two,
+        &write(b"p", bytes(0, 9)),
+        LockRequestKind::Blocking
+    )));
     engine.unlock_host(NOW, &one, &write(b"p", bytes(0, 9))).unwrap();
     let got = delegation(&engine, &client(&engine, 1), Share::BOTH);
     assert_eq!(got, Delegation::Refused(NoDelegation::Contention));
@@ -479,9 +496,9 @@ fn a_share_that_is_asked_for_again_is_shown_as_it_is() {
     let engine = engine();
     let host = host(&engine, b"one");
     for share in [Share { access: 1, deny: 0 }, Share { access: 3, deny: 2 }] {
-        engine.share_host(NOW, &host, (b"o", file()), share, Claiming::Now).unwrap();
+        engine.share_host(NOW, &host, (b"o", file()), share, LockRequestKind::NonBlocking).unwrap();
         let states = engine.states_after(NOW, &host, (0, 9));
-        assert_eq!(states[0].held, Held::Open { owner: b"o"[..].into(), share });
+        assert_eq!(states[0].details, StateDetails::Open { owner: b"o"[..].into(), share });
     }
 }
 
@@ -515,7 +532,7 @@ fn a_lock_that_is_freed_through_one_export_is_offered_by_the_other() {
         [b"one", b"two"].map(|name| engine.host(NOW, name, Origin::default()).unwrap());
     let by = |export| HostLock { file: FileKey { export, ..file() }, ..write(b"p", bytes(0, 9)) };
     lock(&engine, &one, &by(1)).unwrap();
-    assert!(denied(engine.lock_host(NOW, &two, &by(2), Claiming::Wait)));
+    assert!(denied(engine.lock_host(NOW, &two, &by(2), LockRequestKind::Blocking)));
     engine.unlock_host(NOW, &one, &by(1)).unwrap();
     let Some(Effect::NotifyLock { client, file, .. }) = engine.poll_effect() else {
         panic!("the waiter is told")

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner,
-    ConnectionId, Delegation, DelegationWish, Desk, Effect, Engine, Error, ExchangeId, FileKey,
-    HostLock, Identity, Lock, LockRefusal, LockType, Locker, Open, Opened, Origin, Principal,
-    Record, RecordedClient, Recovered, Sender, SessionId, Setclientid, Settings, Share, Stateid,
-    Verifier, WriterSays,
+    ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientOwner, ClientProtocol,
+    ConnectionId, DelegatedAttributes, Delegation, DelegationWish, Effect, Engine, Error,
+    ExchangeId, FileKey, HostLock, Identity, Lock, LockRefusal, LockRequestKind, LockType, Locker,
+    Open, Opened, Origin, Principal, Record, RecordedClient, Recovered, Sender, SessionId,
+    Setclientid, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 use introduction::session_of;
@@ -158,7 +158,7 @@ fn bytes_freed_one_by_one_make_no_more_ranges_than_the_bound() {
     let whole = Lock { range: ByteRange::ALL, ..lock(open, "l", 1) };
     let held = engine.lock(sender(NOW, &one), &whole).unwrap();
     let host_lock = |range| HostLock { owner: b"l", file: file(2), range, kind: LockType::Write };
-    engine.lock_host(NOW, &host, &host_lock(ByteRange::ALL), Claiming::Now).unwrap();
+    engine.lock_host(NOW, &host, &host_lock(ByteRange::ALL), LockRequestKind::NonBlocking).unwrap();
     for number in 1..20 {
         let expected = if number < 12 { Ok(()) } else { Err(Error::Resource) };
         let any = Stateid { seqid: 0, ..held };
@@ -227,17 +227,18 @@ fn a_refused_request_of_a_host_leaves_nothing() {
     );
     let share = |host, owner: &str, access, deny| {
         let (owner, share) = (owner.as_bytes(), Share { access, deny });
-        engine.share_host(NOW, host, (owner, file(1)), share, Claiming::Now)
+        engine.share_host(NOW, host, (owner, file(1)), share, LockRequestKind::NonBlocking)
     };
     share(&one, "o", Share::READ, Share::WRITE).unwrap();
     fn wish(owner: &[u8]) -> HostLock<'_> {
         HostLock { owner, file: file(2), range: ByteRange::ALL, kind: LockType::Read }
     }
-    engine.lock_host(NOW, &one, &wish(b"o"), Claiming::Now).unwrap();
+    engine.lock_host(NOW, &one, &wish(b"o"), LockRequestKind::NonBlocking).unwrap();
     for process in 0..10 {
         let name = format!("process {process}");
         assert_eq!(share(&two, &name, Share::WRITE, 0), Err(Error::ShareDenied));
-        let refused = engine.lock_host(NOW, &two, &wish(name.as_bytes()), Claiming::Now);
+        let refused =
+            engine.lock_host(NOW, &two, &wish(name.as_bytes()), LockRequestKind::NonBlocking);
         assert_eq!(refused, Err(LockRefusal::Error(Error::Resource)));
     }
     let census = engine.census();
@@ -265,7 +266,7 @@ fn a_share_of_an_expired_client_gives_way_to_a_host() {
     let later = NOW + engine.settings().lease;
     let host = engine.host(later, b"one", Origin::default()).unwrap();
     let share = Share::access(Share::WRITE);
-    engine.share_host(later, &host, (b"p", file(1)), share, Claiming::Now).unwrap();
+    engine.share_host(later, &host, (b"p", file(1)), share, LockRequestKind::NonBlocking).unwrap();
 }
 
 /// A client of minor version 0 has no operation by which it could free it.
@@ -280,7 +281,7 @@ fn a_delegation_revoked_from_a_client_without_sessions_leaves_nothing() {
     let known = engine.setclientid(NOW, args).unwrap();
     engine.setclientid_confirm(NOW, (known.clientid, known.confirm), caller("a")).unwrap();
     let old = engine.client_of(known.clientid, caller("a")).unwrap();
-    assert_eq!(old.desk(), Desk::Setclientid);
+    assert_eq!(old.protocol(), ClientProtocol::Setclientid);
     engine.callbacks_work(&old);
     let by_itself = Sender { now: NOW, client: None, caller: caller("a") };
     let given = open(&engine, &old, ("o", 2), DelegationWish::NoPreference).unwrap();
@@ -340,7 +341,7 @@ fn hosts_that_hold_nothing_make_room() {
         (client(&engine, NOW, "stays"), engine.host(NOW, b"holder", Origin::default()).unwrap());
     let (owner, file, range, kind) = (&b"o"[..], file(1), ByteRange::ALL, LockType::Write);
     let held = HostLock { owner, file, range, kind };
-    engine.lock_host(NOW, &holder, &held, Claiming::Now).unwrap();
+    engine.lock_host(NOW, &holder, &held, LockRequestKind::NonBlocking).unwrap();
     for number in 0..10_u8 {
         engine.host(NOW, &[number], Origin::from_bytes([number; 16])).unwrap();
     }
@@ -397,7 +398,7 @@ fn nobody_is_forgotten_while_grace_lasts() {
     for id in [&b"a"[..], b"late"] {
         let Caller { principal, origin } = caller(std::str::from_utf8(id).unwrap());
         let identity = Identity { principal, origin, verifier: Verifier([1; 8]) };
-        let client = RecordedClient { desk: Desk::ExchangeId, id: id.into() };
+        let client = RecordedClient { protocol: ClientProtocol::ExchangeId, id: id.into() };
         store.apply(Record::Client(client, Some(identity)));
     }
     let lease = SECOND * 20;
@@ -427,7 +428,7 @@ fn silent_holder(engine: &Engine) -> Duration {
 fn a_question_to_a_gone_holder_keeps_nothing_of_its_file() {
     let engine = engine(|_| {});
     let later = silent_holder(&engine);
-    assert_eq!(engine.writer_says(later, None, &file(1), 7), WriterSays::Nothing);
+    assert_eq!(engine.delegated_attributes(later, None, &file(1), 7), DelegatedAttributes::OnDisk);
     engine.tick(later);
     assert_eq!((engine.census().clients, engine.census().files), (0, 0));
 }
@@ -446,7 +447,9 @@ fn a_file_whose_last_share_a_host_gives_up_is_forgotten() {
     let engine = engine(|_| {});
     let host = engine.host(NOW, b"one", Origin::default()).unwrap();
     let name = (&b"o"[..], file(1));
-    engine.share_host(NOW, &host, name, Share::access(Share::READ), Claiming::Now).unwrap();
+    engine
+        .share_host(NOW, &host, name, Share::access(Share::READ), LockRequestKind::NonBlocking)
+        .unwrap();
     engine.unshare_host(NOW, &host, name);
     engine.tick(NOW);
     assert_eq!((engine.census().states, engine.census().files), (0, 0));

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner,
-    ConnectionId, Delegation, DelegationWish, Effect, Engine, Error, ExchangeId, ExportedKind,
-    FileKey, HostLock, Lock, LockRefusal, LockType, Locker, Open, Opened, Origin, Principal,
+    ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId,
+    Delegation, DelegationWish, Effect, Engine, Error, ExchangeId, ExportedKind, FileKey, HostLock,
+    Lock, LockRefusal, LockRequestKind, LockType, Locker, Open, Opened, Origin, Principal,
     Recovered, Sender, Sequence, Sequenced, SessionId, Setclientid, Settings, Share, Stateid, Turn,
     Verifier,
 };
@@ -296,9 +296,9 @@ fn a_host_keeps_its_locks_and_shares() {
     let host = from.host(NOW, b"host", caller(5).origin).unwrap();
     let (owner, kind) = (&b"process"[..], LockType::Write);
     let wish = HostLock { owner, file: file(1), range: WHOLE, kind };
-    from.lock_host(NOW, &host, &wish, Claiming::Now).unwrap();
+    from.lock_host(NOW, &host, &wish, LockRequestKind::NonBlocking).unwrap();
     let share = Share { access: Share::READ, deny: Share::WRITE };
-    from.share_host(NOW, &host, (owner, file(2)), share, Claiming::Now).unwrap();
+    from.share_host(NOW, &host, (owner, file(2)), share, LockRequestKind::NonBlocking).unwrap();
     take_to(&from, &to, &host).unwrap();
     let new = to.known_host(NOW, b"host").unwrap();
     let other = to.host(NOW, b"other", caller(6).origin).unwrap();
@@ -307,10 +307,10 @@ fn a_host_keeps_its_locks_and_shares() {
     to.unlock_host(NOW, &new, &wish).unwrap();
     assert_eq!(to.test_host(NOW, &other, &wish), Ok(()));
     let write = Share::access(Share::WRITE);
-    let refused = to.share_host(NOW, &other, (owner, file(2)), write, Claiming::Now);
+    let refused = to.share_host(NOW, &other, (owner, file(2)), write, LockRequestKind::NonBlocking);
     assert_eq!(refused, Err(Error::ShareDenied));
     to.unshare_host(NOW, &new, (owner, file(2)));
-    to.share_host(NOW, &other, (owner, file(2)), write, Claiming::Now).unwrap();
+    to.share_host(NOW, &other, (owner, file(2)), write, LockRequestKind::NonBlocking).unwrap();
 }
 
 #[test]

@@ -5,20 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use comity_state::{
-    Desk, Engine, FileKey, Identity, Origin, Principal, Record, RecordedClient, Recovered,
-    Settings, Verifier,
+    ClientProtocol, Engine, FileKey, Identity, Origin, Principal, Record, RecordedClient,
+    Recovered, Settings, Verifier,
 };
 use comity_vfs::Handle;
 use proptest::prelude::*;
 
-const DESKS: [Desk; 3] = [Desk::Setclientid, Desk::ExchangeId, Desk::Nlm];
+const PROTOCOLS: [ClientProtocol; 3] =
+    [ClientProtocol::Setclientid, ClientProtocol::ExchangeId, ClientProtocol::Nlm];
 
 fn file(number: u8) -> FileKey {
     FileKey { volume: 1, export: 1, handle: Handle::new(&[number]).unwrap() }
 }
 
-fn client(desk: usize, name: u8) -> RecordedClient {
-    RecordedClient { desk: DESKS[desk], id: [name].into() }
+fn client(protocol: usize, name: u8) -> RecordedClient {
+    RecordedClient { protocol: PROTOCOLS[protocol], id: [name].into() }
 }
 
 fn identity(life: u8) -> Identity {
@@ -26,36 +27,36 @@ fn identity(life: u8) -> Identity {
     Identity { principal: Principal(0), origin, verifier: Verifier([life; 8]) }
 }
 
-/// A record by numbers: the desk and the name of its client, and its kind.
+/// A record by numbers: the protocol and the name of its client, and its kind.
 #[derive(Debug, Clone)]
 enum Step {
-    Client { desk: usize, name: u8, life: u8 },
-    Forget { desk: usize, name: u8 },
-    Revoked { desk: usize, name: u8, file: u8 },
+    Client { protocol: usize, name: u8, life: u8 },
+    Forget { protocol: usize, name: u8 },
+    Revoked { protocol: usize, name: u8, file: u8 },
 }
 
 impl Step {
     fn record(&self) -> Record {
         match *self {
-            Self::Client { desk, name, life } => {
-                Record::Client(client(desk, name), Some(identity(life)))
+            Self::Client { protocol, name, life } => {
+                Record::Client(client(protocol, name), Some(identity(life)))
             }
-            Self::Forget { desk, name } => Record::Forget(client(desk, name)),
-            Self::Revoked { desk, name, file: number } => {
-                Record::Revoked(client(desk, name), file(number))
+            Self::Forget { protocol, name } => Record::Forget(client(protocol, name)),
+            Self::Revoked { protocol, name, file: number } => {
+                Record::Revoked(client(protocol, name), file(number))
             }
         }
     }
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let named = || (0..DESKS.len(), 0..3_u8);
+    let named = || (0..PROTOCOLS.len(), 0..3_u8);
     prop_oneof![
         3 => (named(), 0..2_u8)
-            .prop_map(|((desk, name), life)| Step::Client { desk, name, life }),
-        1 => named().prop_map(|(desk, name)| Step::Forget { desk, name }),
+            .prop_map(|((protocol, name), life)| Step::Client { protocol, name, life }),
+        1 => named().prop_map(|(protocol, name)| Step::Forget { protocol, name }),
         3 => (named(), 0..3_u8)
-            .prop_map(|((desk, name), file)| Step::Revoked { desk, name, file }),
+            .prop_map(|((protocol, name), file)| Step::Revoked { protocol, name, file }),
     ]
 }
 
@@ -64,17 +65,17 @@ type Model = BTreeMap<(usize, u8), (u8, BTreeSet<u8>)>;
 
 fn apply(model: &mut Model, step: &Step) {
     match *step {
-        Step::Client { desk, name, life } => {
-            let known = model.entry((desk, name)).or_default();
+        Step::Client { protocol, name, life } => {
+            let known = model.entry((protocol, name)).or_default();
             known.0 = life;
             // Only a client with sessions says by its record that it knows its losses.
-            if DESKS[desk] == Desk::ExchangeId {
+            if PROTOCOLS[protocol] == ClientProtocol::ExchangeId {
                 known.1.clear();
             }
         }
-        Step::Forget { desk, name } => drop(model.remove(&(desk, name))),
-        Step::Revoked { desk, name, file } => {
-            if let Some(known) = model.get_mut(&(desk, name)) {
+        Step::Forget { protocol, name } => drop(model.remove(&(protocol, name))),
+        Step::Revoked { protocol, name, file } => {
+            if let Some(known) = model.get_mut(&(protocol, name)) {
                 known.1.insert(file);
             }
         }
@@ -89,9 +90,9 @@ fn sorted(records: impl Iterator<Item = Record>) -> Vec<String> {
 }
 
 fn expected(model: &Model) -> Vec<String> {
-    sorted(model.iter().flat_map(|(&(desk, name), (life, lost))| {
-        let known = Step::Client { desk, name, life: *life }.record();
-        let lost = lost.iter().map(move |&file| Step::Revoked { desk, name, file }.record());
+    sorted(model.iter().flat_map(|(&(protocol, name), (life, lost))| {
+        let known = Step::Client { protocol, name, life: *life }.record();
+        let lost = lost.iter().map(move |&file| Step::Revoked { protocol, name, file }.record());
         std::iter::once(known).chain(lost)
     }))
 }
@@ -112,7 +113,7 @@ proptest! {
         recovered.records().for_each(|record| again.apply(record));
         prop_assert_eq!(sorted(again.records()), sorted(recovered.records()));
         let hosts: BTreeSet<Vec<u8>> = recovered.hosts().map(<[u8]>::to_vec).collect();
-        let named = model.keys().filter(|(desk, _)| DESKS[*desk] == Desk::Nlm);
+        let named = model.keys().filter(|(protocol, _)| PROTOCOLS[*protocol] == ClientProtocol::Nlm);
         let named: BTreeSet<Vec<u8>> = named.map(|(_, name)| vec![*name]).collect();
         prop_assert_eq!(hosts, named);
     }
@@ -130,7 +131,7 @@ proptest! {
         let settings = Settings { durable: true, ..settings };
         let engine = Engine::new(now, settings, recovered);
         prop_assert_eq!(engine.is_in_grace(), !model.is_empty());
-        let is_v4 = |(desk, _): &(usize, u8)| DESKS[*desk] != Desk::Nlm;
+        let is_v4 = |(protocol, _): &(usize, u8)| PROTOCOLS[*protocol] != ClientProtocol::Nlm;
         prop_assert_eq!(engine.awaits_opens(), model.keys().any(is_v4));
         let left = if model.is_empty() { Duration::ZERO } else { settings.grace };
         prop_assert_eq!(engine.grace_left(now), left);
@@ -140,7 +141,7 @@ proptest! {
         let mut records = Vec::new();
         let mark = engine.poll_records(&mut records);
         engine.stored(mark);
-        let gone = model.keys().map(|&(desk, name)| Step::Forget { desk, name }.record());
+        let gone = model.keys().map(|&(protocol, name)| Step::Forget { protocol, name }.record());
         prop_assert_eq!(sorted(records.into_iter()), sorted(gone));
         prop_assert_eq!(engine.unstored(), None);
     }
@@ -149,6 +150,6 @@ proptest! {
 #[test]
 fn a_revoked_file_of_an_unknown_client_makes_no_client() {
     let mut recovered = Recovered::new();
-    recovered.apply(Step::Revoked { desk: 1, name: 1, file: 1 }.record());
+    recovered.apply(Step::Revoked { protocol: 1, name: 1, file: 1 }.record());
     assert!(recovered.is_empty());
 }

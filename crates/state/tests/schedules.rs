@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    ByteRange, Caller, ChannelAttrs, Claim, Claiming, Client, ClientOwner, ConnectionId,
-    Delegation, DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, HostLock, Lock,
+    ByteRange, Caller, ChannelAttrs, Claim, Client, ClientOwner, ConnectionId, Delegation,
+    DelegationWish, Direction, Engine, Error, ExchangeId, FileKey, HostLock, Lock, LockRequestKind,
     LockType, Locker, Open, Opened, Origin, Principal, Recovered, Result, Sender, Settings, Share,
     Verifier,
 };
@@ -203,7 +203,7 @@ fn a_file_that_a_host_locks_is_not_delegated_at_once() {
             thread::spawn(move || {
                 let (range, kind) = (ByteRange::ALL, LockType::Write);
                 let wish = HostLock { owner: b"owner", file: key(1), range, kind };
-                engine.lock_host(START, &host, &wish, Claiming::Now).is_ok()
+                engine.lock_host(START, &host, &wish, LockRequestKind::NonBlocking).is_ok()
             })
         };
         let delegated = is_delegated(&open(&engine, &one, 1, READ));

@@ -1,32 +1,34 @@
 //! The keys and values of the store's tables, as bytes.
 
-use comity_state::{Desk, FileKey, Identity, Origin, Principal, RecordedClient, Verifier};
+use comity_state::{
+    ClientProtocol, FileKey, Identity, Origin, Principal, RecordedClient, Verifier,
+};
 use comity_vfs::Handle;
 
 const SETCLIENTID: u8 = 0;
 const EXCHANGE_ID: u8 = 1;
 const NLM: u8 = 2;
 
-/// Its desk (1 byte) and its owner id.
+/// Its protocol (1 byte) and its owner id.
 pub(crate) fn of_client(client: &RecordedClient) -> Vec<u8> {
-    let desk = match client.desk {
-        Desk::Setclientid => SETCLIENTID,
-        Desk::ExchangeId => EXCHANGE_ID,
-        Desk::Nlm => NLM,
+    let protocol = match client.protocol {
+        ClientProtocol::Setclientid => SETCLIENTID,
+        ClientProtocol::ExchangeId => EXCHANGE_ID,
+        ClientProtocol::Nlm => NLM,
     };
-    [&[desk], &*client.id].concat()
+    [&[protocol], &*client.id].concat()
 }
 
-/// The client of a key; `None` if it is of no desk that there is.
+/// The client of a key; `None` if its protocol is unknown.
 pub(crate) fn client(key: &[u8]) -> Option<RecordedClient> {
-    let (desk, id) = key.split_first()?;
-    let desk = match *desk {
-        SETCLIENTID => Desk::Setclientid,
-        EXCHANGE_ID => Desk::ExchangeId,
-        NLM => Desk::Nlm,
+    let (protocol, id) = key.split_first()?;
+    let protocol = match *protocol {
+        SETCLIENTID => ClientProtocol::Setclientid,
+        EXCHANGE_ID => ClientProtocol::ExchangeId,
+        NLM => ClientProtocol::Nlm,
         _ => return None,
     };
-    Some(RecordedClient { desk, id: id.into() })
+    Some(RecordedClient { protocol, id: id.into() })
 }
 
 /// Its principal (8 bytes, big endian), its origin (16) and its verifier (8). Nothing stands for

@@ -5,7 +5,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use comity_state::{Desk, Record, Recovered};
+use comity_state::{ClientProtocol, Record, Recovered};
 use redb::backends::FileBackend;
 use redb::{
     Database, MultimapTable, MultimapTableDefinition, ReadableDatabase, ReadableMultimapTable,
@@ -234,7 +234,7 @@ fn apply_one(
         Record::Client(client, identity) => {
             let key = key::of_client(client);
             clients.insert(&*key, &*key::of_identity(*identity))?;
-            if client.desk == Desk::ExchangeId {
+            if client.protocol == ClientProtocol::ExchangeId {
                 revoked.remove_all(&*key)?;
             }
         }

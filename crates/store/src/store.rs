@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use comity_state::{Engine, Mark, Record, Recovered};
+use comity_state::{Engine, JournalPosition, Record, Recovered};
 
 use crate::error::StoreError;
 use crate::medium::{Medium, MediumError, OpenMedium};
@@ -57,14 +57,14 @@ impl Store {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// Waits until all that the engine recorded before `mark` is on stable storage, or puts it
+    /// Waits until all that the engine recorded before `position` is on stable storage, or puts it
     /// there, together with whatever else waits.
     ///
     /// # Errors
     /// [`StoreError::Write`], [`StoreError::Broken`]: nothing may be promised.
-    pub fn settle(&self, engine: &Engine, mark: Mark) -> Result<(), StoreError> {
+    pub fn settle(&self, engine: &Engine, position: JournalPosition) -> Result<(), StoreError> {
         let mut writer = self.writer();
-        if engine.is_stored(mark) {
+        if engine.is_stored(position) {
             return Ok(());
         }
         let (taken, records) = writer.take(engine);
@@ -108,7 +108,7 @@ impl Store {
 
 impl Writer {
     /// Takes from the engine what is to be stored.
-    fn take(&mut self, engine: &Engine) -> (Mark, Vec<Record>) {
+    fn take(&mut self, engine: &Engine) -> (JournalPosition, Vec<Record>) {
         let mut records = Vec::new();
         let taken = engine.poll_records(&mut records);
         records.iter().cloned().for_each(|record| self.known.apply(record));

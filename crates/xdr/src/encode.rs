@@ -32,13 +32,13 @@ pub struct Encoder {
 
 /// A place in an encoder to come back to.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
+pub struct Checkpoint {
     bytes: usize,
     files: usize,
 }
 
-impl Mark {
-    /// The encoder's own bytes from an earlier mark to this one.
+impl Checkpoint {
+    /// The encoder's own bytes from an earlier checkpoint to this one.
     #[must_use]
     #[inline]
     pub const fn since(self, earlier: Self) -> usize {
@@ -64,12 +64,12 @@ pub struct Word {
 /// The open record mark of a record being written; closed by [`Encoder::end_record`].
 #[derive(Debug)]
 #[must_use]
-pub struct RecordStart(Mark);
+pub struct RecordStart(Checkpoint);
 
 impl RecordStart {
     /// The place just before the record mark, for taking the whole record back.
     #[must_use]
-    pub const fn mark(&self) -> Mark {
+    pub const fn checkpoint(&self) -> Checkpoint {
         self.0
     }
 }
@@ -191,43 +191,43 @@ impl Encoder {
     /// This place, to return to with [`Encoder::rollback`] or measure from.
     #[must_use]
     #[inline]
-    pub const fn mark(&self) -> Mark {
-        Mark { bytes: self.bytes.len(), files: self.files.len() }
+    pub const fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { bytes: self.bytes.len(), files: self.files.len() }
     }
 
-    /// Forgets everything after `mark`.
-    pub fn rollback(&mut self, mark: Mark) {
-        self.bytes.truncate(mark.bytes);
-        self.files.truncate(mark.files);
+    /// Forgets everything after `checkpoint`.
+    pub fn rollback(&mut self, checkpoint: Checkpoint) {
+        self.bytes.truncate(checkpoint.bytes);
+        self.files.truncate(checkpoint.files);
     }
 
-    /// Bytes from `mark` to here as they will be on the wire, file segments among them.
+    /// Bytes from `checkpoint` to here as they will be on the wire, file segments among them.
     #[must_use]
     #[inline]
-    pub fn length_since(&self, mark: Mark) -> usize {
-        let own = self.bytes.len() - mark.bytes;
+    pub fn length_since(&self, checkpoint: Checkpoint) -> usize {
+        let own = self.bytes.len() - checkpoint.bytes;
         // Nearly no reply has any.
-        if self.files.len() == mark.files { own } else { own + self.files_since(mark) }
+        if self.files.len() == checkpoint.files { own } else { own + self.files_since(checkpoint) }
     }
 
-    fn files_since(&self, mark: Mark) -> usize {
-        let files = self.files.get(mark.files..).unwrap_or_default();
+    fn files_since(&self, checkpoint: Checkpoint) -> usize {
+        let files = self.files.get(checkpoint.files..).unwrap_or_default();
         files.iter().map(|file| file.length as usize).sum()
     }
 
-    /// The encoded bytes from `mark` to here if no file segment is among them.
+    /// The encoded bytes from `checkpoint` to here if no file segment is among them.
     #[must_use]
     #[inline]
-    pub fn contiguous_since(&self, mark: Mark) -> Option<&[u8]> {
-        if self.files.len() > mark.files { None } else { self.bytes.get(mark.bytes..) }
+    pub fn contiguous_since(&self, checkpoint: Checkpoint) -> Option<&[u8]> {
+        if self.files.len() > checkpoint.files { None } else { self.bytes.get(checkpoint.bytes..) }
     }
 
     /// Opens a record of one fragment (RFC 5531, 11).
     #[inline]
     pub fn begin_record(&mut self) -> RecordStart {
-        let mark = self.mark();
+        let checkpoint = self.checkpoint();
         self.raw(&[0; 4]);
-        RecordStart(mark)
+        RecordStart(checkpoint)
     }
 
     /// Closes a record: its length is written in front of it.
@@ -260,7 +260,7 @@ mod tests {
         encoder.raw(b"more");
         encoder.set(word, 0x0304_0506);
         assert_eq!(encoder.bytes(), b"\0\0\0\x01\0\0\0\x02\x03\x04\x05\x06more");
-        let begin = encoder.mark();
+        let begin = encoder.checkpoint();
         let word = encoder.word();
         encoder.rollback(begin);
         encoder.set(word, 7);
@@ -273,10 +273,10 @@ mod tests {
         // Any file; nothing of it is read.
         let file = Arc::new(File::open("/dev/null").unwrap());
         encoder.file(Arc::clone(&file), 0, 100);
-        let mark = encoder.mark();
+        let checkpoint = encoder.checkpoint();
         encoder.raw(&[0; 8]);
-        assert_eq!(encoder.length_since(mark), 8);
+        assert_eq!(encoder.length_since(checkpoint), 8);
         encoder.file(file, 0, 1000);
-        assert_eq!(encoder.length_since(mark), 1008);
+        assert_eq!(encoder.length_since(checkpoint), 1008);
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Server {
     folder: PathBuf,
     port: u16,
     done: Arc<AtomicBool>,
-    keeper: Option<JoinHandle<()>>,
+    supervisor: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -70,11 +70,11 @@ impl Server {
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let done = Arc::new(AtomicBool::new(false));
         let first = spawn(&mut command, (folder, port))?;
-        let keeper = {
+        let supervisor = {
             let (done, folder) = (Arc::clone(&done), folder.to_path_buf());
             thread::spawn(move || keep(&mut command, first, &done, (&folder, port)))
         };
-        Ok(Self { folder: folder.to_path_buf(), port, done, keeper: Some(keeper) })
+        Ok(Self { folder: folder.to_path_buf(), port, done, supervisor: Some(supervisor) })
     }
 
     /// The URL of the export that pynfs tests.
@@ -96,8 +96,8 @@ impl Drop for Server {
             // It may have ended by itself.
             let _ = kill_process(pid, Signal::TERM);
         }
-        if let Some(keeper) = self.keeper.take() {
-            let _ = keeper.join();
+        if let Some(supervisor) = self.supervisor.take() {
+            let _ = supervisor.join();
         }
     }
 }

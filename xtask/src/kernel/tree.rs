@@ -105,14 +105,14 @@ fn probes(folder: &Path) -> Result<usize> {
 /// # Errors
 /// If they cannot be written.
 pub(super) fn heap(top: &Path, count: u32) -> Result<()> {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut rng = Rng(0x9e37_79b9_7f4a_7c15);
     for number in 0..count {
         let folder = top.join(format!("d{:02}/e{}", number % 40, number % 3));
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("file {number:04}"));
-        let length = dice.next() % 16_384 * u64::from(number % 10 != 0);
+        let length = rng.next() % 16_384 * u64::from(number % 10 != 0);
         let bytes: Vec<u8> =
-            (0..length.div_ceil(8)).flat_map(|_| dice.next().to_le_bytes()).collect();
+            (0..length.div_ceil(8)).flat_map(|_| rng.next().to_le_bytes()).collect();
         fs::write(&path, &bytes)?;
         let mode = [0o644, 0o600, 0o755, 0o440][number as usize % 4];
         fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
@@ -127,9 +127,9 @@ pub(super) fn heap(top: &Path, count: u32) -> Result<()> {
 }
 
 /// Numbers that look random and are the same every time (xorshift64).
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 use comity_export::{Position, Seen, View};
 use comity_proto::nfs3::{Entry3, Entryplus3};
 use comity_vfs::{Disk, Listed, Listing, Result, Status};
-use comity_xdr::{Encoder, Mark, Opaque, padding};
+use comity_xdr::{Checkpoint, Encoder, Opaque, padding};
 
 use crate::program::Nfs3;
 
@@ -14,7 +14,7 @@ const TAIL_BYTES: usize = 4 + 4;
 pub(super) struct Page<'r> {
     nfs: &'r Nfs3,
     reply: &'r mut Encoder,
-    start: Mark,
+    start: Checkpoint,
     bytes_max: usize,
     names_left: usize,
     listed: Listed,
@@ -26,7 +26,7 @@ impl<'r> Page<'r> {
     /// A page that begins at `start`, with at most so many bytes in all and of names.
     pub(super) const fn new(
         nfs: &'r Nfs3,
-        (reply, start): (&'r mut Encoder, Mark),
+        (reply, start): (&'r mut Encoder, Checkpoint),
         (bytes_max, names_max): (usize, usize),
         listed: Listed,
     ) -> Self {
@@ -99,7 +99,7 @@ impl<'r> Page<'r> {
         entry: &Entry3<'_>,
         seen: Option<&Seen>,
     ) -> ControlFlow<()> {
-        let (before, names) = (self.reply.mark(), names_bytes(entry));
+        let (before, names) = (self.reply.checkpoint(), names_bytes(entry));
         if self.full || names > self.names_left && self.entries > 0 {
             self.full = true;
             return ControlFlow::Break(());

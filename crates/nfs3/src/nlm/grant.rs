@@ -7,7 +7,7 @@ use std::time::Duration;
 use comity_coherence::Settle;
 use comity_export::Exports;
 use comity_proto::nlm::{Nlm4Lock, Nlm4Res, Nlm4Stats, Nlm4Testargs};
-use comity_state::{Claiming, Client, Effect, Engine, FileKey, HostLock, Locals, LockType};
+use comity_state::{Client, Effect, Engine, FileKey, HostLock, Locals, LockRequestKind, LockType};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use super::owner::HostOwner;
@@ -64,7 +64,7 @@ impl Grants {
         let Effect::NotifyLock { client, owner, file, range, kind } = effect else { return None };
         let address = std::str::from_utf8(client.owner()).ok()?.parse().ok()?;
         let lock = HostLock { owner: &owner, file, range, kind };
-        let take_it = || self.engine.lock_host(now, &client, &lock, Claiming::Offered);
+        let take_it = || self.engine.lock_host(now, &client, &lock, LockRequestKind::Offered);
         take(self.locals.as_deref(), &lock, take_it).ok()?.ok()?;
         if !self.engine.is_settled(self.settle.as_deref()) {
             self.engine.withdraw_grant(now, &client, &lock);

@@ -2,7 +2,7 @@
 //! and that have no state of a monitor; else they are like the others to the server.
 
 use comity_proto::nlm::{Nlm4Lockargs, Nlm4Stats};
-use comity_state::{Claiming, LockRefusal, Taken};
+use comity_state::{LockRefusal, LockRequestKind, Taken};
 use comity_xdr::Encoder;
 
 use super::arguments::Locked;
@@ -13,12 +13,12 @@ use crate::request::{Request, Stop};
 
 pub(super) fn lock(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
     let args = request.arguments::<Nlm4Lockargs<'_>>()?;
-    let claiming = match (args.reclaim, args.block) {
-        (true, _) => Claiming::Reclaim,
-        (false, true) => Claiming::Wait,
-        (false, false) => Claiming::Now,
+    let request_kind = match (args.reclaim, args.block) {
+        (true, _) => LockRequestKind::Reclaim,
+        (false, true) => LockRequestKind::Blocking,
+        (false, false) => LockRequestKind::NonBlocking,
     };
-    claim(nlm, request, reply, (&args, claiming, Some(args.state)))
+    claim(nlm, request, reply, (&args, request_kind, Some(args.state)))
 }
 
 pub(super) fn nm_lock(
@@ -27,14 +27,14 @@ pub(super) fn nm_lock(
     reply: &mut Encoder,
 ) -> Result<Answer, Stop> {
     let args = request.arguments::<Nlm4Lockargs<'_>>()?;
-    claim(nlm, request, reply, (&args, Claiming::Now, None))
+    claim(nlm, request, reply, (&args, LockRequestKind::NonBlocking, None))
 }
 
 fn claim(
     nlm: &Nlm,
     request: &Request<'_>,
     reply: &mut Encoder,
-    (args, claiming, state): (&Nlm4Lockargs<'_>, Claiming, Option<i32>),
+    (args, request_kind, state): (&Nlm4Lockargs<'_>, LockRequestKind, Option<i32>),
 ) -> Result<Answer, Stop> {
     let locked = match Locked::open(nlm, request, &args.alock) {
         Ok(locked) => locked,
@@ -49,13 +49,15 @@ fn claim(
         return Ok(answer(reply, args.cookie, (Nlm4Stats::DeniedNolocks, export)));
     }
     let wish = locked.lock(args.exclusive);
-    let lock = || nlm.engine.lock_host(nlm.now(), &locked.host, &wish, claiming);
+    let lock = || nlm.engine.lock_host(nlm.now(), &locked.host, &wish, request_kind);
     let stat = match take(nlm.locals.as_deref(), &wish, lock) {
         Ok(Ok(())) => Nlm4Stats::Granted,
-        Ok(Err(LockRefusal::Denied { .. })) if claiming == Claiming::Wait => Nlm4Stats::Blocked,
+        Ok(Err(LockRefusal::Denied { .. })) if request_kind == LockRequestKind::Blocking => {
+            Nlm4Stats::Blocked
+        }
         Ok(Err(refusal)) => denied(&refusal),
         // No notice comes when a program lets go: who waits is to ask again.
-        Err(_) if claiming == Claiming::Wait => Nlm4Stats::DeniedGracePeriod,
+        Err(_) if request_kind == LockRequestKind::Blocking => Nlm4Stats::DeniedGracePeriod,
         Err(Taken::Later) => Nlm4Stats::DeniedNolocks,
         Err(_) => Nlm4Stats::Denied,
     };

@@ -3,7 +3,7 @@
 use comity_export::Door;
 use comity_proto::nlm::{Nlm4Share, Nlm4Shareargs, Nlm4Shareres, Nlm4Stats};
 use comity_rpc::Done;
-use comity_state::{Claiming, FileKey, Share};
+use comity_state::{FileKey, LockRequestKind, Share};
 use comity_xdr::Encoder;
 
 use super::Nlm;
@@ -14,9 +14,10 @@ use crate::request::{Request, Stop};
 
 pub(super) fn share(nlm: &Nlm, request: &Request<'_>, reply: &mut Encoder) -> Result<Answer, Stop> {
     let args = request.arguments::<Nlm4Shareargs<'_>>()?;
-    let claiming = if args.reclaim { Claiming::Reclaim } else { Claiming::Now };
+    let request_kind =
+        if args.reclaim { LockRequestKind::Reclaim } else { LockRequestKind::NonBlocking };
     let stat = match key(request, &args.share) {
-        Ok(key) => reserve(nlm, request, (&args.share, key), claiming)?,
+        Ok(key) => reserve(nlm, request, (&args.share, key), request_kind)?,
         Err(stop) => stopped(stop)?,
     };
     Ok(answer(reply, &args, stat))
@@ -26,7 +27,7 @@ fn reserve(
     nlm: &Nlm,
     request: &Request<'_>,
     (share, key): (&Nlm4Share<'_>, FileKey),
-    claiming: Claiming,
+    request_kind: LockRequestKind,
 ) -> Result<Nlm4Stats, Stop> {
     let host = host(nlm, request)?;
     // No share for a host that cannot be stored: to undo it would free what it had before.
@@ -34,7 +35,7 @@ fn reserve(
         return Ok(Nlm4Stats::DeniedNolocks);
     }
     let wanted = Share { access: share.access & Share::BOTH, deny: share.mode & Share::BOTH };
-    let reserved = nlm.engine.share_host(nlm.now(), &host, (share.oh.0, key), wanted, claiming);
+    let reserved = nlm.engine.share_host(nlm.now(), &host, (share.oh.0, key), wanted, request_kind);
     if !nlm.is_settled() {
         nlm.engine.unshare_host(nlm.now(), &host, (share.oh.0, key));
         return Ok(Nlm4Stats::DeniedNolocks);

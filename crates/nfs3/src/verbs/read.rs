@@ -24,7 +24,7 @@ pub(super) fn read(
 ) -> std::result::Result<Answer, Stop> {
     let args = request.arguments::<Read3args<'_>>()?;
     let (view, node) = request.enter(Door::Handle(args.file.0))?;
-    let start = reply.mark();
+    let start = reply.checkpoint();
     let cleared = nfs.clear(request, (&view, &node), Act::Read);
     Ok(match cleared.and_then(|_| read_into(&view, &node, &args, reply)) {
         Ok(()) => Answer::new(Done { status: 0, export: Some(view.export_id().0) }),

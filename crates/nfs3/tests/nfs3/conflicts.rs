@@ -9,8 +9,8 @@ use comity_proto::nfs3::{
     Create3args, Createhow3, Link3args, Mkdir3args, Rename3args, Sattr3, Setattr3args, procedure,
 };
 use comity_state::{
-    Claim, Claiming, Client, Delegation, DelegationKind, DelegationWish, Effect, Engine, FileKey,
-    Open, Opened, Origin, Recovered, Sender, Settings, Share, Stateid,
+    Claim, Client, Delegation, DelegationKind, DelegationWish, Effect, Engine, FileKey,
+    LockRequestKind, Open, Opened, Origin, Recovered, Sender, Settings, Share, Stateid,
 };
 use comity_xdr::{Encode, Opaque};
 
@@ -233,7 +233,7 @@ fn a_share_of_nlm_denies_other_hosts_and_not_its_own() {
         let host = site.engine.host(NOW, name.as_bytes(), Origin::default()).unwrap();
         let share = Share { access: Share::BOTH, deny: Share::BOTH };
         let what = (&b"owner"[..], site.key());
-        site.engine.share_host(NOW, &host, what, share, Claiming::Now).unwrap();
+        site.engine.share_host(NOW, &host, what, share, LockRequestKind::NonBlocking).unwrap();
         assert_eq!((site.write(), site.read()), (write, read), "{name}");
         site.engine.unshare_host(NOW, &host, what);
         assert_eq!([site.write(), site.read()], [0; 2], "{name}");

@@ -16,8 +16,8 @@ use comity_proto::nlm::{
     Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
 };
 use comity_state::{
-    ByteRange, Claiming, DelegationKind, Engine, FileKey, HostLock, Locals, LockRefusal, LockType,
-    Mark, Record, Recovered, Settings, Taken,
+    ByteRange, DelegationKind, Engine, FileKey, HostLock, JournalPosition, Locals, LockRefusal,
+    LockRequestKind, LockType, Record, Recovered, Settings, Taken,
 };
 use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
@@ -104,10 +104,10 @@ fn site_of(settles: bool, wish: impl FnOnce(Nlm) -> Nlm) -> Site {
     let file = world.handle("a");
     let settled = Arc::new(AtomicUsize::new(0));
     let (count, storing) = (Arc::clone(&settled), Arc::clone(&engine));
-    let settle = move |mark: Mark| {
+    let settle = move |position: JournalPosition| {
         count.fetch_add(1, Ordering::Relaxed);
         if settles {
-            storing.stored(mark);
+            storing.stored(position);
         }
         settles
     };
@@ -206,12 +206,12 @@ fn a_grant_leaves_when_what_led_to_it_is_stored() {
         let file = site.world.exports.current().unseal_key(&site.file).unwrap();
         let (kind, range) = (LockType::Write, ByteRange { first: 0, last: 9 });
         let lock = HostLock { owner: b"o", file, range, kind };
-        let waits = site.engine.lock_host(NOW, &waiter, &lock, Claiming::Wait);
+        let waits = site.engine.lock_host(NOW, &waiter, &lock, LockRequestKind::Blocking);
         assert!(matches!(waits, Err(LockRefusal::Denied { .. })), "{waits:?}");
         site.engine.evict(NOW, &holder);
         let storing = Arc::clone(&site.engine);
-        let settle = move |mark: Mark| {
-            storing.stored(mark);
+        let settle = move |position: JournalPosition| {
+            storing.stored(position);
             settles
         };
         let grants = Grants::new(Arc::clone(&site.engine), Arc::clone(&site.world.exports));

@@ -2,7 +2,7 @@
 
 use comity_proto::nlm::{Nlm4Lockargs, Nlm4Notify, Nlm4Stats, procedure};
 use comity_proto::nsm::{self, HostName, Res, SmStatRes, StatChge};
-use comity_state::{ByteRange, Claiming, HostLock, LockType, Origin};
+use comity_state::{ByteRange, HostLock, LockRequestKind, LockType, Origin};
 use comity_xdr::Opaque;
 
 use crate::nlm::{COOKIE, NOW, Site, site};
@@ -31,7 +31,7 @@ fn a_host_frees_no_locks_of_another_whatever_name_it_gives() {
     let (owner, range, kind) = (&b"owner"[..], ByteRange::ALL, LockType::Write);
     let file = site.world.exports.current().unseal_key(&site.file).unwrap();
     let lock = HostLock { owner, file, range, kind };
-    site.engine.lock_host(NOW, &other, &lock, Claiming::Now).unwrap();
+    site.engine.lock_host(NOW, &other, &lock, LockRequestKind::NonBlocking).unwrap();
     site.ask(procedure::FREE_ALL, &Nlm4Notify { name: Opaque(b"192.0.2.1"), state: 3 });
     let notice = encoded(&StatChge { mon_name: Opaque(b"192.0.2.1"), state: 3 });
     site.world.send(&site.world.record(nsm::PROGRAM, nsm::procedure::NOTIFY, &notice));

@@ -152,7 +152,7 @@ pub(crate) fn fattr4(
     }
     reply.value(&said);
     let length = reply.word();
-    let start = reply.mark();
+    let start = reply.checkpoint();
     for number in said.iter() {
         say(reply, number, subject, &facts)?;
     }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use comity_export::Exports;
 use comity_proto::nfs4::Nfsstat4;
 use comity_rpc::Backchannel;
-use comity_state::{CallbackSecurity, Client, ClientId, Desk, Effect, Engine, FileKey, Stateid};
+use comity_state::{
+    CallbackSecurity, Client, ClientId, ClientProtocol, Effect, Engine, FileKey, Stateid,
+};
 
 use super::address;
 use super::answer::{self, Answer};
@@ -124,15 +126,15 @@ impl Callbacks {
     /// Says something, or notes what is to be done about it if there is no way.
     fn say(self: &Arc<Self>, now: Duration, effect: Effect) -> Result<(), NoWay> {
         let client = Arc::clone(client_of(&effect));
-        let said = match client.desk() {
-            Desk::ExchangeId => self.say_in_session(now, &client, &effect),
-            Desk::Setclientid => self.say_to_dialled(now, &client, &effect),
-            Desk::Nlm => {
+        let said = match client.protocol() {
+            ClientProtocol::ExchangeId => self.say_in_session(now, &client, &effect),
+            ClientProtocol::Setclientid => self.say_to_dialled(now, &client, &effect),
+            ClientProtocol::Nlm => {
                 (self.others)(effect);
                 return Ok(());
             }
         };
-        let is_dialled = client.desk() == Desk::Setclientid;
+        let is_dialled = client.protocol() == ClientProtocol::Setclientid;
         match (said, &effect) {
             (Ok(()), Effect::Recall { stateid, .. }) => {
                 self.engine.recall_sent(now, &client, stateid);

@@ -14,7 +14,7 @@ use comity_state::{
 
 use super::Compound;
 use crate::limits::DIGEST_BYTES;
-use crate::sequencing::Desk;
+use crate::sequencing::Sequencing;
 use crate::state_context::on_wire;
 use crate::stop::{Stop, refused};
 
@@ -42,9 +42,11 @@ impl Compound<'_> {
 
     /// Returns the client whose session it is.
     pub(crate) fn client(&self) -> Option<&Arc<Client>> {
-        match &self.desk {
-            Desk::Unsequenced => None,
-            Desk::Sequenced(desk) => desk.ticket.as_ref().map(|ticket| ticket.client()),
+        match &self.sequencing {
+            Sequencing::Unsequenced => None,
+            Sequencing::Sequenced(sequenced) => {
+                sequenced.ticket.as_ref().map(|ticket| ticket.client())
+            }
         }
     }
 
@@ -65,9 +67,9 @@ impl Compound<'_> {
     /// Returns the client that probably calls, where a wrong guess costs little: in 4.0 the one
     /// that the connection is known by, though several clients may share it.
     pub(crate) fn known(&self) -> Option<Arc<Client>> {
-        match &self.desk {
-            Desk::Sequenced(_) => self.client().map(Arc::clone),
-            Desk::Unsequenced => {
+        match &self.sequencing {
+            Sequencing::Sequenced(_) => self.client().map(Arc::clone),
+            Sequencing::Unsequenced => {
                 let id = comity_state::ClientId(self.visitor.introduced()?);
                 self.engine().client_by_id(id)
             }

@@ -5,7 +5,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use super::create_session::security;
 use crate::compound::Compound;
-use crate::sequencing::Desk;
+use crate::sequencing::Sequencing;
 use crate::stop::{Stop, refused};
 
 pub(super) fn backchannel_ctl(
@@ -14,8 +14,10 @@ pub(super) fn backchannel_ctl(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<BackchannelCtl4args<'_>>()?;
-    let Desk::Sequenced(desk) = &compound.desk else { return Err(Nfsstat4::OpIllegal.into()) };
-    let ticket = desk.ticket.as_ref().ok_or(Stop::Status(Nfsstat4::OpNotInSession))?;
+    let Sequencing::Sequenced(sequenced) = &compound.sequencing else {
+        return Err(Nfsstat4::OpIllegal.into());
+    };
+    let ticket = sequenced.ticket.as_ref().ok_or(Stop::Status(Nfsstat4::OpNotInSession))?;
     let wanted = (args.cb_program, security(&args.sec_parms.0));
     let engine = compound.engine();
     engine.backchannel_ctl(ticket.session(), wanted, compound.caller).map_err(refused)

@@ -66,7 +66,7 @@ fn begin(
     let (Some(copier), Some(client)) = (&memory.copier, compound.client()) else {
         return Ok(None);
     };
-    let Some(asked_by) = compound.desk.answer().filter(|_| client.has_callbacks()) else {
+    let Some(asked_by) = compound.sequencing.answer().filter(|_| client.has_callbacks()) else {
         return Ok(None);
     };
     let Transfer { view, source, target, .. } = *transfer;

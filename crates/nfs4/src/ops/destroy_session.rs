@@ -5,7 +5,7 @@ use comity_state::SessionId;
 use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
-use crate::sequencing::Desk;
+use crate::sequencing::Sequencing;
 use crate::stop::{Stop, refused};
 
 pub(super) fn destroy_session(
@@ -14,8 +14,8 @@ pub(super) fn destroy_session(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     let session = SessionId(args.value::<Sessionid4>()?);
-    if let Desk::Sequenced(desk) = &compound.desk
-        && desk.ticket.as_ref().is_some_and(|ticket| ticket.session().id() == session)
+    if let Sequencing::Sequenced(sequenced) = &compound.sequencing
+        && sequenced.ticket.as_ref().is_some_and(|ticket| ticket.session().id() == session)
         && compound.following > 0
     {
         return Err(Nfsstat4::NotOnlyOp.into());

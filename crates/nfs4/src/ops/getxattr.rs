@@ -15,7 +15,7 @@ pub(super) fn getxattr(
     let (view, node) = compound.real(Nfsstat4::NotSupp)?;
     let value = view.getxattr(node, name.0)?;
     if value.len() + 8 > compound.room(reply) {
-        return Err(compound.desk.too_big().into());
+        return Err(compound.sequencing.too_big().into());
     }
     reply.opaque(&value);
     Ok(())

@@ -58,7 +58,7 @@ fn by_reference_from(compound: &Compound<'_>, args: &Decoder<'_>) -> u32 {
         1 => next == Ok(operation::GETATTR),
         _ => false,
     };
-    let kept = !compound.pledges.is_empty() || compound.desk.keeps_reply();
+    let kept = !compound.pending_results.is_empty() || compound.sequencing.keeps_reply();
     if is_alone && !kept { BY_REFERENCE_FROM_BYTES } else { u32::MAX }
 }
 

@@ -6,7 +6,7 @@ use comity_xdr::{Decoder, Encoder};
 
 use crate::compound::Compound;
 use crate::limits::CALL_HEADER_BYTES_MIN;
-use crate::sequencing::Desk;
+use crate::sequencing::Sequencing;
 use crate::stop::{Stop, refused};
 
 pub(super) fn sequence(
@@ -27,16 +27,18 @@ pub(super) fn sequence(
         connection: compound.connection(),
         origin: compound.caller.origin,
     };
-    let sequenced = compound.engine().sequence(compound.now(), &wanted).map_err(refused)?;
-    let Desk::Sequenced(desk) = &mut compound.desk else { return Err(Nfsstat4::OpIllegal.into()) };
-    match sequenced {
+    let answer = compound.engine().sequence(compound.now(), &wanted).map_err(refused)?;
+    let Sequencing::Sequenced(sequenced) = &mut compound.sequencing else {
+        return Err(Nfsstat4::OpIllegal.into());
+    };
+    match answer {
         Sequenced::New(ticket) => {
             say(ticket.answer(), reply);
-            desk.begin(ticket);
+            sequenced.begin(ticket);
         }
         Sequenced::Again(answer) => return Err(Stop::Replay(answer.as_ref().into())),
         Sequenced::Forgotten(answer) => {
-            desk.forgotten = true;
+            sequenced.forgotten = true;
             say(&answer, reply);
         }
     }

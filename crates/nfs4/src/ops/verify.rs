@@ -38,7 +38,7 @@ fn is_same(
     if !said.attrmask.and(&COMPARABLE_NOT).is_empty() {
         return Err(Nfsstat4::Inval.into());
     }
-    let start = reply.mark();
+    let start = reply.checkpoint();
     fattr4(reply, &Subject::of(compound, compound.object()?)?, &said.attrmask)?;
     let own = reply.contiguous_since(start).map(Decoder::whole::<Fattr4<'_>>);
     let same = own.is_some_and(|own| own == Ok(said));

@@ -6,7 +6,7 @@ use comity_proto::nfs4::{
     Lock4denied, Lockt4args, NfsFh4, NfsLockType4, Nfsstat4, Open4args, Open4resok, OpenClaim4,
     OpenDelegation4, Openflag4, StateOwner4, operation as op, share,
 };
-use comity_state::{Claiming, HostLock, LockType};
+use comity_state::{HostLock, LockRequestKind, LockType};
 use comity_xdr::{Decoder, Opaque};
 
 use crate::callbacks::{client, go_to, opened, perform};
@@ -123,7 +123,7 @@ fn locks_of_a_host_by_one_export_are_seen_by_the_other() {
     let file = file.unwrap();
     let range = comity_state::ByteRange { first: 0, last: 9 };
     let lock = HostLock { owner: b"process", file, range, kind: LockType::Write };
-    world.engine.lock_host(world.now(), &host, &lock, Claiming::Now).unwrap();
+    world.engine.lock_host(world.now(), &host, &lock, LockRequestKind::NonBlocking).unwrap();
     for export in [&b"pub"[..], b"other"] {
         let (status, told) = perform(&world, 1, &mut one, 5, |call| {
             go_to(call, &[b"srv", export, b"file"]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    CallbackAddress, Caller, ClientId, ClientOwner, CreatedSession, Desk, ExportedOwner,
+    CallbackAddress, Caller, ClientId, ClientOwner, ClientProtocol, CreatedSession, ExportedOwner,
     ExportedSession, ExportedState, Origin,
 };
 
@@ -16,7 +16,7 @@ pub struct ExportedClient {
     /// Number of clientids that the engine had given out: none of them may go to another client.
     pub given_out: u32,
     /// The protocol by which it introduced itself.
-    pub desk: Desk,
+    pub protocol: ClientProtocol,
     /// Its name and its verifier.
     pub name: ClientOwner,
     /// The caller that introduced it.

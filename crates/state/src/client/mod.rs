@@ -20,8 +20,8 @@ use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Keyed, lock};
 use crate::{
-    CallbackAddress, Caller, ClientId, ClientOwner, Desk, Error, Identity, Origin, Principal,
-    Record, RecordedClient, Result, SessionId, Verifier,
+    CallbackAddress, Caller, ClientId, ClientOwner, ClientProtocol, Error, Identity, Origin,
+    Principal, Record, RecordedClient, Result, SessionId, Verifier,
 };
 use peer::Peer;
 use probe::HostProbe;
@@ -32,7 +32,7 @@ pub struct Client {
     pub(crate) id: ClientId,
     /// Number of clients that were created before it.
     pub(crate) serial: u32,
-    pub(crate) desk: Desk,
+    pub(crate) protocol: ClientProtocol,
     pub(crate) owner: Box<[u8]>,
     pub(crate) verifier: Verifier,
     /// The caller that introduced it.
@@ -62,7 +62,7 @@ pub struct Client {
 
 /// The facts of a client's introduction.
 pub(crate) struct NewClient {
-    pub(crate) desk: Desk,
+    pub(crate) protocol: ClientProtocol,
     pub(crate) owner: crate::ClientOwner,
     pub(crate) caller: Caller,
     pub(crate) announced: Option<Announced>,
@@ -86,7 +86,7 @@ impl Client {
         Self {
             id,
             serial,
-            desk: birth.desk,
+            protocol: birth.protocol,
             owner: birth.owner.id,
             verifier: birth.owner.verifier,
             introduced_by: birth.caller,
@@ -124,10 +124,10 @@ impl Client {
         self.id
     }
 
-    /// The desk it came to.
+    /// The protocol by which it introduced itself.
     #[must_use]
-    pub const fn desk(&self) -> Desk {
-        self.desk
+    pub const fn protocol(&self) -> ClientProtocol {
+        self.protocol
     }
 
     /// The owner id it goes by.
@@ -244,7 +244,7 @@ impl Client {
 
     /// Renews the lease of a client of minor version 0, which has no SEQUENCE to do that.
     pub(crate) fn renew_unsequenced(&self, now: Duration) {
-        if self.desk == Desk::Setclientid {
+        if self.protocol == ClientProtocol::Setclientid {
             self.renew(now);
         }
     }
@@ -266,7 +266,7 @@ impl Client {
     }
 
     pub(crate) fn recorded(&self) -> RecordedClient {
-        RecordedClient { desk: self.desk, id: self.owner.clone() }
+        RecordedClient { protocol: self.protocol, id: self.owner.clone() }
     }
 
     /// Returns the origin of the last call of its principal.

@@ -10,7 +10,7 @@ use crate::memory_pool::Pool;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};
-use crate::{Caller, ClientId, Desk, Error, Origin, Result, Secret};
+use crate::{Caller, ClientId, ClientProtocol, Error, Origin, Result, Secret};
 
 /// All clients: by clientid, and by the name they go by. The lock of the names is the outermost of
 /// all and is taken only when clients come and go.
@@ -25,7 +25,7 @@ pub(crate) struct Clients {
 /// Clients by name, and their number by origin.
 #[derive(Default)]
 pub(crate) struct Names {
-    named: HashMap<(Desk, Box<[u8]>), Named>,
+    named: HashMap<(ClientProtocol, Box<[u8]>), Named>,
     peers: Peers,
 }
 
@@ -39,41 +39,41 @@ pub(crate) struct Named {
 
 impl Names {
     /// The confirmed client of this name.
-    pub(crate) fn confirmed(&self, desk: Desk, owner: &[u8]) -> Option<&Arc<Client>> {
-        self.named.get(&(desk, owner.into()))?.confirmed.as_ref()
+    pub(crate) fn confirmed(&self, protocol: ClientProtocol, owner: &[u8]) -> Option<&Arc<Client>> {
+        self.named.get(&(protocol, owner.into()))?.confirmed.as_ref()
     }
 
     /// The client that a caller introduced under this name and did not confirm yet.
     pub(crate) fn unconfirmed(
         &self,
-        (desk, owner): (Desk, &[u8]),
+        (protocol, owner): (ClientProtocol, &[u8]),
         caller: Caller,
     ) -> Option<&Arc<Client>> {
-        let named = self.named.get(&(desk, owner.into()))?;
+        let named = self.named.get(&(protocol, owner.into()))?;
         named.unconfirmed.iter().find(|client| client.introducer() == caller)
     }
 
     /// The host of NLM of this name.
     pub(crate) fn host(&self, name: &[u8]) -> Option<Arc<Client>> {
-        self.confirmed(Desk::Nlm, name).cloned()
+        self.confirmed(ClientProtocol::Nlm, name).cloned()
     }
 
     /// Lists a client that is not confirmed yet.
     fn add(&mut self, client: &Arc<Client>) {
-        let name = (client.desk, client.owner.clone());
+        let name = (client.protocol, client.owner.clone());
         self.named.entry(name).or_default().unconfirmed.push(Arc::clone(client));
     }
 
     /// A client takes its place under its name; the one that had it is handed back.
     pub(crate) fn confirm(&mut self, client: &Arc<Client>) -> Option<Arc<Client>> {
-        let named = self.named.entry((client.desk, client.owner.clone())).or_default();
+        let named = self.named.entry((client.protocol, client.owner.clone())).or_default();
         named.unconfirmed.retain(|other| !super::same(other, client));
         named.confirmed.replace(Arc::clone(client)).filter(|old| !super::same(old, client))
     }
 
     fn remove(&mut self, client: &Arc<Client>) {
         self.peers.leave(client.introducer().origin);
-        let name = (client.desk, client.owner.clone());
+        let name = (client.protocol, client.owner.clone());
         let Some(named) = self.named.get_mut(&name) else { return };
         named.unconfirmed.retain(|other| !super::same(other, client));
         named.confirmed.take_if(|other| super::same(other, client));

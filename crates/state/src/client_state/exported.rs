@@ -102,7 +102,7 @@ impl Owner {
     /// # Errors
     /// [`Error::Delay`]: an operation of it is under way.
     pub(crate) fn exported(&self, number: u32) -> Result<ExportedOwner> {
-        if self.busy || self.owed {
+        if self.busy || self.unanswered {
             return Err(Error::Delay);
         }
         Ok(ExportedOwner {

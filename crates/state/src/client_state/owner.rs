@@ -32,7 +32,7 @@ pub(crate) struct Owner {
     pub(crate) seqid: u32,
     pub(crate) busy: bool,
     /// True if the last operation is done and may not be answered yet.
-    pub(crate) owed: bool,
+    pub(crate) unanswered: bool,
     pub(crate) last: Option<OwnerReply>,
     /// The state whose CLOSE was its last operation.
     pub(crate) closed: Option<u32>,
@@ -55,7 +55,7 @@ impl Owner {
             confirmed: kind == OwnerKind::Lock,
             seqid: first.wrapping_sub(1),
             busy: false,
-            owed: false,
+            unanswered: false,
             last: None,
             closed: None,
             used: now,
@@ -101,7 +101,7 @@ impl Owner {
             self.busy = true;
             return Ok(None);
         }
-        if self.owed {
+        if self.unanswered {
             return Err(Error::Delay);
         }
         let last = self.last.clone().filter(|_| seqid == self.seqid);

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::client_state::Standing;
-use crate::{Caller, ClientId, Desk, Engine, Error, Result};
+use crate::{Caller, ClientId, ClientProtocol, Engine, Error, Result};
 
 impl Engine {
     /// DESTROY_CLIENTID (RFC 8881, 18.50).
@@ -17,7 +17,7 @@ impl Engine {
     ) -> Result<()> {
         let mut names = self.clients.names();
         let client = self.clients.get(clientid).ok_or(Error::StaleClientid)?;
-        if client.desk != Desk::ExchangeId {
+        if client.protocol != ClientProtocol::ExchangeId {
             return Err(Error::StaleClientid);
         }
         let state = client.state();

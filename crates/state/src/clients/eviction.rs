@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::client::Names;
 use crate::client_state::Standing;
 use crate::limits::{CLIENTS_PER_ORIGIN_MIN, FAIR_PART, GOING_PART};
-use crate::{Client, Desk, Engine, Error, Origin, Record, Result};
+use crate::{Client, ClientProtocol, Engine, Error, Origin, Record, Result};
 
 impl Engine {
     /// Makes room for one more client of `origin`: forgets one with an expired lease, or some that
@@ -54,7 +54,7 @@ impl Engine {
             return;
         }
         for client in self.clients.all() {
-            if client.desk == Desk::Setclientid {
+            if client.protocol == ClientProtocol::Setclientid {
                 self.reap_owners(now, &client);
             }
             let expired = self.has_expired(now, &client);
@@ -120,7 +120,7 @@ impl Engine {
         self.clients.remove(names, client);
         sessions.iter().for_each(|session| self.drop_session(session));
         self.release(now, client, holdings);
-        let replaced = names.confirmed(client.desk, &client.owner).is_some();
+        let replaced = names.confirmed(client.protocol, &client.owner).is_some();
         if standing == Standing::Confirmed && !replaced {
             self.record(Record::Forget(client.recorded()));
         }
@@ -144,6 +144,7 @@ impl Client {
     /// that holds nothing.
     fn is_dispensable(&self) -> bool {
         let state = self.state();
-        state.standing == Standing::Unconfirmed || self.desk == Desk::Nlm && !state.has_state()
+        state.standing == Standing::Unconfirmed
+            || self.protocol == ClientProtocol::Nlm && !state.has_state()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::client::{Names, NewClient};
 use crate::client_state::Standing;
-use crate::{Caller, Client, ClientId, ClientOwner, Desk, Engine, Error, Result};
+use crate::{Caller, Client, ClientId, ClientOwner, ClientProtocol, Engine, Error, Result};
 
 /// The arguments of EXCHANGE_ID that decide.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Engine {
     /// client elsewhere whose lease is not over.
     pub fn exchange_id(&self, now: Duration, args: ExchangeId) -> Result<Exchanged> {
         let mut names = self.clients.names();
-        let confirmed = names.confirmed(Desk::ExchangeId, &args.owner.id).cloned();
+        let confirmed = names.confirmed(ClientProtocol::ExchangeId, &args.owner.id).cloned();
         if args.update {
             return self.update(now, confirmed, &args);
         }
@@ -46,7 +46,7 @@ impl Engine {
             return Ok(known(now, old, args.caller));
         }
         let holder = confirmed.as_ref().filter(|old| self.is_in_use(now, old));
-        self.may_take_name(holder, (Desk::ExchangeId, &args.owner), args.caller)?;
+        self.may_take_name(holder, (ClientProtocol::ExchangeId, &args.owner), args.caller)?;
         if let Some(old) = confirmed.filter(|old| !old.is_principal(args.caller)) {
             self.discard(now, &mut names, &old);
         }
@@ -74,7 +74,8 @@ impl Engine {
     /// Introduces a client that is not known yet, or not in this instance.
     fn meet(&self, now: Duration, names: &mut Names, args: ExchangeId) -> Result<Exchanged> {
         let ExchangeId { owner, caller, .. } = args;
-        let birth = NewClient { desk: Desk::ExchangeId, owner, caller, announced: None };
+        let birth =
+            NewClient { protocol: ClientProtocol::ExchangeId, owner, caller, announced: None };
         let client = self.introduce(now, names, birth)?;
         let sequenceid = client.state().creation.expected();
         Ok(Exchanged { clientid: client.id, sequenceid, confirmed: false })
@@ -90,10 +91,10 @@ impl Engine {
     pub(crate) fn may_take_name(
         &self,
         holder: Option<&Arc<Client>>,
-        (desk, owner): (Desk, &ClientOwner),
+        (protocol, owner): (ClientProtocol, &ClientOwner),
         caller: Caller,
     ) -> Result<()> {
-        let Some(old) = holder else { return self.grace.may_take_name((desk, owner), caller) };
+        let Some(old) = holder else { return self.grace.may_take_name((protocol, owner), caller) };
         if !old.is_principal(caller) {
             return Err(Error::ClidInuse);
         }
@@ -109,7 +110,7 @@ impl Engine {
         names: &mut Names,
         birth: NewClient,
     ) -> Result<Arc<Client>> {
-        let old = names.unconfirmed((birth.desk, &birth.owner.id), birth.caller).cloned();
+        let old = names.unconfirmed((birth.protocol, &birth.owner.id), birth.caller).cloned();
         old.into_iter().for_each(|old| self.discard(now, names, &old));
         self.make_room(now, names, birth.caller.origin)?;
         Ok(self.clients.introduce(now, names, birth, &self.held))

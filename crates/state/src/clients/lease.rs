@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::client_state::Standing;
 use crate::limits::{HOST_GONE_AFTER, HOST_QUESTIONS_MIN};
 use crate::sync::atomic::Ordering;
-use crate::{Caller, Client, ClientId, Desk, Engine, Error, Result};
+use crate::{Caller, Client, ClientId, ClientProtocol, Engine, Error, Result};
 
 impl Engine {
     /// RENEW (RFC 7530, 16.27): by the principal that introduced the client, or one that has opens
@@ -49,7 +49,7 @@ impl Engine {
             return Err(if gave_out { Error::Expired } else { Error::StaleClientid });
         };
         let standing = client.live()?.standing;
-        if standing != Standing::Confirmed || client.desk != Desk::Setclientid {
+        if standing != Standing::Confirmed || client.protocol != ClientProtocol::Setclientid {
             return Err(Error::StaleClientid);
         }
         client.admit(caller)?;
@@ -72,7 +72,8 @@ impl Engine {
     /// has nothing open keeps it as long as it renews its lease: others may introduce themselves by
     /// it meanwhile (RFC 7530, 16.33.5), and are refused when they confirm that.
     pub(crate) fn keeps_name(&self, now: Duration, client: &Client) -> bool {
-        let is_idle = client.desk == Desk::Setclientid && !self.has_expired(now, client);
+        let is_idle =
+            client.protocol == ClientProtocol::Setclientid && !self.has_expired(now, client);
         is_idle || self.is_in_use(now, client)
     }
 
@@ -81,12 +82,12 @@ impl Engine {
     /// A host that never answered may be behind a firewall, so that its silence says little.
     pub(crate) fn silence_max(&self, client: &Client) -> Duration {
         let unanswered = client.asked.unanswered.load(Ordering::Relaxed);
-        match client.desk {
-            Desk::Setclientid | Desk::ExchangeId => self.settings.lease,
-            Desk::Nlm if client.has_callbacks() && unanswered >= HOST_QUESTIONS_MIN => {
+        match client.protocol {
+            ClientProtocol::Setclientid | ClientProtocol::ExchangeId => self.settings.lease,
+            ClientProtocol::Nlm if client.has_callbacks() && unanswered >= HOST_QUESTIONS_MIN => {
                 HOST_GONE_AFTER
             }
-            Desk::Nlm => self.settings.courtesy,
+            ClientProtocol::Nlm => self.settings.courtesy,
         }
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::client::{Names, NewClient};
 use crate::client_state::{Announced, Standing};
 use crate::{
-    CallbackAddress, Caller, Client, ClientId, ClientOwner, Desk, Effect, Engine, Error, Result,
-    Verifier,
+    CallbackAddress, Caller, Client, ClientId, ClientOwner, ClientProtocol, Effect, Engine, Error,
+    Result, Verifier,
 };
 
 /// The arguments of SETCLIENTID.
@@ -42,16 +42,20 @@ impl Engine {
         let announced = Announced { confirm, callback: args.callback };
         let Setclientid { owner, caller, .. } = args;
         let mut names = self.clients.names();
-        let confirmed = names.confirmed(Desk::Setclientid, &owner.id);
+        let confirmed = names.confirmed(ClientProtocol::Setclientid, &owner.id);
         let holder = confirmed.filter(|old| self.is_in_use(now, old));
-        self.may_take_name(holder, (Desk::Setclientid, &owner), caller)?;
+        self.may_take_name(holder, (ClientProtocol::Setclientid, &owner), caller)?;
         let again = |old: &&Arc<Client>| old.verifier == owner.verifier && old.is_principal(caller);
         if let Some(old) = confirmed.filter(again) {
             old.state().announced = Some(announced);
             return Ok(Introduced { clientid: old.id, confirm });
         }
-        let birth =
-            NewClient { desk: Desk::Setclientid, owner, caller, announced: Some(announced) };
+        let birth = NewClient {
+            protocol: ClientProtocol::Setclientid,
+            owner,
+            caller,
+            announced: Some(announced),
+        };
         let client = self.introduce(now, &mut names, birth)?;
         Ok(Introduced { clientid: client.id, confirm })
     }
@@ -70,16 +74,16 @@ impl Engine {
     ) -> Result<()> {
         let mut names = self.clients.names();
         let client = self.clients.get(clientid).ok_or(Error::StaleClientid)?;
-        if client.desk != Desk::Setclientid {
+        if client.protocol != ClientProtocol::Setclientid {
             return Err(Error::StaleClientid);
         }
         if !client.is_principal(caller) {
             return Err(Error::ClidInuse);
         }
         // When it was introduced the name may have been free to be taken.
-        let holder = names.confirmed(client.desk, &client.owner);
+        let holder = names.confirmed(client.protocol, &client.owner);
         let holder = holder.filter(|old| self.keeps_name(now, old));
-        self.may_take_name(holder, (client.desk, &client.name()), caller)?;
+        self.may_take_name(holder, (client.protocol, &client.name()), caller)?;
         self.take_announcement(&client, confirm)?;
         client.move_to(caller.origin);
         client.renew(now);
@@ -121,7 +125,7 @@ impl Engine {
         state.standing = Standing::Confirmed;
         drop(state);
         let old = names.confirm(client);
-        if client.desk != Desk::ExchangeId {
+        if client.protocol != ClientProtocol::ExchangeId {
             // Clients with sessions are recorded when they have said that they have reclaimed all.
             self.grace.returned(client);
             // State that was revoked from an earlier instance never belonged to this one.

@@ -17,9 +17,9 @@ const KEPT: Duration = Duration::from_secs(20);
 
 /// The answer of the holder of a write delegation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriterSays {
+pub enum DelegatedAttributes {
     /// No other client holds one, or it has changed nothing: the file system has the attributes.
-    Nothing,
+    OnDisk,
     /// The file is changed.
     Changed {
         /// In bytes.
@@ -28,7 +28,7 @@ pub enum WriterSays {
         change: u64,
     },
     /// It is being asked.
-    Wait,
+    Pending,
 }
 
 impl Engine {
@@ -41,50 +41,50 @@ impl Engine {
     /// Returns the answer of the holder of a write delegation, other than `mine`, for a file whose
     /// change attribute on disk is `change`. The holder is asked by CB_GETATTR; if it cannot
     /// answer, or does not within a lease, the delegation is recalled.
-    pub fn writer_says(
+    pub fn delegated_attributes(
         &self,
         now: Duration,
         mine: Option<&Client>,
         key: &FileKey,
         change: u64,
-    ) -> WriterSays {
-        let Some(file) = self.files.get(key) else { return WriterSays::Nothing };
+    ) -> DelegatedAttributes {
+        let Some(file) = self.files.get(key) else { return DelegatedAttributes::OnDisk };
         let mine = file.covered(key, mine.map(|client| client.id));
         let read = Share::access(Share::READ);
         let conflict = file.state().delegations.conflict(mine, read);
         let Some(holder) = conflict.filter(|holder| !self.give_way(now, *holder)) else {
-            return WriterSays::Nothing;
+            return DelegatedAttributes::OnDisk;
         };
         let mut on_file = file.state();
         let Some(delegated) = on_file.delegations.get_mut(holder) else {
-            return WriterSays::Nothing;
+            return DelegatedAttributes::OnDisk;
         };
-        if let Some(says) = delegated.says(now, change) {
-            return says;
+        if let Some(answer) = delegated.fresh_answer(now, change) {
+            return answer;
         }
         if !self.ask(now, &mut on_file, holder, file.key) {
             self.recall(now, &file, &mut on_file, (mine, read));
         }
-        WriterSays::Wait
+        DelegatedAttributes::Pending
     }
 
     /// Does the same for a caller that can wait a little: `pause` lets calls go out and a moment
     /// pass, and returns whether it did.
-    pub fn writer_says_soon(
+    pub fn delegated_attributes_soon(
         &self,
         now: Duration,
         mine: Option<&Client>,
         (key, change): (&FileKey, u64),
         mut pause: impl FnMut(Duration) -> bool,
-    ) -> WriterSays {
-        let mut says = self.writer_says(now, mine, key, change);
+    ) -> DelegatedAttributes {
+        let mut answer = self.delegated_attributes(now, mine, key, change);
         for _ in 0..WRITER_PAUSES_MAX {
-            if says != WriterSays::Wait || !pause(WRITER_PAUSE) {
+            if answer != DelegatedAttributes::Pending || !pause(WRITER_PAUSE) {
                 break;
             }
-            says = self.writer_says(now, mine, key, change);
+            answer = self.delegated_attributes(now, mine, key, change);
         }
-        says
+        answer
     }
 
     /// Returns whether a client other than `mine` may have written data of a file that have not
@@ -140,7 +140,7 @@ impl Engine {
 impl Delegated {
     /// Returns the holder's answer if it is fresh. A file that has changed gets a new change
     /// attribute with every answer, since it may have changed since the previous one.
-    fn says(&mut self, now: Duration, change: u64) -> Option<WriterSays> {
+    fn fresh_answer(&mut self, now: Duration, change: u64) -> Option<DelegatedAttributes> {
         let given = self.given;
         let writer = self.writer.as_mut()?;
         let said = writer.said.as_mut()?;
@@ -151,11 +151,11 @@ impl Delegated {
         }
         if given.is_none_or(|given| given == said.change) {
             said.told.get_or_insert(change);
-            return Some(WriterSays::Nothing);
+            return Some(DelegatedAttributes::OnDisk);
         }
         let next = writer.shown.max(change).wrapping_add(1);
         let change = *said.told.get_or_insert(next);
         writer.shown = change;
-        Some(WriterSays::Changed { size: said.size, change })
+        Some(DelegatedAttributes::Changed { size: said.size, change })
     }
 }

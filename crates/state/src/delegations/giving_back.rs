@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::client_state::StateKind;
 use crate::file::{Delegated, File, Holder, Recall};
-use crate::{At, Client, Desk, Engine, Error, FileKey, Record, Result, Sender, Share, Stateid};
+use crate::{
+    At, Client, ClientProtocol, Engine, Error, FileKey, Record, Result, Sender, Share, Stateid,
+};
 
 impl Engine {
     /// DELEGRETURN (RFC 8881, 18.6); also undoes a grant that cannot be kept.
@@ -98,7 +100,7 @@ impl Engine {
         if !state.holdings.revoke(holder.state) {
             return;
         }
-        if client.desk == Desk::Setclientid {
+        if client.protocol == ClientProtocol::Setclientid {
             // Minor version 0 has no way to free it.
             state.holdings.remove(holder.state);
         }

@@ -7,6 +7,6 @@ mod programs;
 mod recall;
 mod recall_any;
 
-pub use cb_getattr::WriterSays;
+pub use cb_getattr::DelegatedAttributes;
 pub use grant::{Delegation, DelegationWish, NoDelegation};
 pub(crate) use grant::{DelegationClaim, DelegationRequest};

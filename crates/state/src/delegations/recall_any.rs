@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::limits::RECALL_ANY_REST;
 use crate::sync::atomic::Ordering;
-use crate::{Client, Desk, Effect, Engine};
+use crate::{Client, ClientProtocol, Effect, Engine};
 
 /// A number and its bound.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ impl Engine {
         let all = Fullness { len, limit: self.settings.limits.delegations };
         for client in self.clients.all() {
             // In minor version 0 there is no such question.
-            if client.desk == Desk::ExchangeId && client.has_callbacks() {
+            if client.protocol == ClientProtocol::ExchangeId && client.has_callbacks() {
                 self.recall_any_of(now, &client, all);
             }
         }

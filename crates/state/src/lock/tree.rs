@@ -42,12 +42,12 @@ pub(super) struct Tree<V> {
     nodes: Vec<Node<V>>,
     free: Vec<u32>,
     root: u32,
-    dice: u64,
+    rng: u64,
 }
 
 impl<V: Copy> Tree<V> {
     pub(super) const fn new() -> Self {
-        Self { nodes: Vec::new(), free: Vec::new(), root: NONE, dice: 0x9e37_79b9_7f4a_7c15 }
+        Self { nodes: Vec::new(), free: Vec::new(), root: NONE, rng: 0x9e37_79b9_7f4a_7c15 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -118,10 +118,10 @@ impl<V: Copy> Tree<V> {
 
     fn roll(&mut self) -> u64 {
         // xorshift64: the shape of the tree need only be independent of the order of keys.
-        self.dice ^= self.dice << 13;
-        self.dice ^= self.dice >> 7;
-        self.dice ^= self.dice << 17;
-        self.dice
+        self.rng ^= self.rng << 13;
+        self.rng ^= self.rng >> 7;
+        self.rng ^= self.rng << 17;
+        self.rng
     }
 
     fn search(

@@ -8,8 +8,8 @@ use super::place::lock_place;
 use crate::client_state::{ClientState, LockState, Owner, OwnerKind, StateKind, lock_owner};
 use crate::courtesy::Blocked;
 use crate::{
-    ByteRange, Client, Desk, Engine, Error, FileKey, Locals, LockRefusal, LockType, Offer, Result,
-    Sender, Settings, Share, Stateid, Taken,
+    ByteRange, Client, ClientProtocol, Engine, Error, FileKey, Locals, LockRefusal, LockType,
+    Offer, Result, Sender, Settings, Share, Stateid, Taken,
 };
 
 /// The arguments of LOCK.
@@ -148,7 +148,7 @@ impl Engine {
             }
             return self.grace.may_reclaim(now, client, &args.file);
         }
-        let waits = client.desk == Desk::ExchangeId && !state.reclaim_complete;
+        let waits = client.protocol == ClientProtocol::ExchangeId && !state.reclaim_complete;
         if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
     }
 

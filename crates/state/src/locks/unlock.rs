@@ -7,7 +7,8 @@ use crate::client_state::{ClientState, LockState, OwnerKind, StateKind, lock_own
 use crate::file::{File, FileState, Holder};
 use crate::release::Wakes;
 use crate::{
-    ByteRange, Caller, Client, Desk, Engine, Error, FileKey, Locals, Result, Sender, Stateid,
+    ByteRange, Caller, Client, ClientProtocol, Engine, Error, FileKey, Locals, Result, Sender,
+    Stateid,
 };
 
 impl Engine {
@@ -150,7 +151,7 @@ impl Engine {
                     self.release_state(now, holder, &lock, wakes);
                 }
             }
-            if client.desk == Desk::ExchangeId {
+            if client.protocol == ClientProtocol::ExchangeId {
                 state.holdings.forget_idle(owner);
             }
         }

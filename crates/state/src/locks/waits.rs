@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::courtesy::Blocked;
 use crate::file::{File, share_of};
-use crate::{Client, Desk, Engine, Error, Offer, Result, Settings};
+use crate::{Client, ClientProtocol, Engine, Error, Offer, Result, Settings};
 
 impl Engine {
     /// Locks bytes of a file. Returns the number of ranges that are held then, and how many more
@@ -43,9 +43,9 @@ impl Engine {
     /// Returns the time until which a waiter that begins to wait now keeps its place.
     pub(crate) fn waits_until(&self, now: Duration, client: &Client) -> Duration {
         let Settings { lock_wait, lease, .. } = self.settings;
-        now.saturating_add(match client.desk {
-            Desk::Setclientid => lock_wait.min(lease),
-            Desk::ExchangeId | Desk::Nlm => lock_wait,
+        now.saturating_add(match client.protocol {
+            ClientProtocol::Setclientid => lock_wait.min(lease),
+            ClientProtocol::ExchangeId | ClientProtocol::Nlm => lock_wait,
         })
     }
 

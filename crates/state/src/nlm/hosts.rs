@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::client::NewClient;
 use crate::file::Holder;
-use crate::{Caller, Client, ClientOwner, Desk, Engine, Origin, Principal, Result, Verifier};
+use crate::{
+    Caller, Client, ClientOwner, ClientProtocol, Engine, Origin, Principal, Result, Verifier,
+};
 
 impl Engine {
     /// The host of this name, known or not. A new one is recorded: the answer must wait for
@@ -21,7 +23,7 @@ impl Engine {
         }
         let owner = ClientOwner { verifier: Verifier::default(), id: name.into() };
         let caller = Caller { principal: Principal::default(), origin };
-        let birth = NewClient { desk: Desk::Nlm, owner, caller, announced: None };
+        let birth = NewClient { protocol: ClientProtocol::Nlm, owner, caller, announced: None };
         let host = self.introduce(now, &mut names, birth)?;
         self.confirm(&mut names, &host);
         Ok(host)

@@ -29,17 +29,17 @@ pub struct HostLock<'a> {
     pub kind: LockType,
 }
 
-/// When a lock of a host may be had.
+/// The kind of a host's request for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claiming {
-    /// Now or not at all.
-    Now,
-    /// Later, if not now.
-    Wait,
-    /// Now: it waited and was offered it, and is still to be told that it has it
+pub enum LockRequestKind {
+    /// The lock is granted at once or refused.
+    NonBlocking,
+    /// If the lock is not free, the host waits for it.
+    Blocking,
+    /// The lock was offered to the host, which waited for it. NLM_GRANTED has still to say so
     /// ([`Engine::grant_known`], [`Engine::withdraw_grant`]).
     Offered,
-    /// It was held before the restart.
+    /// The host held the lock before the server restarted.
     Reclaim,
 }
 
@@ -47,20 +47,21 @@ impl Engine {
     /// NLM_LOCK. Tells how many ranges of the file are held now.
     ///
     /// # Errors
-    /// [`LockRefusal::Denied`]: with [`Claiming::Wait`] the owner keeps a place and is told by a
+    /// [`LockRefusal::Denied`]: with [`LockRequestKind::Blocking`] the owner keeps a place and is told by a
     /// notice; [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]; [`Error::Delay`] while
-    /// a delegation is recalled; [`Error::Resource`], with [`Claiming::Offered`] also if it is not
+    /// a delegation is recalled; [`Error::Resource`], with [`LockRequestKind::Offered`] also if it is not
     /// offered any more.
     pub fn lock_host(
         &self,
         now: Duration,
         host: &Arc<Client>,
         lock: &HostLock<'_>,
-        claiming: Claiming,
+        request_kind: LockRequestKind,
     ) -> Result<usize, LockRefusal> {
-        self.may_lock_host(now, host, lock, claiming)?;
+        self.may_lock_host(now, host, lock, request_kind)?;
         self.break_delegations(now, Some(host), &lock.file, share_of(lock.kind))?;
-        let locked = self.unless_courteous(now, || self.try_lock_host(now, host, lock, claiming));
+        let locked =
+            self.unless_courteous(now, || self.try_lock_host(now, host, lock, request_kind));
         if matches!(locked, Err(LockRefusal::Error(_))) {
             self.tidy_host(now, host, lock);
         }
@@ -72,10 +73,10 @@ impl Engine {
         now: Duration,
         host: &Client,
         lock: &HostLock<'_>,
-        claiming: Claiming,
+        request_kind: LockRequestKind,
     ) -> Result<()> {
-        match claiming {
-            Claiming::Reclaim => self.grace.may_reclaim(now, host, &lock.file),
+        match request_kind {
+            LockRequestKind::Reclaim => self.grace.may_reclaim(now, host, &lock.file),
             _ if self.is_in_grace() => Err(Error::Grace),
             _ => Ok(()),
         }
@@ -86,12 +87,13 @@ impl Engine {
         now: Duration,
         host: &Arc<Client>,
         lock: &HostLock<'_>,
-        claiming: Claiming,
+        request_kind: LockRequestKind,
     ) -> Result<usize, Blocked> {
         let limits = &self.settings.limits;
         let file = self.file(&lock.file)?;
         let mut state = host.live()?;
-        let may = claiming != Claiming::Offered || is_offered(&state, (host, &file), lock);
+        let may =
+            request_kind != LockRequestKind::Offered || is_offered(&state, (host, &file), lock);
         if !may || !state.holdings.has_room() {
             return Err(Error::Resource.into());
         }
@@ -107,11 +109,11 @@ impl Engine {
         };
         state.holdings.asked(number, host.monitor_state());
         let wish = Offer { owner: lock_owner(host.id, owner), range: lock.range, kind: lock.kind };
-        let wait = (claiming == Claiming::Wait).then(|| self.waits_until(now, host));
+        let wait = (request_kind == LockRequestKind::Blocking).then(|| self.waits_until(now, host));
         if wait.is_some() {
             state.holdings.comes_by(owner, lock.file.export);
         }
-        let before = (claiming == Claiming::Offered)
+        let before = (request_kind == LockRequestKind::Offered)
             .then(|| file.state().locks.held_within(wish.owner, lock.range));
         let mut offers = Vec::new();
         let locked =

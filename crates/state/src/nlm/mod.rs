@@ -10,4 +10,4 @@ mod probe;
 mod shares;
 mod unacknowledged_grants;
 
-pub use locks::{Claiming, HostLock};
+pub use locks::{HostLock, LockRequestKind};

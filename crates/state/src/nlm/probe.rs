@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::limits::HOST_ASK_PAUSE;
 use crate::sync::atomic::Ordering;
-use crate::{Client, Desk, Effect, Engine};
+use crate::{Client, ClientProtocol, Effect, Engine};
 
 impl Engine {
     /// A host was asked whether it is there ([`Effect::Probe`]), and answered or did not.
@@ -28,7 +28,9 @@ impl Engine {
         if self.is_in_grace() {
             return;
         }
-        for host in self.clients.all().iter().filter(|client| client.desk == Desk::Nlm) {
+        for host in
+            self.clients.all().iter().filter(|client| client.protocol == ClientProtocol::Nlm)
+        {
             if self.is_due(now, host) && host.state().has_state() {
                 self.ask_host(now, host);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::locks::{Claiming, HostLock};
+use super::locks::{HostLock, LockRequestKind};
 use crate::client_state::{ClientState, OpenState, Owner, OwnerKind, StateKind};
 use crate::courtesy::Obstacle;
 use crate::file::{File, Holder};
@@ -21,11 +21,16 @@ impl Engine {
         host: &Arc<Client>,
         (name, key): (&[u8], FileKey),
         share: Share,
-        claiming: Claiming,
+        request_kind: LockRequestKind,
     ) -> Result<()> {
         let kind = LockType::Read;
         let range = ByteRange::ALL;
-        self.may_lock_host(now, host, &HostLock { owner: name, file: key, range, kind }, claiming)?;
+        self.may_lock_host(
+            now,
+            host,
+            &HostLock { owner: name, file: key, range, kind },
+            request_kind,
+        )?;
         self.break_delegations(now, Some(host), &key, share)?;
         let file = self.file(&key)?;
         let shared = self.unless_expired(now, || self.try_share(now, host, (name, &file), share));

@@ -12,8 +12,8 @@ use crate::file::{File, FileState, Holder};
 use crate::lookup::forget_opener;
 use crate::sync::MutexGuard;
 use crate::{
-    Caller, Client, Delegation, DelegationKind, DelegationWish, Desk, Engine, Error, FileKey,
-    Result, Sender, Share, Stateid,
+    Caller, Client, ClientProtocol, Delegation, DelegationKind, DelegationWish, Engine, Error,
+    FileKey, Result, Sender, Share, Stateid,
 };
 
 /// The arguments of OPEN, with the file already found.
@@ -81,7 +81,7 @@ impl Engine {
         if reclaims {
             return if complete || !self.is_in_grace() { Err(Error::NoGrace) } else { Ok(()) };
         }
-        let waits = client.desk == Desk::ExchangeId && !complete;
+        let waits = client.protocol == ClientProtocol::ExchangeId && !complete;
         if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
     }
 
@@ -216,7 +216,7 @@ impl Engine {
         }
         let owner = opening.owner;
         let withdrawn = state.holdings.remove(number);
-        if client.desk != Desk::Setclientid {
+        if client.protocol != ClientProtocol::Setclientid {
             state.holdings.forget_idle(owner);
         }
         drop(state);

@@ -57,7 +57,7 @@ impl OwnerTurn {
     #[must_use]
     pub fn done(mut self) -> OwnerAnswer {
         let (owner, seqid) = (self.owner, self.seqid);
-        self.end(|owner| (owner.seqid, owner.owed) = (seqid, true));
+        self.end(|owner| (owner.seqid, owner.unanswered) = (seqid, true));
         OwnerAnswer { client: Arc::clone(&self.client), owner, seqid, open: true }
     }
 
@@ -92,8 +92,8 @@ impl OwnerAnswer {
         }
         let mut state = self.client.state();
         let owner = state.holdings.owner_mut(self.owner);
-        if let Some(owner) = owner.filter(|owner| owner.owed && owner.seqid == self.seqid) {
-            owner.owed = false;
+        if let Some(owner) = owner.filter(|owner| owner.unanswered && owner.seqid == self.seqid) {
+            owner.unanswered = false;
             settle(owner);
         }
     }
@@ -192,6 +192,6 @@ fn restarts(state: &ClientState, owner: u32, seqid: u32) -> bool {
     let owner = state.holdings.owner(owner);
     owner.is_some_and(|owner| {
         let again = owner.seqid == seqid && owner.last.is_some();
-        !owner.confirmed && !owner.busy && !owner.owed && !again
+        !owner.confirmed && !owner.busy && !owner.unanswered && !again
     })
 }

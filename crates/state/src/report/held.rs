@@ -44,12 +44,12 @@ pub struct HeldState {
     /// Its age.
     pub age: Duration,
     /// Its kind and details.
-    pub held: Held,
+    pub details: StateDetails,
 }
 
 /// The kind and details of a client's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum StateDetails {
     /// An open.
     Open {
         /// The open-owner or lock-owner.
@@ -173,9 +173,9 @@ impl Engine {
         numbers.sort_unstable();
         let shown = |number: u32| {
             let it = state.holdings.get(number)?;
-            let held = held(client, &state.holdings, (number, it), now)?;
+            let details = details(client, &state.holdings, (number, it), now)?;
             let age = it.age(now);
-            Some(HeldState { number, file: it.file.key, age, held })
+            Some(HeldState { number, file: it.file.key, age, details })
         };
         numbers.into_iter().filter_map(shown).take(count).collect()
     }
@@ -239,30 +239,31 @@ impl Engine {
     }
 }
 
-fn held(
+fn details(
     client: &Client,
     holdings: &Holdings,
     (number, state): (u32, &State),
     now: Duration,
-) -> Option<Held> {
+) -> Option<StateDetails> {
     let name = |owner: u32| holdings.owner(owner).map(|owner| owner.name.clone());
     Some(match &state.what {
         StateKind::Open(opening) if opening.closed => return None,
-        StateKind::Open(opening) => {
-            Held::Open { owner: name(opening.owner).unwrap_or_default(), share: opening.share }
-        }
+        StateKind::Open(opening) => StateDetails::Open {
+            owner: name(opening.owner).unwrap_or_default(),
+            share: opening.share,
+        },
         StateKind::Lock(locking) => {
             let (count, ranges) = ranges(&state.file, lock_owner(client.id, locking.owner));
-            Held::Locks { owner: name(locking.owner).unwrap_or_default(), count, ranges }
+            StateDetails::Locks { owner: name(locking.owner).unwrap_or_default(), count, ranges }
         }
         StateKind::Delegation(delegating) => {
             let holder = Holder { client: client.id, state: number };
             let mut on_file = state.file.state();
             let recall = on_file.delegations.get_mut(holder).and_then(|it| it.recall);
             let recalled = recall.map(|recall| now.saturating_sub(recall.queued));
-            Held::Delegation { kind: delegating.kind, recalled }
+            StateDetails::Delegation { kind: delegating.kind, recalled }
         }
-        StateKind::Revoked => Held::Revoked,
+        StateKind::Revoked => StateDetails::Revoked,
     })
 }
 

@@ -4,6 +4,6 @@ mod held;
 mod stats;
 mod totals;
 
-pub use held::{Awaited, ClientSummary, Held, HeldState, Waiting};
+pub use held::{Awaited, ClientSummary, HeldState, StateDetails, Waiting};
 pub use stats::Census;
 pub use totals::Totals;

@@ -6,8 +6,8 @@ use crate::client_state::{ClientState, Standing};
 use crate::session::{Back, Channels};
 use crate::sync::Mutex;
 use crate::{
-    BackChannel, CallbackSecurity, Caller, ChannelAttrs, Client, ClientId, ConnectionId,
-    CreatedSession, Desk, Direction, Effect, Engine, Error, Result, Session, SessionId,
+    BackChannel, CallbackSecurity, Caller, ChannelAttrs, Client, ClientId, ClientProtocol,
+    ConnectionId, CreatedSession, Direction, Effect, Engine, Error, Result, Session, SessionId,
 };
 
 /// The arguments of CREATE_SESSION (RFC 8881, 18.36).
@@ -47,7 +47,7 @@ impl Engine {
     pub fn create_session(&self, now: Duration, args: &CreateSession) -> Result<CreatedSession> {
         let mut names = self.clients.names();
         let client = self.clients.get(args.clientid).ok_or(Error::StaleClientid)?;
-        if client.desk != Desk::ExchangeId {
+        if client.protocol != ClientProtocol::ExchangeId {
             return Err(Error::StaleClientid);
         }
         let mut state = client.live().map_err(|_| Error::StaleClientid)?;
@@ -59,9 +59,9 @@ impl Engine {
         }
         if state.standing == Standing::Unconfirmed {
             // When it was introduced the name may have been free to be taken.
-            let holder = names.confirmed(client.desk, &client.owner);
+            let holder = names.confirmed(client.protocol, &client.owner);
             let holder = holder.filter(|old| self.is_in_use(now, old));
-            self.may_take_name(holder, (client.desk, &client.name()), args.caller)?;
+            self.may_take_name(holder, (client.protocol, &client.name()), args.caller)?;
         }
         // A refused request changes nothing, not even the sequence.
         let made = self.build((now, &client), &mut state, args)?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    Caller, Claim, Client, Desk, Engine, Error, Identity, Principal, Record, RecordedClient,
-    Recovered, Result, Settings,
+    Caller, Claim, Client, ClientProtocol, Engine, Error, Identity, Principal, Record,
+    RecordedClient, Recovered, Result, Settings,
 };
 
 use crate::people::{
@@ -13,7 +13,7 @@ use crate::people::{
     confirm, exchange, owner, try_open,
 };
 
-const DESKS: [Desk; 2] = [Desk::Setclientid, Desk::ExchangeId];
+const PROTOCOLS: [ClientProtocol; 2] = [ClientProtocol::Setclientid, ClientProtocol::ExchangeId];
 
 fn restarted(store: Recovered) -> Engine {
     let settings = Settings { durable: true, ..Settings::new(2, [7; 16]) };
@@ -22,30 +22,30 @@ fn restarted(store: Recovered) -> Engine {
 
 /// Records of the victim, a client of either minor version, and of another client that does not
 /// return.
-fn store(desk: Desk) -> Recovered {
+fn store(protocol: ClientProtocol) -> Recovered {
     let Caller { principal, origin } = VICTIM;
     let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
     let mut store = Recovered::new();
     for id in [NAME, "other"] {
-        let client = RecordedClient { desk, id: id.as_bytes().into() };
+        let client = RecordedClient { protocol, id: id.as_bytes().into() };
         store.apply(Record::Client(client, Some(identity)));
     }
     store
 }
 
 /// A server that has started anew.
-fn with_victim(desk: Desk) -> Engine {
-    restarted(store(desk))
+fn with_victim(protocol: ClientProtocol) -> Engine {
+    restarted(store(protocol))
 }
 
 /// A client of this name introduces and confirms itself.
 fn come(
     engine: &Engine,
-    (now, desk): (Duration, Desk),
+    (now, protocol): (Duration, ClientProtocol),
     caller: Caller,
     name: (&str, u8),
 ) -> Result<Arc<Client>> {
-    if desk == Desk::ExchangeId {
+    if protocol == ClientProtocol::ExchangeId {
         let session = arrive(engine, now, caller, name)?;
         return Ok(Arc::clone(engine.session(&session).unwrap().client()));
     }
@@ -62,8 +62,8 @@ fn reclaim(engine: &Engine, client: &Arc<Client>, caller: Caller) -> Result<()> 
 
 #[test]
 fn nobody_else_takes_the_name_of_a_client_that_may_reclaim() {
-    for desk in DESKS {
-        let engine = with_victim(desk);
+    for protocol in PROTOCOLS {
+        let engine = with_victim(protocol);
         for (caller, instance, refusal) in [
             (NEIGHBOUR, 1, Error::ClidInuse),
             (NEIGHBOUR, 2, Error::ClidInuse),
@@ -71,28 +71,28 @@ fn nobody_else_takes_the_name_of_a_client_that_may_reclaim() {
             (STRANGER, 2, Error::ClidInuse),
             (ELSEWHERE, 2, Error::Delay),
         ] {
-            let came = come(&engine, (NOW, desk), caller, (NAME, instance)).map(drop);
+            let came = come(&engine, (NOW, protocol), caller, (NAME, instance)).map(drop);
             assert_eq!(came, Err(refusal), "{caller:?} {instance}");
         }
-        let victim = come(&engine, (NOW, desk), VICTIM, (NAME, 1)).unwrap();
+        let victim = come(&engine, (NOW, protocol), VICTIM, (NAME, 1)).unwrap();
         assert_eq!(reclaim(&engine, &victim, VICTIM), Ok(()));
     }
 }
 
 #[test]
 fn a_client_that_has_moved_reclaims() {
-    for desk in DESKS {
-        let engine = with_victim(desk);
-        let client = come(&engine, (NOW, desk), ELSEWHERE, (NAME, 1)).unwrap();
+    for protocol in PROTOCOLS {
+        let engine = with_victim(protocol);
+        let client = come(&engine, (NOW, protocol), ELSEWHERE, (NAME, 1)).unwrap();
         assert_eq!(reclaim(&engine, &client, ELSEWHERE), Ok(()));
     }
 }
 
 #[test]
 fn a_client_that_has_restarted_at_its_origin_reclaims() {
-    for desk in DESKS {
-        let engine = with_victim(desk);
-        let client = come(&engine, (NOW, desk), VICTIM, (NAME, 2)).unwrap();
+    for protocol in PROTOCOLS {
+        let engine = with_victim(protocol);
+        let client = come(&engine, (NOW, protocol), VICTIM, (NAME, 2)).unwrap();
         assert_eq!(reclaim(&engine, &client, VICTIM), Ok(()));
     }
 }
@@ -100,11 +100,11 @@ fn a_client_that_has_restarted_at_its_origin_reclaims() {
 /// Its name stays its own when it has come back, though it has no state yet.
 #[test]
 fn nobody_else_takes_the_name_of_a_client_that_has_come_back() {
-    for desk in DESKS {
-        let engine = with_victim(desk);
-        let victim = come(&engine, (NOW, desk), VICTIM, (NAME, 1)).unwrap();
+    for protocol in PROTOCOLS {
+        let engine = with_victim(protocol);
+        let victim = come(&engine, (NOW, protocol), VICTIM, (NAME, 1)).unwrap();
         for (caller, refusal) in [(STRANGER, Error::ClidInuse), (ELSEWHERE, Error::Delay)] {
-            let came = come(&engine, (NOW, desk), caller, (NAME, 2)).map(drop);
+            let came = come(&engine, (NOW, protocol), caller, (NAME, 2)).map(drop);
             assert_eq!(came, Err(refusal), "{caller:?}");
         }
         assert_eq!(reclaim(&engine, &victim, VICTIM), Ok(()));
@@ -113,45 +113,45 @@ fn nobody_else_takes_the_name_of_a_client_that_has_come_back() {
 
 #[test]
 fn a_stranger_of_another_name_reclaims_nothing() {
-    for desk in DESKS {
-        let engine = with_victim(desk);
-        let stranger = come(&engine, (NOW, desk), STRANGER, ("stranger", 1)).unwrap();
+    for protocol in PROTOCOLS {
+        let engine = with_victim(protocol);
+        let stranger = come(&engine, (NOW, protocol), STRANGER, ("stranger", 1)).unwrap();
         assert_eq!(reclaim(&engine, &stranger, STRANGER), Err(Error::ReclaimBad));
         let _ = engine.reclaim_complete(NOW, &stranger, STRANGER);
         assert!(engine.is_in_grace(), "others are still waited for");
-        let victim = come(&engine, (NOW, desk), VICTIM, (NAME, 1)).unwrap();
+        let victim = come(&engine, (NOW, protocol), VICTIM, (NAME, 1)).unwrap();
         assert_eq!(reclaim(&engine, &victim, VICTIM), Ok(()));
     }
 }
 
 #[test]
 fn the_name_of_a_client_that_did_not_come_back_is_free_after_grace() {
-    for desk in DESKS {
-        let engine = with_victim(desk);
+    for protocol in PROTOCOLS {
+        let engine = with_victim(protocol);
         let after = NOW + engine.settings().grace;
         engine.tick(after);
         assert!(!engine.is_in_grace());
-        come(&engine, (after, desk), STRANGER, (NAME, 2)).unwrap();
+        come(&engine, (after, protocol), STRANGER, (NAME, 2)).unwrap();
     }
 }
 
-/// The one of the same name at the other desk is another client.
+/// One name in two protocols is two clients.
 #[test]
 fn a_name_of_the_other_minor_version_is_another_name() {
-    let engine = with_victim(Desk::ExchangeId);
-    let stranger = come(&engine, (NOW, Desk::Setclientid), STRANGER, (NAME, 1)).unwrap();
+    let engine = with_victim(ClientProtocol::ExchangeId);
+    let stranger = come(&engine, (NOW, ClientProtocol::Setclientid), STRANGER, (NAME, 1)).unwrap();
     assert_eq!(reclaim(&engine, &stranger, STRANGER), Err(Error::ReclaimBad));
 }
 
 /// An earlier version of the program did not record who a client was.
 #[test]
 fn a_client_that_was_recorded_without_its_identity_reclaims() {
-    for desk in DESKS {
+    for protocol in PROTOCOLS {
         let mut store = Recovered::new();
-        store.apply(Record::Client(RecordedClient { desk, id: NAME.as_bytes().into() }, None));
+        store.apply(Record::Client(RecordedClient { protocol, id: NAME.as_bytes().into() }, None));
         let engine = restarted(store);
         assert!(engine.is_in_grace());
-        let client = come(&engine, (NOW, desk), ELSEWHERE, (NAME, 2)).unwrap();
+        let client = come(&engine, (NOW, protocol), ELSEWHERE, (NAME, 2)).unwrap();
         assert_eq!(reclaim(&engine, &client, ELSEWHERE), Ok(()));
     }
 }
@@ -168,16 +168,16 @@ fn stored(engine: &Engine, mut store: Recovered) -> Recovered {
 /// period.
 #[test]
 fn a_client_is_recorded_as_who_it_is_now() {
-    for desk in DESKS {
-        let engine = with_victim(desk);
-        let client = come(&engine, (NOW, desk), ELSEWHERE, (NAME, 1)).unwrap();
-        if desk == Desk::ExchangeId {
+    for protocol in PROTOCOLS {
+        let engine = with_victim(protocol);
+        let client = come(&engine, (NOW, protocol), ELSEWHERE, (NAME, 1)).unwrap();
+        if protocol == ClientProtocol::ExchangeId {
             engine.reclaim_complete(NOW, &client, ELSEWHERE).unwrap();
         }
-        let engine = restarted(stored(&engine, store(desk)));
-        let gone = come(&engine, (NOW, desk), VICTIM, (NAME, 2)).map(drop);
+        let engine = restarted(stored(&engine, store(protocol)));
+        let gone = come(&engine, (NOW, protocol), VICTIM, (NAME, 2)).map(drop);
         assert_eq!(gone, Err(Error::Delay), "it is not there any more");
-        let client = come(&engine, (NOW, desk), ELSEWHERE, (NAME, 2)).unwrap();
+        let client = come(&engine, (NOW, protocol), ELSEWHERE, (NAME, 2)).unwrap();
         assert_eq!(reclaim(&engine, &client, ELSEWHERE), Ok(()));
     }
 }
@@ -186,9 +186,10 @@ fn a_client_is_recorded_as_who_it_is_now() {
 /// what it has after that it may reclaim after the next restart of the server.
 #[test]
 fn a_client_that_starts_anew_in_grace_where_it_has_moved_to_stays_recorded() {
-    let engine = with_victim(Desk::ExchangeId);
-    let come_again =
-        |instance| come(&engine, (NOW, Desk::ExchangeId), ELSEWHERE, (NAME, instance)).unwrap();
+    let engine = with_victim(ClientProtocol::ExchangeId);
+    let come_again = |instance| {
+        come(&engine, (NOW, ClientProtocol::ExchangeId), ELSEWHERE, (NAME, instance)).unwrap()
+    };
     come_again(1);
     let client = come_again(2);
     assert_eq!(reclaim(&engine, &client, ELSEWHERE), Err(Error::ReclaimBad));
@@ -197,7 +198,7 @@ fn a_client_that_starts_anew_in_grace_where_it_has_moved_to_stays_recorded() {
     exchange(&engine, after - SECOND, ELSEWHERE, (NAME, 2)).unwrap();
     engine.tick(after);
     assert!(!engine.is_in_grace());
-    let store = stored(&engine, store(Desk::ExchangeId));
+    let store = stored(&engine, store(ClientProtocol::ExchangeId));
     let is_known = store.records().any(|record| match record {
         Record::Client(known, _) => *known.id == *NAME.as_bytes(),
         _ => false,
@@ -211,13 +212,14 @@ fn the_system_of_a_machine_reclaims_what_a_client_had_that_a_user_introduced() {
     let as_user = |principal| Caller { principal, ..VICTIM };
     let Caller { principal, origin } = as_user(Principal::new(1, 1000));
     let identity = Identity { principal, origin, verifier: owner(NAME, 1).verifier };
-    let client = RecordedClient { desk: Desk::Setclientid, id: NAME.as_bytes().into() };
+    let client =
+        RecordedClient { protocol: ClientProtocol::Setclientid, id: NAME.as_bytes().into() };
     let mut store = Recovered::new();
     store.apply(Record::Client(client, Some(identity)));
     let engine = restarted(store);
     let system = as_user(Principal::SYSTEM);
     let elsewhere = Caller { origin: ELSEWHERE.origin, ..system };
-    let come = |caller| come(&engine, (NOW, Desk::Setclientid), caller, (NAME, 2));
+    let come = |caller| come(&engine, (NOW, ClientProtocol::Setclientid), caller, (NAME, 2));
     assert_eq!(come(elsewhere).err(), Some(Error::ClidInuse));
     reclaim(&engine, &come(system).unwrap(), system).unwrap();
 }

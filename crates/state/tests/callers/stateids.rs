@@ -14,7 +14,7 @@ use crate::people::{
 };
 
 /// The user's stateids of file 1, and the seqid of its owners' last operation in minor version 0.
-struct Held {
+struct Stateids {
     open: Stateid,
     lock: Stateid,
     delegation: Stateid,
@@ -24,14 +24,14 @@ const OPEN_SEQID: u32 = 0;
 const LOCK_SEQID: u32 = 1;
 const RANGE: ByteRange = ByteRange { first: 0, last: 9 };
 
-fn hold(engine: &Engine, person: &Person) -> Held {
+fn hold(engine: &Engine, person: &Person) -> Stateids {
     let wish = Wish { delegation: DelegationWish::Write, ..PLAIN };
     let opened = open(engine, person, wish);
     let Delegation::Granted { stateid: delegation, .. } = opened.delegation else { panic!() };
     let open = opened.stateid;
     let shown = (person.sender(NOW, USER), &file(1));
     let lock = lock(engine, shown, new_locker(open)).unwrap();
-    Held { open, lock, delegation }
+    Stateids { open, lock, delegation }
 }
 
 fn new_locker(open: Stateid) -> Locker<'static> {
@@ -48,9 +48,13 @@ fn lock(engine: &Engine, (sender, file): At<'_>, locker: Locker<'_>) -> Result<S
 }
 
 /// Tries every operation that changes a state by its stateid; returns the error of each.
-fn attempts(engine: &Engine, at: At<'_>, held: &Held) -> Vec<(&'static str, Option<Error>)> {
+fn attempts(
+    engine: &Engine,
+    at: At<'_>,
+    stateids: &Stateids,
+) -> Vec<(&'static str, Option<Error>)> {
     let (sender, file) = at;
-    let Held { open, lock: locked, delegation } = held;
+    let Stateids { open, lock: locked, delegation } = stateids;
     let read = Share::access(Share::READ);
     vec![
         ("OPEN_CONFIRM", error(engine.open_confirm(at, open))),
@@ -84,11 +88,11 @@ fn in_vain(caller: Caller, number: u8, expected: [Error; 2]) {
 }
 
 /// The user does with its stateids what it could do before.
-fn still_usable(engine: &Engine, person: &Person, held: &Held) {
+fn still_usable(engine: &Engine, person: &Person, stateids: &Stateids) {
     let at = (person.sender(NOW, USER), &file(1));
-    engine.delegreturn(at, &held.delegation).unwrap();
-    engine.unlock(at.0, &held.lock, (&file(1), RANGE)).unwrap();
-    engine.close(at, &held.open).unwrap();
+    engine.delegreturn(at, &stateids.delegation).unwrap();
+    engine.unlock(at.0, &stateids.lock, (&file(1), RANGE)).unwrap();
+    engine.close(at, &stateids.open).unwrap();
 }
 
 #[test]

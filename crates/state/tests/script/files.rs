@@ -67,7 +67,7 @@ impl World {
             ("asks", [client, name, change]) => {
                 let (client, change) = (self.client(client), change.parse().unwrap());
                 let (now, mine, key) = (self.now, client.as_deref(), file(name));
-                vec![format!("{:?}", self.engine.writer_says(now, mine, &key, change))]
+                vec![format!("{:?}", self.engine.delegated_attributes(now, mine, &key, change))]
             }
             ("says", [client, name, said @ ..]) => {
                 let client = self.client(client).unwrap();

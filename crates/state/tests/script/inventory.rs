@@ -1,4 +1,4 @@
-use comity_state::{ByteRange, ClientId, ClientSummary, Held, LockType, Waiting};
+use comity_state::{ByteRange, ClientId, ClientSummary, LockType, StateDetails, Waiting};
 
 use crate::world::{Told, World, file_name, text};
 
@@ -47,7 +47,7 @@ impl World {
             after = last.number;
             told.extend(page.iter().map(|state| {
                 let (file, age) = (file_name(&state.file), state.age);
-                format!("{file} for {age:?}: {}", what(&state.held))
+                format!("{file} for {age:?}: {}", what(&state.details))
             }));
         }
     }
@@ -73,18 +73,18 @@ impl World {
     }
 }
 
-fn what(held: &Held) -> String {
+fn what(held: &StateDetails) -> String {
     let shown =
         |(range, kind): &(ByteRange, LockType)| format!("{kind:?} {}-{}", range.first, range.last);
     match held {
-        Held::Open { owner, share } => format!("open by {}, {share:?}", text(owner)),
-        Held::Locks { owner, count, ranges } => {
+        StateDetails::Open { owner, share } => format!("open by {}, {share:?}", text(owner)),
+        StateDetails::Locks { owner, count, ranges } => {
             let ranges: Vec<_> = ranges.iter().map(shown).collect();
             format!("{count} locks of {}: {}", text(owner), ranges.join(", "))
         }
-        Held::Delegation { kind, recalled } => {
+        StateDetails::Delegation { kind, recalled } => {
             format!("{kind:?} delegation, recalled {recalled:?}")
         }
-        Held::Revoked => "a delegation that was revoked".into(),
+        StateDetails::Revoked => "a delegation that was revoked".into(),
     }
 }

@@ -66,15 +66,15 @@ impl World {
             }
             ("do", []) => {
                 let turn = self.turns.remove("turn").unwrap();
-                self.owed = Some(turn.done());
+                self.unanswered = Some(turn.done());
                 Vec::new()
             }
             ("untrue", []) => {
-                self.owed = None;
+                self.unanswered = None;
                 Vec::new()
             }
             ("true", words) => {
-                self.owed.take().unwrap().told(words.join(" ").as_bytes(), None);
+                self.unanswered.take().unwrap().told(words.join(" ").as_bytes(), None);
                 Vec::new()
             }
             ("done", words) => {

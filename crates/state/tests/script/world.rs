@@ -23,7 +23,7 @@ pub(super) struct World {
     pub(super) files: HashMap<String, FileKey>,
     pub(super) tickets: HashMap<String, Ticket>,
     pub(super) turns: HashMap<String, OwnerTurn>,
-    pub(super) owed: Option<OwnerAnswer>,
+    pub(super) unanswered: Option<OwnerAnswer>,
 }
 
 /// The results of a line.
@@ -53,7 +53,7 @@ impl World {
             files: HashMap::new(),
             tickets: HashMap::new(),
             turns: HashMap::new(),
-            owed: None,
+            unanswered: None,
         }
     }
 

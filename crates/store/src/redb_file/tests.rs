@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use comity_state::{Desk, FileKey, Identity, Origin, Principal, RecordedClient, Verifier};
+use comity_state::{
+    ClientProtocol, FileKey, Identity, Origin, Principal, RecordedClient, Verifier,
+};
 use comity_vfs::Handle;
 use proptest::prelude::*;
 
@@ -15,8 +17,13 @@ fn sorted(recovered: &Recovered) -> BTreeSet<String> {
 }
 
 fn record() -> impl Strategy<Value = Record> {
-    let desk = prop_oneof![Just(Desk::Setclientid), Just(Desk::ExchangeId), Just(Desk::Nlm)];
-    let client = (desk, 0_u8..4).prop_map(|(desk, id)| RecordedClient { desk, id: [id].into() });
+    let protocol = prop_oneof![
+        Just(ClientProtocol::Setclientid),
+        Just(ClientProtocol::ExchangeId),
+        Just(ClientProtocol::Nlm)
+    ];
+    let client =
+        (protocol, 0_u8..4).prop_map(|(protocol, id)| RecordedClient { protocol, id: [id].into() });
     let file = (0_u64..3, 1_u8..4).prop_map(|(volume, handle)| {
         let handle = Handle::new(&[handle]).unwrap();
         FileKey { volume, export: 0, handle }
@@ -67,7 +74,7 @@ proptest! {
 fn a_client_that_lost_files_in_a_store_of_format_1_may_reclaim_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("clients");
-    let client = |id: u8| RecordedClient { desk: Desk::ExchangeId, id: [id].into() };
+    let client = |id: u8| RecordedClient { protocol: ClientProtocol::ExchangeId, id: [id].into() };
     let (lost, kept) = (key::of_client(&client(1)), key::of_client(&client(2)));
     let database = Database::create(&path).unwrap();
     let transaction = database.begin_write().unwrap();

@@ -12,17 +12,17 @@ pub enum When {
     Once(u64),
     /// At this call of the verb, counted from 1, and every later one.
     From(u64),
-    /// At so many calls of a thousand, as the dice fall.
+    /// At so many calls of a thousand, drawn from the seeded generator.
     PerMille(u32),
 }
 
 /// Faults on purpose: verbs fail without having done anything, and writes take less than all. The
-/// dice are seeded: the same calls in the same order meet the same faults.
+/// The generator is seeded: the same calls in the same order meet the same faults.
 #[derive(Debug)]
 pub struct Faults {
     rules: Vec<Rule>,
     short_writes_per_mille: u32,
-    dice: Dice,
+    rng: SplitMix64,
     active: AtomicBool,
 }
 
@@ -38,9 +38,9 @@ impl Faults {
     /// No faults yet.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let dice = Dice { seed, rolls: AtomicU64::new(0) };
+        let rng = SplitMix64 { seed, rolls: AtomicU64::new(0) };
         let active = AtomicBool::new(true);
-        Self { rules: Vec::new(), short_writes_per_mille: 0, dice, active }
+        Self { rules: Vec::new(), short_writes_per_mille: 0, rng, active }
     }
 
     /// `verb` fails with `status`. Of several rules for a verb the first that strikes counts.
@@ -67,7 +67,7 @@ impl Faults {
             When::Always => true,
             When::Once(number) => call == number,
             When::From(number) => call >= number,
-            When::PerMille(share) => self.dice.roll(1_000) < share.into(),
+            When::PerMille(share) => self.rng.roll(1_000) < share.into(),
         }
     }
 }
@@ -82,23 +82,24 @@ impl Hook for Faults {
     }
 
     fn write_bytes(&self, length: usize) -> usize {
-        let short = length > 1 && self.dice.roll(1_000) < self.short_writes_per_mille.into();
+        let short = length > 1 && self.rng.roll(1_000) < self.short_writes_per_mille.into();
         if short && self.active.load(Ordering::SeqCst) {
-            1 + self.dice.roll(length as u64 - 1) as usize
+            1 + self.rng.roll(length as u64 - 1) as usize
         } else {
             length
         }
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014) over a counter, so that threads can share it.
+/// Pseudorandom numbers (SplitMix64; Steele, Lea, Flood 2014). The counter is atomic, so that
+/// threads can share the generator.
 #[derive(Debug)]
-struct Dice {
+struct SplitMix64 {
     seed: u64,
     rolls: AtomicU64,
 }
 
-impl Dice {
+impl SplitMix64 {
     /// A number below `sides`, which is not 0.
     fn roll(&self, sides: u64) -> u64 {
         let roll = self.rolls.fetch_add(1, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use comity_vfs::{Acl, AclEntry, AclKind, AclTag, Disk, Fs, Gid, Handle, Mode, Se
 
 use super::maps::{CLIENT, IDS, Maps, SERVER};
 use super::watch::Watched;
-use crate::hunt::dice::Dice;
+use crate::hunt::rng::Rng;
 use crate::hunt::twins::{EXPORT, Target, key, planted, root};
 use crate::world::still_clock;
 
@@ -22,8 +22,8 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Nothing, if the maps are such as are refused.
-    pub(crate) fn new(dice: &mut Dice) -> Option<Self> {
-        let maps = Maps::random(dice);
+    pub(crate) fn new(rng: &mut Rng) -> Option<Self> {
+        let maps = Maps::random(rng);
         let options = MemoryOptions {
             root_mode: Mode::new(0o777),
             root_uid: Uid::new(SERVER),
@@ -33,7 +33,7 @@ impl Ground {
             ..MemoryOptions::default()
         };
         let fs = Arc::new(Memory::new(options).unwrap());
-        let targets = grown(&fs, dice);
+        let targets = grown(&fs, rng);
         let text = format!("/srv *(rw,insecure,fsid={EXPORT},{maps})\n");
         let plan = planned(Arc::new(Watched { fs, maps: maps.clone() }), text)?;
         Some(Self { plan, maps, targets })
@@ -54,12 +54,12 @@ pub(crate) fn is_server_id(number: u32) -> bool {
 }
 
 /// Mostly a number of a client, sometimes one that is somebody's on the server.
-pub(crate) fn number(dice: &mut Dice) -> u32 {
-    let base = if dice.one_in(4) { SERVER } else { CLIENT };
-    base + dice.below(IDS as usize) as u32
+pub(crate) fn number(rng: &mut Rng) -> u32 {
+    let base = if rng.one_in(4) { SERVER } else { CLIENT };
+    base + rng.below(IDS as usize) as u32
 }
 
-fn grown(fs: &Memory, dice: &mut Dice) -> Vec<Target> {
+fn grown(fs: &Memory, rng: &mut Rng) -> Vec<Target> {
     let top = fs.root();
     let (mut dirs, mut targets) = (vec![(top, String::new())], Vec::new());
     let target = |handle: Handle, path: &str, is_directory: bool| Target {
@@ -69,18 +69,18 @@ fn grown(fs: &Memory, dice: &mut Dice) -> Vec<Target> {
     };
     targets.push(target(top, "", true));
     for number in 0..OBJECTS {
-        let (name, kind) = (format!("n{number:02}"), dice.below(8));
-        let (dir, path) = dice.pick(&dirs).clone();
+        let (name, kind) = (format!("n{number:02}"), rng.below(8));
+        let (dir, path) = rng.pick(&dirs).clone();
         let path = format!("{path}/{name}");
         let set = SetAttr {
-            uid: Some(Uid::new(SERVER + dice.below(IDS as usize) as u32)),
-            gid: Some(Gid::new(SERVER + dice.below(IDS as usize) as u32)),
-            mode: Some(Mode::new(*dice.pick(&[0o777, 0o2777, 0o755, 0o770]))),
+            uid: Some(Uid::new(SERVER + rng.below(IDS as usize) as u32)),
+            gid: Some(Gid::new(SERVER + rng.below(IDS as usize) as u32)),
+            mode: Some(Mode::new(*rng.pick(&[0o777, 0o2777, 0o755, 0o770]))),
             ..SetAttr::default()
         };
         let made = planted(fs, &dir, &name, kind, &set);
-        if kind != 3 && dice.one_in(2) {
-            fs.setacl(&root(), &made, AclKind::Access, Some(&named(dice))).unwrap();
+        if kind != 3 && rng.one_in(2) {
+            fs.setacl(&root(), &made, AclKind::Access, Some(&named(rng))).unwrap();
         }
         targets.push(target(made, &path, kind < 3));
         if kind < 3 {
@@ -91,8 +91,8 @@ fn grown(fs: &Memory, dice: &mut Dice) -> Vec<Target> {
 }
 
 /// An ACL that names a user and a group of the server.
-fn named(dice: &mut Dice) -> Acl<Disk> {
-    let mut id = || SERVER + dice.below(IDS as usize) as u32;
+fn named(rng: &mut Rng) -> Acl<Disk> {
+    let mut id = || SERVER + rng.below(IDS as usize) as u32;
     let (user, group) = (AclTag::User(Uid::new(id())), AclTag::Group(Gid::new(id())));
     let tags = [AclTag::UserObj, user, AclTag::GroupObj, group, AclTag::Mask, AclTag::Other];
     Acl { entries: tags.map(|tag| AclEntry { tag, permissions: 7 }).into() }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::hunt::dice::Dice;
+use crate::hunt::rng::Rng;
 
 /// Client ids and server ids begin here: no other number of a reply is near them.
 pub(crate) const CLIENT: u32 = 0x00c1_0000;
@@ -30,13 +30,13 @@ pub(crate) struct Map {
 struct Rule(u32, u32, u32, bool);
 
 impl Maps {
-    pub(crate) fn random(dice: &mut Dice) -> Self {
-        let default = *dice.pick(&["squash", "squash", "deny", "pass"]);
+    pub(crate) fn random(rng: &mut Rng) -> Self {
+        let default = *rng.pick(&["squash", "squash", "deny", "pass"]);
         let mut map = |id| {
-            let rules = (0..1 + dice.below(3)).map(|_| Rule::random(dice)).collect();
+            let rules = (0..1 + rng.below(3)).map(|_| Rule::random(rng)).collect();
             Map { id, rules, default }
         };
-        Self { users: map("uid"), groups: map("gid"), all_squashed: dice.one_in(8) }
+        Self { users: map("uid"), groups: map("gid"), all_squashed: rng.one_in(8) }
     }
 }
 
@@ -56,8 +56,8 @@ impl fmt::Display for Maps {
 }
 
 impl Rule {
-    fn random(dice: &mut Dice) -> Self {
-        let mut below = |end: u32| dice.below(end as usize) as u32;
+    fn random(rng: &mut Rng) -> Self {
+        let mut below = |end: u32| rng.below(end as usize) as u32;
         let (wire, disk) = (CLIENT + below(IDS), SERVER + below(IDS));
         Self(wire, 1 + below(8), disk, below(3) == 0)
     }

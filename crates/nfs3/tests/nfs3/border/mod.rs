@@ -16,8 +16,8 @@ use comity_xdr::Opaque;
 
 use self::ground::{Ground, is_server_id, number, planned};
 use self::maps::{CLIENT, IDS, Map, Maps};
-use crate::hunt::dice::Dice;
 use crate::hunt::level::level;
+use crate::hunt::rng::Rng;
 use crate::hunt::shot::{Shot, change, listings, questions};
 use crate::hunt::twins::{EXPORT, Target, planted, sealed};
 use crate::world::{World, decoded, set_clock};
@@ -30,12 +30,12 @@ const CHANGES: usize = 60;
 fn no_id_of_the_server_is_told_and_none_from_outside_the_maps_comes_in() {
     let (mut plans, mut told) = (0, 0);
     for seed in 0..SEEDS {
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         // Ambiguous maps are refused: there is nothing to try then.
-        let Some(site) = Site::new(&mut dice) else { continue };
+        let Some(site) = Site::new(&mut rng) else { continue };
         plans += 1;
         for _ in 0..CALLERS {
-            told += site.visit(&mut dice);
+            told += site.visit(&mut rng);
         }
     }
     assert!(plans > SEEDS / 4, "{plans} plans");
@@ -49,26 +49,26 @@ struct Site {
 }
 
 impl Site {
-    fn new(dice: &mut Dice) -> Option<Self> {
+    fn new(rng: &mut Rng) -> Option<Self> {
         set_clock(1);
-        let Ground { plan, maps, targets } = Ground::new(dice)?;
+        let Ground { plan, maps, targets } = Ground::new(rng)?;
         Some(Self { world: World::of(plan), maps, targets })
     }
 
     /// Somebody comes and tries everything; tells how many ids it was shown.
-    fn visit(&self, dice: &mut Dice) -> u64 {
-        let (uid, gid) = (number(dice), number(dice));
-        let gids: Vec<u32> = (0..dice.below(3)).map(|_| number(dice)).collect();
+    fn visit(&self, rng: &mut Rng) -> u64 {
+        let (uid, gid) = (number(rng), number(rng));
+        let gids: Vec<u32> = (0..rng.below(3)).map(|_| number(rng)).collect();
         self.world.act_as(uid, gid, &gids);
-        let owners: Vec<u32> = (0..6).map(|_| number(dice)).chain([u32::MAX]).collect();
+        let owners: Vec<u32> = (0..6).map(|_| number(rng)).chain([u32::MAX]).collect();
         let mut told = 0;
         for target in &self.targets {
-            for shot in questions(dice, target).into_iter().chain(listings(dice, target)) {
+            for shot in questions(rng, target).into_iter().chain(listings(rng, target)) {
                 told += self.call(&shot, (uid, gid));
             }
         }
         for _ in 0..CHANGES {
-            told += self.call(&change(dice, &self.targets, &owners), (uid, gid));
+            told += self.call(&change(rng, &self.targets, &owners), (uid, gid));
         }
         told
     }

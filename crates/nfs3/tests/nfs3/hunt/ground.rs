@@ -7,7 +7,7 @@ use comity_backend::{Memory, MemoryOptions, Passthrough, PassthroughOptions};
 use comity_vfs::{Fs, Gid, Mode, SetAttr, Uid};
 use tempfile::TempDir;
 
-use super::dice::Dice;
+use super::rng::Rng;
 use super::twins::{GIDS, UIDS, root};
 use crate::world::still_clock;
 
@@ -26,11 +26,11 @@ impl Ground {
     }
 
     /// Two empty file systems with a random owner and mode of the top.
-    pub(crate) fn filesystems(&self, dice: &mut Dice) -> [Arc<dyn Fs>; 2] {
+    pub(crate) fn filesystems(&self, rng: &mut Rng) -> [Arc<dyn Fs>; 2] {
         let set = SetAttr {
-            mode: Some(Mode::new(*dice.pick(&[0o777, 0o777, 0o1777, 0o755, 0o775]))),
-            uid: Some(Uid::new(UIDS + dice.below(5) as u32)),
-            gid: Some(Gid::new(GIDS + dice.below(5) as u32)),
+            mode: Some(Mode::new(*rng.pick(&[0o777, 0o777, 0o1777, 0o755, 0o775]))),
+            uid: Some(Uid::new(UIDS + rng.below(5) as u32)),
+            gid: Some(Gid::new(GIDS + rng.below(5) as u32)),
             ..SetAttr::default()
         };
         let filesystems: [Arc<dyn Fs>; 2] = match self {

@@ -5,7 +5,7 @@ use comity_proto::nlm::{
     Nlm4Cancargs, Nlm4Lock, Nlm4Lockargs, Nlm4Share, Nlm4Shareargs, Nlm4Testargs, Nlm4Unlockargs,
     PROGRAM, procedure,
 };
-use comity_state::{ByteRange, Claiming, HostLock, LockType};
+use comity_state::{ByteRange, HostLock, LockRequestKind, LockType};
 use comity_xdr::Opaque;
 
 use super::shot::Shot;
@@ -25,7 +25,7 @@ pub(crate) fn hold(twins: &Twins) {
             let file = plan.unseal_key(sealed.bytes()).unwrap();
             let range = ByteRange::new(5, 5).unwrap();
             let lock = HostLock { owner: b"other", file, range, kind: LockType::Write };
-            engine.lock_host(BEGUN, &host, &lock, Claiming::Now).unwrap();
+            engine.lock_host(BEGUN, &host, &lock, LockRequestKind::NonBlocking).unwrap();
         }
     }
 }

@@ -4,13 +4,13 @@
 
 mod climb;
 mod coverage;
-pub(crate) mod dice;
 mod exception;
 mod gist;
 mod ground;
 pub(crate) mod level;
 mod locks;
 mod log;
+pub(crate) mod rng;
 mod rule;
 pub(crate) mod shot;
 pub(crate) mod twins;
@@ -21,13 +21,13 @@ use comity_nfs3::Message;
 use comity_proto::nfs3::{self, Nfsstat3, procedure};
 use comity_proto::{mount, nlm};
 
-use self::dice::Dice;
 use self::exception::Exception;
 use self::gist::gist;
 use self::ground::Ground;
 use self::level::level;
 use self::locks::{hold, locks};
 use self::log::Log;
+use self::rng::Rng;
 use self::shot::{Shot, change, listings, questions, whole_listings};
 use self::twins::{OBJECTS, Twins};
 use crate::world::{Reply, set_clock};
@@ -85,7 +85,7 @@ fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
 
 struct Hunt {
     seed: u64,
-    dice: Dice,
+    rng: Rng,
     twins: Twins,
     now: i64,
     /// All programs and procedures that were called.
@@ -95,19 +95,19 @@ struct Hunt {
 impl Hunt {
     fn new(seed: u64, ground: Ground) -> Self {
         set_clock(1);
-        let mut dice = Dice::new(seed);
-        let twins = Twins::new(&mut dice, ground);
+        let mut rng = Rng::new(seed);
+        let twins = Twins::new(&mut rng, ground);
         hold(&twins);
-        Self { seed, dice, twins, now: 2, asked: BTreeSet::new() }
+        Self { seed, rng, twins, now: 2, asked: BTreeSet::new() }
     }
 
     /// Asks everything about everything.
     fn ask(&mut self) {
         for target in self.twins.targets.clone() {
-            let mut shots = questions(&mut self.dice, &target);
+            let mut shots = questions(&mut self.rng, &target);
             shots.extend(match self.twins.are_on_disk() {
                 true => whole_listings(&target),
-                false => listings(&mut self.dice, &target),
+                false => listings(&mut self.rng, &target),
             });
             shots.extend(locks(&target));
             for shot in shots {
@@ -121,7 +121,7 @@ impl Hunt {
     /// was so.
     fn change(&mut self) -> bool {
         for _ in 0..CHANGES {
-            let shot = change(&mut self.dice, &self.twins.targets, &OWNERS);
+            let shot = change(&mut self.rng, &self.twins.targets, &OWNERS);
             let cannot_be_hidden = self.exception(&shot);
             let outcome = self.shoot(&shot);
             if outcome.is_same() {

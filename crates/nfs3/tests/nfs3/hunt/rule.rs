@@ -4,7 +4,7 @@ use std::fmt;
 
 use comity_vfs::{Attr, Cred, Disk};
 
-use super::dice::Dice;
+use super::rng::Rng;
 use super::twins::{GIDS, UIDS};
 
 /// Cloak entries in their order.
@@ -21,14 +21,14 @@ struct Entry {
 }
 
 impl Rule {
-    pub(crate) fn random(dice: &mut Dice) -> Self {
-        let entry = |dice: &mut Dice| {
-            let by_user = dice.one_in(2);
-            let first = dice.below(5) as u32 + if by_user { UIDS } else { GIDS };
-            let mask = *dice.pick(&[0, 0, 0o070, 0o004, 0o007, 0o044, 0o011, 0o060]);
-            Entry { by_user, first, last: first + dice.below(4) as u32, any: dice.one_in(2), mask }
+    pub(crate) fn random(rng: &mut Rng) -> Self {
+        let entry = |rng: &mut Rng| {
+            let by_user = rng.one_in(2);
+            let first = rng.below(5) as u32 + if by_user { UIDS } else { GIDS };
+            let mask = *rng.pick(&[0, 0, 0o070, 0o004, 0o007, 0o044, 0o011, 0o060]);
+            Entry { by_user, first, last: first + rng.below(4) as u32, any: rng.one_in(2), mask }
         };
-        Self((0..1 + dice.below(3)).map(|_| entry(dice)).collect())
+        Self((0..1 + rng.below(3)).map(|_| entry(rng)).collect())
     }
 
     pub(crate) fn shows(&self, caller: &Cred<Disk>, file: &Attr<Disk>) -> bool {

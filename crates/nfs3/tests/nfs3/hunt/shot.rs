@@ -10,8 +10,8 @@ use comity_proto::{mount, nfs3};
 use comity_vfs::Handle;
 use comity_xdr::Opaque;
 
-use super::dice::Dice;
 use super::exception::Place;
+use super::rng::Rng;
 use super::twins::{Target, sealed};
 use crate::world::encoded;
 
@@ -94,7 +94,7 @@ impl Shot {
 }
 
 /// Everything that can be asked about an object without changing it.
-pub(crate) fn questions(dice: &mut Dice, target: &Target) -> Vec<Shot> {
+pub(crate) fn questions(rng: &mut Rng, target: &Target) -> Vec<Shot> {
     let bare = |handle: &[u8]| encoded(&handle_of(handle));
     let mut shots: Vec<Shot> = [
         procedure::GETATTR,
@@ -116,7 +116,7 @@ pub(crate) fn questions(dice: &mut Dice, target: &Target) -> Vec<Shot> {
         encoded(&Commit3args { file: Opaque(handle), offset: 0, count: 0 })
     }));
     let names = target.names.iter().flatten().cloned();
-    shots.extend(names.chain((0..3).map(|_| odd_name(dice))).map(|name| {
+    shots.extend(names.chain((0..3).map(|_| odd_name(rng))).map(|name| {
         let place = |dir: &[u8]| encoded(&place(dir, &name));
         Shot::on(procedure::LOOKUP, target, place).named(&name)
     }));
@@ -129,11 +129,11 @@ pub(crate) fn questions(dice: &mut Dice, target: &Target) -> Vec<Shot> {
 }
 
 /// A directory listed from everywhere, with little and much room.
-pub(crate) fn listings(dice: &mut Dice, dir: &Target) -> Vec<Shot> {
+pub(crate) fn listings(rng: &mut Rng, dir: &Target) -> Vec<Shot> {
     let mut shots = Vec::new();
     let last = dir.names.as_ref().map_or(0, |names| names.len() as u64 + 4);
     for cookie in 0..=last {
-        let count = *dice.pick(&[120, 180, 260, 4096]);
+        let count = *rng.pick(&[120, 180, 260, 4096]);
         shots.push(Shot::on(procedure::READDIR, dir, |handle| {
             let (dir, cookieverf) = (Opaque(handle), [0; 8]);
             encoded(&Readdir3args { dir, cookie, cookieverf, count })
@@ -162,10 +162,10 @@ pub(crate) fn whole_listings(dir: &Target) -> Vec<Shot> {
 }
 
 /// Any call that changes something, or would.
-pub(crate) fn change(dice: &mut Dice, targets: &[Target], owners: &[u32]) -> Shot {
-    let (one, other) = (dice.pick(targets), dice.pick(targets));
-    let (name, new) = (name_in(dice, one), name_in(dice, other));
-    match dice.below(12) {
+pub(crate) fn change(rng: &mut Rng, targets: &[Target], owners: &[u32]) -> Shot {
+    let (one, other) = (rng.pick(targets), rng.pick(targets));
+    let (name, new) = (name_in(rng, one), name_in(rng, other));
+    match rng.below(12) {
         0 => Shot::on(procedure::REMOVE, one, |dir| encoded(&place(dir, &name))).named(&name),
         1 => Shot::on(procedure::RMDIR, one, |dir| encoded(&place(dir, &name)))
             .named(&name)
@@ -176,27 +176,27 @@ pub(crate) fn change(dice: &mut Dice, targets: &[Target], owners: &[u32]) -> Sho
         })
         .named(&new)
         .onto(other, &new),
-        5 => setattr(dice, one, owners),
+        5 => setattr(rng, one, owners),
         6 => Shot::on(procedure::WRITE, one, |handle| {
             let (file, data) = (Opaque(handle), Opaque(&b"other"[..]));
             let stable = StableHow::Unstable;
             encoded(&Write3args { file, offset: 3, count: 5, stable, data })
         }),
-        _ => make(dice, (other, &new), owners).named(&new).onto(other, &new),
+        _ => make(rng, (other, &new), owners).named(&new).onto(other, &new),
     }
 }
 
 /// Mostly one that was there in the beginning.
-fn name_in(dice: &mut Dice, dir: &Target) -> Vec<u8> {
+fn name_in(rng: &mut Rng, dir: &Target) -> Vec<u8> {
     match &dir.names {
-        Some(names) if !names.is_empty() && !dice.one_in(4) => dice.pick(names).clone(),
-        _ => odd_name(dice),
+        Some(names) if !names.is_empty() && !rng.one_in(4) => rng.pick(names).clone(),
+        _ => odd_name(rng),
     }
 }
 
-fn odd_name(dice: &mut Dice) -> Vec<u8> {
+fn odd_name(rng: &mut Rng) -> Vec<u8> {
     let names = [&b"."[..], b"..", b"n00", b"n03", b"new", b"newer", b"", b"a/b", &[b'x'; 256]];
-    dice.pick(&names).to_vec()
+    rng.pick(&names).to_vec()
 }
 
 fn renamed((source, old): (&Target, &[u8]), (target, new): (&Target, &[u8])) -> Shot {
@@ -209,8 +209,8 @@ fn renamed((source, old): (&Target, &[u8]), (target, new): (&Target, &[u8])) -> 
     .emptying(target, new)
 }
 
-fn make(dice: &mut Dice, (dir, name): (&Target, &[u8]), owners: &[u32]) -> Shot {
-    let attributes = attributes(dice, owners);
+fn make(rng: &mut Rng, (dir, name): (&Target, &[u8]), owners: &[u32]) -> Shot {
+    let attributes = attributes(rng, owners);
     let create = |how: Createhow3| {
         Shot::on(procedure::CREATE, dir, |dir| {
             encoded(&Create3args { place: place(dir, name), how })
@@ -222,7 +222,7 @@ fn make(dice: &mut Dice, (dir, name): (&Target, &[u8]), owners: &[u32]) -> Shot 
         })
     };
     let device = Specdata3 { major: 1, minor: 3 };
-    match dice.below(7) {
+    match rng.below(7) {
         0 => create(Createhow3::Unchecked(attributes)),
         1 => create(Createhow3::Guarded(attributes)),
         2 => create(Createhow3::Exclusive([3; 8])),
@@ -238,25 +238,25 @@ fn make(dice: &mut Dice, (dir, name): (&Target, &[u8]), owners: &[u32]) -> Shot 
     }
 }
 
-fn setattr(dice: &mut Dice, target: &Target, owners: &[u32]) -> Shot {
-    let new_attributes = attributes(dice, owners);
-    let guard = dice.one_in(4).then_some(Nfstime3 { seconds: 7, nseconds: 5 });
+fn setattr(rng: &mut Rng, target: &Target, owners: &[u32]) -> Shot {
+    let new_attributes = attributes(rng, owners);
+    let guard = rng.one_in(4).then_some(Nfstime3 { seconds: 7, nseconds: 5 });
     Shot::on(procedure::SETATTR, target, |handle| {
         encoded(&Setattr3args { object: Opaque(handle), new_attributes, guard })
     })
 }
 
 /// Sometimes an owner that the caller may not set, or that nobody can be.
-fn attributes(dice: &mut Dice, owners: &[u32]) -> Sattr3 {
-    let id = |dice: &mut Dice| dice.one_in(6).then(|| *dice.pick(owners));
+fn attributes(rng: &mut Rng, owners: &[u32]) -> Sattr3 {
+    let id = |rng: &mut Rng| rng.one_in(6).then(|| *rng.pick(owners));
     let time =
-        Nfstime3 { seconds: 9, nseconds: *[1, 1_000_000_000].get(dice.below(9)).unwrap_or(&1) };
+        Nfstime3 { seconds: 9, nseconds: *[1, 1_000_000_000].get(rng.below(9)).unwrap_or(&1) };
     Sattr3 {
-        mode: dice.one_in(2).then(|| *dice.pick(&[0o600, 0o755, 0o070, 0o2770])),
-        uid: id(dice),
-        gid: id(dice),
-        size: dice.one_in(4).then_some(3),
-        mtime: if dice.one_in(4) { SetTime3::SetToClientTime(time) } else { SetTime3::DontChange },
+        mode: rng.one_in(2).then(|| *rng.pick(&[0o600, 0o755, 0o070, 0o2770])),
+        uid: id(rng),
+        gid: id(rng),
+        size: rng.one_in(4).then_some(3),
+        mtime: if rng.one_in(4) { SetTime3::SetToClientTime(time) } else { SetTime3::DontChange },
         ..Sattr3::default()
     }
 }

@@ -10,8 +10,8 @@ use comity_vfs::{
     Special, Uid,
 };
 
-use super::dice::Dice;
 use super::ground::Ground;
+use super::rng::Rng;
 use super::rule::Rule;
 use crate::world::{World, set_clock};
 
@@ -107,12 +107,12 @@ pub(crate) fn key() -> HandleKey {
 }
 
 impl Twins {
-    pub(crate) fn new(dice: &mut Dice, ground: Ground) -> Self {
-        let caller = caller(dice);
-        let rule = Rule::random(dice);
-        let options = options(dice, &rule);
-        let filesystems = ground.filesystems(dice);
-        grown(&filesystems, dice);
+    pub(crate) fn new(rng: &mut Rng, ground: Ground) -> Self {
+        let caller = caller(rng);
+        let rule = Rule::random(rng);
+        let options = options(rng, &rule);
+        let filesystems = ground.filesystems(rng);
+        grown(&filesystems, rng);
         let mut twins = Self {
             twins: filesystems.map(|fs| Twin { world: World::of(plan(&fs, &options)), fs }),
             caller,
@@ -257,14 +257,14 @@ fn remove(fs: &dyn Fs, dir: &Handle, name: Name<'_>) {
 }
 
 /// Half of them with ids of their own: 100 and 200 for the server's 500 and 600.
-fn caller(dice: &mut Dice) -> Caller {
-    if dice.one_in(8) {
+fn caller(rng: &mut Rng) -> Caller {
+    if rng.one_in(8) {
         let disk = Cred::new(Uid::new(ANONYMOUS), Gid::new(ANONYMOUS));
         return Caller { wire: (0, 0, vec![]), disk };
     }
-    let mut number = || dice.below(5) as u32;
+    let mut number = || rng.below(5) as u32;
     let (uid, gid, groups) = (number(), number(), [number(), number()]);
-    let groups = &groups[..dice.below(3)];
+    let groups = &groups[..rng.below(3)];
     Caller {
         wire: (UIDS - 400 + uid, GIDS - 400 + gid, groups.iter().map(|n| 200 + n).collect()),
         disk: Cred::new(Uid::new(UIDS + uid), Gid::new(GIDS + gid))
@@ -272,10 +272,10 @@ fn caller(dice: &mut Dice) -> Caller {
     }
 }
 
-fn options(dice: &mut Dice, rule: &Rule) -> String {
+fn options(rng: &mut Rng, rule: &Rule) -> String {
     let maps = "range_map_uid=100-104:500-504,range_map_gid=200-204:600-604";
-    let extra = *dice.pick(&["", "", ",no_client_cache", ",ro", ",async"]);
-    let default = *dice.pick(&["squash", "deny", "pass"]);
+    let extra = *rng.pick(&["", "", ",no_client_cache", ",ro", ",async"]);
+    let default = *rng.pick(&["squash", "deny", "pass"]);
     format!("rw,insecure,fsid={EXPORT},{maps},map_default={default}{rule}{extra}")
         .replace("rw,insecure", if extra == ",ro" { "insecure" } else { "rw,insecure" })
 }
@@ -289,16 +289,16 @@ pub(crate) fn plan(fs: &Arc<dyn Fs>, options: &str) -> comity_export::Plan {
 }
 
 /// The same random tree twice; the same objects in memory have the same numbers.
-fn grown(filesystems: &[Arc<dyn Fs>; 2], dice: &mut Dice) {
+fn grown(filesystems: &[Arc<dyn Fs>; 2], rng: &mut Rng) {
     let mut dirs = vec![filesystems.each_ref().map(|fs| fs.root())];
     let mut files = Vec::new();
     for number in 0..OBJECTS {
-        let (dir, name) = (*dice.pick(&dirs), format!("n{number:02}"));
-        let kind = dice.below(8);
+        let (dir, name) = (*rng.pick(&dirs), format!("n{number:02}"));
+        let kind = rng.below(8);
         let set = SetAttr {
-            uid: Some(Uid::new(UIDS + dice.below(5) as u32)),
-            gid: Some(Gid::new(GIDS + dice.below(5) as u32)),
-            mode: Some(Mode::new(*dice.pick(&MODES))),
+            uid: Some(Uid::new(UIDS + rng.below(5) as u32)),
+            gid: Some(Gid::new(GIDS + rng.below(5) as u32)),
+            mode: Some(Mode::new(*rng.pick(&MODES))),
             ..SetAttr::default()
         };
         let made = [0, 1].map(|side| planted(&*filesystems[side], &dir[side], &name, kind, &set));
@@ -307,8 +307,8 @@ fn grown(filesystems: &[Arc<dyn Fs>; 2], dice: &mut Dice) {
         } else {
             files.push(made)
         }
-        if dice.one_in(6) && !files.is_empty() {
-            let (file, dir) = (dice.pick(&files), dice.pick(&dirs));
+        if rng.one_in(6) && !files.is_empty() {
+            let (file, dir) = (rng.pick(&files), rng.pick(&dirs));
             let name = format!("l{number:02}");
             for side in 0..2 {
                 let name = Name::new(name.as_bytes()).unwrap();

@@ -17,8 +17,8 @@ use comity_xdr::{Decoder, Encoder, Opaque};
 use self::ground::{Ground, is_server_id, number};
 use self::maps::{CLIENT, IDS};
 use crate::attributes;
-use crate::hunt::dice::Dice;
 use crate::hunt::level::owners;
+use crate::hunt::rng::Rng;
 use crate::hunt::shot::{Shot, by_name, listings, questions};
 use crate::hunt::twins::Target;
 use crate::hunt::{changes, opens};
@@ -33,12 +33,12 @@ const CHANGES: usize = 60;
 fn no_id_of_the_server_is_told_and_none_from_outside_the_maps_comes_in() {
     let (mut plans, mut told) = (0, 0);
     for seed in 0..SEEDS {
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         set_clock(1);
         // Ambiguous maps are refused: there is nothing to try then.
-        let Some(ground) = Ground::new(&mut dice) else { continue };
+        let Some(ground) = Ground::new(&mut rng) else { continue };
         plans += 1;
-        told += Visit::new(ground).all(&mut dice);
+        told += Visit::new(ground).all(&mut rng);
     }
     assert!(plans > SEEDS / 4, "{plans} plans");
     assert!(told > 100 * plans, "{told} ids were shown: the search is for nothing");
@@ -60,32 +60,32 @@ impl Visit {
     }
 
     /// Callers come and try everything; tells how many ids they were shown.
-    fn all(mut self, dice: &mut Dice) -> u64 {
+    fn all(mut self, rng: &mut Rng) -> u64 {
         let mut told = 0;
         for _ in 0..CALLERS {
-            let (uid, gid) = (number(dice), number(dice));
-            let gids: Vec<u32> = (0..dice.below(3)).map(|_| number(dice)).collect();
+            let (uid, gid) = (number(rng), number(rng));
+            let gids: Vec<u32> = (0..rng.below(3)).map(|_| number(rng)).collect();
             self.world.act_as(uid, gid, &gids);
-            for shot in self.shots(dice) {
+            for shot in self.shots(rng) {
                 told += self.call(&shot, (uid, gid));
             }
         }
         told
     }
 
-    fn shots(&self, dice: &mut Dice) -> Vec<Shot> {
+    fn shots(&self, rng: &mut Rng) -> Vec<Shot> {
         let mut shots = Vec::new();
         for target in &self.targets {
-            shots.extend(questions(dice, target, &self.targets[0]));
-            shots.extend(listings(dice, target));
-            shots.extend(opens::by_handle(dice, target));
+            shots.extend(questions(rng, target, &self.targets[0]));
+            shots.extend(listings(rng, target));
+            shots.extend(opens::by_handle(rng, target));
             for name in target.names.iter().flatten() {
                 shots.extend(by_name(target, name));
             }
         }
         for _ in 0..CHANGES {
-            shots.push(changes::change(dice, &self.targets, true));
-            shots.push(given_away(dice, &self.targets));
+            shots.push(changes::change(rng, &self.targets, true));
+            shots.push(given_away(rng, &self.targets));
         }
         shots
     }
@@ -118,10 +118,10 @@ impl Visit {
 }
 
 /// Owners and ACLs that name anybody, of a file that is there or is made.
-fn given_away(dice: &mut Dice, targets: &[Target]) -> Shot {
-    let target = dice.pick(targets);
-    let (one, other) = (number(dice), number(dice));
-    let setting = match dice.below(4) {
+fn given_away(rng: &mut Rng, targets: &[Target]) -> Shot {
+    let target = rng.pick(targets);
+    let (one, other) = (number(rng), number(rng));
+    let setting = match rng.below(4) {
         0 => format!("owner={one}"),
         1 => format!("owner_group={one}"),
         2 => format!("acl=A:0:16019f:OWNER@,A:0:120081:{one},A:40:120081:{other}"),
@@ -129,7 +129,7 @@ fn given_away(dice: &mut Dice, targets: &[Target]) -> Shot {
     };
     let encoded = attributes::encode(&[&setting]);
     let attributes = Decoder::whole(&encoded).unwrap();
-    if dice.one_in(2) {
+    if rng.one_in(2) {
         let args = Setattr4args { stateid: Stateid4::ANONYMOUS, obj_attributes: attributes };
         return Shot::new(format!("SETATTR {setting} of {}", target.path), |ops| {
             ops.at(target).op(op::SETATTR, &args).look()

@@ -6,8 +6,8 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Counted, Decoder, Opaque};
 
-use super::dice::Dice;
 use super::opens;
+use super::rng::Rng;
 use super::shot::{Shot, name_in, range};
 use super::twins::Target;
 use crate::attributes;
@@ -24,10 +24,10 @@ const SETTINGS: [(usize, &[&str]); 5] = [
 const ACLS: [&str; 3] = ["acl=A:0:16019f:OWNER@", "acl=A:0:120081:101", "acl=A:0:1:7"];
 
 /// A change; those that open only where there are sessions.
-pub(crate) fn change(dice: &mut Dice, targets: &[Target], opens: bool) -> Shot {
-    let (one, other) = (dice.pick(targets), dice.pick(targets));
-    let (name, new) = (name_in(dice, one), name_in(dice, other));
-    match dice.below(13) {
+pub(crate) fn change(rng: &mut Rng, targets: &[Target], opens: bool) -> Shot {
+    let (one, other) = (rng.pick(targets), rng.pick(targets));
+    let (name, new) = (name_in(rng, one), name_in(rng, other));
+    match rng.below(13) {
         0 | 1 => {
             Shot::new(told("REMOVE", one, &name), |ops| ops.at(one).named(op::REMOVE, &name).look())
                 .emptying(one, &name)
@@ -37,14 +37,14 @@ pub(crate) fn change(dice: &mut Dice, targets: &[Target], opens: bool) -> Shot {
             ops.at(one).bare(op::SAVEFH).at(other).named(op::LINK, &new).look()
         })
         .onto(other, &new),
-        5 => set(dice, one),
-        6 => of_data(dice, one, other),
-        7 => xattr(dice, one),
+        5 => set(rng, one),
+        6 => of_data(rng, one, other),
+        7 => xattr(rng, one),
         8..11 if opens => {
-            let settings = settings(dice);
-            opens::made(dice, other, &new, &settings)
+            let settings = settings(rng);
+            opens::made(rng, other, &new, &settings)
         }
-        _ => made(dice, other, &new),
+        _ => made(rng, other, &new),
     }
 }
 
@@ -60,9 +60,9 @@ fn renamed((source, old): (&Target, &[u8]), (target, new): (&Target, &[u8])) -> 
         .emptying(target, new)
 }
 
-fn made(dice: &mut Dice, dir: &Target, name: &[u8]) -> Shot {
+fn made(rng: &mut Rng, dir: &Target, name: &[u8]) -> Shot {
     let device = Specdata4 { major: 1, minor: 3 };
-    let objtype = *dice.pick(&[
+    let objtype = *rng.pick(&[
         Createtype4::Dir,
         Createtype4::Dir,
         Createtype4::Lnk(Opaque(b"n01")),
@@ -71,17 +71,17 @@ fn made(dice: &mut Dice, dir: &Target, name: &[u8]) -> Shot {
         Createtype4::Chr(device),
         Createtype4::Reg,
     ]);
-    let encoded = attributes::encode(&settings(dice));
+    let encoded = attributes::encode(&settings(rng));
     let createattrs = Decoder::whole(&encoded).unwrap();
     let args = Create4args { objtype, objname: Opaque(name), createattrs };
     let told = format!("{} {objtype:?}", told("CREATE", dir, name));
     Shot::new(told, |ops| ops.at(dir).op(op::CREATE, &args).look()).onto(dir, name)
 }
 
-fn set(dice: &mut Dice, target: &Target) -> Shot {
-    let mut settings = settings(dice);
-    if dice.one_in(4) {
-        settings.push(*dice.pick(&ACLS));
+fn set(rng: &mut Rng, target: &Target) -> Shot {
+    let mut settings = settings(rng);
+    if rng.one_in(4) {
+        settings.push(*rng.pick(&ACLS));
         settings.retain(|one| !one.starts_with("mode"));
     }
     let encoded = attributes::encode(&settings);
@@ -91,9 +91,9 @@ fn set(dice: &mut Dice, target: &Target) -> Shot {
     Shot::new(told, |ops| ops.at(target).op(op::SETATTR, &args).look())
 }
 
-fn of_data(dice: &mut Dice, one: &Target, other: &Target) -> Shot {
+fn of_data(rng: &mut Rng, one: &Target, other: &Target) -> Shot {
     let (stateid, stable, data) = (Stateid4::ANONYMOUS, StableHow4::Unstable, Opaque(b"other"));
-    match dice.below(5) {
+    match rng.below(5) {
         0 => Shot::new(format!("ALLOCATE in {}", one.path), |ops| {
             ops.at(one).op(op::ALLOCATE, &range())
         }),
@@ -137,10 +137,10 @@ fn cloned(from: &Target, to: &Target) -> Shot {
     })
 }
 
-fn xattr(dice: &mut Dice, target: &Target) -> Shot {
-    let option = *dice.pick(&[SetxattrOption4::Either, SetxattrOption4::Create]);
+fn xattr(rng: &mut Rng, target: &Target) -> Shot {
+    let option = *rng.pick(&[SetxattrOption4::Either, SetxattrOption4::Create]);
     let args = Setxattr4args { option, key: Opaque(b"user.mark"), value: Opaque(b"red") };
-    if dice.one_in(4) {
+    if rng.one_in(4) {
         return Shot::new(format!("REMOVEXATTR of {}", target.path), |ops| {
             ops.at(target).named(op::REMOVEXATTR, b"user.mark")
         });
@@ -151,11 +151,11 @@ fn xattr(dice: &mut Dice, target: &Target) -> Shot {
 }
 
 /// Sometimes an owner that the caller may not set, or that nobody can be.
-fn settings(dice: &mut Dice) -> Vec<&'static str> {
+fn settings(rng: &mut Rng) -> Vec<&'static str> {
     let mut settings = Vec::new();
     for (chance, values) in SETTINGS {
-        if dice.one_in(chance) {
-            settings.push(*dice.pick(values));
+        if rng.one_in(chance) {
+            settings.push(*rng.pick(values));
         }
     }
     settings

@@ -5,14 +5,14 @@
 pub(crate) mod changes;
 mod climb;
 mod coverage;
-#[path = "../../../../nfs3/tests/nfs3/hunt/dice.rs"]
-pub(crate) mod dice;
 #[path = "../../../../nfs3/tests/nfs3/hunt/exception.rs"]
 mod exception;
 #[path = "../../../../nfs3/tests/nfs3/hunt/ground.rs"]
 mod ground;
 pub(crate) mod level;
 pub(crate) mod opens;
+#[path = "../../../../nfs3/tests/nfs3/hunt/rng.rs"]
+pub(crate) mod rng;
 #[path = "../../../../nfs3/tests/nfs3/hunt/rule.rs"]
 mod rule;
 pub(crate) mod shot;
@@ -25,10 +25,10 @@ use comity_proto::nfs4::{CompoundHead, Nfsstat4};
 use comity_xdr::{Encoder, Opaque};
 
 use self::changes::change;
-use self::dice::Dice;
 use self::exception::Exception;
 use self::ground::Ground;
 use self::level::{gist, level};
+use self::rng::Rng;
 use self::shot::{
     Shot, by_name, by_stateid, from_the_top, listings, odd_name, questions, whole_listings,
 };
@@ -75,7 +75,7 @@ fn hunt(seeds: u64, ground: impl Fn() -> Ground) {
 struct Hunt {
     seed: u64,
     minor: u32,
-    dice: Dice,
+    rng: Rng,
     twins: Twins,
     sessions: Option<[Session; 2]>,
     now: i64,
@@ -86,12 +86,12 @@ struct Hunt {
 impl Hunt {
     fn new(seed: u64, ground: Ground) -> Self {
         set_clock(1);
-        let mut dice = Dice::new(seed);
-        let twins = Twins::new(&mut dice, ground);
+        let mut rng = Rng::new(seed);
+        let twins = Twins::new(&mut rng, ground);
         let minor = [2, 1, 2, 0][seed as usize % 4];
         let open = || twins.twins.each_ref().map(|twin| Session::open(&twin.world, minor));
         let sessions = (minor > 0).then(open);
-        Self { seed, minor, dice, twins, sessions, now: 2, asked: BTreeSet::new() }
+        Self { seed, minor, rng, twins, sessions, now: 2, asked: BTreeSet::new() }
     }
 
     /// Asks everything about everything.
@@ -105,23 +105,23 @@ impl Hunt {
     }
 
     fn shots(&mut self, target: &Target) -> Vec<Shot> {
-        let (dice, top) = (&mut self.dice, &self.twins.targets[0]);
-        let mut shots = questions(dice, target, top);
+        let (rng, top) = (&mut self.rng, &self.twins.targets[0]);
+        let mut shots = questions(rng, target, top);
         shots.extend(by_stateid(target));
         shots.push(from_the_top(target));
         let names = target.names.iter().flatten().cloned();
-        for name in names.chain((0..2).map(|_| odd_name(dice))).collect::<Vec<_>>() {
+        for name in names.chain((0..2).map(|_| odd_name(rng))).collect::<Vec<_>>() {
             shots.extend(by_name(target, &name));
             if self.minor > 0 {
-                shots.extend(opens::by_name(dice, target, &name));
+                shots.extend(opens::by_name(rng, target, &name));
             }
         }
         if self.minor > 0 {
-            shots.extend(opens::by_handle(dice, target));
+            shots.extend(opens::by_handle(rng, target));
         }
         shots.extend(match self.twins.are_on_disk() {
             true => whole_listings(target),
-            false => listings(dice, target),
+            false => listings(rng, target),
         });
         shots
     }
@@ -130,7 +130,7 @@ impl Hunt {
     /// was so.
     fn change(&mut self) -> bool {
         for _ in 0..CHANGES {
-            let shot = change(&mut self.dice, &self.twins.targets, self.minor > 0);
+            let shot = change(&mut self.rng, &self.twins.targets, self.minor > 0);
             let cannot_be_hidden = self.exception(&shot);
             let outcome = self.shoot(&shot);
             if outcome.is_same() {

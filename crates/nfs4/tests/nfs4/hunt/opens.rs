@@ -7,7 +7,7 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Decoder, Opaque};
 
-use super::dice::Dice;
+use super::rng::Rng;
 use super::shot::{Ops, Shot};
 use super::twins::Target;
 use crate::attributes;
@@ -15,8 +15,8 @@ use crate::attributes;
 const OWNER: StateOwner4<'static> = StateOwner4 { clientid: 0, owner: Opaque(b"somebody") };
 
 /// Opens by handle in all ways, and locks.
-pub(crate) fn by_handle(dice: &mut Dice, target: &Target) -> Vec<Shot> {
-    let access = *dice.pick(&[share::READ, share::WRITE, share::BOTH]);
+pub(crate) fn by_handle(rng: &mut Rng, target: &Target) -> Vec<Shot> {
+    let access = *rng.pick(&[share::READ, share::WRITE, share::BOTH]);
     let opened = |claim: OpenClaim4<'static>| {
         let told = format!("OPEN of {} by {claim:?} for {access}", target.path);
         let args = args(access, Openflag4::NoCreate, claim);
@@ -40,8 +40,8 @@ pub(crate) fn by_handle(dice: &mut Dice, target: &Target) -> Vec<Shot> {
 }
 
 /// Opens of a name in all ways that make nothing, and locks.
-pub(crate) fn by_name(dice: &mut Dice, dir: &Target, name: &[u8]) -> Vec<Shot> {
-    let access = *dice.pick(&[share::READ, share::WRITE, share::BOTH]);
+pub(crate) fn by_name(rng: &mut Rng, dir: &Target, name: &[u8]) -> Vec<Shot> {
+    let access = *rng.pick(&[share::READ, share::WRITE, share::BOTH]);
     let (file, delegate_stateid) = (Opaque(name), Stateid4::ANONYMOUS);
     let opened = |claim: OpenClaim4<'_>| {
         let told = format!("OPEN of {:?} in {}", String::from_utf8_lossy(name), dir.path);
@@ -60,15 +60,15 @@ pub(crate) fn by_name(dice: &mut Dice, dir: &Target, name: &[u8]) -> Vec<Shot> {
 }
 
 /// An OPEN that may make something.
-pub(crate) fn made(dice: &mut Dice, dir: &Target, name: &[u8], settings: &[&str]) -> Shot {
+pub(crate) fn made(rng: &mut Rng, dir: &Target, name: &[u8], settings: &[&str]) -> Shot {
     let encoded = attributes::encode(settings);
     let attrs = Decoder::whole(&encoded).unwrap();
-    let how = match dice.below(4) {
+    let how = match rng.below(4) {
         0 | 1 => Createhow4::Unchecked(attrs),
         2 => Createhow4::Guarded(attrs),
         _ => Createhow4::Exclusive41(Creatverfattr { verf: [3; 8], attrs }),
     };
-    let access = *dice.pick(&[share::READ, share::WRITE, share::BOTH]);
+    let access = *rng.pick(&[share::READ, share::WRITE, share::BOTH]);
     let args = args(access, Openflag4::Create(how), OpenClaim4::Null(Opaque(name)));
     let told = format!("OPEN {how:?} of {:?} in {}", String::from_utf8_lossy(name), dir.path);
     Shot::new(told, |ops| ops.at(dir).op(op::OPEN, &args).look()).onto(dir, name)

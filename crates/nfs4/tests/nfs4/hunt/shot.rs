@@ -7,8 +7,8 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Encode, Encoder, Opaque};
 
-use super::dice::Dice;
 use super::exception::Place;
+use super::rng::Rng;
 use super::twins::{Target, sealed};
 use crate::attributes;
 
@@ -89,13 +89,13 @@ fn all() -> Bitmap4 {
 }
 
 /// Everything that can be asked about an object by its handle without changing it.
-pub(crate) fn questions(dice: &mut Dice, target: &Target, top: &Target) -> Vec<Shot> {
+pub(crate) fn questions(rng: &mut Rng, target: &Target, top: &Target) -> Vec<Shot> {
     let shot = |told: &str, ask: &dyn Fn(Ops) -> Ops| {
         Shot::new(format!("{told} on {}", target.path), |ops| ask(ops.at(target)))
     };
     let (stateid, offset) = (Stateid4::ANONYMOUS, 2);
-    let rights = *dice.pick(&[0x3f, 0x1ff, 0x21]);
-    let style = dice.below(2) as u32;
+    let rights = *rng.pick(&[0x3f, 0x1ff, 0x21]);
+    let style = rng.below(2) as u32;
     let (hints, range) = (Bitmap4::EMPTY, Read4args { stateid, offset, count: 100 });
     vec![
         shot("GETATTR", &Ops::look),
@@ -173,11 +173,11 @@ pub(crate) fn from_the_top(target: &Target) -> Shot {
 }
 
 /// A directory listed from everywhere, with little and much room.
-pub(crate) fn listings(dice: &mut Dice, dir: &Target) -> Vec<Shot> {
+pub(crate) fn listings(rng: &mut Rng, dir: &Target) -> Vec<Shot> {
     let last = dir.names.as_ref().map_or(0, |names| names.len() as u64 + 4);
     (0..=last)
         .map(|cookie| {
-            let maxcount = *dice.pick(&[120, 700, 1500, 1 << 15]);
+            let maxcount = *rng.pick(&[120, 700, 1500, 1 << 15]);
             listing(dir, cookie, (maxcount / 4, maxcount), all())
         })
         .chain((0..=last).map(|cookie| listing(dir, cookie, (0, 200), Bitmap4::EMPTY)))
@@ -197,16 +197,16 @@ fn listing(dir: &Target, cookie: u64, (dircount, maxcount): (u32, u32), all: Bit
 }
 
 /// Mostly one that was there in the beginning.
-pub(crate) fn name_in(dice: &mut Dice, dir: &Target) -> Vec<u8> {
+pub(crate) fn name_in(rng: &mut Rng, dir: &Target) -> Vec<u8> {
     match &dir.names {
-        Some(names) if !names.is_empty() && !dice.one_in(4) => dice.pick(names).clone(),
-        _ => odd_name(dice),
+        Some(names) if !names.is_empty() && !rng.one_in(4) => rng.pick(names).clone(),
+        _ => odd_name(rng),
     }
 }
 
-pub(crate) fn odd_name(dice: &mut Dice) -> Vec<u8> {
+pub(crate) fn odd_name(rng: &mut Rng) -> Vec<u8> {
     let names = [&b"."[..], b"..", b"n00", b"n03", b"new", b"newer", b"", b"a/b", &[b'x'; 256]];
-    dice.pick(&names).to_vec()
+    rng.pick(&names).to_vec()
 }
 
 /// A range of a file under the anonymous stateid.

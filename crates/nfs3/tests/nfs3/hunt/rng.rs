@@ -1,7 +1,7 @@
 /// Chance that comes out the same for the same seed (splitmix64).
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }

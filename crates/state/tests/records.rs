@@ -113,7 +113,8 @@ proptest! {
         recovered.records().for_each(|record| again.apply(record));
         prop_assert_eq!(sorted(again.records()), sorted(recovered.records()));
         let hosts: BTreeSet<Vec<u8>> = recovered.hosts().map(<[u8]>::to_vec).collect();
-        let named = model.keys().filter(|(protocol, _)| PROTOCOLS[*protocol] == ClientProtocol::Nlm);
+        let is_host = |(protocol, _): &&(usize, u8)| PROTOCOLS[*protocol] == ClientProtocol::Nlm;
+        let named = model.keys().filter(is_host);
         let named: BTreeSet<Vec<u8>> = named.map(|(_, name)| vec![*name]).collect();
         prop_assert_eq!(hosts, named);
     }

@@ -44,13 +44,15 @@ pub enum LockRequestKind {
 }
 
 impl Engine {
-    /// NLM_LOCK. Tells how many ranges of the file are held now.
+    /// NLM_LOCK. Returns the number of ranges of the file that are locked now.
     ///
     /// # Errors
-    /// [`LockRefusal::Denied`]: with [`LockRequestKind::Blocking`] the owner keeps a place and is told by a
-    /// notice; [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]; [`Error::Delay`] while
-    /// a delegation is recalled; [`Error::Resource`], with [`LockRequestKind::Offered`] also if it is not
-    /// offered any more.
+    /// - [`LockRefusal::Denied`]: another owner has a lock. With [`LockRequestKind::Blocking`] the
+    ///   owner waits, and an effect offers it the lock when it is free.
+    /// - [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]: RFC 8881, 8.4.2.
+    /// - [`Error::Delay`]: a delegation is being recalled.
+    /// - [`Error::Resource`]: a bound is reached; with [`LockRequestKind::Offered`] also if the lock
+    ///   is not offered any more.
     pub fn lock_host(
         &self,
         now: Duration,

@@ -51,8 +51,8 @@ impl Engine {
     ///   owner waits, and an effect offers it the lock when it is free.
     /// - [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`]: RFC 8881, 8.4.2.
     /// - [`Error::Delay`]: a delegation is being recalled.
-    /// - [`Error::Resource`]: a bound is reached; with [`LockRequestKind::Offered`] also if the lock
-    ///   is not offered any more.
+    /// - [`Error::Resource`]: a bound is reached; with [`LockRequestKind::Offered`] also if the
+    ///   lock is not offered any more.
     pub fn lock_host(
         &self,
         now: Duration,

@@ -6,13 +6,13 @@ use crate::client_state::client_of_lock_owner;
 use crate::file::Holder;
 use crate::{ByteRange, ClientId, Conflict, Engine, Error, LockType, Result};
 
-/// An obstacle to an operation, and its holder, whose lease may have expired.
+/// The state that an operation conflicts with, and its holder, whose lease may have expired.
 pub(crate) enum Obstacle {
     /// An open.
     Share(Holder),
     /// A delegation.
     Delegation(Holder),
-    /// An error that no holder causes.
+    /// An error that is no conflict.
     Error(Error),
 }
 
@@ -22,15 +22,15 @@ impl From<Error> for Obstacle {
     }
 }
 
-/// Number of expired clients that one operation evicts at most. Each retry meets another one, since
-/// new holders have a lease. Thousands of clients that left with one file open are evicted within
-/// milliseconds.
+/// Most expired clients that one operation evicts. A retry cannot meet the same holder again, since
+/// new holders have a lease. Thousands of clients that disappeared with one file open are evicted
+/// within milliseconds.
 pub(crate) const EVICTIONS_MAX: usize = 4096;
 
-/// The reason why a lock cannot be had.
+/// The reason why a lock is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockRefusal {
-    /// Another owner has it (`LOCK4denied`).
+    /// Another owner has a conflicting lock (`LOCK4denied`).
     Denied {
         /// The bytes of the conflicting lock.
         range: ByteRange,
@@ -41,7 +41,7 @@ pub enum LockRefusal {
         /// The owner that has it.
         owner: Box<[u8]>,
     },
-    /// For another reason.
+    /// Another error.
     Error(Error),
 }
 
@@ -51,7 +51,7 @@ impl From<Error> for LockRefusal {
     }
 }
 
-/// The reason why a lock cannot be had, before its holder is looked up.
+/// The reason why a lock is refused, before the holder of the conflicting lock is looked up.
 pub(crate) enum Blocked {
     By(Conflict),
     Error(Error),
@@ -70,7 +70,7 @@ impl From<Conflict> for Blocked {
 }
 
 impl Engine {
-    /// Retries an operation as long as only clients with an expired lease stand in its way.
+    /// Retries an operation as long as it conflicts only with clients whose lease has expired.
     pub(crate) fn unless_expired<T>(
         &self,
         now: Duration,
@@ -93,7 +93,7 @@ impl Engine {
     /// Evicts a client whose lease has expired; returns false if it has not.
     pub(crate) fn give_way(&self, now: Duration, holder: Holder) -> bool {
         let Some(client) = self.clients.get(holder.client) else {
-            // It is being evicted right now.
+            // Another thread evicts it right now.
             return true;
         };
         let expired = self.has_expired(now, &client);
@@ -103,8 +103,8 @@ impl Engine {
         expired
     }
 
-    /// Retries an operation as long as only locks of clients with an expired lease stand in its
-    /// way; returns the holder of the lock that does.
+    /// Retries a lock operation as long as it conflicts only with locks of clients whose lease has
+    /// expired. Returns the holder of the lock that it still conflicts with.
     pub(crate) fn unless_courteous<T>(
         &self,
         now: Duration,

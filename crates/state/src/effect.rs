@@ -8,11 +8,12 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
 use crate::{ByteRange, Client, FileKey, LockType, OffloadEnd, SequenceAnswer, SessionId, Stateid};
 
-/// Something to be said to a client over its callback channel. The shell takes them from
-/// [`crate::Engine::poll_effect`] and tells the engine how they went.
+/// A message to a client over its callback channel. The shell takes messages from
+/// [`crate::Engine::poll_effect`], sends them, and reports the outcome to the engine.
 #[derive(Debug, Clone)]
 pub enum Effect {
-    /// CB_RECALL. Then [`crate::Engine::recall_sent`], from which on the deadline counts.
+    /// CB_RECALL. The shell reports that it was sent by [`crate::Engine::recall_sent`]; the
+    /// deadline counts from there.
     Recall {
         /// The client that has the delegation.
         client: Arc<Client>,
@@ -20,12 +21,13 @@ pub enum Effect {
         stateid: Stateid,
         /// The file.
         file: FileKey,
-        /// True if the file is about to be emptied, so that nothing need be written back.
+        /// True if the file is about to be truncated to zero, so that the client need not write
+        /// data back.
         truncate: bool,
     },
-    /// CB_NOTIFY_LOCK: the lock-owner may take the lock now that it waits for. Only for clients
-    /// that have sessions; nothing hangs on it, for the client polls too (RFC 8881, 20.11). To a
-    /// host of NLM it is NLM_GRANTED, for which the lock is taken first.
+    /// CB_NOTIFY_LOCK for clients with sessions: the lock that the lock-owner waits for is free. It
+    /// may be lost, since clients also poll (RFC 8881, 20.11). For a host of NLM it is NLM_GRANTED;
+    /// the lock is taken for the host before it is sent.
     NotifyLock {
         /// The client whose owner waits.
         client: Arc<Client>,
@@ -38,23 +40,24 @@ pub enum Effect {
         /// Read or write.
         kind: LockType,
     },
-    /// CB_GETATTR of size and change. Then [`crate::Engine::writer_attributes`].
+    /// CB_GETATTR of size and change attribute. The shell reports the answer by
+    /// [`crate::Engine::writer_attributes`].
     GetAttr {
         /// The holder of the write delegation.
         client: Arc<Client>,
         /// The file.
         file: FileKey,
     },
-    /// CB_RECALL_ANY of delegations, for reading and for writing: only for clients that have
-    /// sessions. Nothing hangs on it.
+    /// CB_RECALL_ANY of read and write delegations, only for clients with sessions. It may be lost.
     RecallAny {
-        /// The client that is to give some back.
+        /// The client that should return delegations.
         client: Arc<Client>,
         /// Number of delegations that it may keep.
         keep: u32,
     },
-    /// CB_RECALL_SLOT over the session's own back channel; then [`crate::Engine::slots_recalled`].
-    /// Nothing hangs on it: the client hears of it with its next SEQUENCE, too.
+    /// CB_RECALL_SLOT over the session's own back channel. The shell reports it by
+    /// [`crate::Engine::slots_recalled`]. It may be lost: the next reply to SEQUENCE contains the
+    /// target, too.
     RecallSlot {
         /// The client of the session.
         client: Arc<Client>,
@@ -63,7 +66,7 @@ pub enum Effect {
         /// The highest slot the client should use.
         target: u32,
     },
-    /// CB_OFFLOAD: a copy has ended. Then [`crate::Engine::forget_offload`].
+    /// CB_OFFLOAD: a copy has ended. The shell reports it by [`crate::Engine::forget_offload`].
     Offload {
         /// The client that asked for it.
         client: Arc<Client>,
@@ -71,27 +74,28 @@ pub enum Effect {
         stateid: Stateid,
         /// The file that is written.
         file: FileKey,
-        /// The request that asked for it: a client that has not seen its answer yet is told so by
-        /// this (RFC 8881, 2.10.6.3).
+        /// The request for the copy. CB_OFFLOAD names it as a referring call, in case the client
+        /// has not received its reply yet (RFC 8881, 2.10.6.3).
         asked_by: SequenceAnswer,
-        /// Bytes that were copied.
+        /// Number of bytes copied.
         copied: u64,
-        /// The end of the copy.
+        /// The result of the copy.
         end: OffloadEnd,
     },
-    /// CB_NULL: a callback channel has been announced. Then [`crate::Engine::callbacks_work`] or
-    /// [`crate::Engine::callbacks_fail`]. To a host of NLM it is NLM NULL, to find out whether it
-    /// is still there; then [`crate::Engine::host_answered`].
+    /// CB_NULL, the probe of a new callback channel. The shell reports the outcome by
+    /// [`crate::Engine::callbacks_work`] or [`crate::Engine::callbacks_fail`]. For a host of NLM it
+    /// is NLM NULL, which checks that the host still answers; the shell then calls
+    /// [`crate::Engine::host_answered`].
     Probe {
         /// The client of the channel.
         client: Arc<Client>,
     },
 }
 
-/// Messages that the shell has not fetched yet. Their number is bounded: one recall and one
-/// CB_GETATTR for a delegation, one notice for a waiter, one CB_OFFLOAD for a copy, one probe for a
-/// confirmation or a silent host, one CB_RECALL_SLOT for a session in 10 s and one CB_RECALL_ANY
-/// for a client in 5 s.
+/// Messages that the shell has not taken yet. Their number is bounded: one recall and one
+/// CB_GETATTR for a delegation, one CB_NOTIFY_LOCK for a waiting owner, one CB_OFFLOAD for a copy,
+/// one probe for a confirmation or a silent host, one CB_RECALL_SLOT for a session in 10 s and one
+/// CB_RECALL_ANY for a client in 5 s.
 #[derive(Default)]
 pub(crate) struct EffectQueue {
     effects: Mutex<VecDeque<Effect>>,

@@ -17,44 +17,45 @@ use crate::{
     Result, Secret, Session, SessionId, Verifier,
 };
 
-/// Settings that are chosen when the server starts.
+/// Settings that are fixed when the server starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// A number that no other life of this server had; neither 0 nor all ones.
+    /// A number that identifies this boot of the server. It is neither 0 nor all ones.
     pub boot: u32,
-    /// A secret by which clients and sessions are named.
+    /// The secret from which clientids, sessionids and verifiers are derived.
     pub secret: Secret,
-    /// Time that a client may be silent.
+    /// The lease time: a client may be silent for this long.
     pub lease: Duration,
-    /// Time after a restart in which only reclaims are accepted: a lease, at least.
+    /// Time after a restart in which only reclaims are accepted; at least the lease time.
     pub grace: Duration,
     /// Time that an expired client keeps state that nobody else needs.
     pub courtesy: Duration,
-    /// Time that a lock is reserved for the waiter that is next.
+    /// Time that a free lock is reserved for the next waiting owner.
     pub lock_offer: Duration,
-    /// Time that a waiter keeps its place without asking again; a lease at most in minor version 0,
-    /// where all have to ask again. Linux clients that are called back ask again after 30 s.
+    /// Time that an owner stays in the queue for a lock without repeating its request. In minor
+    /// version 0, where clients can only poll, it is at most the lease time. Linux clients with
+    /// callbacks repeat the request every 30 s.
     pub lock_wait: Duration,
-    /// Time that a file is not delegated again after a recall.
+    /// Time after a recall in which a file is not delegated again.
     pub recall_rest: Duration,
     /// True if delegations are granted.
     pub delegations: bool,
-    /// True if the shell stores records; else none are made.
+    /// True if the shell stores records; otherwise no records are made.
     pub durable: bool,
-    /// True if the shell is told of unlocked bytes and ended delegations, because programs on the
-    /// server lock and open files, too.
+    /// True if the shell wants to know which bytes were unlocked and which delegations ended,
+    /// because programs on the server lock and open files, too.
     pub locals: bool,
-    /// Longest message, in bytes.
+    /// Most bytes of a message.
     pub message_bytes_max: u32,
     /// Bounds of the state.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// The usual: a lease of 90 seconds, as Linux has it.
+    /// Returns the default settings. The lease is 90 seconds, as in Linux.
     #[must_use]
     pub const fn new(boot: u32, secret: [u8; 16]) -> Self {
-        // Stateids of zeros and of ones mean something else.
+        // Stateids of all zeros and all ones are special (RFC 8881, 8.2.3).
         let boot = if boot == 0 || boot == u32::MAX { 1 } else { boot };
         Self {
             boot,
@@ -74,18 +75,19 @@ impl Settings {
     }
 }
 
-/// The state of all clients. All of it can be used from many threads at once.
+/// The state of all clients. It is used by many threads at once.
 ///
-/// Order of locks, outermost first: names of clients, a client, a file; under each of them, one at
-/// a time and for a moment: a part of a table, a session's channels, effects, journal,
-/// grace. No two clients and no two files are ever locked together; a thread that has to go from a
-/// file to the client in its way unlocks the file first and looks again afterwards.
+/// Locks are taken in this order, outermost first: the names of clients, a client, a file. Under
+/// each of them a thread may take one of these for a moment: a part of a table, a session's
+/// channels, the effects, the journal, grace. No thread locks two clients or two files at once. A
+/// thread that has a file locked and needs another client unlocks the file first, and checks the
+/// file again afterwards.
 pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) clients: Clients,
     pub(crate) sessions: Table<Session, BuildIdHasher>,
     pub(crate) reply_cache: Pool,
-    /// The memory for what clients hold.
+    /// The memory for state.
     pub(crate) held: Arc<Pool>,
     pub(crate) files: Files,
     pub(crate) grace: Grace,
@@ -98,7 +100,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Makes an engine that starts at `now`, in grace if any client may reclaim.
+    /// Makes an engine that starts at `now`. It starts in grace if any client may reclaim.
     #[must_use]
     pub fn new(now: Duration, settings: Settings, recovered: Recovered) -> Self {
         let secret = settings.secret.of_life(settings.boot);
@@ -132,7 +134,7 @@ impl Engine {
         self.effect_queue.pop()
     }
 
-    /// Returns whether there are messages to clients; it reads one number.
+    /// Returns whether there are messages to clients. The cost is one atomic load.
     #[must_use]
     pub fn has_effects(&self) -> bool {
         !self.effect_queue.is_empty()
@@ -155,20 +157,20 @@ impl Engine {
         self.journal.is_stored(position)
     }
 
-    /// Returns the position that the answer to an operation on state must wait for until
-    /// [`Engine::is_stored`]; nearly always none.
+    /// Returns the position that a reply must wait for ([`Engine::is_stored`]). It is nearly always
+    /// none.
     #[must_use]
     pub fn unstored(&self) -> Option<JournalPosition> {
         self.journal.unstored()
     }
 
-    /// Returns whether all records are on stable storage, after `settle` has stored those that were
-    /// not. Without `settle` nothing outlives the server, and the answer is true.
+    /// Returns whether all records are on stable storage, after `settle` has stored the missing
+    /// ones. Without `settle` nothing is stored, and the answer is true.
     pub fn is_settled(&self, settle: Option<impl FnOnce(JournalPosition) -> bool>) -> bool {
         self.unstored().zip(settle).is_none_or(|(position, settle)| settle(position))
     }
 
-    /// Returns whether any file is delegated; it reads one number.
+    /// Returns whether any file is delegated. The cost is one atomic load.
     #[must_use]
     pub fn has_delegations(&self) -> bool {
         self.files.delegations.load(Ordering::Acquire) > 0
@@ -180,31 +182,31 @@ impl Engine {
         }
     }
 
-    /// A name by which others are told of a client: it differs from client to client, and nothing
-    /// can be done with it. Zero names no client.
+    /// Returns a number that stands for a client in replies to other clients. It differs for each
+    /// client, and grants no access. Zero stands for no client.
     #[must_use]
     pub fn alias(&self, client: ClientId) -> u64 {
         if client == ClientId(0) { 0 } else { self.settings.secret.word(b"alias", client.0) }
     }
 
-    /// A verifier that was never given out and that nobody can guess.
+    /// Returns a new verifier that nobody can guess.
     pub(crate) fn next_confirm(&self) -> Verifier {
         let number = self.confirms.fetch_add(1, Ordering::Relaxed);
         Verifier(self.settings.secret.word(b"confirm", number).to_be_bytes())
     }
 
-    /// A session by its id.
+    /// Returns a session by its sessionid.
     #[must_use]
     pub fn session(&self, id: &SessionId) -> Option<Arc<Session>> {
         self.sessions.get(id)
     }
 
-    /// The memory for replies, as this client meets it.
+    /// Returns the memory for replies, limited to this client's share.
     pub(crate) fn replies<'a>(&'a self, client: &'a Client) -> Portion<'a> {
         Portion { pool: &self.reply_cache, share: &client.replies }
     }
 
-    /// A file, known or not.
+    /// Returns a file, and adds it to the table if it is unknown.
     pub(crate) fn file(&self, key: &FileKey) -> Result<Arc<File>> {
         self.files.get_or_make(key, self.settings.lock_offer)
     }

@@ -1,79 +1,80 @@
 use std::fmt;
 
-/// Why an operation on state is refused; each is the `nfsstat4` of its name (RFC 8881, 15.1).
+/// The reason why an operation on state is refused. Each variant is the `nfsstat4` of its name (RFC
+/// 8881, 15.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Error {
-    /// The state was revoked by an administrator.
+    /// An administrator revoked the state.
     AdminRevoked,
-    /// A slot number above the client's own highest, or above the table.
+    /// The slot number is above the client's own highest slot, or above the table.
     BadHighSlot,
-    /// The sequence of an owner of 4.0 is broken.
+    /// The seqid of an owner of minor version 0 is out of sequence.
     BadSeqid,
-    /// No such session.
+    /// The session does not exist.
     BadSession,
-    /// No such slot.
+    /// The slot does not exist.
     BadSlot,
-    /// A stateid that this server never gave out, or that names a state that is gone.
+    /// The server never gave out this stateid, or its state has ended.
     BadStateid,
     /// The client has state and cannot be destroyed.
     ClientidBusy,
-    /// The owner id is another principal's.
+    /// Another principal has the owner id.
     ClidInuse,
-    /// RECLAIM_COMPLETE was sent before.
+    /// The client has already sent RECLAIM_COMPLETE.
     CompleteAlready,
-    /// The client asks for a back channel it does not have.
+    /// The client asks about a back channel that it does not have.
     CbPathDown,
-    /// The connection is none of the session's (`CONN_NOT_BOUND_TO_SESSION`).
+    /// The connection is not bound to the session (`CONN_NOT_BOUND_TO_SESSION`).
     ConnNotBound,
-    /// Later.
+    /// The client should try again later.
     Delay,
     /// The delegation was revoked.
     DelegRevoked,
-    /// The lease is over and the state gone.
+    /// The lease has expired and the state was forgotten.
     Expired,
-    /// Not before the grace period is over.
+    /// The operation is refused until the grace period ends.
     Grace,
-    /// Arguments that make no sense.
+    /// The arguments are invalid.
     Inval,
-    /// Locks stand in the way of closing or releasing.
+    /// The client still has locks of an open or owner that it closes or releases.
     LocksHeld,
-    /// There is no such thing.
+    /// The object does not exist.
     Noent,
-    /// Reclaims are over.
+    /// The grace period is over.
     NoGrace,
-    /// The verifier is another.
+    /// The verifier differs.
     NotSame,
-    /// A stateid that has been replaced.
+    /// The stateid was replaced by a newer one.
     OldStateid,
-    /// The file is not open for this.
+    /// The file is not open for this access.
     Openmode,
-    /// The principal is another.
+    /// The principal differs.
     Perm,
     /// The client had nothing to reclaim.
     ReclaimBad,
     /// Another client holds the state that is reclaimed.
     ReclaimConflict,
-    /// A request longer than was agreed on.
+    /// The request is longer than the session allows.
     ReqTooBig,
     /// A bound of the server is reached.
     Resource,
-    /// A retry that asks for something else.
+    /// The retry differs from the original request.
     SeqFalseRetry,
-    /// Neither the next request of a slot nor its last.
+    /// The seqid is neither the next one of the slot nor the last one.
     SeqMisordered,
-    /// A share or deny mode of another open stands against it.
+    /// A share or deny mode of another open conflicts.
     ShareDenied,
     /// A bound of the server is reached.
     Nospc,
-    /// A clientid of another life of the server.
+    /// The clientid was given out before the server restarted.
     StaleClientid,
-    /// A stateid of another life of the server.
+    /// The stateid was given out before the server restarted.
     StaleStateid,
-    /// More operations than were agreed on.
+    /// The COMPOUND has more operations than the session allows.
     TooManyOps,
-    /// Replies of a session would be too small for anything.
+    /// The requested size of replies is too small for any operation.
     Toosmall,
-    /// The state is another principal's.
+    /// The state belongs to another principal.
     WrongCred,
 }
 

@@ -1,29 +1,30 @@
-//! Grace: after a restart clients come first that had something before it (RFC 8881, 8.4.2).
+//! The grace period: after a restart, clients that had state before it may reclaim it first (RFC
+//! 8881, 8.4.2).
 
 use std::time::Duration;
 
 use crate::{Caller, Client, Engine, Error, Record, Result};
 
 impl Engine {
-    /// Returns whether only reclaims are let in.
+    /// Returns whether only reclaims are accepted.
     #[must_use]
     pub fn is_in_grace(&self) -> bool {
         self.grace.is_on()
     }
 
     /// Returns whether a client of NFSv4 may still reclaim opens and delegations. The records name
-    /// clients, not files, so this holds for every file. Hosts of NLM do not count: their locks are
-    /// advisory.
+    /// clients and no files, so the answer holds for every file. Hosts of NLM do not count, since
+    /// their locks are advisory.
     #[must_use]
     pub fn awaits_opens(&self) -> bool {
         self.grace.awaits_opens()
     }
 
-    /// RECLAIM_COMPLETE for all file systems (RFC 8881, 18.51). From now on the client is recorded:
-    /// the answer must wait for [`Engine::unstored`].
+    /// RECLAIM_COMPLETE for all file systems (RFC 8881, 18.51). The client gets a record, and the
+    /// reply must wait for [`Engine::unstored`].
     ///
     /// # Errors
-    /// [`Error::WrongCred`]: the client is another principal's; [`Error::CompleteAlready`].
+    /// [`Error::WrongCred`]: the client belongs to another principal. [`Error::CompleteAlready`].
     pub fn reclaim_complete(&self, now: Duration, client: &Client, caller: Caller) -> Result<()> {
         if !client.is_principal(caller) {
             return Err(Error::WrongCred);
@@ -41,18 +42,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the grace period at its time, or when all clients that could reclaim have completed.
+    /// Ends the grace period when its time is over, or when all clients that could reclaim have
+    /// completed.
     pub(crate) fn end_grace_if_due(&self, now: Duration) {
         if !self.is_in_grace() || !(self.grace.is_over(now) || self.grace.is_idle()) {
             return;
         }
-        // A client that did not return loses its claim before others can take its state: the
-        // records are appended first, and no answer leaves before they are stored.
+        // A client that did not return loses its right to reclaim before others can take its state:
+        // the records are appended first, and no reply leaves before they are stored.
         self.grace.end(|client| self.record(Record::Forget(client)));
     }
 
-    /// Returns the time for which only reclaims are accepted from now on, at most; zero outside
-    /// grace.
+    /// Returns the longest time for which only reclaims will still be accepted; zero outside grace.
     #[must_use]
     pub fn grace_left(&self, now: Duration) -> Duration {
         if self.is_in_grace() { self.grace.until().saturating_sub(now) } else { Duration::ZERO }

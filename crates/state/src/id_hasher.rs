@@ -1,12 +1,12 @@
-//! Hashing of numbers that were given out here: nobody can choose them so that they collide.
+//! Hashing of numbers that the engine gave out. Nobody can choose them so that they collide.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Makes hashers for maps whose keys are our own numbers; keys that peers or file systems choose
-/// must not be hashed so.
+/// Builds hashers for maps whose keys are numbers of the engine. Keys that peers or file systems
+/// choose must not be hashed so.
 pub(crate) type BuildIdHasher = BuildHasherDefault<IdHasher>;
 
-/// An odd number without pattern: the golden ratio's.
+/// An odd number with irregular bits: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Default)]
@@ -48,7 +48,8 @@ mod tests {
     fn numbers_in_a_row_and_addresses_are_spread() {
         let hash = |number: u64| BuildIdHasher::default().hash_one(number);
         for step in [1, 64, 1 << 32] {
-            // A map of 128 places takes the lowest bits for the place and the highest for the tag.
+            // A map of 128 buckets takes the bucket from the lowest bits and the tag from the
+            // highest.
             let places: HashSet<u64> = (0..128).map(|number| hash(number * step) % 128).collect();
             let tags: HashSet<u64> = (0..128).map(|number| hash(number * step) >> 57).collect();
             assert!(places.len() > 64 && tags.len() > 64, "{step}: {places:?} {tags:?}");

@@ -1,13 +1,13 @@
-//! The names of what is remembered.
+//! The identifiers of clients, sessions, principals and connections.
 
 use std::fmt;
 
 use comity_credential::{Flavor, Origin};
 use siphasher::sip::SipHasher24;
 
-/// A clientid: the server's life in which it was given out, and a number (RFC 8881, 2.4). The
-/// number is drawn by a keyed function, and the life is masked by another one of that number, so
-/// that none of the 64 bits can be guessed.
+/// A clientid: the boot of the server in which it was given out, and a number (RFC 8881, 2.4). A
+/// keyed permutation maps serial numbers to these numbers, and a keyed function of the number masks
+/// the boot. None of the 64 bits can be guessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
 
@@ -17,12 +17,12 @@ impl ClientId {
         Self(u64::from(boot ^ mask) << 32 | u64::from(number))
     }
 
-    /// Returns whether it was given out in this life of the server.
+    /// Returns whether it was given out in this boot of the server.
     pub(crate) fn is_of(self, secret: &Secret, boot: u32) -> bool {
         self == Self::new(secret, boot, self.number())
     }
 
-    /// Its number within this life of the server.
+    /// Returns its number, which is unique within this boot of the server.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0 as u32
@@ -35,8 +35,8 @@ impl fmt::Display for ClientId {
     }
 }
 
-/// Four make a permutation that looks drawn by chance, to whoever has not seen many of its numbers;
-/// a server gives out thousands.
+/// Number of rounds. Four rounds make a pseudorandom permutation for an observer who has seen few
+/// of its values; a server gives out thousands, so there are more.
 const FEISTEL_ROUNDS: u64 = 8;
 
 /// A secret of the server, which no log shows.
@@ -44,13 +44,14 @@ const FEISTEL_ROUNDS: u64 = 8;
 pub struct Secret(pub [u8; 16]);
 
 impl Secret {
-    /// The secret of one life of the server: what was made of that of another tells nothing of it.
+    /// Returns the secret of one boot of the server. Values that were derived in one boot tell
+    /// nothing about those of another.
     pub(crate) fn of_life(&self, boot: u32) -> Self {
         let half = |half: u64| self.word(b"life", u64::from(boot) << 1 | half);
         Self((u128::from(half(0)) << 64 | u128::from(half(1))).to_be_bytes())
     }
 
-    /// Another number for each number, by a Feistel network, whose rounds are keyed.
+    /// Maps each number to another one, by a keyed Feistel network.
     pub(crate) fn permuted(&self, number: u32) -> u32 {
         let (mut left, mut right) = ((number >> 16) as u16, number as u16);
         for round in 0..FEISTEL_ROUNDS {
@@ -60,7 +61,7 @@ impl Secret {
         u32::from(left) << 16 | u32::from(right)
     }
 
-    /// The number that is [`Secret::permuted`] to this one.
+    /// Returns the number that [`Secret::permuted`] maps to this one.
     pub(crate) fn restored(&self, number: u32) -> u32 {
         let (mut left, mut right) = ((number >> 16) as u16, number as u16);
         for round in (0..FEISTEL_ROUNDS).rev() {
@@ -70,7 +71,7 @@ impl Secret {
         u32::from(left) << 16 | u32::from(right)
     }
 
-    /// A word that nobody can guess: another one for each purpose and each number.
+    /// Returns a word that nobody can guess. It differs for each purpose and each number.
     pub(crate) fn word(&self, purpose: &[u8], number: u64) -> u64 {
         SipHasher24::new_with_key(&self.0).hash(&[purpose, &number.to_be_bytes()].concat())
     }
@@ -82,9 +83,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A sessionid (RFC 8881, 2.10.3.2): clientid, and a MAC over it and a number of the client's own,
-/// so that a session can only be named by a client that was told of it. Two equal ones of a client
-/// are as unlikely as a right guess.
+/// A sessionid (RFC 8881, 2.10.3.2): the clientid, and a MAC over it and the client's own number
+/// for the session. Only a client that received it can name the session. A collision of two
+/// sessions of a client is as unlikely as a right guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub [u8; 16]);
 
@@ -101,29 +102,29 @@ impl SessionId {
     }
 }
 
-/// Eight bytes that mean something to whoever made them.
+/// Eight opaque bytes that only their creator interprets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Verifier(pub [u8; 8]);
 
 /// The name that a client presents: `nfs_client_id4` or `client_owner4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientOwner {
-    /// Another in each life of the client.
+    /// The instance of the client: it changes at each restart of the client.
     pub verifier: Verifier,
-    /// The same in all of them.
+    /// The client's identity, which stays the same after a restart.
     pub id: Box<[u8]>,
 }
 
-/// The principal of a call, as an opaque number that is only compared: a client's state belongs to
-/// one.
+/// The principal of a call, as an opaque number that is only compared. The state of a client
+/// belongs to one principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Principal(pub u64);
 
 impl Principal {
-    /// The system of a machine, as AUTH_SYS names it.
+    /// The system user (root) of a machine, as AUTH_SYS names it.
     pub const SYSTEM: Self = Self::new(Flavor::SYS.0, 0);
 
-    /// A user as a credential of this flavor names it.
+    /// Returns the principal of a user in a credential of this flavor.
     #[must_use]
     pub const fn new(flavor: u32, user: u32) -> Self {
         Self((flavor as u64) << 32 | user as u64)
@@ -139,19 +140,19 @@ pub struct Caller {
     pub origin: Origin,
 }
 
-/// A connection, by a number that no other has at the same time.
+/// A connection, by a number that is unique among open connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// The protocol by which a client introduces itself. One id in two of them is two clients (RFC
-/// 8881, 2.4).
+/// The protocol by which a client introduces itself. The same id in two protocols is two clients
+/// (RFC 8881, 2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ClientProtocol {
     /// SETCLIENTID: minor version 0.
     Setclientid,
     /// EXCHANGE_ID and sessions: minor versions 1 and 2.
     ExchangeId,
-    /// The lock manager of NFSv3, which knows hosts by their names.
+    /// The lock manager of NFSv3, which identifies hosts by their names.
     Nlm,
 }
 

@@ -1,35 +1,36 @@
-//! The state that a server of NFSv4 (and of NLM) must remember, as plain data.
+//! The state that a server of NFSv4 and NLM must keep, as plain data.
 //!
-//! **Answers:** who is a client and for how long ([`Engine`]), which of its requests were done
-//! already ([`Sequenced`], [`Turn`]), which files it has open, locked and delegated, which owner is
-//! next for a byte range ([`FileLocks`]), and who may reclaim what after a restart ([`Recovered`]).
+//! **Answers:** which clients there are and how long they live ([`Engine`]), which of their
+//! requests were done already ([`Sequenced`], [`Turn`]), which files they have open, locked and
+//! delegated, which owner is next for a byte range ([`FileLocks`]), and who may reclaim what after
+//! a restart ([`Recovered`]).
 //!
-//! It does no I/O, reads no clock and uses no randomness: the time is an argument, and messages to
-//! others are returned as values. The shell owes it these calls:
+//! It does no I/O, reads no clock and uses no randomness. The time is an argument, and messages to
+//! clients are returned as values. The shell must make these calls:
 //!
 //! - [`Engine::tick`] about once a second;
-//! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: the messages to clients. The shell
-//!   reports their outcome by [`Engine::recall_sent`], [`Engine::callbacks_work`],
+//! - [`Engine::poll_effect`] whenever [`Engine::has_effects`]: it returns the messages to clients.
+//!   The shell reports their outcome by [`Engine::recall_sent`], [`Engine::callbacks_work`],
 //!   [`Engine::callbacks_fail`], [`Engine::writer_attributes`], [`Engine::slots_recalled`] and
-//!   [`Engine::forget_offload`]; over a new session it says [`Engine::recalls`] and
+//!   [`Engine::forget_offload`]. Over a new session it sends [`Engine::recalls`] and
 //!   [`Engine::offloads`] again;
-//! - [`Engine::poll_records`] whenever [`Engine::unstored`]: the records that must be stored before
-//!   the answer to any operation on state leaves; then [`Engine::stored`]. At the start it makes a
-//!   [`Recovered`] of the stored records.
+//! - [`Engine::poll_records`] whenever [`Engine::unstored`]: it returns the records that must be
+//!   stored before the reply to any operation on state is sent. The shell then calls
+//!   [`Engine::stored`]. At the start it makes a [`Recovered`] of the stored records.
 //!
-//! A lock or a delegation that the file system must know of, too (OFD locks, file leases), is taken
-//! from the engine first; if the file system then refuses it, [`Engine::unlock`] and
-//! [`Engine::delegreturn`] take it back before anybody was told ([`Locals`]). The shell calls
-//! [`Engine::program_waits`] when a program on the server wants a file that is delegated.
+//! Some locks and delegations must also be known to the file system (OFD locks, file leases). The
+//! engine grants them first. If the file system then refuses, [`Engine::unlock`] and
+//! [`Engine::delegreturn`] take the grant back before a client is told ([`Locals`]). The shell
+//! calls [`Engine::program_waits`] when a program on the server wants a file that is delegated.
 //!
 //! **Inside:** data stands below and operations stand above. No module uses one that stands above
-//! it, neither by a name nor by a call of a method. Data has names in the singular, operations in
-//! the plural. From below to above:
+//! it, neither by a name nor by a call of a method. Modules of data have names in the singular,
+//! modules of operations in the plural. From below to above:
 //!
-//! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`: names, bounds,
+//! 1. `ids`, `stateid`, `error`, `limits`, `table`, `memory_pool`, `lock`: identifiers, bounds,
 //!    containers, and the byte-range locks of one file.
-//! 2. `file`, `channel`, `client_state`, `record`: what clients have of one file, slots and
-//!    connections, the state of one client, records for stable storage.
+//! 2. `file`, `channel`, `client_state`, `record`: the state of one file, the slots and connections
+//!    of a session, the state of one client, records for stable storage.
 //! 3. `client`, `session`, `recovery`, `effect`, `counters`: a client, a session, who may reclaim,
 //!    messages to clients, counts of events.
 //! 4. `engine`: [`Engine`], which has the tables of all of these, and its [`Settings`].
@@ -37,7 +38,7 @@
 //!    leaves its file, a stateid is looked up, an expired client is evicted.
 //! 6. `delegations`, `locks`, `opens`, `nlm`, `sessions`, `offloads`, `stateid_check`: the facades.
 //!    Each is a set of `impl Engine` blocks about one public noun.
-//! 7. `report`, `migration`, `tick`: reports for administrators, clients that are taken to another
+//! 7. `report`, `migration`, `tick`: reports for administrators, clients that move to another
 //!    engine ([`Engine::export_client`], [`Engine::import_client`]), and deadlines.
 //!
 //! Layouts (pNFS) would be one more kind of state in `client_state` and one more facade, and

@@ -7,26 +7,26 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
 use crate::{ByteRange, DelegationKind, FileKey, LockType};
 
-/// The result of an attempt to take bytes of a file from programs on the server.
+/// The result of an attempt to lock bytes against programs on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// They have been taken, and what was to be done then was done.
+    /// The bytes are locked, and `take` was called.
     Done,
-    /// A program holds some of them; nothing was done.
+    /// A program has locked some of the bytes; `take` was not called.
     Held,
-    /// Not now: too many files are locked.
+    /// Too many files are locked at present; the caller should try again later.
     Later,
 }
 
-/// Parts of a range, and what clients hold of each.
+/// Parts of a range, and the strongest lock that clients have on each.
 pub type Parts = Vec<(ByteRange, Option<LockType>)>;
 
-/// Stands between the engine, which knows clients only, and programs on the server: what clients
-/// hold together is held against those as one.
+/// Locks and leases in the file system, on behalf of the engine. The engine knows only clients;
+/// this makes the union of all clients' locks visible to programs on the server, as one owner.
 pub trait Locals: Send + Sync {
-    /// Takes bytes from programs, then does `take`, by which the engine takes them from other
-    /// clients and which tells how many ranges of the file are held then, if it did; then programs
-    /// are kept from what clients hold.
+    /// Locks bytes against programs. Then it calls `take`, which locks them in the engine and
+    /// returns the number of locked ranges of the file if it succeeded. Finally it makes the locks
+    /// in the file system equal to the union of the clients' locks.
     fn take(
         &self,
         file: &FileKey,
@@ -34,23 +34,25 @@ pub trait Locals: Send + Sync {
         take: &mut dyn FnMut() -> Option<usize>,
     ) -> Taken;
 
-    /// Does `give`, by which the engine takes bytes from a client and which tells how many ranges
-    /// of the file are held then, if it did; what nobody holds any more, programs may have.
+    /// Calls `give`, which unlocks bytes in the engine and returns the number of locked ranges of
+    /// the file if it did. Bytes that no client has locked any more are then unlocked in the file
+    /// system.
     fn give(&self, file: &FileKey, range: ByteRange, give: &mut dyn FnMut() -> Option<usize>);
 
-    /// Sees to it that no program opens a file unseen that the engine has just delegated; `false`
-    /// if one has it open, or an open would not be noticed: then it must not stay delegated.
+    /// Makes the kernel report when a program opens a file that the engine has just delegated.
+    /// Returns `false` if a program has the file open, or its opens would not be reported: then the
+    /// delegation must be taken back.
     fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool;
 
-    /// Lets programs have what clients have let go of ([`crate::Engine::poll_unlocked`],
+    /// Unlocks in the file system what clients have released ([`crate::Engine::poll_unlocked`],
     /// [`crate::Engine::poll_undelegated`]).
     fn settle(&self);
 
-    /// Returns whether no program holds bytes that a lock would want.
+    /// Returns whether no program has a lock that conflicts with this one.
     fn is_free(&self, file: &FileKey, lock: (ByteRange, LockType)) -> bool;
 }
 
-/// A queue of bytes or files that clients have released, so that programs may have them.
+/// A queue of bytes or files that clients have released, to be unlocked in the file system.
 pub(crate) struct ReleaseQueue<T> {
     queue: Mutex<VecDeque<T>>,
     waiting: AtomicUsize,

@@ -1,4 +1,4 @@
-//! From a stateid to its state.
+//! Lookup of the state that a stateid names.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,20 +8,19 @@ use crate::client_state::{ClientState, OpenState, OwnerKind, State, StateKind};
 use crate::file::Holder;
 use crate::{Caller, Client, ClientProtocol, Engine, Error, FileKey, Principal, Result, Stateid};
 
-/// The sender of an operation, and the time.
+/// The sender of an operation, and the time of the operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Sender<'a> {
     /// The time.
     pub now: Duration,
-    /// The client whose session the operation came in; none for minor version 0, where the stateid
-    /// names the client.
+    /// The client of the session; none in minor version 0, where the stateid names the client.
     pub client: Option<&'a Arc<Client>>,
-    /// By whom, and from where.
+    /// The principal and the origin of the call.
     pub caller: Caller,
 }
 
 impl<'a> Sender<'a> {
-    /// A client itself, as it sends its operations.
+    /// Returns a client as the sender, with its own principal.
     #[must_use]
     pub fn of(now: Duration, client: &'a Arc<Client>) -> Self {
         let has_sessions = client.protocol == ClientProtocol::ExchangeId;
@@ -29,10 +28,10 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// The sender of a stateid, and the file of the current handle.
+/// The sender of a stateid, and the file of the current filehandle.
 pub type At<'a> = (Sender<'a>, &'a FileKey);
 
-/// The client of the state that a stateid names: in minor version 0 the stateid says it, later the
+/// The client of the state that a stateid names. In minor version 0 the stateid names it, later the
 /// session does.
 pub type Bearer<'a> = Cow<'a, Arc<Client>>;
 
@@ -56,7 +55,7 @@ impl Engine {
             return Err(if gave_out { Error::Expired } else { Error::StaleStateid });
         };
         if client.protocol != ClientProtocol::Setclientid {
-            // Clients with sessions and hosts of NLM never name themselves by a stateid.
+            // Clients with sessions and hosts of NLM are not named by stateids.
             return Err(Error::BadStateid);
         }
         client.admit(sender.caller)?;
@@ -65,8 +64,8 @@ impl Engine {
 }
 
 impl Found<'_> {
-    /// The state, if the stateid is the one it has now, whoever shows it. Renews the lease of a
-    /// client of minor version 0.
+    /// Returns the state if the stateid is current, without a check of the caller. Renews the lease
+    /// of a client of minor version 0.
     pub(crate) fn look<'s>(
         &self,
         state: &'s ClientState,
@@ -84,8 +83,8 @@ impl Found<'_> {
         self.client.renew_unsequenced(sender.now);
     }
 
-    /// The state, if it is of this file, the stateid is the one it has now, and the caller may
-    /// change it: it is the principal whose state it is, or the client itself.
+    /// Returns the state if it belongs to this file, the stateid is current, and the caller may
+    /// change it: the caller is the principal of the state, or the client itself.
     pub(crate) fn current<'s>(
         &self,
         state: &'s mut ClientState,
@@ -104,10 +103,11 @@ impl Found<'_> {
         Ok(it)
     }
 
-    /// Checks whether the caller may change the state, and it is of this file, if one is named.
+    /// Checks that the caller may change the state, and that the state belongs to the file, if one
+    /// is given.
     ///
     /// # Errors
-    /// [`Error::BadStateid`]: it is of another file; [`Error::WrongCred`].
+    /// [`Error::BadStateid`]: the state belongs to another file. [`Error::WrongCred`].
     pub(crate) fn may_change(
         &self,
         state: &ClientState,
@@ -122,7 +122,7 @@ impl Found<'_> {
         if may { Ok(()) } else { Err(Error::WrongCred) }
     }
 
-    /// Returns whether it is this principal's, or one that the client's users share.
+    /// Returns whether the state belongs to this principal, or all users of the client share it.
     fn is_of(&self, principal: Principal, state: &ClientState, it: &State) -> bool {
         if !matches!(it.what, StateKind::Delegation(_)) {
             return state.holdings.is_of(it, principal);
@@ -133,19 +133,19 @@ impl Found<'_> {
     }
 }
 
-/// Holds a stateid's seqid against the one of its state; zero means whichever it is, but not in
+/// Compares a stateid's seqid with that of its state. Zero stands for the current seqid, but not in
 /// minor version 0 (RFC 8881, 8.2.2).
 fn check_seqid(given: u32, current: u32, unsequenced: bool) -> Result<()> {
     if given == current || (given == 0 && !unsequenced) {
         return Ok(());
     }
-    // The number wraps from the highest to one: a seqid far ahead is behind.
+    // The seqid wraps from the highest value to one, so a seqid that is far ahead counts as old.
     let ahead = given.wrapping_sub(current) < 1 << 31;
     Err(if ahead { Error::BadStateid } else { Error::OldStateid })
 }
 
 impl State {
-    /// Checks whether a stateid is the one it has now.
+    /// Checks that a stateid is current.
     pub(crate) fn check(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
         match &self.what {
             StateKind::Open(opening) if opening.closed => Err(Error::BadStateid),
@@ -156,22 +156,24 @@ impl State {
 }
 
 impl Sender<'_> {
-    /// Returns whether stateids are of minor version 0.
+    /// Returns whether the stateid belongs to a client of minor version 0, or to none that is
+    /// known.
     pub(crate) fn is_unsequenced(&self) -> bool {
         self.client.is_none_or(|client| client.protocol == ClientProtocol::Setclientid)
     }
 }
 
 impl ClientState {
-    /// Returns whether a caller acts under the name of an owner that is another principal's:
-    /// neither its own nor, if it is the client itself, one of the client's.
+    /// Returns whether a caller uses an owner that belongs to another principal. The client itself
+    /// may use all owners of its principals.
     pub(crate) fn borrows(&self, client: &Client, caller: Caller, owner: u32) -> bool {
         let known = self.holdings.owner(owner).map(|owner| owner.principal);
         known.is_some_and(|known| known != caller.principal) && !client.is_principal(caller)
     }
 }
 
-/// Forgets an open-owner that was made for an open it did not get; in minor version 0 it counts.
+/// Forgets an open-owner that was created for an OPEN that failed. In minor version 0 the owner
+/// stays, since its seqid counts.
 pub(crate) fn forget_opener(client: &Client, owner: &[u8]) {
     let mut state = client.state();
     let owner = state.holdings.find_owner(OwnerKind::Open, owner);
@@ -194,7 +196,7 @@ pub(crate) fn opening<'a>(
     }
 }
 
-/// Returns the owner of an open; refuses an open that is not confirmed.
+/// Returns the owner of an open; fails if the open is not confirmed.
 pub(crate) fn confirmed(
     found: &Found<'_>,
     state: &mut ClientState,

@@ -1,23 +1,23 @@
-//! Memory that all clients share, and the part of each: one pool for replies that are kept for
-//! retries, one for the state of clients.
+//! Memory that all clients share, and the share of each origin. One pool is for replies that are
+//! kept for retries, one for the state of clients.
 
 use std::sync::Arc;
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
-/// Memory of which parts are given out.
+/// A number of bytes, of which parts are given out.
 #[derive(Default)]
 pub(crate) struct Pool {
     reserved_bytes: AtomicUsize,
     limit_bytes: usize,
 }
 
-/// Bytes of it that the clients of one origin have.
+/// Number of bytes that the clients of one origin use.
 #[derive(Default)]
 pub(crate) struct PoolShare(AtomicUsize);
 
-/// The memory as the clients of one origin meet it.
+/// A pool, and the share of one origin in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Portion<'a> {
     pub(crate) pool: &'a Pool,
@@ -29,26 +29,26 @@ impl Pool {
         Self { reserved_bytes: AtomicUsize::new(0), limit_bytes }
     }
 
-    /// Bytes that must come back until three quarters are given out and no more: sessions shrink
-    /// for that, and clients that do not come back are not waited for.
+    /// Returns the bytes that must be freed until at most three quarters are given out. Sessions
+    /// with live clients are asked for them; expired clients would not answer.
     pub(crate) fn wanted_bytes(&self) -> usize {
         self.reserved_bytes().saturating_sub(self.limit_bytes / 4 * 3)
     }
 
-    /// Bytes that have been given out.
+    /// Returns the bytes that are given out.
     pub(crate) fn reserved_bytes(&self) -> usize {
         self.reserved_bytes.load(Ordering::Acquire)
     }
 }
 
 impl PoolShare {
-    /// Bytes that those clients have.
+    /// Returns the bytes that the clients of this origin use.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// The part of a pool that one client has; it goes back when this is dropped.
+/// The bytes that one client uses. They return to the pool when this is dropped.
 pub(crate) struct Allotment {
     pool: Arc<Pool>,
     share: Arc<PoolShare>,
@@ -56,15 +56,15 @@ pub(crate) struct Allotment {
 }
 
 impl Allotment {
-    /// Makes an empty allotment, whose memory counts for the clients that have `share` together.
+    /// Makes an empty allotment. Its bytes count towards `share`.
     pub(crate) fn of(pool: &Arc<Pool>, share: Arc<PoolShare>) -> Self {
         Self { pool: Arc::clone(pool), share, own_bytes: AtomicUsize::new(0) }
     }
 
-    /// Takes so many bytes, as [`Portion::take`] has it.
+    /// Takes bytes, by the rule of [`Portion::take`].
     ///
     /// # Errors
-    /// [`Error::Resource`].
+    /// [`Error::Resource`]: the rule allows no more.
     pub(crate) fn take(&self, bytes: usize) -> Result<()> {
         if self.portion().take(bytes, 1, 1) == 0 {
             return Err(Error::Resource);
@@ -73,7 +73,7 @@ impl Allotment {
         Ok(())
     }
 
-    /// Returns whether so many bytes could be taken.
+    /// Returns whether that many bytes could be taken.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         let left = self.pool.limit_bytes.saturating_sub(self.pool.reserved_bytes());
         self.share.bytes() + 2 * bytes <= left
@@ -95,7 +95,7 @@ impl Allotment {
         self.portion().give_back(bytes);
     }
 
-    /// Shares the memory for another client's holdings that take this one's place.
+    /// Makes an empty allotment with the same pool and share, for holdings that replace these.
     pub(crate) fn anew(&self) -> Self {
         Self::of(&self.pool, Arc::clone(&self.share))
     }
@@ -112,18 +112,18 @@ impl Drop for Allotment {
 }
 
 impl Portion<'_> {
-    /// Returns whether so much is given out that some must come back.
+    /// Returns whether more than three quarters are given out, so that some must be freed.
     pub(crate) fn is_short(&self) -> bool {
         self.pool.wanted_bytes() > 0
     }
 
-    /// Takes the memory for as many things of such a size as wished, or fewer, and returns the
-    /// count: a client may have as much as is left for all others then, and not more. So some is
-    /// always left for the next client, however many want all of it. A client that has nothing is
-    /// given `least` even beyond that.
+    /// Takes memory for `wished` things of the given size, or fewer, and returns their number. An
+    /// origin may use at most as much as is left for all others afterwards. Some memory is
+    /// therefore always left for the next client, even if many clients take all they can get. A
+    /// client that has nothing gets `least` things even beyond its share.
     ///
-    /// Two sessions of a client that grow at the same moment may both count on the same rest. All
-    /// that is given out is never more than there is.
+    /// Two sessions of a client that grow at the same moment may both count on the same rest. The
+    /// total that is given out never exceeds the pool.
     pub(crate) fn take(&self, each_bytes: usize, least: u32, wished: u32) -> u32 {
         let had = self.share.bytes();
         let mut count = 0;
@@ -136,7 +136,7 @@ impl Portion<'_> {
             }
             Some(reserved + each_bytes * count as usize)
         };
-        // It always has an answer, though that be nothing.
+        // The closure always returns a value, so the update cannot fail.
         let _ = self.pool.reserved_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
         self.share.0.fetch_add(each_bytes * count as usize, Ordering::AcqRel);
         count
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Clients that take all they get, and give nothing back.
+        /// Clients that take all the memory they can get, and free none.
         #[test]
         fn a_client_leaves_as_much_memory_as_it_has(
             limit_bytes in 0..1_000_000_usize,

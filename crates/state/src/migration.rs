@@ -1,4 +1,4 @@
-//! Clients that are taken to another engine with all their state, as plain values.
+//! Clients that move to another engine with all their state, as plain values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,12 @@ use crate::{
 };
 
 impl Engine {
-    /// Returns a confirmed client with all its state as a plain value. It stays here, too: the
-    /// shell stops this engine, or evicts the client, before another engine serves it.
+    /// Returns a confirmed client with all its state as a plain value. The client also stays in
+    /// this engine. The shell must stop this engine, or evict the client, before another engine
+    /// serves it.
     ///
     /// # Errors
-    /// [`Error::Expired`]: the client is gone; [`Error::StaleClientid`]: it is not confirmed;
+    /// [`Error::Expired`]: the client was forgotten. [`Error::StaleClientid`]: it is not confirmed.
     /// [`Error::Delay`]: a request of it is under way.
     pub fn export_client(&self, now: Duration, client: &Arc<Client>) -> Result<ExportedClient> {
         let state = client.live()?;
@@ -83,13 +84,13 @@ impl Engine {
         }
         self.confirm(&mut names, &client);
         if exported.callback.is_some() {
-            // A probe shows if callbacks work from here.
+            // A probe shows whether callbacks from this engine reach the client.
             self.effect_queue.push(Effect::Probe { client: Arc::clone(&client) });
         }
         if exported.reclaim_complete {
             self.record(client.record());
         }
-        // The record of the client says that it has nothing revoked.
+        // The record of the client, which is appended first, has no revoked state.
         let revoked = exported.states.iter().filter(|it| it.kind == ExportedKind::Revoked);
         revoked.for_each(|it| self.record(Record::Revoked(client.recorded(), it.file)));
         Ok(client)
@@ -166,14 +167,14 @@ impl Engine {
         let taken = state.holdings.restore(exported.number, restored);
         let taken = taken.and_then(|()| self.take_in_file(now, &file, holder, exported));
         if taken.is_err() {
-            // Nothing of it is in the file, so that nothing must be released there.
+            // The file has no record of the state, so nothing must be released there.
             state.holdings.remove(exported.number);
             self.files.let_go(now, &file);
         }
         taken
     }
 
-    /// Enters a state in its file; changes nothing if another client stands in the way.
+    /// Adds a state to its file. Changes nothing if another client's state conflicts.
     fn take_in_file(
         &self,
         now: Duration,

@@ -1,5 +1,5 @@
-//! Copies that go on after COPY was answered (RFC 7862, 4): how far they are, how they ended, and
-//! whether the client still wants them. Who copies asks here before each piece.
+//! Asynchronous copies (RFC 7862, 4): their progress, their results, and whether they are
+//! cancelled. The thread that copies asks the engine before each piece.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::{
 /// The progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffloadStatus {
-    /// Bytes that were copied.
+    /// Number of bytes copied.
     pub copied: u64,
-    /// Its end, if it has ended.
+    /// The result, if the copy has ended.
     pub end: Option<OffloadEnd>,
 }
 
@@ -23,20 +23,20 @@ pub struct OffloadStatus {
 pub struct CopyUnderWay {
     /// The file that is written.
     pub file: FileKey,
-    /// Bytes that were copied.
+    /// Number of bytes copied.
     pub copied: u64,
-    /// Time since it was asked for.
+    /// Time since the request.
     pub age: Duration,
 }
 
-/// A copy's stateid does not change; it never is zero (RFC 7862, 4.8).
+/// The seqid of a copy's stateid. It does not change, and is never zero (RFC 7862, 4.8).
 const SEQID: u32 = 1;
 
 impl Engine {
-    /// A copy into a file begins.
+    /// Begins a copy into a file.
     ///
     /// # Errors
-    /// [`Error::Resource`]: the client has as many as it may; [`Error::Expired`].
+    /// [`Error::Resource`]: the client has reached its bound. [`Error::Expired`].
     pub fn begin_offload(
         &self,
         now: Duration,
@@ -56,15 +56,15 @@ impl Engine {
         Ok(Stateid::new(client.id, number, SEQID))
     }
 
-    /// Forgets a copy: the client has heard of its end, or was never told of the copy.
+    /// Forgets a copy: the client has acknowledged its end, or was never told of the copy.
     pub fn forget_offload(&self, client: &Client, stateid: &Stateid) {
         if let Ok(number) = self.offload_number(client, stateid) {
             client.state().holdings.offloads.0.remove(&number);
         }
     }
 
-    /// Returns whether another piece may be copied: not if the client has cancelled the copy, is
-    /// gone, or its lease has expired. After the piece comes [`Engine::end_piece`].
+    /// Returns whether the next piece may be copied. It may not if the client has cancelled the
+    /// copy or was forgotten, or its lease has expired. [`Engine::end_piece`] must follow.
     #[must_use]
     pub fn begin_piece(&self, now: Duration, client: &Client, stateid: &Stateid) -> bool {
         let (Ok(number), Ok(mut state)) = (self.offload_number(client, stateid), client.live())
@@ -81,7 +81,8 @@ impl Engine {
         offload.busy
     }
 
-    /// Notes that a piece was copied, with the sum of bytes so far; with `end` it was the last one.
+    /// Notes that a piece was copied, and the total of bytes so far. With `end` it was the last
+    /// piece.
     pub fn end_piece(
         &self,
         now: Duration,
@@ -97,7 +98,7 @@ impl Engine {
         if offload.over.is_none() && (end.is_some() || offload.cancelled) {
             (offload.over, offload.end) = (Some(now), end);
         }
-        // A client that has cancelled the copy waits for no notice.
+        // A client that has cancelled the copy gets no CB_OFFLOAD.
         if !offload.cancelled
             && let Some(effect) = offload.effect(client, number)
         {
@@ -122,12 +123,12 @@ impl Engine {
         Ok(OffloadStatus { copied: offload.copied, end: offload.end })
     }
 
-    /// Cancels a copy for the user that asked for it.
+    /// Cancels a copy for the principal that requested it.
     ///
     /// # Errors
-    /// [`Error::BadStateid`], also of a copy that another user asked for; [`Error::Expired`];
-    /// [`Error::Delay`]: a piece is being copied, and until it is there the client must not write
-    /// to the file.
+    /// [`Error::BadStateid`]: there is no such copy of this principal. [`Error::Expired`].
+    /// [`Error::Delay`]: a piece is being copied, so that the client must not write to the file
+    /// yet.
     pub fn cancel_offload(
         &self,
         (client, principal): (&Client, &Principal),
@@ -148,8 +149,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns the notices of copies that ended within a lease and that the client has not
-    /// acknowledged.
+    /// Returns the CB_OFFLOADs of copies that ended within the last lease time and that the client
+    /// has not acknowledged.
     #[must_use]
     pub fn offloads(&self, now: Duration, client: &Arc<Client>) -> Vec<Effect> {
         let since = now.saturating_sub(self.settings.lease);
@@ -184,7 +185,7 @@ impl Offload {
         CopyUnderWay { file, copied, age: now.saturating_sub(self.began) }
     }
 
-    /// Returns the notice of the end of the copy, if it has ended.
+    /// Returns the CB_OFFLOAD of the copy, if the copy has ended.
     fn effect(&self, client: &Arc<Client>, number: u32) -> Option<Effect> {
         let end = self.end?;
         let stateid = Stateid::new(client.id, number, SEQID);

@@ -1,11 +1,11 @@
-//! Records of who may reclaim what, on their way to stable storage.
+//! Records of the clients that may reclaim, on their way to stable storage.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::lock;
 use crate::{ClientProtocol, FileKey, Origin, Principal, Verifier};
 
-/// A client as stable storage remembers it: its protocol and its name.
+/// A client in stable storage: its protocol and its owner id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordedClient {
     /// The protocol by which it introduced itself.
@@ -14,21 +14,21 @@ pub struct RecordedClient {
     pub id: Box<[u8]>,
 }
 
-/// The identity of a client across restarts of the server: a reclaim is accepted only from the same
-/// principal, and only from the same origin or by the same instance.
+/// The identity of a client across restarts of the server. A reclaim is accepted only from the same
+/// principal, and only from the same origin or by the same instance of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// The principal that introduced it.
     pub principal: Principal,
     /// The origin.
     pub origin: Origin,
-    /// Its instance.
+    /// The verifier of its instance.
     pub verifier: Verifier,
 }
 
 impl Identity {
-    /// Returns whether `other` may be the same client, which may have moved or restarted, but not
-    /// both.
+    /// Returns whether `other` may be the same client. A client may have moved or restarted, but
+    /// not both.
     #[must_use]
     pub fn is_again(&self, other: &Self) -> bool {
         let here = self.origin == other.origin;
@@ -39,22 +39,22 @@ impl Identity {
     }
 }
 
-/// One change of the state that must outlive a restart. Applied in order they make a set of
-/// clients, each with the files of which it lost its state: a [`crate::Recovered`].
+/// A change of the state that must survive a restart. Records that are applied in order make a
+/// [`crate::Recovered`]: a set of clients, each with the files whose state it must not reclaim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// The client may have state, and may reclaim it after a restart. One with sessions says by
-    /// what leads to this (RECLAIM_COMPLETE, FREE_STATEID of the last that was revoked) that it
-    /// knows what it has lost: what was revoked before is no hindrance any more.
+    /// The client may reclaim after a restart. For a client with sessions the record also forgets
+    /// earlier revocations: such a client is recorded after RECLAIM_COMPLETE, or after FREE_STATEID
+    /// of its last revoked state, which show that it knows of them.
     Client(RecordedClient, Option<Identity>),
-    /// The client must not reclaim anything: it is gone, lost its lease, or did not come back in
-    /// grace (RFC 8881, 8.4.2.1).
+    /// The client must not reclaim anything: it was forgotten, or it did not return in grace (RFC
+    /// 8881, 8.4.2.1).
     Forget(RecordedClient),
-    /// The client's state of this file was revoked, and must not be reclaimed.
+    /// The client must not reclaim its state of this file, which was revoked.
     Revoked(RecordedClient, FileKey),
 }
 
-/// A place in the sequence of records: all that came before it.
+/// A position in the sequence of records. It stands for all records before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JournalPosition(pub u64);
 

@@ -1,4 +1,4 @@
-//! Clients that may reclaim after a restart, as stable storage knew them (RFC 8881, 8.4.2).
+//! Clients that may reclaim after a restart, according to stable storage (RFC 8881, 8.4.2).
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::{
     Result,
 };
 
-/// The clients that stable storage knew when the server started.
+/// The clients in stable storage when the server started.
 #[derive(Debug, Clone, Default)]
 pub struct Recovered {
     clients: HashMap<RecordedClient, Remembered>,
@@ -20,7 +20,8 @@ pub struct Recovered {
 /// A client from before the restart.
 #[derive(Debug, Clone)]
 struct Remembered {
-    /// None if an earlier version of this program recorded it: then any caller may be that client.
+    /// None if an earlier version of this program wrote the record. Then any caller may be that
+    /// client.
     identity: Option<Identity>,
     /// The files whose state it must not reclaim.
     revoked: HashSet<FileKey>,
@@ -33,7 +34,7 @@ impl Recovered {
         Self::default()
     }
 
-    /// Applies a record; in the order in which they were stored.
+    /// Applies a record. Records must be applied in the order in which they were stored.
     pub fn apply(&mut self, record: Record) {
         match record {
             Record::Client(client, identity) => self.know(client, identity),
@@ -41,7 +42,7 @@ impl Recovered {
                 self.clients.remove(&client);
             }
             Record::Revoked(client, file) => {
-                // A client that is not remembered must not become so by what it lost.
+                // A revocation must not add a client that has no record.
                 if let Some(known) = self.clients.get_mut(&client) {
                     known.revoked.insert(file);
                 }
@@ -68,7 +69,8 @@ impl Recovered {
         })
     }
 
-    /// The hosts of NLM: they have to be told of the restart, or they reclaim nothing.
+    /// Returns the names of the hosts of NLM. They must be notified of the restart, or they reclaim
+    /// nothing.
     pub fn hosts(&self) -> impl Iterator<Item = &[u8]> {
         self.clients
             .keys()
@@ -83,15 +85,15 @@ impl Recovered {
     }
 }
 
-/// Time without reclaims after which an overdue grace period ends: a thousand clients take a while,
-/// and get up to the same time once more.
+/// Time without reclaims after which an overdue grace period ends. A thousand clients may still be
+/// reclaiming then; the grace period can last twice its time at most.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// The grace period.
 pub(crate) struct Grace {
     on: AtomicBool,
     until: Duration,
-    /// Time at which it ends even if clients still reclaim.
+    /// Latest end of the grace period, even if clients still reclaim.
     latest: Duration,
     /// Time of the last reclaim.
     reclaimed_nanoseconds: AtomicU64,
@@ -101,9 +103,9 @@ pub(crate) struct Grace {
 /// A client that may reclaim.
 struct Expected {
     remembered: Remembered,
-    /// True if it has come back.
+    /// True if it has returned.
     returned: bool,
-    /// True if it has reclaimed all it wanted.
+    /// True if it has sent RECLAIM_COMPLETE.
     complete: bool,
 }
 
@@ -127,16 +129,17 @@ impl Grace {
         self.on.load(Ordering::Acquire)
     }
 
-    /// When it ends, unless clients still reclaim.
+    /// Returns the end of the grace period, unless clients still reclaim then.
     pub(crate) const fn until(&self) -> Duration {
         self.until
     }
 
-    /// Checks whether a caller may take a name: during grace it belongs to the client that had it
-    /// before the restart, until that has returned.
+    /// Checks that a caller may take a name. During grace a name belongs to the client that had it
+    /// before the restart, until that client has returned.
     ///
     /// # Errors
-    /// [`Error::ClidInuse`]: another principal had it; [`Error::Delay`]: the same one elsewhere.
+    /// [`Error::ClidInuse`]: another principal had it. [`Error::Delay`]: the same principal had it
+    /// at another origin.
     pub(crate) fn may_take_name(
         &self,
         (protocol, owner): (ClientProtocol, &ClientOwner),
@@ -162,7 +165,7 @@ impl Grace {
         self.change(client, |expected| expected.returned = true);
     }
 
-    /// Notes that a client has lost all state, that from before the restart included.
+    /// Notes that a client has lost all its state, and may not reclaim anything.
     pub(crate) fn forget(&self, client: &Client) {
         if self.is_on() {
             let mut expected = lock(&self.expected);
@@ -178,14 +181,14 @@ impl Grace {
         self.change(client, |expected| (expected.returned, expected.complete) = (true, true));
     }
 
-    /// Changes the entry of a client that is expected.
+    /// Changes the entry of a client that may reclaim.
     fn change(&self, client: &Client, change: impl FnOnce(&mut Expected)) {
         if self.is_on() {
             let mut expected = lock(&self.expected);
             let name = client.recorded();
             match expected.get_mut(&name) {
                 Some(known) if known.is_of(&client.identity()) => change(known),
-                // A later instance of the client, which has nothing of before the restart.
+                // This is a later instance of the client, which had no state before the restart.
                 Some(_) => {
                     expected.remove(&name);
                 }
@@ -194,8 +197,8 @@ impl Grace {
         }
     }
 
-    /// Returns whether grace can end early: all clients have completed. Minor version 0 has no way
-    /// to say so.
+    /// Returns whether grace can end early because all clients have completed. Minor version 0 has
+    /// no RECLAIM_COMPLETE, so a client of it prevents that.
     pub(crate) fn is_idle(&self) -> bool {
         let expected = lock(&self.expected);
         expected.iter().all(|(client, expected)| {
@@ -220,7 +223,7 @@ impl Grace {
         }
     }
 
-    /// Returns whether its time is over and no client is reclaiming any more.
+    /// Returns whether the grace period has lasted its time and no client is reclaiming any more.
     pub(crate) fn is_over(&self, now: Duration) -> bool {
         let last = Duration::from_nanos(self.reclaimed_nanoseconds.load(Ordering::Acquire));
         let quiet = last.is_zero() || now >= last.saturating_add(QUIET);
@@ -235,7 +238,8 @@ impl Grace {
         self.is_on() && lock(&self.expected).iter().any(may)
     }
 
-    /// Ends it; tells `lose` the clients that did not return, before others are let in.
+    /// Ends the grace period. It calls `lose` with each client that did not return, before other
+    /// clients may take its state.
     pub(crate) fn end(&self, lose: impl FnMut(RecordedClient)) {
         let mut expected = lock(&self.expected);
         let lost = expected.drain().filter(|(client, expected)| match client.protocol {

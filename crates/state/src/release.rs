@@ -1,4 +1,4 @@
-//! States that are taken from their files, and waiters that are told so.
+//! Removal of states from their files, and notices to owners that can have a lock then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::{ByteRange, Client, ClientProtocol, Effect, Engine, FileKey, Offer, S
 pub(crate) type Wakes = Vec<(FileKey, Offer)>;
 
 impl Engine {
-    /// Takes all states of a client from their files.
+    /// Removes all states of a client from their files.
     pub(crate) fn release(&self, now: Duration, client: &Arc<Client>, holdings: Holdings) {
         let mut wakes = Vec::new();
         for (number, state) in holdings.states {
@@ -21,8 +21,8 @@ impl Engine {
         self.announce(wakes);
     }
 
-    /// Takes an ended state from its file, which may be forgotten then; the waiters that can go on
-    /// are collected in `wakes`.
+    /// Removes an ended state from its file, which may leave the table then. Owners whose locks
+    /// become free are added to `wakes`.
     pub(crate) fn release_state(
         &self,
         now: Duration,
@@ -55,8 +55,7 @@ impl Engine {
         }
     }
 
-    /// Gives an open of a file this share, or none if it ends, and counts the opens that deny
-    /// something.
+    /// Sets the share of an open, none if it ends, and counts the opens that deny access.
     pub(crate) fn set_share(&self, on_file: &mut FileState, holder: Holder, share: Option<Share>) {
         let denies = |share: Option<Share>| share.is_some_and(|share| share.deny != 0);
         let old = on_file.shares.set(holder, share);
@@ -81,7 +80,7 @@ impl Engine {
         self.announce(offers.into_iter().map(|offer| (file.key, offer)).collect());
     }
 
-    /// Tells waiters that their locks can be had. No lock may be held.
+    /// Notifies waiting owners that their locks are free. The caller must hold no lock.
     pub(crate) fn announce(&self, wakes: Wakes) {
         for (file, offer) in wakes {
             let id = self.clients.id(client_of_lock_owner(offer.owner));

@@ -1,4 +1,4 @@
-//! Sessions (RFC 8881, 2.10): requests done exactly once, and the way back to the client.
+//! Sessions (RFC 8881, 2.10): requests that are executed exactly once, and the back channel.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Keyed, lock};
 use crate::{BackChannel, ChannelAttrs, Client, ConnectionId, ExportedSession, Result, SessionId};
 
-/// A session. Its channels are behind a lock of their own, under which none other is taken: each
-/// request takes it twice, when it comes and when it is answered.
+/// A session. Its channels have their own lock, under which no other lock is taken. Each request
+/// takes it twice: when it arrives and when it is answered.
 pub struct Session {
     pub(crate) id: SessionId,
     pub(crate) client: Arc<Client>,
@@ -19,19 +19,19 @@ pub struct Session {
     pub(crate) channels: Mutex<Channels>,
 }
 
-/// The way here, and the way back.
+/// The fore channel and the back channel.
 pub(crate) struct Channels {
     pub(crate) slots: Slots,
     pub(crate) back: Back,
 }
 
-/// The way back.
+/// The back channel.
 pub(crate) struct Back {
     pub(crate) channel: Option<BackChannel>,
     pub(crate) connections: Connections,
-    /// A fault the client must know of (`SEQ4_STATUS_BACKCHANNEL_FAULT`).
+    /// True if the client must be told of a fault (`SEQ4_STATUS_BACKCHANNEL_FAULT`).
     pub(crate) fault: bool,
-    /// True if the client has answered there.
+    /// True if the client has answered on the back channel.
     pub(crate) worked: bool,
 }
 
@@ -44,7 +44,7 @@ impl Keyed for Session {
 }
 
 impl Session {
-    /// Its sessionid.
+    /// Returns its sessionid.
     #[must_use]
     pub const fn id(&self) -> SessionId {
         self.id
@@ -56,7 +56,7 @@ impl Session {
         &self.client
     }
 
-    /// When it was made.
+    /// Returns the time at which it was made.
     #[must_use]
     pub const fn made(&self) -> Duration {
         self.made
@@ -68,7 +68,7 @@ impl Session {
         self.channels().back.connections.len()
     }
 
-    /// Returns the number of its slots, which varies.
+    /// Returns the present number of its slots.
     #[must_use]
     pub fn slots_len(&self) -> u32 {
         self.channels().slots.len()
@@ -86,13 +86,13 @@ impl Session {
         self.channels().back.channel.clone()
     }
 
-    /// The connections on which the server may send its requests, the newest last.
+    /// Returns the connections on which the server may send callbacks, the newest last.
     #[must_use]
     pub fn back_connections(&self) -> Vec<ConnectionId> {
         self.channels().back.connections.back().collect()
     }
 
-    /// Returns it as a plain value.
+    /// Returns the session as a plain value.
     ///
     /// # Errors
     /// [`crate::Error::Delay`]: a request is under way.
@@ -115,7 +115,8 @@ impl Session {
 }
 
 impl Back {
-    /// Returns whether the client has answered there, and no connection leads there any more.
+    /// Returns whether the client has answered on the back channel, but no connection carries it
+    /// any more.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.channel.is_some() && self.worked && self.connections.back().next().is_none()
     }

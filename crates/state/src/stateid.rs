@@ -1,38 +1,39 @@
 use crate::{ClientId, Error, Result};
 
-/// A stateid (RFC 8881, 8.2): a state, and the number of its changes.
+/// A stateid (RFC 8881, 8.2): it names a state, and counts its changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stateid {
-    /// Counts the changes, from one.
+    /// Number of changes of the state, from one.
     pub seqid: u32,
     /// The clientid, which nobody can guess, and the number of the state in four bytes.
     pub other: [u8; 12],
 }
 
-/// A stateid that stands for no state (RFC 8881, 8.2.3).
+/// The meaning of a special stateid, which names no state (RFC 8881, 8.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special {
-    /// Zeros: without an open.
+    /// The anonymous stateid, of all zeros: an access without an open.
     Anonymous,
-    /// Ones: without an open, and no deny mode hinders reading.
+    /// The READ bypass stateid, of all ones: an access without an open, which ignores deny modes
+    /// against reading.
     ReadBypass,
-    /// The one the last operation of the COMPOUND left.
+    /// The current stateid: the one that the previous operation of the COMPOUND returned.
     Current,
-    /// None at all.
+    /// The invalid stateid.
     Invalid,
 }
 
 impl Stateid {
-    /// Zeros.
+    /// The anonymous stateid.
     pub const ANONYMOUS: Self = Self { seqid: 0, other: [0; 12] };
-    /// Ones.
+    /// The READ bypass stateid.
     pub const READ_BYPASS: Self = Self { seqid: u32::MAX, other: [0xff; 12] };
-    /// The one the last operation of the COMPOUND left.
+    /// The stateid that stands for the current one.
     pub const CURRENT: Self = Self { seqid: 1, other: [0; 12] };
-    /// None at all.
+    /// The invalid stateid.
     pub const INVALID: Self = Self { seqid: u32::MAX, other: [0; 12] };
 
-    /// Returns its meaning if it names no state.
+    /// Returns the meaning of a special stateid; none if it names a state.
     #[must_use]
     pub fn special(&self) -> Option<Special> {
         match *self {
@@ -44,7 +45,7 @@ impl Stateid {
         }
     }
 
-    /// Returns whether it is of a state of this client.
+    /// Returns whether it names a state of this client.
     #[must_use]
     pub fn is_of(&self, client: ClientId) -> bool {
         self.other.first_chunk::<8>() == Some(&client.0.to_be_bytes())

@@ -1,4 +1,4 @@
-//! Stateids of READ, WRITE and SETATTR, and the operations about stateids themselves.
+//! Checks of the stateids of READ, WRITE and SETATTR; TEST_STATEID and FREE_STATEID.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,54 +17,55 @@ pub struct Io<'a> {
     pub file: &'a FileKey,
     /// [`Share::READ`] or [`Share::WRITE`]; 0 for neither.
     pub access: u32,
-    /// The user, if it matters.
+    /// The credentials of the user, if they matter.
     pub user: Option<&'a Arc<Cred<Disk>>>,
 }
 
-/// The bearer of a stateid that was accepted.
+/// The bearer of a valid stateid.
 #[derive(Debug, Clone)]
 pub struct Shown<'a> {
     /// The client.
     pub bearer: Bearer<'a>,
-    /// True if [`Io::user`] opened the file for this access and was judged then, with the same
-    /// groups: many users may be mapped to one.
+    /// True if [`Io::user`] opened the file for this access and its rights were checked at that
+    /// OPEN. The groups must be the same, since many users may be mapped to one.
     pub opened: bool,
 }
 
-/// The verdict on a stateid that names a state.
+/// The result for a stateid that names a state.
 enum Judged<'a> {
-    /// The client may do it under its state.
+    /// The state allows the access.
     Shown(Shown<'a>),
-    /// It is shown by another user than the one that opened the file, as by a program that has
-    /// inherited it. It counts as no stateid, except that the deny modes of this open are ignored.
-    /// A delegation belongs to the client, for all its users.
+    /// Another user than the one that opened the file uses the stateid, for example through a
+    /// program that inherited the open. The access counts as one without a stateid, except that the
+    /// deny modes of this open are ignored. This does not apply to delegations, which belong to all
+    /// users of the client.
     Foreign(Holder),
 }
 
-/// The deny modes that hold against an access without an open.
+/// The deny modes that apply to an access without an open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Denials {
     All,
-    /// Those of other opens than this one.
+    /// The deny modes of all opens except this one.
     ButOf(Holder),
     None,
 }
 
 impl Io<'_> {
-    /// Returns whether it is done by just this user.
+    /// Returns whether exactly this user sends the operation.
     fn is_of(&self, user: &Option<Arc<Cred<Disk>>>) -> bool {
         self.user.is_some() && self.user == user.as_ref()
     }
 }
 
 impl Engine {
-    /// Checks whether a stateid lets its bearer read or write a file; returns the bearer if the
-    /// stateid names a state. Without an open the answer depends on the opens and delegations of
-    /// others (RFC 8881, 9.1.2).
+    /// Checks that a stateid allows its bearer to read or write a file; returns the bearer if the
+    /// stateid names a state. For a special stateid the answer depends on the opens and delegations
+    /// of other clients (RFC 8881, 9.1.2).
     ///
     /// # Errors
-    /// As a stateid is refused; [`Error::Openmode`]; [`Error::ShareDenied`] (`LOCKED` for READ and
-    /// WRITE), [`Error::Delay`], [`Error::Grace`].
+    /// The errors of an invalid stateid. [`Error::Openmode`]. [`Error::ShareDenied`] (`LOCKED` for
+    /// READ and WRITE), [`Error::Delay`], [`Error::Grace`].
     pub fn check_io<'a>(
         &self,
         sender: Sender<'a>,
@@ -74,11 +75,12 @@ impl Engine {
         self.check_io_if(sender, stateid, io, &|| true)
     }
 
-    /// The same for a caller whose rights are not known yet: `may` judges them, and only if a
-    /// delegation would be recalled.
+    /// Does the same as [`Engine::check_io`] for a caller whose rights are not checked yet. `may`
+    /// checks them, and is called only if a delegation would be recalled.
     ///
     /// # Errors
-    /// As [`Engine::check_io`]; [`Error::Perm`]: `may` says no, and nothing is recalled.
+    /// The errors of [`Engine::check_io`]. [`Error::Perm`]: `may` returned false, and no delegation
+    /// is recalled.
     pub fn check_io_if<'a>(
         &self,
         sender: Sender<'a>,
@@ -136,7 +138,7 @@ impl Engine {
             StateKind::Revoked => return Err(Error::BadStateid),
         };
         let confirmed = || state.holdings.owner(opening.owner).is_some_and(|owner| owner.confirmed);
-        // Sessions have no owners that are to be confirmed.
+        // Clients with sessions do not confirm their owners.
         if sender.is_unsequenced() && !confirmed() {
             return Err(Error::BadStateid);
         }
@@ -154,7 +156,7 @@ impl Engine {
         Ok(Judged::Shown(Shown { bearer: found.client, opened }))
     }
 
-    /// Checks an access without an open, for a client if it is known.
+    /// Checks an access without an open, for a client if one is known.
     fn check_anonymous(
         &self,
         (now, mine): (Duration, Option<ClientId>),
@@ -184,7 +186,7 @@ impl Engine {
     /// TEST_STATEID of one stateid (RFC 8881, 18.48).
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the stateid is not valid.
     pub fn test_stateid(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
         if stateid.special().is_some() {
             return Err(Error::BadStateid);
@@ -196,8 +198,8 @@ impl Engine {
     /// FREE_STATEID (RFC 8881, 18.38) of a lock state without locks, or of a revoked delegation.
     ///
     /// # Errors
-    /// As a stateid is refused; [`Error::WrongCred`]: the locks are another principal's;
-    /// [`Error::LocksHeld`].
+    /// The errors of an invalid stateid. [`Error::WrongCred`]: the locks belong to another
+    /// principal. [`Error::LocksHeld`].
     pub fn free_stateid(&self, sender: Sender<'_>, stateid: &Stateid) -> Result<()> {
         let found = self.find(sender, stateid)?;
         let (client, number) = (&found.client, found.number);
@@ -207,8 +209,8 @@ impl Engine {
                 state.holdings.remove(number);
                 client.note_revoked(&state);
                 if state.holdings.counts().revoked == 0 {
-                    // The client knows its losses now: its further state of these files may be
-                    // reclaimed.
+                    // The client now knows of all revocations, so its later state of these files
+                    // may be reclaimed.
                     self.record(client.record());
                 }
                 return Ok(());
@@ -227,7 +229,8 @@ impl Engine {
             let holder = Holder { client: client.id, state: number };
             let mut wakes = Vec::new();
             self.release_state(sender.now, holder, &lock, &mut wakes);
-            // Linux frees the stateid of each process that is done, and comes with another owner.
+            // Linux frees the stateid of each process that has ended, and uses a new owner for the
+            // next.
             state.holdings.forget_idle(owner);
             drop(state);
             self.announce(wakes);
@@ -236,8 +239,8 @@ impl Engine {
     }
 }
 
-/// An open for writing lets its holder read, too, unless others deny it: writing a part of a block
-/// may need reading the rest (RFC 8881, 9.1.2).
+/// Checks that an open for writing may also read, because a client that writes a part of a block
+/// may need the rest (RFC 8881, 9.1.2). It may not if another open denies reading.
 fn may_read_too(file: &File, holder: Holder, access: u32) -> Result<()> {
     if access != Share::READ {
         return Err(Error::Openmode);

@@ -1,5 +1,5 @@
-//! Locks and atomics: those of the standard library, or those of `shuttle` for tests of schedules,
-//! where it chooses the next thread at each of them.
+//! Locks and atomics of the standard library, or those of `shuttle` in tests of schedules, where it
+//! chooses the next thread at each of them.
 
 #[cfg(feature = "schedules")]
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, RwLock, atomic};

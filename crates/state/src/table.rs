@@ -7,24 +7,24 @@ use hashbrown::HashTable;
 use crate::limits::SHARDS;
 use crate::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Locks; a thread that died with the lock left data that is whole, for none of it is changed
-/// before everything that can fail has been done.
+/// Locks a mutex, even if a thread panicked while it held it. The data is consistent then, because
+/// every function does all that can fail before it changes anything.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A value that has its own key.
+/// A value that contains its own key.
 pub(crate) trait Keyed {
-    /// The key. It never changes.
+    /// The type of the key, which never changes.
     type Key: Hash + Eq;
 
     fn key(&self) -> &Self::Key;
 }
 
-/// Shared values that are found by their keys. The table is divided into parts with one lock each;
-/// a lock is held for a moment only, and no other lock is taken under it. Keys are hashed with a
-/// random secret of each table, so that a user cannot make many files that collide. A key is stored
-/// only in its value, because the keys of files are long.
+/// Shared values by their keys. The table is divided into parts with one lock each. A lock is held
+/// for a moment only, and no other lock is taken under it. Keys are hashed with a random secret of
+/// each table, so that a user cannot make many files whose keys collide. A key is stored only in
+/// its value, because the keys of files are long.
 pub(crate) struct Table<V, S = RandomState> {
     parts: Vec<Part<V>>,
     hasher: S,
@@ -44,7 +44,7 @@ impl<V: Keyed, S: BuildHasher + Default> Table<V, S> {
         part.find(hash, is(key)).map(Arc::clone)
     }
 
-    /// The value of a key; if there is none, the one that is made.
+    /// Returns the value of a key; if there is none, stores the value that `make` returns.
     pub(crate) fn get_or_insert(&self, key: &V::Key, make: impl FnOnce() -> V) -> Option<Arc<V>> {
         if let Some(found) = self.get(key) {
             return Some(found);
@@ -55,7 +55,7 @@ impl<V: Keyed, S: BuildHasher + Default> Table<V, S> {
         Some(Arc::clone(entry.or_insert_with(|| Arc::new(make())).get()))
     }
 
-    /// Puts a value in the place of the one that has its key.
+    /// Stores a value, and replaces one with the same key.
     pub(crate) fn insert(&self, value: Arc<V>) {
         let Some((hash, part)) = self.part(value.key()) else { return };
         let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
@@ -65,8 +65,8 @@ impl<V: Keyed, S: BuildHasher + Default> Table<V, S> {
         }
     }
 
-    /// Takes a value out that the caller holds, if it is still there and `idle`; false if it is and
-    /// somebody else holds it, so that it must stay for now.
+    /// Removes a value that the caller holds, if it is `idle`. Returns false if another thread
+    /// holds it, so that it must stay for now.
     pub(crate) fn remove_idle(&self, held: &Arc<V>, idle: impl FnOnce(&V) -> bool) -> bool {
         let Some((hash, part)) = self.part(held.key()) else { return true };
         let mut part = part.write().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ impl<V: Keyed, S: BuildHasher + Default> Table<V, S> {
         if !idle(known.get()) {
             return true;
         }
-        // Two: this table, and the caller.
+        // The two references are those of this table and of the caller.
         let removable = Arc::strong_count(known.get()) <= 2;
         if removable {
             known.remove();
@@ -90,7 +90,7 @@ impl<V: Keyed, S: BuildHasher + Default> Table<V, S> {
         part.find_entry(hash, is(key)).ok().map(|known| known.remove().0)
     }
 
-    /// All that are there at some moment of the call.
+    /// Returns all values. A value that is added or removed meanwhile may be missing or present.
     pub(crate) fn all(&self) -> Vec<Arc<V>> {
         let values = |part: &Part<V>| {
             let part = part.read().unwrap_or_else(PoisonError::into_inner);
@@ -99,14 +99,14 @@ impl<V: Keyed, S: BuildHasher + Default> Table<V, S> {
         self.parts.iter().flat_map(values).collect()
     }
 
-    /// Shows one to `look`, its part locked meanwhile.
+    /// Calls `look` with a value, while its part of the table is locked.
     pub(crate) fn look<R>(&self, key: &V::Key, look: impl FnOnce(&V) -> R) -> Option<R> {
         let (hash, part) = self.part(key)?;
         let part = part.read().unwrap_or_else(PoisonError::into_inner);
         part.find(hash, is(key)).map(|value| look(value))
     }
 
-    /// Shows all to `each`, part by part, each part locked meanwhile.
+    /// Calls `each` with all values, while the part of each is locked.
     pub(crate) fn each(&self, mut each: impl FnMut(&V)) {
         for part in &self.parts {
             let part = part.read().unwrap_or_else(PoisonError::into_inner);
@@ -119,10 +119,11 @@ impl<V: Keyed, S: BuildHasher + Default> Table<V, S> {
         self.parts.iter().map(len).sum()
     }
 
-    /// The hash of a key, and the part that it belongs to.
+    /// Returns the hash of a key, and its part of the table.
     fn part(&self, key: &V::Key) -> Option<(u64, &Part<V>)> {
         let hash = self.hasher.hash_one(key);
-        // The map of a part looks at the lowest and the highest bits.
+        // The map of a part uses the lowest and the highest bits, so the middle ones choose the
+        // part.
         Some((hash, self.parts.get((hash >> 32) as usize % SHARDS)?))
     }
 

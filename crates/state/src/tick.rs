@@ -1,12 +1,12 @@
-//! Deadlines: changes that happen only because time passes.
+//! Deadlines: changes that happen because time has passed.
 
 use std::time::Duration;
 
 use crate::Engine;
 
 impl Engine {
-    /// Lets time pass: leases, recalls, waits and grace end, and scarce slots and delegations are
-    /// recalled. The shell calls it about once a second.
+    /// Processes all deadlines: leases, recalls, waits and grace end, and slots and delegations are
+    /// recalled if they are scarce. The shell calls it about once a second.
     pub fn tick(&self, now: Duration) {
         self.end_grace_if_due(now);
         self.expire_clients(now);
@@ -17,7 +17,7 @@ impl Engine {
         self.recall_any(now);
     }
 
-    /// Lets time pass in all files that wait for it.
+    /// Processes the deadlines of all files that have one.
     pub(crate) fn watch_files(&self, now: Duration) {
         for file in self.files.watched() {
             self.expire_waits(now, &file);

@@ -25,11 +25,12 @@ pub struct ChannelAttrs {
 pub struct BackChannel {
     /// The attributes that were agreed on.
     pub attrs: ChannelAttrs,
-    /// The minor version of the session: clients take a callback of another for none of theirs.
+    /// The minor version of the session. Clients do not recognize a callback of another minor
+    /// version.
     pub minor: u32,
     /// The RPC program of the client's callbacks.
     pub program: u32,
-    /// Credentials the client takes, the one it likes best first.
+    /// Credentials that the client accepts, in its order of preference.
     pub security: Box<[CallbackSecurity]>,
 }
 
@@ -38,7 +39,8 @@ pub struct BackChannel {
 pub enum CallbackSecurity {
     /// None.
     None,
-    /// AUTH_SYS, as given: it must be used so, or the client does not know the server.
+    /// AUTH_SYS. The server must use exactly these values: the client recognizes the server by
+    /// them.
     Sys {
         /// The machine's name.
         machine: Box<[u8]>,

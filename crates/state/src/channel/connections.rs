@@ -6,11 +6,11 @@ use crate::limits::CONNECTIONS_MAX;
 /// The side whose requests a connection carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// The client's.
+    /// Requests of the client.
     Fore,
-    /// The server's.
+    /// Requests of the server (callbacks).
     Back,
-    /// Both's.
+    /// Requests of both sides.
     Both,
 }
 
@@ -20,8 +20,8 @@ impl Direction {
     }
 }
 
-/// The connections of a session. Beyond the bound the oldest is forgotten: it may still carry
-/// requests of the client, which binds it again.
+/// The connections of a session. Their number is bounded, and a new one beyond the bound replaces
+/// the oldest. A client that sends a request on a connection that was replaced binds it again.
 #[derive(Debug, Default)]
 pub(crate) struct Connections(Vec<(ConnectionId, Direction)>);
 

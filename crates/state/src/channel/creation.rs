@@ -8,9 +8,9 @@ use crate::{Error, Result, SessionId};
 pub struct CreatedSession {
     /// The new session.
     pub session: SessionId,
-    /// The request's own sequence.
+    /// The sequenceid of the request.
     pub sequenceid: u32,
-    /// True if the connection carries callbacks.
+    /// The attributes of the back channel; none if the connection carries no callbacks.
     pub back: Option<ChannelAttrs>,
     /// The attributes that were agreed on.
     pub fore: ChannelAttrs,
@@ -18,7 +18,8 @@ pub struct CreatedSession {
     pub back_attrs: ChannelAttrs,
 }
 
-/// The slot of a client's CREATE_SESSIONs: the last that was granted, and its answer.
+/// The slot of a client's CREATE_SESSION requests: the last request that was granted, and its
+/// answer.
 #[derive(Debug, Default)]
 pub(crate) struct Creation {
     pub(crate) sequenceid: u32,
@@ -26,12 +27,12 @@ pub(crate) struct Creation {
 }
 
 impl Creation {
-    /// Returns the sequence that the next request must have.
+    /// Returns the sequenceid that the next request must have.
     pub(crate) const fn expected(&self) -> u32 {
         self.sequenceid.wrapping_add(1)
     }
 
-    /// The answer of the last one, if this is it again.
+    /// Returns the kept answer if this request repeats the last one.
     pub(crate) fn replay(&self, sequenceid: u32) -> Result<Option<CreatedSession>> {
         match self.answer {
             Some(answer) if sequenceid == self.sequenceid => Ok(Some(answer)),

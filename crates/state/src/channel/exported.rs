@@ -1,4 +1,4 @@
-//! Sessions as plain values, by which they are taken to another engine.
+//! Sessions as plain values, for a move to another engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,21 +27,21 @@ pub struct ExportedSession {
 /// A slot of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedSlot {
-    /// The number of its last request.
+    /// The seqid of its last request.
     pub seqid: u32,
     /// The hash by which a retry of that request is recognized.
     pub digest: u64,
-    /// The answer that is kept for a retry.
+    /// The reply that is kept for a retry.
     pub reply: ExportedReply,
 }
 
-/// The answer that a slot keeps.
+/// The reply that a slot keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportedReply {
-    /// The slot has not answered yet.
+    /// No request was answered yet.
     None,
-    /// The whole answer.
+    /// The whole reply.
     Whole(Arc<[u8]>),
-    /// The answer to SEQUENCE only.
+    /// Only the result of SEQUENCE.
     Sequence(SequenceAnswer),
 }

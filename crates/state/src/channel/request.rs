@@ -5,12 +5,12 @@ use std::ops::BitOr;
 use super::attrs::ChannelAttrs;
 use crate::{ConnectionId, Error, Origin, Result, SessionId};
 
-/// The arguments of SEQUENCE, and the marks of the request.
+/// The arguments of SEQUENCE, and the facts by which a retry of its request is recognized.
 #[derive(Debug, Clone, Copy)]
 pub struct Sequence {
     /// The session.
     pub session: SessionId,
-    /// The request's number in its slot.
+    /// The sequenceid of the request in its slot.
     pub seqid: u32,
     /// The slot.
     pub slot: u32,
@@ -18,11 +18,11 @@ pub struct Sequence {
     pub highest_slot: u32,
     /// True if the answer must be kept.
     pub cache_this: bool,
-    /// Operations of the COMPOUND, this one among them.
+    /// Number of operations in the COMPOUND, SEQUENCE included.
     pub operations: u32,
     /// Length of the request in bytes, from the RPC header on.
     pub request_bytes: usize,
-    /// A hash of the caller and the whole COMPOUND, by which a retry is told from another request.
+    /// A hash of the caller and the whole COMPOUND, which tells a retry from another request.
     pub digest: u64,
     /// The connection on which it came.
     pub connection: ConnectionId,
@@ -35,32 +35,32 @@ pub struct Sequence {
 pub struct SequenceAnswer {
     /// The session.
     pub session: SessionId,
-    /// The request's number in its slot.
+    /// The sequenceid of the request in its slot.
     pub seqid: u32,
     /// The slot.
     pub slot: u32,
-    /// The highest slot there is.
+    /// The highest slot of the session.
     pub highest_slot: u32,
     /// The highest slot the client should use.
     pub target_highest_slot: u32,
-    /// Flags that the client must see.
+    /// Status flags of the client's state.
     pub status: StatusFlags,
 }
 
-/// `sr_status_flags`.
+/// `sr_status_flags` (RFC 8881, 18.46.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusFlags(pub u32);
 
 impl StatusFlags {
-    /// No callback channel of the client works.
+    /// No back channel of the client works.
     pub const CB_PATH_DOWN: Self = Self(0x1);
-    /// All state was lost with the lease.
+    /// All state was revoked when the lease expired.
     pub const EXPIRED_ALL_STATE_REVOKED: Self = Self(0x8);
-    /// State was taken away by an administrator.
+    /// An administrator revoked some state.
     pub const ADMIN_STATE_REVOKED: Self = Self(0x20);
-    /// A delegation was revoked, and not yet freed by the client.
+    /// A delegation was revoked, and the client has not freed its stateid yet.
     pub const RECALLABLE_STATE_REVOKED: Self = Self(0x40);
-    /// The session has no callback channel that works.
+    /// The session has no back channel that works.
     pub const CB_PATH_DOWN_SESSION: Self = Self(0x200);
     /// Something is wrong with the back channel.
     pub const BACKCHANNEL_FAULT: Self = Self(0x400);

@@ -11,12 +11,12 @@ use crate::limits::{SLOT_RECALL_REST, SLOTS_MIN};
 use crate::memory_pool::Portion;
 use crate::{Error, Limits, Result};
 
-/// One session's slots.
+/// The slots of one session.
 pub(crate) struct Slots {
     slots: Vec<Slot>,
     /// The highest slot the client should use.
     target: u32,
-    /// Count of times that `target` was lowered, and the time of the last; the count may wrap.
+    /// Number of times that `target` was lowered, modulo 65,536, and the time of the last.
     lowered: u16,
     lowered_at: Option<Duration>,
     /// Value of `lowered` when the client last confirmed the target (CB_RECALL_SLOT).
@@ -31,41 +31,42 @@ struct Slot {
     seqid: u32,
     busy: bool,
     digest: u64,
-    /// Value of `lowered` when the answer to its last request told the target.
+    /// Value of `lowered` when the last reply on this slot was made, which contained the target.
     told: u16,
     kept: Kept,
-    /// The last answer that was kept whole; its memory is used again for the next.
+    /// The last whole reply that was kept. Its buffer is reused for the next reply.
     reply: Vec<u8>,
 }
 
-/// The part of its last answer that a slot keeps.
+/// The part of the last reply that a slot keeps.
 #[derive(Debug, Default)]
 enum Kept {
-    /// There was none yet.
+    /// No request was answered yet.
     #[default]
     Nothing,
-    /// All of it.
+    /// The whole reply.
     Whole,
-    /// The answer to its SEQUENCE only.
+    /// Only the result of SEQUENCE.
     Sequence(SequenceAnswer),
 }
 
-/// The answer of a slot to a request.
+/// The answer to a request that asks for a slot.
 pub(crate) enum SlotAnswer {
-    /// The request is new and has the slot. True if the client knew the target when it sent it.
+    /// The request is new and has the slot. True if the client knew the current target when it sent
+    /// the request.
     New(bool),
-    /// It was done before, with this answer.
+    /// The request repeats the last one, which had this reply.
     Again(Arc<[u8]>),
-    /// It was done, and only the answer to its SEQUENCE was kept.
+    /// The request repeats the last one, of which only the result of SEQUENCE was kept.
     Forgotten(SequenceAnswer),
 }
 
 impl Slots {
-    /// Makes as many slots as are asked for, or fewer if the memory for replies is short or the
-    /// client has its part of it.
+    /// Makes as many slots as the client asks for. There are fewer if the memory for replies is
+    /// short, or the client already has its share of it.
     ///
     /// # Errors
-    /// [`Error::Delay`]: there is none left until some has been given back.
+    /// [`Error::Delay`]: there is no memory until other slots are freed.
     pub(crate) fn new(replies: Portion<'_>, fore: &ChannelAttrs, limits: &Limits) -> Result<Self> {
         let slot_bytes = fore.response_cached_bytes_max as usize + size_of::<Slot>();
         let least = fore.requests_max.min(SLOTS_MIN);
@@ -75,7 +76,8 @@ impl Slots {
             return Err(Error::Delay);
         }
         let slots = (0..count).map(|_| Slot::default()).collect();
-        // The slots asked for are the most there ever are: a client need not understand more.
+        // A session never gets more slots than its client asked for: the client may not support
+        // more.
         let slots_max = fore.requests_max.min(limits.slots_per_session).max(count);
         let (target, lowered, acknowledged) = (count - 1, 0, 0);
         let (lowered_at, closed) = (None, false);
@@ -120,7 +122,7 @@ impl Slots {
         Ok(Self { slots, target, lowered, lowered_at, acknowledged, slots_max, slot_bytes, closed })
     }
 
-    /// Gives the memory back.
+    /// Frees the memory of all slots.
     pub(crate) fn close(&mut self, replies: Portion<'_>) {
         if !std::mem::replace(&mut self.closed, true) {
             replies.give_back(self.bytes());
@@ -140,29 +142,30 @@ impl Slots {
         if args.seqid == slot.seqid.wrapping_add(1) && !slot.busy {
             (slot.seqid, slot.busy, slot.digest) = (args.seqid, true, args.digest);
             slot.kept = Kept::Nothing;
-            // It has the answer to the slot's last request, or it would not send another.
+            // The client has the reply to the slot's last request, or it would not send another.
             let told = std::mem::replace(&mut slot.told, self.lowered);
             return Ok(SlotAnswer::New(self.lowered == told || self.lowered == self.acknowledged));
         }
         slot.retry(args)
     }
 
-    /// The request of a slot has been answered.
+    /// Notes the reply to the request of a slot.
     pub(crate) fn end(&mut self, slot: u32, kept: Option<&[u8]>, sequence: SequenceAnswer) {
         if let Some(slot) = self.slots.get_mut(slot as usize) {
             slot.busy = false;
             let reply = kept.unwrap_or_default();
             slot.reply.clear();
-            // Grown by doubling it would take twice what was reserved.
+            // A buffer that grows by doubling could take twice the bytes that were reserved for it.
             slot.reply.reserve_exact(reply.len());
             slot.reply.extend_from_slice(reply);
             slot.kept = kept.map_or(Kept::Sequence(sequence), |_| Kept::Whole);
         }
     }
 
-    /// Lets the table grow where the client uses all of it, and shrink where the target was lowered
-    /// and the client has followed: it `knew` the target, and has nothing under way above it. What
-    /// it sent before it knew may still come (RFC 8881, 2.10.6.1). Whether it has shrunk.
+    /// Adapts the number of slots; returns whether it became smaller. It grows when the client uses
+    /// all slots. It shrinks when the target was lowered and the client has followed: the client
+    /// `knew` the target, and no request above the target is under way. A request that it sent
+    /// before it knew the target may still arrive (RFC 8881, 2.10.6.1).
     pub(crate) fn adapt(&mut self, replies: Portion<'_>, args: &Sequence, knew: bool) -> bool {
         let count = self.len();
         if knew && args.highest_slot.max(args.slot) <= self.target && self.target + 1 < count {
@@ -182,8 +185,8 @@ impl Slots {
         false
     }
 
-    /// Halves the target number of slots; returns whether to notify the client, and the bytes that
-    /// it is expected to give back for this or the previous notice.
+    /// Halves the target number of slots. Returns whether the client must be notified, and the
+    /// bytes that are freed once it has followed this notice or the previous one.
     pub(crate) fn lower(&mut self, now: Duration) -> (bool, usize) {
         let rests = self.lowered_at.is_some_and(|at| now < at.saturating_add(SLOT_RECALL_REST));
         let target = (self.target / 2).max(self.target.min(SLOTS_MIN - 1));
@@ -196,19 +199,19 @@ impl Slots {
         (lowers, if lowers || rests { above * self.slot_bytes } else { 0 })
     }
 
-    /// Notes that the client knows this target.
+    /// Notes that the client has confirmed this target.
     pub(crate) const fn acknowledge(&mut self, target: u32) {
         if target == self.target {
             self.acknowledged = self.lowered;
         }
     }
 
-    /// Bytes that its replies may take.
+    /// Returns the bytes of memory that its replies may take.
     pub(crate) fn bytes(&self) -> usize {
         self.slot_bytes * self.slots.len()
     }
 
-    /// Drops idle slots above the target; returns whether there were any.
+    /// Frees idle slots above the target; returns whether there were any.
     fn cut(&mut self, replies: Portion<'_>) -> bool {
         let keep = self.target as usize + 1;
         let before = self.slots.len();

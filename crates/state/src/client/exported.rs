@@ -1,4 +1,4 @@
-//! A client as a plain value, by which it is taken to another engine.
+//! A client as a plain value, for a move to another engine.
 
 use std::time::Duration;
 
@@ -7,13 +7,14 @@ use crate::{
     ExportedSession, ExportedState, Origin,
 };
 
-/// A confirmed client with all that it has. Locks that it waits for, recalls that are under way,
-/// copies and unacknowledged grants are left out: the clients and the server ask for them again.
+/// A confirmed client with all its state. It does not contain pending locks, recalls under way,
+/// copies and unacknowledged grants: the clients and the server ask for them again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedClient {
     /// Its clientid.
     pub id: ClientId,
-    /// Number of clientids that the engine had given out: none of them may go to another client.
+    /// Number of clientids that the engine had given out. The new engine gives none of them to
+    /// another client.
     pub given_out: u32,
     /// The protocol by which it introduced itself.
     pub protocol: ClientProtocol,
@@ -33,7 +34,7 @@ pub struct ExportedClient {
     pub monitor_state: i32,
     /// The sequence of its last CREATE_SESSION.
     pub create_sequenceid: u32,
-    /// The answer to that.
+    /// The reply to that CREATE_SESSION.
     pub created: Option<CreatedSession>,
     /// Number of sessions that it has made so far.
     pub sessions_made: u64,

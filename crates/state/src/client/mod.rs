@@ -1,4 +1,4 @@
-//! Clients: who they are, how they introduce themselves, and how long they live.
+//! Clients: their names and principals, their leases, and the records by which they reclaim.
 
 mod exported;
 mod peer;
@@ -26,8 +26,8 @@ use crate::{
 use peer::Peer;
 use probe::HostProbe;
 
-/// A client. What never changes can be read at once; the rest is behind one lock, under which a
-/// file's may be taken, never the other way round.
+/// A client. Facts that never change are read without a lock. The rest is behind one lock. A thread
+/// that holds it may take the lock of a file; the opposite order is forbidden.
 pub struct Client {
     pub(crate) id: ClientId,
     /// Number of clients that were created before it.
@@ -37,9 +37,9 @@ pub struct Client {
     pub(crate) verifier: Verifier,
     /// The caller that introduced it.
     introduced_by: Caller,
-    /// When it introduced itself.
+    /// Time at which it introduced itself.
     pub(crate) met: Duration,
-    /// Origin of the last call of its principal.
+    /// Origin of the last call by the client's principal.
     origin: Mutex<Origin>,
     address: OnceLock<Box<str>>,
     renewed_nanoseconds: AtomicU64,
@@ -55,7 +55,7 @@ pub struct Client {
     pub(crate) asked: HostProbe,
     /// True if its lease had expired at the last tick.
     courteous: AtomicBool,
-    /// Share of the memory for replies that all clients of its origin have.
+    /// The memory for replies that all clients of its origin share.
     pub(crate) replies: Arc<PoolShare>,
     state: Mutex<ClientState>,
 }
@@ -118,55 +118,58 @@ impl Client {
         }
     }
 
-    /// Its clientid.
+    /// Returns its clientid.
     #[must_use]
     pub const fn id(&self) -> ClientId {
         self.id
     }
 
-    /// The protocol by which it introduced itself.
+    /// Returns the protocol by which it introduced itself.
     #[must_use]
     pub const fn protocol(&self) -> ClientProtocol {
         self.protocol
     }
 
-    /// The owner id it goes by.
+    /// Returns its owner id.
     #[must_use]
     pub fn owner(&self) -> &[u8] {
         &self.owner
     }
 
-    /// Notes the address from which it introduced itself, for administrators; the first one counts.
+    /// Notes the address from which the client introduced itself, for administrators. Later
+    /// addresses are ignored.
     pub fn note_address(&self, address: impl FnOnce() -> Box<str>) {
         self.address.get_or_init(address);
     }
 
-    /// The address from which it introduced itself, if that was noted.
+    /// Returns the address from which it introduced itself, if one was noted.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.get().map(|address| &**address)
     }
 
-    /// Its own principal, where that was seen last.
+    /// Returns its principal with the origin of that principal's last call.
     #[must_use]
     pub fn caller(&self) -> Caller {
         Caller { origin: self.origin(), ..self.introduced_by }
     }
 
-    /// The caller that introduced it.
+    /// Returns the caller that introduced it.
     pub(crate) const fn introducer(&self) -> Caller {
         self.introduced_by
     }
 
-    /// Returns whether a caller is the principal that introduced it, or the system of the machine
-    /// where that is, which can be all its users: FreeBSD introduces itself in minor version 0 as
-    /// the user who opens a file first, and renews and recovers as root.
+    /// Returns whether a caller may act as the principal that introduced the client. That is the
+    /// principal itself. It is also the system user of the machine if an ordinary user introduced
+    /// the client: in minor version 0, FreeBSD introduces itself as the user who opens a file
+    /// first, and sends RENEW and reclaims as root.
     pub(crate) fn is_principal(&self, caller: Caller) -> bool {
         let is_system = || caller.principal == Principal::SYSTEM && caller.origin == self.origin();
         caller.principal == self.introduced_by.principal || is_system()
     }
 
-    /// A host of NLM uses this address of the server, and knows it by that.
+    /// Notes the address of the server that a host of NLM uses. The host recognizes the server by
+    /// this address.
     pub fn set_server_address(&self, address: Option<IpAddr>) {
         lock(&self.state).server_address = address;
     }
@@ -183,13 +186,13 @@ impl Client {
         lock(&self.state).callback.clone()
     }
 
-    /// Its sessions.
+    /// Returns its sessions.
     #[must_use]
     pub fn sessions(&self) -> Vec<SessionId> {
         lock(&self.state).sessions.clone()
     }
 
-    /// Returns whether it can be called back.
+    /// Returns whether a callback channel of the client works.
     #[must_use]
     pub fn has_callbacks(&self) -> bool {
         self.callbacks.load(Ordering::Acquire)
@@ -197,29 +200,29 @@ impl Client {
 
     pub(crate) fn set_callbacks(&self, work: bool) {
         let worked = self.callbacks.swap(work, Ordering::AcqRel);
-        // A channel that never worked is not lost, and one that fails twice still is.
+        // A channel that never worked is not lost. A channel that fails again is still lost.
         if work || worked {
             self.callbacks_lost.store(!work, Ordering::Release);
         }
     }
 
-    /// Returns whether its callback channel is known to be broken.
+    /// Returns whether its callback channel has worked and is broken now.
     #[must_use]
     pub fn lost_callbacks(&self) -> bool {
         self.callbacks_lost.load(Ordering::Acquire)
     }
 
-    /// Notes for [`Client::has_revoked`] what became of its delegations.
+    /// Updates the answer of [`Client::has_revoked`] from the client's state.
     pub(crate) fn note_revoked(&self, state: &ClientState) {
         self.revoked.store(state.holdings.counts().revoked > 0, Ordering::Release);
     }
 
-    /// Returns whether it has delegations that were taken back by force and that it has not freed.
+    /// Returns whether it has revoked delegations that it has not freed.
     pub(crate) fn has_revoked(&self) -> bool {
         self.revoked.load(Ordering::Acquire)
     }
 
-    /// A host of NLM says how often it has started anew (the state of its status monitor).
+    /// Notes the state of the host's status monitor, which counts restarts of the host.
     pub fn set_monitor_state(&self, state: i32) {
         self.monitor_state.store(state, Ordering::Relaxed);
     }
@@ -228,28 +231,28 @@ impl Client {
         self.monitor_state.load(Ordering::Relaxed)
     }
 
-    /// Notes whether its lease has expired; returns whether it had before.
+    /// Notes whether its lease has expired; returns the previous value.
     pub(crate) fn set_courteous(&self, courteous: bool) -> bool {
         self.courteous.swap(courteous, Ordering::AcqRel)
     }
 
     pub(crate) fn renew(&self, now: Duration) {
         let now = now.as_nanos() as u64;
-        // Of two at once the earlier may be the one that stays: by the moment between them, which
-        // no lease is short enough to miss.
+        // Two renewals at the same time may leave the earlier of their times. The error is the time
+        // between the two, and every lease is far longer.
         if now > self.renewed_nanoseconds.load(Ordering::Acquire) {
             self.renewed_nanoseconds.store(now, Ordering::Release);
         }
     }
 
-    /// Renews the lease of a client of minor version 0, which has no SEQUENCE to do that.
+    /// Renews the lease of a client of minor version 0, which sends no SEQUENCE that renews it.
     pub(crate) fn renew_unsequenced(&self, now: Duration) {
         if self.protocol == ClientProtocol::Setclientid {
             self.renew(now);
         }
     }
 
-    /// When it was last heard of.
+    /// Returns the time of its last renewal.
     #[must_use]
     pub fn renewed(&self) -> Duration {
         Duration::from_nanos(self.renewed_nanoseconds.load(Ordering::Acquire))
@@ -259,7 +262,10 @@ impl Client {
         lock(&self.state)
     }
 
-    /// Its state, if it still has any.
+    /// Returns its state.
+    ///
+    /// # Errors
+    /// [`Error::Expired`]: the client was forgotten.
     pub(crate) fn live(&self) -> Result<MutexGuard<'_, ClientState>> {
         let state = self.state();
         if state.standing == Standing::Gone { Err(Error::Expired) } else { Ok(state) }
@@ -274,17 +280,17 @@ impl Client {
         *lock(&self.origin)
     }
 
-    /// Notes that its principal calls from this origin now.
+    /// Notes that its principal now calls from this origin.
     pub(crate) fn move_to(&self, origin: Origin) {
         *lock(&self.origin) = origin;
     }
 
-    /// Lets a caller act for the client: one with the client's origin, or the client's own
-    /// principal, whose origin may have changed.
+    /// Checks that a caller may act for the client. Callers of the client's origin may, and so may
+    /// the client's own principal, whose origin may have changed.
     ///
     /// # Errors
-    /// [`Error::Delay`]: the caller is another user with another origin. If the client has moved, a
-    /// call of its principal will show that.
+    /// [`Error::Delay`]: the caller is another user with another origin. If the client has moved,
+    /// the next call of its principal shows the new origin.
     pub(crate) fn admit(&self, caller: Caller) -> Result<()> {
         if self.origin() == caller.origin {
             return Ok(());
@@ -296,12 +302,12 @@ impl Client {
         Ok(())
     }
 
-    /// The name it goes by, and its instance.
+    /// Returns its owner id and verifier.
     pub(crate) fn name(&self) -> ClientOwner {
         ClientOwner { verifier: self.verifier, id: self.owner.clone() }
     }
 
-    /// Returns the record by which it may reclaim after a restart.
+    /// Returns the record that lets it reclaim after a restart of the server.
     pub(crate) fn record(&self) -> Record {
         Record::Client(self.recorded(), Some(self.identity()))
     }
@@ -319,7 +325,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// Returns whether both are one client, not only equal ones.
+/// Returns whether both are the same client object.
 pub(crate) fn same(one: &Arc<Client>, other: &Arc<Client>) -> bool {
     Arc::ptr_eq(one, other)
 }

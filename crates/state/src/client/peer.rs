@@ -1,4 +1,4 @@
-//! The clients of one origin share what one peer may have, however many names it makes up.
+//! Clients of one origin share the memory that one peer may use, even if it presents many names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use std::time::Duration;
 use crate::Origin;
 use crate::memory_pool::PoolShare;
 
-/// Shares of the common memory that all clients of an origin have together.
+/// The shares of the common memory that all clients of an origin use together.
 #[derive(Clone, Default)]
 pub(crate) struct Peer {
-    /// Of the memory for replies.
+    /// The share of the memory for replies.
     pub(crate) replies: Arc<PoolShare>,
-    /// Of the memory for what clients hold.
+    /// The share of the memory for state.
     pub(crate) held: Arc<PoolShare>,
 }
 
-/// The networks that clients came from.
+/// The origins from which clients came.
 #[derive(Default)]
 pub(crate) struct Peers(HashMap<Origin, Network>);
 
-/// One of these networks.
+/// Clients of one origin.
 #[derive(Default)]
 struct Network {
     clients: usize,
@@ -29,14 +29,14 @@ struct Network {
 }
 
 impl Peers {
-    /// Counts one client more.
+    /// Adds one to the clients of an origin; returns their shares.
     pub(crate) fn enter(&mut self, origin: Origin) -> Peer {
         let network = self.0.entry(origin.network()).or_default();
         network.clients += 1;
         network.peer.clone()
     }
 
-    /// Counts one client less.
+    /// Subtracts one from the clients of an origin.
     pub(crate) fn leave(&mut self, origin: Origin) {
         let Some(network) = self.0.get_mut(&origin.network()) else { return };
         network.clients -= 1;
@@ -49,14 +49,15 @@ impl Peers {
         self.0.get(&origin.network()).map_or(0, |network| network.clients)
     }
 
-    /// Notes that no client could go for this origin. An origin without clients is not remembered.
+    /// Notes that no client could be evicted for a new one of this origin. An origin without
+    /// clients is not stored.
     pub(crate) fn refuse(&mut self, origin: Origin, until: Duration) {
         if let Some(network) = self.0.get_mut(&origin.network()) {
             network.refused_until = until;
         }
     }
 
-    /// Returns the time until which it is refused at once.
+    /// Returns the time until which new clients of this origin are refused without a search.
     pub(crate) fn refused_until(&self, origin: Origin) -> Duration {
         self.0.get(&origin.network()).map_or(Duration::ZERO, |network| network.refused_until)
     }

@@ -1,16 +1,16 @@
-//! Questions to hosts of NLM, which check that a host is still there (NLM NULL).
+//! Probes of hosts of NLM, which check that a host still answers (NLM NULL).
 
 use std::time::Duration;
 
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Questions to a host, and the answers.
+/// Probes of a host, and its answers.
 #[derive(Default)]
 pub(crate) struct HostProbe {
-    /// When it was asked last; 0 if never.
+    /// Time of the last probe; 0 if there was none.
     pub(crate) at_nanoseconds: AtomicU64,
     pub(crate) under_way: AtomicBool,
-    /// Questions in a row that were not answered.
+    /// Number of probes in a row that were not answered.
     pub(crate) unanswered: AtomicU32,
 }
 

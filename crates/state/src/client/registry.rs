@@ -12,8 +12,8 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Table, lock};
 use crate::{Caller, ClientId, ClientProtocol, Error, Origin, Result, Secret};
 
-/// All clients: by clientid, and by the name they go by. The lock of the names is the outermost of
-/// all and is taken only when clients come and go.
+/// All clients, by clientid and by name. The lock of the names is the outermost of all locks; it is
+/// taken only when clients are created, confirmed or forgotten.
 pub(crate) struct Clients {
     boot: u32,
     secret: Secret,
@@ -22,15 +22,15 @@ pub(crate) struct Clients {
     next: AtomicU32,
 }
 
-/// Clients by name, and their number by origin.
+/// Clients by name, and the number of clients by origin.
 #[derive(Default)]
 pub(crate) struct Names {
     named: HashMap<(ClientProtocol, Box<[u8]>), Named>,
     peers: Peers,
 }
 
-/// The clients of one name: at most one that is confirmed, and those that want to take its place,
-/// one for each caller.
+/// The clients of one name: at most one is confirmed. The others, at most one for each caller, wait
+/// for their confirmation and would then replace it.
 #[derive(Default)]
 pub(crate) struct Named {
     pub(crate) confirmed: Option<Arc<Client>>,
@@ -38,12 +38,12 @@ pub(crate) struct Named {
 }
 
 impl Names {
-    /// The confirmed client of this name.
+    /// Returns the confirmed client of this name.
     pub(crate) fn confirmed(&self, protocol: ClientProtocol, owner: &[u8]) -> Option<&Arc<Client>> {
         self.named.get(&(protocol, owner.into()))?.confirmed.as_ref()
     }
 
-    /// The client that a caller introduced under this name and did not confirm yet.
+    /// Returns the unconfirmed client that a caller introduced under this name.
     pub(crate) fn unconfirmed(
         &self,
         (protocol, owner): (ClientProtocol, &[u8]),
@@ -53,18 +53,18 @@ impl Names {
         named.unconfirmed.iter().find(|client| client.introducer() == caller)
     }
 
-    /// The host of NLM of this name.
+    /// Returns the host of NLM with this name.
     pub(crate) fn host(&self, name: &[u8]) -> Option<Arc<Client>> {
         self.confirmed(ClientProtocol::Nlm, name).cloned()
     }
 
-    /// Lists a client that is not confirmed yet.
+    /// Adds a client that is not confirmed yet.
     fn add(&mut self, client: &Arc<Client>) {
         let name = (client.protocol, client.owner.clone());
         self.named.entry(name).or_default().unconfirmed.push(Arc::clone(client));
     }
 
-    /// A client takes its place under its name; the one that had it is handed back.
+    /// Confirms a client under its name; returns the client that it replaces.
     pub(crate) fn confirm(&mut self, client: &Arc<Client>) -> Option<Arc<Client>> {
         let named = self.named.entry((client.protocol, client.owner.clone())).or_default();
         named.unconfirmed.retain(|other| !super::same(other, client));
@@ -82,12 +82,13 @@ impl Names {
         }
     }
 
-    /// Returns whether an origin was refused a moment ago because no client could go.
+    /// Returns whether a client of this origin was refused a moment ago because no other could be
+    /// evicted.
     pub(crate) fn was_refused(&self, origin: Origin, now: Duration) -> bool {
         now < self.peers.refused_until(origin)
     }
 
-    /// Notes that no client could go for an origin.
+    /// Notes that no client could be evicted for a new one of this origin.
     pub(crate) fn refuse(&mut self, origin: Origin, now: Duration) {
         self.peers.refuse(origin, now.saturating_add(REFUSAL));
     }
@@ -112,8 +113,8 @@ impl Clients {
         self.by_id.get(&id)
     }
 
-    /// All of them, in the order in which they came: what is done to them in turn is done in the
-    /// same order each time.
+    /// Returns all clients in the order in which they were created, so that loops over them are
+    /// deterministic.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
         let mut all = self.by_id.all();
         all.sort_unstable_by_key(|client| client.serial);
@@ -124,8 +125,8 @@ impl Clients {
         self.by_id.len()
     }
 
-    /// All of them that came after the one with this clientid, in that order, whether that one is
-    /// still there or not; zero stands before all.
+    /// Returns all clients that were created after the one with this clientid, in order. That
+    /// client need not exist any more. Zero returns all clients.
     pub(crate) fn after(&self, id: ClientId) -> Vec<Arc<Client>> {
         let serial = match id.number() {
             0 => 0,
@@ -136,7 +137,7 @@ impl Clients {
         clients
     }
 
-    /// The clientid of the client that has this number, if there is one.
+    /// Returns the clientid of the client that has this number, or zero.
     pub(crate) fn id(&self, number: u32) -> ClientId {
         ClientId::new(&self.secret, self.boot, number)
     }
@@ -146,7 +147,7 @@ impl Clients {
         id.is_of(&self.secret, self.boot)
     }
 
-    /// Makes a client that is not confirmed yet, under a clientid that no other of this life has.
+    /// Makes an unconfirmed client with a new clientid.
     pub(crate) fn introduce(
         &self,
         now: Duration,
@@ -162,10 +163,10 @@ impl Clients {
         client
     }
 
-    /// Makes a client that is not confirmed yet, under the clientid that it has.
+    /// Makes an unconfirmed client with the clientid that it had in another engine.
     ///
     /// # Errors
-    /// [`Error::StaleClientid`]: the clientid is of another life of the server;
+    /// [`Error::StaleClientid`]: the clientid is of another boot of the server.
     /// [`Error::ClidInuse`]: another client has it.
     pub(crate) fn adopt(
         &self,
@@ -193,13 +194,13 @@ impl Clients {
         self.next.load(Ordering::Relaxed).wrapping_sub(1)
     }
 
-    /// Gives out none of the first `count` clientids: another engine has given them out.
+    /// Skips the first `count` clientids, which another engine has given out.
     pub(crate) fn pass_over(&self, count: u32) {
         self.next.fetch_max(count.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// A serial number, and the number drawn by it, which no client has, and none had before all
-    /// were given out once. Zero names no client.
+    /// Draws a number that no client has; returns the serial number and the drawn number. A number
+    /// is repeated only after all numbers were drawn. Zero is no client's number.
     fn next_number(&self) -> (u32, u32) {
         loop {
             let serial = self.next.fetch_add(1, Ordering::Relaxed);

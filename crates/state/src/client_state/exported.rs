@@ -1,4 +1,4 @@
-//! Owners and states of a client as plain values, by which they are taken to another engine.
+//! Owners and states of a client as plain values, for a move to another engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ pub struct ExportedOwner {
     pub name: Box<[u8]>,
     /// The principal that uses it.
     pub principal: Principal,
-    /// The export by which it asked for a lock last.
+    /// The export through which it asked for its last lock.
     pub export: u32,
-    /// True if OPEN_CONFIRM has been said, or need not be.
+    /// True if OPEN_CONFIRM was received, or is not needed.
     pub confirmed: bool,
-    /// The number of its last operation, in minor version 0.
+    /// The seqid of its last operation, in minor version 0.
     pub seqid: u32,
-    /// The answer to that operation, which is kept for a retry.
+    /// The result of that operation, which is kept for a retry.
     pub last: Option<OwnerReply>,
     /// The state whose CLOSE was that operation.
     pub closed: Option<u32>,
@@ -57,9 +57,10 @@ pub enum ExportedKind {
         owner: u32,
         /// Access and deny mode.
         share: Share,
-        /// The user that opened it each time and was judged.
+        /// The credentials of the user whose rights were checked at each OPEN, if it was always the
+        /// same user.
         user: Option<Arc<Cred<Disk>>>,
-        /// The shares it was opened with, one bit each.
+        /// The shares with which it was opened, one bit each.
         opened: u16,
         /// True if it is closed, and kept for a retry of its CLOSE.
         closed: bool,
@@ -70,11 +71,11 @@ pub enum ExportedKind {
     Lock {
         /// The lock-owner.
         owner: u32,
-        /// The open, or zero for a host of NLM.
+        /// The number of the open; zero for a host of NLM.
         open: u32,
-        /// Number of ranges that are counted for this state.
+        /// Number of ranges that this state counts against the client's memory.
         counted: u32,
-        /// The ranges that the owner holds of the file, under any open.
+        /// The ranges of the file that the owner has locked, through any of its opens.
         ranges: Vec<(ByteRange, LockType)>,
         /// True if all users of the client share it.
         shared: bool,
@@ -83,13 +84,13 @@ pub enum ExportedKind {
     Delegation {
         /// The access that it allows.
         kind: DelegationKind,
-        /// The principal that got it.
+        /// The principal that received it.
         principal: Principal,
-        /// The user that opened the file and was judged ...
+        /// The credentials of the user whose rights were checked at the OPEN.
         user: Option<Arc<Cred<Disk>>>,
-        /// ... and the access for which.
+        /// The access for which they were checked.
         access: u32,
-        /// The change attribute of the file when it was granted.
+        /// The change attribute of the file when the delegation was granted.
         given: Option<u64>,
     },
     /// A delegation that was revoked and not freed by the client.
@@ -97,10 +98,10 @@ pub enum ExportedKind {
 }
 
 impl Owner {
-    /// Returns it as a plain value.
+    /// Returns the owner as a plain value.
     ///
     /// # Errors
-    /// [`Error::Delay`]: an operation of it is under way.
+    /// [`Error::Delay`]: an operation of the owner is under way.
     pub(crate) fn exported(&self, number: u32) -> Result<ExportedOwner> {
         if self.busy || self.unanswered {
             return Err(Error::Delay);
@@ -128,7 +129,7 @@ impl Owner {
 }
 
 impl State {
-    /// Returns it as a plain value, with the details that `kind` has.
+    /// Returns the state as a plain value, with the details in `kind`.
     pub(crate) fn exported(&self, now: Duration, number: u32, kind: ExportedKind) -> ExportedState {
         ExportedState { number, seqid: self.seqid, age: self.age(now), file: self.file.key, kind }
     }
@@ -142,7 +143,7 @@ impl OpenState {
 }
 
 impl ExportedKind {
-    /// Returns the details that the state has beside its file.
+    /// Returns the details of the state.
     pub(crate) fn imported(&self) -> StateKind {
         match *self {
             Self::Open { owner, share, ref user, opened, closed, shared } => {
@@ -159,12 +160,12 @@ impl ExportedKind {
         }
     }
 
-    /// Returns whether it is only remembered, and nothing of it is in the file.
+    /// Returns whether the file has no record of the state: it is closed or revoked.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self, Self::Open { closed: true, .. } | Self::Revoked)
     }
 
-    /// Returns the share that it is held for against delegations of others.
+    /// Returns the share of this state that delegations of other clients may conflict with.
     pub(crate) fn share(&self) -> Option<Share> {
         match self {
             Self::Open { closed: true, .. } | Self::Revoked => None,

@@ -1,14 +1,14 @@
-//! Locks of a host of NLM that wait for its answer to NLM_GRANTED.
+//! Locks that were granted to hosts of NLM, whose answer to NLM_GRANTED is awaited.
 
 use crate::{ByteRange, FileKey, LockType};
 
-/// A lock that its owner may not know of.
+/// A granted lock whose owner may not know of it yet.
 #[derive(Debug)]
 pub(crate) struct UnacknowledgedGrant {
     pub(crate) owner: u32,
     pub(crate) file: FileKey,
     pub(crate) range: ByteRange,
     pub(crate) kind: LockType,
-    /// Locks of the range that the owner held before, and knows of.
+    /// Locks within the range that the owner had before, and knows of.
     pub(crate) before: Vec<(ByteRange, LockType)>,
 }

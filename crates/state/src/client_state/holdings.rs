@@ -1,4 +1,4 @@
-//! All that one client holds: its owners, and its states by number.
+//! The state of one client: its owners, and its states by number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,27 +20,28 @@ pub(crate) struct Holdings {
     owners: HashMap<u32, Owner, BuildIdHasher>,
     open_owners: HashMap<Box<[u8]>, u32>,
     lock_owners: HashMap<Box<[u8]>, u32>,
-    /// The state of an owner for what it is of: see [`StateKind::subject`].
+    /// The number of each state by its owner and its [`StateKind::subject`].
     by_subject: HashMap<(u32, usize), u32, BuildIdHasher>,
-    /// The lock states under an open that has any; those of hosts are under none.
+    /// The lock states of each open that has any. Lock states of hosts belong to no open.
     under: HashMap<u32, Vec<u32>, BuildIdHasher>,
-    /// Number of owners at which stale ones are removed.
+    /// Number of owners at which idle ones are removed.
     reap_at: usize,
     counts: Counts,
-    /// Copies that are under way or have ended. They are no states: the client would not miss them.
+    /// Copies that are under way or have ended. They do not count as state that a client would
+    /// lose.
     pub(crate) offloads: Offloads,
-    /// The memory that it takes.
+    /// The memory that the holdings take.
     memory: Allotment,
 }
 
 impl Holdings {
-    /// Makes empty holdings, which take memory of this pool and of the share of the clients of one
-    /// origin.
+    /// Makes empty holdings. Their memory is taken from this pool, and from the share of the
+    /// clients of one origin.
     pub(crate) fn new(pool: &Arc<Pool>, share: Arc<PoolShare>) -> Self {
         Self::in_memory(Allotment::of(pool, share))
     }
 
-    /// Takes all out.
+    /// Removes and returns all holdings.
     pub(crate) fn take(&mut self) -> Self {
         let empty = Self::in_memory(self.memory.anew());
         std::mem::replace(self, empty)
@@ -62,7 +63,8 @@ impl Holdings {
         }
     }
 
-    /// Returns whether the client has nothing that it would miss.
+    /// Returns whether no state would be lost with the client: all its states are closed or
+    /// revoked.
     pub(crate) fn is_empty(&self) -> bool {
         self.states.values().all(|state| state.is_over())
     }
@@ -72,7 +74,7 @@ impl Holdings {
         self.states.len()
     }
 
-    /// Returns whether another owner waits for a lock of `client`, which has these holdings.
+    /// Returns whether another owner waits for a lock of `client`, whose holdings these are.
     pub(crate) fn are_awaited(&self, client: ClientId) -> bool {
         self.states.values().any(|state| match &state.what {
             StateKind::Lock(lock) => {
@@ -95,10 +97,10 @@ impl Holdings {
         self.states.get(&number)
     }
 
-    /// An open.
+    /// Returns an open.
     ///
     /// # Errors
-    /// [`Error::BadStateid`]: it is another kind of state, or none.
+    /// [`Error::BadStateid`]: the state does not exist, or is no open.
     pub(crate) fn opening(&self, number: u32) -> Result<&OpenState> {
         match self.get(number).map(|state| &state.what) {
             Some(StateKind::Open(opening)) => Ok(opening),
@@ -106,8 +108,8 @@ impl Holdings {
         }
     }
 
-    /// Returns whether a state is of an owner of this principal, or one that the client's users
-    /// share.
+    /// Returns whether the owner of a state has this principal, or all users of the client share
+    /// the state.
     pub(crate) fn is_of(&self, state: &State, principal: Principal) -> bool {
         match &state.what {
             StateKind::Open(OpenState { owner, shared, .. })
@@ -118,12 +120,12 @@ impl Holdings {
         }
     }
 
-    /// Returns whether a principal has an owner.
+    /// Returns whether the client has an owner of this principal.
     pub(crate) fn has_owner_of(&self, principal: Principal) -> bool {
         self.owners.values().any(|owner| owner.principal == principal)
     }
 
-    /// An open has another share from now on.
+    /// Sets the share of an open.
     pub(crate) fn share(&mut self, number: u32, share: Share) {
         if let Some(StateKind::Open(opening)) = self.get_mut(number).map(|state| &mut state.what) {
             opening.share = share;
@@ -142,7 +144,8 @@ impl Holdings {
         self.owners.get_mut(&number)
     }
 
-    /// An owner asks for a lock in a file of this export: told of it, it must know the file again.
+    /// Notes the export through which an owner asks for a lock. A callback about the lock names the
+    /// file by its handle in this export.
     pub(crate) fn comes_by(&mut self, owner: u32, export: u32) {
         if let Some(owner) = self.owners.get_mut(&owner) {
             owner.export = export;
@@ -157,7 +160,7 @@ impl Holdings {
         self.states.iter().map(|(number, state)| (*number, state))
     }
 
-    /// The number of an owner, if it is known.
+    /// Returns the number of an owner, if it is known.
     pub(crate) fn find_owner(&self, kind: OwnerKind, name: &[u8]) -> Option<u32> {
         match kind {
             OwnerKind::Open => self.open_owners.get(name).copied(),
@@ -165,7 +168,7 @@ impl Holdings {
         }
     }
 
-    /// A new owner.
+    /// Adds an owner; returns its number.
     pub(crate) fn add_owner(&mut self, limits: &Limits, owner: Owner) -> Result<u32> {
         if self.owners.len() >= limits.owners_per_client {
             return Err(Error::Resource);
@@ -192,16 +195,16 @@ impl Holdings {
         Some(owner)
     }
 
-    /// Forgets an owner that has nothing any more.
+    /// Forgets an owner that has no states any more.
     pub(crate) fn forget_idle(&mut self, number: u32) {
         if self.owners.get(&number).is_some_and(|owner| owner.states == 0) {
             self.remove_owner(number);
         }
     }
 
-    /// Forgets owners that have had nothing since `before`, as those have that waited for a lock
-    /// and went away. They are looked for when there are twice as many owners as were left the
-    /// last time, so that it costs next to nothing.
+    /// Forgets owners that have had no state since `before`, such as owners that gave up waiting
+    /// for a lock. The search runs when the number of owners has doubled since the last search, so
+    /// that its average cost is small.
     pub(crate) fn reap_owners(&mut self, before: Duration) {
         if self.owners.len() < self.reap_at.max(REAPED_MIN) {
             return;
@@ -214,36 +217,37 @@ impl Holdings {
         self.reap_at = self.owners.len() * 2;
     }
 
-    /// The state of an open-owner, or of an owner of a host, for a file.
+    /// Returns the state of an open-owner, or of an owner of a host, for a file.
     pub(crate) fn find(&self, owner: u32, file: &Arc<File>) -> Option<u32> {
         self.by_subject.get(&(owner, address(file))).copied()
     }
 
-    /// The state of a lock-owner under an open.
+    /// Returns the state of a lock-owner for an open.
     pub(crate) fn find_lock(&self, owner: u32, open: u32) -> Option<u32> {
         self.by_subject.get(&(owner, open as usize)).copied()
     }
 
-    /// A host of NLM has asked for a state of its.
+    /// Notes the monitor's state at a request of a host of NLM for one of its states.
     pub(crate) fn asked(&mut self, number: u32, monitor_state: i32) {
         if let Some(state) = self.states.get_mut(&number) {
             state.seqid = monitor_state.cast_unsigned();
         }
     }
 
-    /// The states of a host of NLM that it has not asked for since it started anew for the
-    /// `monitor_state`-th time. Not by owner: Linux numbers its own from one after every start.
+    /// Returns the states that a host of NLM last asked for before its restart number
+    /// `monitor_state`. Owners are not compared: Linux numbers its owners from one after every
+    /// start.
     pub(crate) fn asked_before(&self, monitor_state: i32) -> Vec<u32> {
         let before = |state: &State| state.seqid.cast_signed() != monitor_state;
         self.states().filter(|(_, state)| before(state)).map(|(number, _)| number).collect()
     }
 
-    /// The lock states under an open.
+    /// Returns the lock states of an open.
     pub(crate) fn locks_under(&self, open: u32) -> Vec<u32> {
         self.under.get(&open).cloned().unwrap_or_default()
     }
 
-    /// A new state.
+    /// Adds a state; returns its number.
     pub(crate) fn insert(
         &mut self,
         limits: &Limits,
@@ -254,7 +258,7 @@ impl Holdings {
             return Err(Error::Resource);
         }
         match &what {
-            // The room was checked before, and the lock is held by now.
+            // `has_room` was called before, and the file already has the lock.
             StateKind::Lock(_) => self.memory.adjust(0, what.bytes()),
             _ => self.memory.take(what.bytes())?,
         }
@@ -266,7 +270,7 @@ impl Holdings {
         Ok(number)
     }
 
-    /// Puts an owner in under the number that it has.
+    /// Adds an owner under the number that it had in another engine.
     ///
     /// # Errors
     /// [`Error::Resource`].
@@ -277,7 +281,8 @@ impl Holdings {
         Ok(())
     }
 
-    /// Puts a state in under the number that it has. Its owner is there.
+    /// Adds a state under the number that it had in another engine. Its owner must have been added
+    /// before.
     ///
     /// # Errors
     /// [`Error::Resource`].
@@ -292,7 +297,7 @@ impl Holdings {
         Ok(())
     }
 
-    /// Lists a state under its owner and its open.
+    /// Adds a state to the lists of its owner and its open.
     fn list(&mut self, number: u32, file: &Arc<File>, what: &StateKind) {
         if let StateKind::Lock(LockState { open: open @ 1.., .. }) = what {
             self.under.entry(*open).or_default().push(number);
@@ -310,7 +315,7 @@ impl Holdings {
         self.memory.has_room(STATE_BYTES + 2 * RANGE_BYTES)
     }
 
-    /// The owner of a lock state has so many ranges of the file more, or less.
+    /// Adds `more` to the number of ranges that a lock state counts.
     pub(crate) fn count_ranges(&mut self, number: u32, more: isize) {
         let Some(StateKind::Lock(locking)) =
             self.states.get_mut(&number).map(|lock| &mut lock.what)
@@ -323,7 +328,7 @@ impl Holdings {
         self.memory.adjust(before, locking.range_bytes());
     }
 
-    /// Takes a state out.
+    /// Removes and returns a state.
     pub(crate) fn remove(&mut self, number: u32) -> Option<State> {
         let state = self.states.remove(&number)?;
         self.unlist(number, &state);
@@ -332,7 +337,7 @@ impl Holdings {
         Some(state)
     }
 
-    /// Closes an open, which stays only for a retry of its CLOSE; returns the open as it was.
+    /// Closes an open, and keeps it only for a retry of its CLOSE. Returns the open as it was.
     pub(crate) fn close(&mut self, number: u32) -> Option<State> {
         let state = self.states.get_mut(&number)?;
         self.counts.take(&state.what);
@@ -345,7 +350,7 @@ impl Holdings {
         Some(closed)
     }
 
-    /// Revokes a delegation; returns false if it is none.
+    /// Marks a delegation as revoked; returns false if the state is no delegation.
     pub(crate) fn revoke(&mut self, number: u32) -> bool {
         let Some(state) = self.states.get_mut(&number) else { return false };
         if !matches!(state.what, StateKind::Delegation(_)) {
@@ -376,7 +381,7 @@ impl Holdings {
         }
     }
 
-    /// A number that no state, owner or copy has.
+    /// Returns a number that no state, owner or copy of the client has.
     pub(crate) fn number(&mut self) -> u32 {
         loop {
             self.next = self.next.wrapping_add(1);

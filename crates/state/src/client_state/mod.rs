@@ -30,37 +30,37 @@ use crate::{Error, Result, SessionId, Verifier};
 pub struct CallbackAddress {
     /// The RPC program.
     pub program: u32,
-    /// The transport, as `tcp`.
+    /// The transport, such as `tcp`.
     pub netid: Box<[u8]>,
     /// The universal address.
     pub address: Box<[u8]>,
-    /// Number that the client wants in each callback.
+    /// The `callback_ident` that the client expects in each callback.
     pub ident: u32,
 }
 
-/// The state of a client that changes.
+/// The variable part of a client, behind its lock.
 pub(crate) struct ClientState {
     pub(crate) standing: Standing,
-    /// The SETCLIENTID that waits for its confirmation: the first one, or a change of the callback
-    /// address.
+    /// The SETCLIENTID that is not confirmed yet: the client's first one, or a change of its
+    /// callback address.
     pub(crate) announced: Option<Announced>,
     pub(crate) confirmed_by: Option<Verifier>,
     pub(crate) callback: Option<CallbackAddress>,
     pub(crate) creation: Creation,
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) sessions_made: u64,
-    /// True if it has said RECLAIM_COMPLETE.
+    /// True if it has sent RECLAIM_COMPLETE.
     pub(crate) reclaim_complete: bool,
     /// The address of the server that a host of NLM used last.
     pub(crate) server_address: Option<IpAddr>,
-    /// Locks that a host of NLM may not know of.
+    /// Locks of a host of NLM whose grants it has not acknowledged.
     pub(crate) granted: Vec<UnacknowledgedGrant>,
-    /// When it was last asked to keep fewer delegations.
+    /// Time of the last CB_RECALL_ANY.
     pub(crate) asked_any: Option<Duration>,
     pub(crate) holdings: crate::client_state::Holdings,
 }
 
-/// An announcement by SETCLIENTID that waits for its confirmation.
+/// A SETCLIENTID that waits for its confirmation.
 #[derive(Debug, Clone)]
 pub(crate) struct Announced {
     pub(crate) confirm: Verifier,
@@ -70,23 +70,23 @@ pub(crate) struct Announced {
 /// The stage of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It has introduced itself and is not confirmed.
+    /// It was introduced and is not confirmed.
     Unconfirmed,
-    /// It has a lease.
+    /// It is confirmed.
     Confirmed,
-    /// It has been forgotten; operations that still refer to it fail.
+    /// It was forgotten. Operations that still refer to it fail.
     Gone,
 }
 
 impl ClientState {
-    /// A state, whatever it is.
+    /// Returns a state of any kind.
     pub(crate) fn at(&self, number: u32) -> Result<&State> {
         self.holdings.get(number).ok_or(Error::BadStateid)
     }
 }
 
 impl ClientState {
-    /// Returns whether it has state that would be lost with it.
+    /// Returns whether the client would lose state if it were forgotten.
     pub(crate) fn has_state(&self) -> bool {
         !self.holdings.is_empty()
     }

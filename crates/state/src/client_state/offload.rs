@@ -6,23 +6,23 @@ use std::time::Duration;
 use crate::id_hasher::BuildIdHasher;
 use crate::{Error, FileKey, Principal, Result, SequenceAnswer, Verifier};
 
-/// The end of a copy.
+/// The result of a copy that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffloadEnd {
-    /// Its status, by the protocol's number (`nfsstat4`).
+    /// Its status (`nfsstat4`).
     pub status: u32,
     /// The verifier of its writes.
     pub verifier: Verifier,
 }
 
-/// A copy that is asked for.
+/// A copy that a client requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BeginOffload {
     /// The file that is written.
     pub file: FileKey,
-    /// The principal that asked: no other may cancel it (RFC 7862, 4.3).
+    /// The principal that requested it. Only this principal may cancel the copy (RFC 7862, 4.3).
     pub principal: Principal,
-    /// The request that asks for it: its answer may still be under way when the copy has ended.
+    /// The request for the copy. Its reply may still be on its way when the copy ends.
     pub asked_by: SequenceAnswer,
 }
 
@@ -34,22 +34,22 @@ pub(crate) struct Offload {
     pub(crate) wanted: BeginOffload,
     pub(crate) began: Duration,
     pub(crate) copied: u64,
-    /// A piece is being copied.
+    /// True while a thread copies a piece.
     pub(crate) busy: bool,
     pub(crate) cancelled: bool,
-    /// Since when there are no more pieces.
+    /// Time at which the last piece was copied.
     pub(crate) over: Option<Duration>,
-    /// Its end, if it was not cancelled before.
+    /// Its result, unless it was cancelled before.
     pub(crate) end: Option<OffloadEnd>,
 }
 
 impl Offloads {
-    /// Returns whether one has this number.
+    /// Returns whether a copy has this number.
     pub(crate) fn has(&self, number: u32) -> bool {
         self.0.contains_key(&number)
     }
 
-    /// Forgets those that were over before, told or not.
+    /// Forgets copies that ended before this time, even if their client was not notified.
     pub(crate) fn forget(&mut self, before: Duration) {
         self.0.retain(|_, offload| offload.over.is_none_or(|at| at >= before));
     }

@@ -9,9 +9,9 @@ use crate::{Error, Principal, Result};
 /// The kind of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OwnerKind {
-    /// Opens.
+    /// An open-owner.
     Open,
-    /// Locks.
+    /// A lock-owner.
     Lock,
 }
 
@@ -24,14 +24,14 @@ pub(crate) struct Owner {
     pub(crate) principal: Principal,
     /// Number of its states.
     pub(crate) states: u32,
-    /// By which export it asked for a lock last.
+    /// The export through which it asked for its last lock.
     pub(crate) export: u32,
-    /// True if OPEN_CONFIRM has been said, or need not be.
+    /// True if OPEN_CONFIRM was received, or is not needed.
     pub(crate) confirmed: bool,
-    /// The number of its last operation.
+    /// The seqid of its last operation.
     pub(crate) seqid: u32,
     pub(crate) busy: bool,
-    /// True if the last operation is done and may not be answered yet.
+    /// True if the last operation is done, but its reply may not be sent yet.
     pub(crate) unanswered: bool,
     pub(crate) last: Option<OwnerReply>,
     /// The state whose CLOSE was its last operation.
@@ -62,7 +62,7 @@ impl Owner {
         }
     }
 
-    /// An owner of minor version 1, whose operations the session keeps in order.
+    /// Makes an owner of minor version 1 or 2, whose operations are ordered by the session.
     pub(crate) fn sequenced(now: Duration, kind: OwnerKind, named: (&[u8], Principal)) -> Self {
         Self { confirmed: true, ..Self::new(now, kind, named, 1) }
     }
@@ -72,22 +72,24 @@ impl Owner {
         OWNER_BYTES + 2 * self.name.len()
     }
 
-    /// It has asked for something, though it may not have got it.
+    /// Notes the time of a request by this owner, even if the request is refused.
     pub(crate) const fn seen(&mut self, now: Duration) {
         self.used = now;
     }
 
-    /// Returns whether this is the next number.
+    /// Returns whether this seqid follows the last one.
     pub(crate) const fn is_next(&self, seqid: u32) -> bool {
         seqid == self.seqid.wrapping_add(1)
     }
 
-    /// Counts an operation that was another owner's turn, too: the first LOCK of a lock-owner.
+    /// Sets the seqid after an operation that another owner's seqid ordered: the first LOCK of a
+    /// lock-owner.
     pub(crate) const fn advance(&mut self, seqid: u32) {
         self.seqid = seqid;
     }
 
-    /// Returns whether it has nothing, and has had nothing for so long that nothing is asked again.
+    /// Returns whether it has no states and was not used since `before`, so that no retry is
+    /// expected.
     pub(crate) fn is_stale(&self, before: Duration) -> bool {
         self.states == 0 && !self.busy && self.used < before
     }
@@ -109,11 +111,11 @@ impl Owner {
     }
 }
 
-/// The answer to an owner's last operation.
+/// The result of an owner's last operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerReply {
     /// The operation's result, from its status on.
     pub result: Arc<[u8]>,
-    /// The current file handle it left, if it left another.
+    /// The current filehandle after the operation, if the operation changed it.
     pub handle: Option<Arc<[u8]>>,
 }

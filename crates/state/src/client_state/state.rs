@@ -9,16 +9,17 @@ use crate::file::File;
 use crate::limits::{RANGE_BYTES, STATE_BYTES};
 use crate::{ClientId, DelegationKind, Share, Stateid};
 
-/// Number of states of each kind that a client has, without opens that are only kept for a retry.
+/// Number of states of each kind that a client has. Opens that are kept only for a retry do not
+/// count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Opens.
+    /// Number of opens.
     pub opens: usize,
-    /// Lock states: one for each lock-owner and file.
+    /// Number of lock states: one for each lock-owner and file.
     pub locks: usize,
-    /// Delegations.
+    /// Number of delegations.
     pub delegations: usize,
-    /// Delegations that were taken back by force and not freed by the client yet.
+    /// Number of revoked delegations that the client has not freed yet.
     pub revoked: usize,
 }
 
@@ -50,10 +51,11 @@ impl Counts {
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) file: Arc<File>,
-    /// The seqid of its stateid, which counts its changes. Hosts of NLM have no stateids: theirs is
-    /// the monitor's state (count of restarts) at the last request for it.
+    /// The seqid of its stateid, which counts changes of the state. Hosts of NLM have no stateids:
+    /// for them this is the state of their status monitor (count of restarts) at the last request
+    /// for it.
     pub(crate) seqid: u32,
-    /// When it began, in seconds.
+    /// Time at which it was made, in seconds.
     pub(crate) since_seconds: u32,
     pub(crate) what: StateKind,
 }
@@ -69,7 +71,7 @@ impl State {
         self.what.owner()
     }
 
-    /// Returns whether it is only remembered: closed, or revoked.
+    /// Returns whether the state is closed or revoked, and is kept only for a retry.
     pub(crate) fn is_over(&self) -> bool {
         match &self.what {
             StateKind::Open(opening) => opening.closed,
@@ -78,7 +80,8 @@ impl State {
         }
     }
 
-    /// Changes it: its stateid is another from now on. The seqid never is zero (RFC 8881, 8.2.2).
+    /// Returns the next stateid of the state, after a change. Its seqid is never zero (RFC 8881,
+    /// 8.2.2).
     pub(crate) fn change(&mut self, client: ClientId, number: u32) -> Stateid {
         self.seqid = self.seqid.checked_add(1).unwrap_or(1);
         Stateid::new(client, number, self.seqid)
@@ -91,7 +94,7 @@ pub(crate) enum StateKind {
     Open(OpenState),
     Lock(LockState),
     Delegation(DelegationState),
-    /// A delegation that was taken back by force; it stays until the client frees it.
+    /// A revoked delegation, which is kept until the client frees it.
     Revoked,
 }
 
@@ -104,9 +107,9 @@ impl StateKind {
         }
     }
 
-    /// Returns the key under which an owner has at most one state: the file, or the open for locks
-    /// under one (RFC 8881, 9.1.3). Lock-owners of clients lock under opens only, those of hosts
-    /// under none.
+    /// Returns the key under which an owner has at most one state. For an open that is the file;
+    /// for locks it is the open (RFC 8881, 9.1.3). Locks of hosts of NLM belong to no open, so that
+    /// their key is the file.
     pub(crate) fn subject(&self, file: &Arc<File>) -> usize {
         match self {
             Self::Lock(LockState { open: open @ 1.., .. }) => *open as usize,
@@ -128,35 +131,37 @@ impl StateKind {
 pub(crate) struct OpenState {
     pub(crate) owner: u32,
     pub(crate) share: Share,
-    /// The user that opened it each time and was judged.
+    /// The credentials of the user whose rights were checked at each OPEN, if it was always the
+    /// same user.
     pub(crate) user: Option<Arc<Cred<Disk>>>,
-    /// The shares it was opened with, one bit each: it may be downgraded to these.
+    /// The shares with which it was opened, one bit each. OPEN_DOWNGRADE may choose among them.
     pub(crate) opened: u16,
-    /// Closed, and kept for a retry of its CLOSE (minor version 0).
+    /// True if it is closed, and kept for a retry of its CLOSE (minor version 0).
     pub(crate) closed: bool,
-    /// Opened under the name of another principal's owner: clients may have one owner for all their
-    /// users (FreeBSD, `oneopenown`). Then it is the client's, and all of them may close it.
+    /// True if several principals opened it under one owner. A client may use one owner for all its
+    /// users (FreeBSD, `oneopenown`). The open then belongs to the client, and all its users may
+    /// close it.
     pub(crate) shared: bool,
 }
 
-/// A delegation, and for whom the client asked the server when it got it.
+/// A delegation, and the user for whom the client requested it.
 #[derive(Debug, Clone)]
 pub(crate) struct DelegationState {
     pub(crate) kind: DelegationKind,
-    /// The user that opened the file and was judged ...
+    /// The credentials of the user whose rights were checked at the OPEN.
     pub(crate) user: Option<Arc<Cred<Disk>>>,
-    /// ... and the access for which.
+    /// The access for which they were checked.
     pub(crate) access: u32,
 }
 
-/// The locks of a lock-owner under an open.
+/// The locks of a lock-owner for an open.
 #[derive(Debug, Clone)]
 pub(crate) struct LockState {
     pub(crate) owner: u32,
     pub(crate) open: u32,
-    /// Number of ranges that it holds.
+    /// Number of ranges that it has locked.
     pub(crate) ranges: u32,
-    /// Locked under the name of another principal's owner.
+    /// True if another principal locked under the same owner.
     pub(crate) shared: bool,
 }
 
@@ -172,12 +177,12 @@ pub(crate) fn address(file: &Arc<File>) -> usize {
     Arc::as_ptr(file) as usize
 }
 
-/// The number of a lock-owner among all clients'.
+/// Returns the number of a lock-owner, which differs from those of all other clients.
 pub(crate) const fn lock_owner(client: ClientId, owner: u32) -> u64 {
     (client.number() as u64) << 32 | owner as u64
 }
 
-/// The number of the client that has a [`lock_owner`].
+/// Returns the number of the client to which a [`lock_owner`] belongs.
 pub(crate) const fn client_of_lock_owner(owner: u64) -> u32 {
     (owner >> 32) as u32
 }

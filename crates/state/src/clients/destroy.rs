@@ -7,8 +7,8 @@ impl Engine {
     /// DESTROY_CLIENTID (RFC 8881, 18.50).
     ///
     /// # Errors
-    /// [`Error::StaleClientid`]; [`Error::WrongCred`]: it was introduced by another principal;
-    /// [`Error::ClientidBusy`]: it has sessions or state.
+    /// [`Error::StaleClientid`]: there is no such client. [`Error::WrongCred`]: another principal
+    /// introduced the client. [`Error::ClientidBusy`]: it has sessions or state.
     pub fn destroy_clientid(
         &self,
         now: Duration,

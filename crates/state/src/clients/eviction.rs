@@ -1,4 +1,4 @@
-//! Clients that are forgotten: after their lease, for room, or by an administrator.
+//! Clients are forgotten when their lease has expired, when room is needed, or by an administrator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use crate::limits::{CLIENTS_PER_ORIGIN_MIN, FAIR_PART, GOING_PART};
 use crate::{Client, ClientProtocol, Engine, Error, Origin, Record, Result};
 
 impl Engine {
-    /// Makes room for one more client of `origin`: forgets one with an expired lease, or some that
-    /// are unconfirmed or are hosts of NLM that hold nothing, the longest silent first. An origin
-    /// that has its fair part of the places makes room among its own clients.
+    /// Makes room for one more client of `origin`. It forgets one client with an expired lease, or
+    /// some that are unconfirmed or are hosts of NLM without locks; those that were silent longest
+    /// go first. An origin that uses its fair part of the table makes room among its own clients.
     ///
     /// # Errors
-    /// [`Error::Delay`]: nobody can go.
+    /// [`Error::Delay`]: no client may be forgotten.
     pub(crate) fn make_room(&self, now: Duration, names: &mut Names, origin: Origin) -> Result<()> {
         let limit = self.settings.limits.clients;
         let left = limit.saturating_sub(self.clients.len());
@@ -40,15 +40,16 @@ impl Engine {
             return Err(Error::Delay);
         }
         going.sort_by_cached_key(|client| client.renewed());
-        // One at a time all would be looked through for each stranger of a flood.
+        // Several are forgotten together: a flood of new clients would otherwise cost one search of
+        // the whole table for each.
         let count = (self.settings.limits.clients / GOING_PART).max(1);
         going.into_iter().take(count).for_each(|client| self.discard(now, names, client));
         Ok(())
     }
 
-    /// Forgets expired clients: at once without state, else after the courtesy. During grace none
-    /// is forgotten, since nobody may take its state, and many clients that reclaim one after the
-    /// other may take longer than a lease.
+    /// Forgets expired clients. A client without state goes at once, one with state when the
+    /// courtesy time is over. No client is forgotten during grace: its state could not be given to
+    /// others, and if many clients reclaim one after the other, this may take longer than a lease.
     pub(crate) fn expire_clients(&self, now: Duration) {
         if self.is_in_grace() {
             return;
@@ -64,7 +65,7 @@ impl Engine {
             }
             let courtesy = self.silence_max(&client).saturating_add(self.settings.courtesy);
             let over = now >= client.renewed().saturating_add(courtesy);
-            // A waiter that comes later finds the expired lease itself.
+            // An owner that begins to wait later finds the expired lease itself.
             let is_waited_for = || begins && client.state().holdings.are_awaited(client.id);
             if over || !client.state().has_state() || is_waited_for() {
                 self.evict(now, &client);
@@ -72,8 +73,8 @@ impl Engine {
         }
     }
 
-    /// Forgets clients whose time would not be over but for the memory for what clients hold, which
-    /// becomes short: the one not heard of for longest first.
+    /// Forgets expired clients before their courtesy time is over if the memory for state is short.
+    /// The client that was silent longest goes first.
     pub(crate) fn end_courtesy(&self, now: Duration) {
         if self.held.wanted_bytes() == 0 || self.is_in_grace() {
             return;
@@ -85,22 +86,22 @@ impl Engine {
             if self.held.wanted_bytes() == 0 {
                 return;
             }
-            // The loop takes a while: the client may have renewed its lease meanwhile.
+            // The client may have renewed its lease since the loop began.
             if self.has_expired(now, &client) {
                 self.evict(now, &client);
             }
         }
     }
 
-    /// Forgets a client and all it has, now; it must reclaim nothing, in this grace period or after
-    /// another restart.
+    /// Forgets a client and all its state. The client may not reclaim anything, neither in this
+    /// grace period nor after another restart.
     pub fn evict(&self, now: Duration, client: &Arc<Client>) {
         let mut names = self.clients.names();
         let state = client.state();
         let (standing, counts) = (state.standing, state.holdings.counts());
         drop(state);
         self.discard(now, &mut names, client);
-        // An unconfirmed client says nothing about the confirmed one of that name.
+        // The end of an unconfirmed client does not concern the confirmed client of the same name.
         if standing == Standing::Confirmed {
             self.grace.forget(client);
         }
@@ -126,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Forgets owners that have had nothing for a lease.
+    /// Forgets owners that have had no state for the time of a lease.
     pub(crate) fn reap_owners(&self, now: Duration, client: &Client) {
         let Some(before) = now.checked_sub(self.settings.lease) else { return };
         let mut state = client.state();
@@ -140,8 +141,8 @@ impl Engine {
 }
 
 impl Client {
-    /// Returns whether it may be forgotten before its lease expires: it is unconfirmed, or a host
-    /// that holds nothing.
+    /// Returns whether it may be forgotten before its lease expires: it is unconfirmed, or is a
+    /// host of NLM without state.
     fn is_dispensable(&self) -> bool {
         let state = self.state();
         state.standing == Standing::Unconfirmed

@@ -7,7 +7,7 @@ use crate::client::{Names, NewClient};
 use crate::client_state::Standing;
 use crate::{Caller, Client, ClientId, ClientOwner, ClientProtocol, Engine, Error, Result};
 
-/// The arguments of EXCHANGE_ID that decide.
+/// The arguments of EXCHANGE_ID that matter to the state.
 #[derive(Debug, Clone)]
 pub struct ExchangeId {
     /// The name and the verifier that it presents.
@@ -23,7 +23,7 @@ pub struct ExchangeId {
 pub struct Exchanged {
     /// Its clientid.
     pub clientid: ClientId,
-    /// The sequence of its next CREATE_SESSION.
+    /// The sequenceid of its next CREATE_SESSION.
     pub sequenceid: u32,
     /// True if it is confirmed (`EXCHGID4_FLAG_CONFIRMED_R`).
     pub confirmed: bool,
@@ -33,9 +33,9 @@ impl Engine {
     /// EXCHANGE_ID, by the table of cases of RFC 8881, 18.35.4.
     ///
     /// # Errors
-    /// [`Error::ClidInuse`], [`Error::Noent`], [`Error::NotSame`], [`Error::Perm`] as the table
-    /// says; [`Error::Delay`] where there are too many clients, and where the name belongs to a
-    /// client elsewhere whose lease is not over.
+    /// [`Error::ClidInuse`], [`Error::Noent`], [`Error::NotSame`], [`Error::Perm`] as in that
+    /// table. [`Error::Delay`]: there are too many clients, or the name belongs to a client of
+    /// another origin whose lease has not expired.
     pub fn exchange_id(&self, now: Duration, args: ExchangeId) -> Result<Exchanged> {
         let mut names = self.clients.names();
         let confirmed = names.confirmed(ClientProtocol::ExchangeId, &args.owner.id).cloned();
@@ -50,7 +50,7 @@ impl Engine {
         if let Some(old) = confirmed.filter(|old| !old.is_principal(args.caller)) {
             self.discard(now, &mut names, &old);
         }
-        // The state of an earlier instance stays until CREATE_SESSION confirms this one.
+        // The state of an earlier instance stays until CREATE_SESSION confirms the new one.
         self.meet(now, &mut names, args)
     }
 
@@ -61,7 +61,7 @@ impl Engine {
         args: &ExchangeId,
     ) -> Result<Exchanged> {
         let old = confirmed.ok_or(Error::Noent)?;
-        // First of all: whether a verifier is right, only the principal is told.
+        // Check the principal first: no other principal may learn whether a verifier is right.
         if !old.is_principal(args.caller) {
             return Err(Error::Perm);
         }
@@ -71,7 +71,7 @@ impl Engine {
         Ok(known(now, &old, args.caller))
     }
 
-    /// Introduces a client that is not known yet, or not in this instance.
+    /// Introduces a client that is unknown, or known with another verifier.
     fn meet(&self, now: Duration, names: &mut Names, args: ExchangeId) -> Result<Exchanged> {
         let ExchangeId { owner, caller, .. } = args;
         let birth =
@@ -82,12 +82,13 @@ impl Engine {
     }
 
     /// Checks whether a caller may take a name, which `holder` may have. The client itself may, and
-    /// the same principal at the same origin, which has restarted. The same principal elsewhere
-    /// waits for the end of the lease: that comes soon if the client has moved there, and never if
-    /// it is alive.
+    /// so may the same principal at the same origin, which has restarted. The same principal at
+    /// another origin has to wait until the lease expires. If the client has moved there, that is
+    /// soon; if the client is still alive elsewhere, that is never.
     ///
     /// # Errors
-    /// [`Error::ClidInuse`]: another principal has it; [`Error::Delay`].
+    /// [`Error::ClidInuse`]: another principal has the name. [`Error::Delay`]: the lease has not
+    /// expired.
     pub(crate) fn may_take_name(
         &self,
         holder: Option<&Arc<Client>>,
@@ -102,8 +103,8 @@ impl Engine {
         if is_there { Ok(()) } else { Err(Error::Delay) }
     }
 
-    /// Makes a client that is not confirmed yet; one that its caller introduced under the same name
-    /// makes room for it.
+    /// Makes an unconfirmed client. It replaces an unconfirmed one that the same caller introduced
+    /// under the same name.
     pub(crate) fn introduce(
         &self,
         now: Duration,
@@ -118,7 +119,8 @@ impl Engine {
 }
 
 impl Client {
-    /// Returns whether the same instance of the client asks again, perhaps from another address.
+    /// Returns whether the same instance of the client repeats its EXCHANGE_ID, perhaps from
+    /// another address.
     fn is_again(&self, args: &ExchangeId) -> bool {
         self.is_principal(args.caller) && self.verifier == args.owner.verifier
     }

@@ -10,13 +10,13 @@ use crate::sync::atomic::Ordering;
 use crate::{Caller, Client, ClientId, ClientProtocol, Engine, Error, Result};
 
 impl Engine {
-    /// RENEW (RFC 7530, 16.27): by the principal that introduced the client, or one that has opens
-    /// or locks of it.
+    /// RENEW (RFC 7530, 16.27). The caller must be the principal that introduced the client, or one
+    /// that has opens or locks of it.
     ///
     /// # Errors
-    /// [`Error::StaleClientid`], [`Error::Expired`]: the client is not known, or not any more;
-    /// [`Error::WrongCred`], [`Error::Delay`]: somebody else asks; [`Error::CbPathDown`]: it is
-    /// renewed, but its callback channel is broken while it holds delegations.
+    /// [`Error::StaleClientid`], [`Error::Expired`]: the client is unknown or was forgotten.
+    /// [`Error::WrongCred`], [`Error::Delay`]: another principal asks. [`Error::CbPathDown`]: the
+    /// lease is renewed, but the callback channel is broken while the client has delegations.
     pub fn renew(&self, now: Duration, clientid: ClientId, caller: Caller) -> Result<()> {
         let client = self.client(clientid, caller)?;
         let state = client.live()?;
@@ -28,8 +28,8 @@ impl Engine {
         if holds && client.lost_callbacks() { Err(Error::CbPathDown) } else { Ok(()) }
     }
 
-    /// A confirmed client of minor version 0 by its clientid. Its lease is renewed by what is done
-    /// for it then, not by asking.
+    /// Returns a confirmed client of minor version 0 by its clientid. The call does not renew its
+    /// lease; the operation that follows does.
     ///
     /// # Errors
     /// [`Error::StaleClientid`], [`Error::Expired`]; [`Error::Delay`]: see [`Caller`].
@@ -37,7 +37,7 @@ impl Engine {
         self.client(clientid, caller)
     }
 
-    /// Returns a client of any protocol and stage by its clientid; for administrators.
+    /// Returns a client of any protocol by its clientid, confirmed or not; for administrators.
     #[must_use]
     pub fn client_by_id(&self, clientid: ClientId) -> Option<Arc<Client>> {
         self.clients.get(clientid)
@@ -61,16 +61,16 @@ impl Engine {
         now >= client.renewed().saturating_add(self.silence_max(client))
     }
 
-    /// Returns whether a client's name is in use: its lease is not over, and it has sessions or
+    /// Returns whether a client's name is in use: its lease has not expired, and it has sessions or
     /// state.
     pub(crate) fn is_in_use(&self, now: Duration, client: &Client) -> bool {
         let state = client.state();
         !self.has_expired(now, client) && (state.has_state() || !state.sessions.is_empty())
     }
 
-    /// Returns whether a client's name must not be taken from it. A client of minor version 0 that
-    /// has nothing open keeps it as long as it renews its lease: others may introduce themselves by
-    /// it meanwhile (RFC 7530, 16.33.5), and are refused when they confirm that.
+    /// Returns whether no other client may take a client's name. A client of minor version 0
+    /// without opens keeps its name as long as it renews its lease. Others may introduce themselves
+    /// under that name meanwhile (RFC 7530, 16.33.5), but their confirmation is refused.
     pub(crate) fn keeps_name(&self, now: Duration, client: &Client) -> bool {
         let is_idle =
             client.protocol == ClientProtocol::Setclientid && !self.has_expired(now, client);
@@ -79,7 +79,8 @@ impl Engine {
 
     /// Returns the time that a client may be silent before others may take its state.
     ///
-    /// A host that never answered may be behind a firewall, so that its silence says little.
+    /// A host that never answered a probe may be behind a firewall, so that its silence says
+    /// little.
     pub(crate) fn silence_max(&self, client: &Client) -> Duration {
         let unanswered = client.asked.unanswered.load(Ordering::Relaxed);
         match client.protocol {

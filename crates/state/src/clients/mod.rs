@@ -1,4 +1,4 @@
-//! Operations on clients: they introduce themselves, renew their leases, and are forgotten.
+//! Operations on clients: introduction, renewal of leases, and eviction.
 
 mod destroy;
 mod eviction;

@@ -34,9 +34,9 @@ impl Engine {
     /// SETCLIENTID.
     ///
     /// # Errors
-    /// [`Error::ClidInuse`]: another principal goes by this name and has state; [`Error::Delay`]
-    /// where there are too many clients, and where the name belongs to a client elsewhere whose
-    /// lease is not over.
+    /// [`Error::ClidInuse`]: another principal has this name, and has state. [`Error::Delay`]:
+    /// there are too many clients, or the name belongs to a client of another origin whose lease
+    /// has not expired.
     pub fn setclientid(&self, now: Duration, args: Setclientid) -> Result<Introduced> {
         let confirm = self.next_confirm();
         let announced = Announced { confirm, callback: args.callback };
@@ -63,9 +63,9 @@ impl Engine {
     /// SETCLIENTID_CONFIRM. It ends the state of the client's earlier instance.
     ///
     /// # Errors
-    /// [`Error::StaleClientid`]: nothing was announced under this clientid and verifier;
-    /// [`Error::ClidInuse`]: by somebody else, or somebody else goes by this name now and has
-    /// state; [`Error::Delay`]: or the same principal elsewhere.
+    /// [`Error::StaleClientid`]: no SETCLIENTID returned this clientid and verifier.
+    /// [`Error::ClidInuse`]: another principal sent that SETCLIENTID, or has the name now and has
+    /// state. [`Error::Delay`]: the same principal at another origin has the name.
     pub fn setclientid_confirm(
         &self,
         now: Duration,
@@ -80,7 +80,7 @@ impl Engine {
         if !client.is_principal(caller) {
             return Err(Error::ClidInuse);
         }
-        // When it was introduced the name may have been free to be taken.
+        // Another client may have taken the name since SETCLIENTID.
         let holder = names.confirmed(client.protocol, &client.owner);
         let holder = holder.filter(|old| self.keeps_name(now, old));
         self.may_take_name(holder, (client.protocol, &client.name()), caller)?;
@@ -93,7 +93,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes what was announced under `confirm` hold. Confirmed again it changes nothing.
+    /// Applies the SETCLIENTID that returned `confirm`. A repeated confirmation changes nothing.
     fn take_announcement(&self, client: &Arc<Client>, confirm: Verifier) -> Result<()> {
         let mut state = client.live()?;
         match state.announced.take() {
@@ -116,7 +116,7 @@ impl Engine {
         }
     }
 
-    /// Confirms a client under its name; returns the client that had the name.
+    /// Confirms a client under its name; returns the client that it replaces.
     pub(crate) fn confirm(&self, names: &mut Names, client: &Arc<Client>) -> Option<Arc<Client>> {
         let mut state = client.state();
         if state.standing != Standing::Unconfirmed {
@@ -126,9 +126,10 @@ impl Engine {
         drop(state);
         let old = names.confirm(client);
         if client.protocol != ClientProtocol::ExchangeId {
-            // Clients with sessions are recorded when they have said that they have reclaimed all.
+            // A client with sessions is recorded later, at its RECLAIM_COMPLETE.
             self.grace.returned(client);
-            // State that was revoked from an earlier instance never belonged to this one.
+            // The record of the earlier instance, with its revoked state, does not apply to this
+            // one.
             let before = old.as_ref().map(|old| crate::Record::Forget(old.recorded()));
             before.into_iter().for_each(|record| self.record(record));
             self.record(client.record());

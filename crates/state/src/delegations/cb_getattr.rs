@@ -1,5 +1,5 @@
-//! CB_GETATTR: the size and the change attribute that only the holder of a write delegation knows,
-//! since it has not written back yet (RFC 8881, 10.4.3).
+//! CB_GETATTR: the holder of a write delegation alone knows the size and the change attribute of a
+//! file that it has not written back yet (RFC 8881, 10.4.3).
 
 use std::time::Duration;
 
@@ -7,40 +7,41 @@ use crate::file::{Delegated, FileState, Holder, WriterReply};
 use crate::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
 use crate::{Client, Effect, Engine, FileKey, Share, Stateid};
 
-/// Time for which a holder's answer is told to all callers: clients ask several times about one
-/// object, and each answer costs two journeys.
+/// Time for which a holder's answer is used for all callers. Clients ask several times about one
+/// object, and each CB_GETATTR costs two round trips.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Time for which it is kept for the first caller, for which it was fetched: Linux comes back after
-/// 15 seconds at the latest.
+/// Time for which an answer is kept for the caller that caused the CB_GETATTR. Linux repeats its
+/// request after at most 15 seconds.
 const KEPT: Duration = Duration::from_secs(20);
 
-/// The answer of the holder of a write delegation.
+/// The attributes that the holder of a write delegation reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelegatedAttributes {
-    /// No other client holds one, or it has changed nothing: the file system has the attributes.
+    /// The attributes in the file system are valid: no other client has a write delegation, or its
+    /// holder has changed nothing.
     OnDisk,
-    /// The file is changed.
+    /// The holder has changed the file.
     Changed {
-        /// In bytes.
+        /// Size in bytes.
         size: u64,
-        /// A change attribute that was never told before.
+        /// A change attribute that no client has seen before.
         change: u64,
     },
-    /// It is being asked.
+    /// The holder is being asked.
     Pending,
 }
 
 impl Engine {
-    /// Notes the file's change attribute at the grant of a write delegation, by which a change of
-    /// its holder is recognized later.
+    /// Stores the file's change attribute at the grant of a write delegation. A different value in
+    /// the holder's answer shows that the holder changed the file.
     pub fn delegated_at(&self, client: &Client, stateid: &Stateid, change: u64) {
         self.with_delegation(client, stateid, |delegated| delegated.given = Some(change));
     }
 
     /// Returns the answer of the holder of a write delegation, other than `mine`, for a file whose
-    /// change attribute on disk is `change`. The holder is asked by CB_GETATTR; if it cannot
-    /// answer, or does not within a lease, the delegation is recalled.
+    /// change attribute on disk is `change`. The holder is asked by CB_GETATTR. If it does not
+    /// answer within a lease, or cannot answer, the delegation is recalled.
     pub fn delegated_attributes(
         &self,
         now: Duration,
@@ -68,8 +69,8 @@ impl Engine {
         DelegatedAttributes::Pending
     }
 
-    /// Does the same for a caller that can wait a little: `pause` lets calls go out and a moment
-    /// pass, and returns whether it did.
+    /// Returns the same, and waits a little for the answer. `pause` sends the pending callbacks and
+    /// sleeps a moment; it returns false if the caller cannot wait.
     pub fn delegated_attributes_soon(
         &self,
         now: Duration,
@@ -87,8 +88,8 @@ impl Engine {
         answer
     }
 
-    /// Returns whether a client other than `mine` may have written data of a file that have not
-    /// arrived here.
+    /// Returns whether a client other than `mine` may have changed a file in its cache without
+    /// having written it back.
     #[must_use]
     pub fn may_be_written(&self, mine: Option<&Client>, key: &FileKey) -> bool {
         let (mine, read) = (mine.map(|client| client.id), Share::access(Share::READ));
@@ -99,7 +100,7 @@ impl Engine {
         })
     }
 
-    /// Asks the holder, if it is not being asked; returns false if the holder cannot answer.
+    /// Queues a CB_GETATTR unless one is under way; returns false if the holder cannot answer.
     fn ask(&self, now: Duration, on_file: &mut FileState, holder: Holder, file: FileKey) -> bool {
         let Some(delegated) = on_file.delegations.get_mut(holder) else { return true };
         let writer = delegated.writer.get_or_insert_default();
@@ -116,7 +117,8 @@ impl Engine {
         }
     }
 
-    /// Notes a client's answer to CB_GETATTR: size and change, or none if it cannot answer.
+    /// Stores a client's answer to CB_GETATTR: size and change attribute, or none if it cannot
+    /// answer.
     pub fn writer_attributes(
         &self,
         now: Duration,
@@ -138,8 +140,8 @@ impl Engine {
 }
 
 impl Delegated {
-    /// Returns the holder's answer if it is fresh. A file that has changed gets a new change
-    /// attribute with every answer, since it may have changed since the previous one.
+    /// Returns the holder's answer if it is fresh. If the file has changed, every answer gets a new
+    /// change attribute, since the file may have changed again since the previous answer.
     fn fresh_answer(&mut self, now: Duration, change: u64) -> Option<DelegatedAttributes> {
         let given = self.given;
         let writer = self.writer.as_mut()?;

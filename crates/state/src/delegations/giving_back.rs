@@ -1,4 +1,4 @@
-//! Delegations that are returned, and those that are revoked because a recall was not heeded.
+//! Delegations end: by DELEGRETURN, or by revocation if the client does not answer a recall.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::{
 };
 
 impl Engine {
-    /// DELEGRETURN (RFC 8881, 18.6); also undoes a grant that cannot be kept.
+    /// DELEGRETURN (RFC 8881, 18.6). It also takes back a grant before the client is told of it.
     ///
     /// # Errors
-    /// As a stateid is refused, also for another file than its own; [`Error::WrongCred`]: it was
-    /// given to another principal.
+    /// The errors of a stateid that is not valid for this file; [`Error::WrongCred`]: another
+    /// principal received the delegation.
     pub fn delegreturn(&self, shown: At<'_>, stateid: &Stateid) -> Result<()> {
         let (sender, _) = shown;
         let found = self.find(sender, stateid)?;
@@ -34,7 +34,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks whether a delegation is this client's for this file, and allows this share.
+    /// Checks that a delegation belongs to this client and this file, and allows this share.
     pub(crate) fn check_delegation(
         &self,
         sender: Sender<'_>,
@@ -67,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// Revokes delegations that were not returned in time.
+    /// Revokes delegations of a file that were not returned in time.
     pub(crate) fn revoke_overdue(&self, now: Duration, file: &Arc<File>) {
         let mut on_file = file.state();
         on_file.delegations.refresh(now);
@@ -84,7 +84,8 @@ impl Engine {
         }
     }
 
-    /// A recall that could not be sent ends too: after twice the time.
+    /// Returns whether a recall has lasted too long. A recall that could not be sent ends after
+    /// twice the usual time.
     fn is_overdue(&self, now: Duration, recall: Recall) -> bool {
         if recall.until.is_some_and(|until| now >= until) {
             return true;
@@ -101,7 +102,7 @@ impl Engine {
             return;
         }
         if client.protocol == ClientProtocol::Setclientid {
-            // Minor version 0 has no way to free it.
+            // Minor version 0 has no FREE_STATEID.
             state.holdings.remove(holder.state);
         }
         client.note_revoked(&state);

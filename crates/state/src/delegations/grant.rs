@@ -1,5 +1,4 @@
-//! Delegations: granted by policy, recalled for others, revoked when a recall is not heeded (RFC
-//! 8881, 10.2 and 10.4).
+//! The policy by which delegations are granted (RFC 8881, 10.2 and 10.4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,53 +13,53 @@ use crate::{Client, DelegationKind, Engine, LockType, Principal, Result, Share, 
 /// The delegation that a client would like with an OPEN (`OPEN4_SHARE_ACCESS_WANT_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DelegationWish {
-    /// It did not say, as none of minor version 0 does.
+    /// No preference. All clients of minor version 0 have none.
     #[default]
     NoPreference,
-    /// One for reading.
+    /// A read delegation.
     Read,
-    /// One for writing.
+    /// A write delegation.
     Write,
-    /// Either.
+    /// A read or a write delegation.
     Any,
-    /// None.
+    /// No delegation.
     None,
-    /// None, and not what it asked for earlier either.
+    /// No delegation, and an earlier wish is cancelled.
     Cancel,
 }
 
-/// The delegation that a client gets with an OPEN.
+/// The answer to a client's wish for a delegation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delegation {
-    /// A delegation.
+    /// A delegation was granted.
     Granted {
         /// Its stateid.
         stateid: Stateid,
         /// The access that it allows.
         kind: DelegationKind,
-        /// True if it must be given back at once: it was reclaimed while another client waits for
-        /// it.
+        /// True if the client must return it at once: the client reclaimed it while another client
+        /// waits for it.
         recall: bool,
     },
-    /// None.
+    /// No delegation was granted.
     Refused(NoDelegation),
 }
 
-/// The reason why there is none (`why_no_delegation4`).
+/// The reason why no delegation was granted (`why_no_delegation4`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoDelegation {
-    /// The client did not want one.
+    /// The client did not want a delegation.
     NotWanted,
-    /// Others use the file, or did just now.
+    /// Other clients use the file, or used it a moment ago.
     Contention,
-    /// No delegation is given, or not to this client, or none more.
+    /// The server grants no delegations, or none to this client, or no more.
     Resource,
     /// The earlier wish is cancelled.
     Cancelled,
 }
 
-/// Returns whether others have or want locks that the holder of a delegation would not see: it
-/// locks without asking. Those of NLM are under no open.
+/// Returns whether others have locks, or wait for locks, that the holder of a delegation would not
+/// see when it locks without asking the server. Locks of NLM belong to no open.
 fn locked(on_file: &FileState, client: &Client, kind: DelegationKind) -> bool {
     let kind = match kind {
         DelegationKind::Read => LockType::Read,
@@ -77,9 +76,9 @@ pub(crate) struct DelegationRequest<'a> {
     pub(crate) client: &'a Arc<Client>,
     /// The principal that opens it.
     pub(crate) principal: Principal,
-    /// The user that was judged, if the user was.
+    /// The credentials of the user whose rights were checked, if they were checked.
     pub(crate) user: Option<&'a Arc<Cred<Disk>>>,
-    /// The access of this OPEN.
+    /// The access that this OPEN asks for.
     pub(crate) access: u32,
     /// The delegation that is asked for.
     pub(crate) wanted: DelegationClaim,
@@ -90,7 +89,7 @@ pub(crate) struct DelegationRequest<'a> {
 pub(crate) enum DelegationClaim {
     /// A new delegation.
     New(DelegationWish),
-    /// The one that the client had before the restart, if it had one.
+    /// The delegation that the client had before the server restarted, if it had one.
     Reclaim(Option<DelegationKind>),
 }
 
@@ -123,8 +122,9 @@ impl Engine {
         Delegation::Granted { stateid, kind, recall: false }
     }
 
-    /// Chooses by policy: none in conflict, none to a client whose last one was recalled just now,
-    /// none beyond the bound, none to a client without callbacks.
+    /// Chooses a delegation by policy. There is none if another client conflicts with it, if the
+    /// client's last delegation of the file was recalled a moment ago, if the bound is reached, or
+    /// if the client has no callback channel.
     fn choose(
         &self,
         now: Duration,
@@ -132,7 +132,7 @@ impl Engine {
         on_file: &FileState,
     ) -> Result<DelegationKind, NoDelegation> {
         let wanted = match open.wanted {
-            // A reclaim gets the earlier delegation, or none.
+            // A reclaim gets the kind of delegation that the client had, or none.
             DelegationClaim::Reclaim(had) => had.ok_or(NoDelegation::NotWanted)?,
             DelegationClaim::New(DelegationWish::None) => return Err(NoDelegation::NotWanted),
             DelegationClaim::New(DelegationWish::Cancel) => return Err(NoDelegation::Cancelled),

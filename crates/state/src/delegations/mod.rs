@@ -1,4 +1,5 @@
-//! Operations on delegations: granted by policy, recalled when others come, returned or revoked.
+//! Operations on delegations: they are granted by policy, recalled when another client conflicts
+//! with them, and returned or revoked.
 
 mod cb_getattr;
 mod giving_back;

@@ -1,4 +1,4 @@
-//! Programs on the server that want a file which is delegated to a client.
+//! Recalls of delegations that conflict with programs on the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,24 +7,25 @@ use crate::file::File;
 use crate::{DelegationKind, Engine, FileKey, Share};
 
 impl Engine {
-    /// Returns the strongest delegation of a file.
+    /// Returns the kind of the strongest delegation of a file.
     #[must_use]
     pub fn delegated(&self, file: &FileKey) -> Option<DelegationKind> {
         self.files.look(file, |file| file.state().delegations.strongest()).flatten()
     }
 
-    /// Recalls a file because a program on the server waits for it, and goes on at `until`
-    /// whatever happens: what has not been given back by then is revoked then, even if a lease's
-    /// time has not passed (RFC 8881, 10.4.5 would give the client that), so that the two never
-    /// both believe that they are alone.
+    /// Recalls the delegations of a file because a program on the server waits for it. The program
+    /// continues at `until` in any case. Delegations that are not returned by then are revoked,
+    /// even if the client has had less than a lease's time (RFC 8881, 10.4.5): the client must not
+    /// rely on its delegation while the program uses the file.
     pub fn program_waits(&self, now: Duration, key: &FileKey, until: Duration) {
         if let Some(file) = self.recall_for_program(now, key) {
             file.state().delegations.end_recalls_by(until);
         }
     }
 
-    /// Recalls a file because a program on the server has renamed, removed or linked it, or changed
-    /// its attributes. The program does not wait, and the holder has a lease's time.
+    /// Recalls the delegations of a file because a program on the server has renamed, removed or
+    /// linked it, or changed its attributes. The program does not wait, and the client has a
+    /// lease's time.
     pub fn program_changed(&self, now: Duration, key: &FileKey) {
         let _ = self.recall_for_program(now, key);
     }
@@ -32,13 +33,13 @@ impl Engine {
     fn recall_for_program(&self, now: Duration, key: &FileKey) -> Option<Arc<File>> {
         let file = self.files.get(key)?;
         let share = Share::access(Share::BOTH);
-        // A program that waits is told of the recall when it need not wait any more.
+        // The result is ignored: it says only that the recall is under way.
         let _ = self.unless_expired(now, || self.try_break(now, &file, (None, share)));
         Some(file)
     }
 
-    /// A file of which a delegation is over, if that is to be told ([`crate::Settings::locals`]):
-    /// what is delegated of it now, [`Engine::delegated`] tells.
+    /// Returns a file of which a delegation has ended, if the shell asked for that
+    /// ([`crate::Settings::locals`]). [`Engine::delegated`] returns what is still delegated of it.
     #[must_use]
     pub fn poll_undelegated(&self) -> Option<FileKey> {
         self.undelegated.pop()

@@ -1,4 +1,4 @@
-//! Recalls of delegations that stand against what others do (RFC 8881, 10.4).
+//! Recalls of delegations that conflict with operations of others (RFC 8881, 10.4).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Begins to recall the delegations of others that a share conflicts with.
+    /// Begins to recall delegations of other clients that conflict with a share.
     pub(crate) fn recall(
         &self,
         now: Duration,
@@ -41,12 +41,12 @@ impl Engine {
         self.files.watch(file);
     }
 
-    /// Recalls the delegations of a file that an operation conflicts with, other than those of
-    /// `mine`: READ or WRITE without an open, SETATTR, REMOVE, RENAME, LINK; of any protocol. A
-    /// client's own operation never recalls its own delegation.
+    /// Recalls the delegations of a file that an operation conflicts with, except those of `mine`.
+    /// The operations are READ and WRITE without an open, SETATTR, REMOVE, RENAME and LINK, in any
+    /// protocol. A client's own operation never recalls its own delegation.
     ///
     /// # Errors
-    /// [`crate::Error::Delay`]: they are being recalled.
+    /// [`crate::Error::Delay`]: the recall is under way.
     pub fn break_delegations(
         &self,
         now: Duration,
@@ -57,11 +57,12 @@ impl Engine {
         self.break_delegations_if(now, mine, (key, share), &|| true)
     }
 
-    /// Recalls the same for a caller whose rights are not known yet: `may` judges them, and only if
-    /// something would be recalled.
+    /// Does the same as [`Engine::break_delegations`] for a caller whose rights are not checked
+    /// yet. `may` checks them, and is called only if a delegation would be recalled.
     ///
     /// # Errors
-    /// [`Error::Delay`]; [`Error::Perm`]: `may` says no, and nothing is recalled.
+    /// [`Error::Delay`]: the recall is under way. [`Error::Perm`]: `may` returned false, and no
+    /// delegation is recalled.
     pub fn break_delegations_if(
         &self,
         now: Duration,
@@ -74,8 +75,7 @@ impl Engine {
         self.unless_expired(now, || self.try_break_if(now, &file, (mine, share), may))
     }
 
-    /// Recalls all delegations of the files of an export, because the rules about who may see them
-    /// have changed.
+    /// Recalls all delegations of files of an export because the rules of its access have changed.
     pub fn recall_export(&self, now: Duration, export: u32) {
         if !self.has_delegations() {
             return;
@@ -94,7 +94,7 @@ impl Engine {
         self.try_break_if(now, file, sought, &|| true)
     }
 
-    /// Judges by `may` outside of the file's lock: that may ask the file system.
+    /// Calls `may` without the lock of the file: it may ask the file system.
     pub(crate) fn try_break_if(
         &self,
         now: Duration,
@@ -114,8 +114,8 @@ impl Engine {
         Err(Obstacle::Delegation(holder))
     }
 
-    /// Notes that a CB_RECALL has left: the client has a lease's time from now on to heed it. A
-    /// recall that is sent again, over another session, changes nothing.
+    /// Notes that a CB_RECALL was sent: from now on the client has a lease's time to return the
+    /// delegation. A repeated CB_RECALL, over another session, does not extend that time.
     pub fn recall_sent(&self, now: Duration, client: &Client, stateid: &Stateid) {
         self.with_delegation(client, stateid, |delegated| {
             if let Some(recall) = &mut delegated.recall {
@@ -125,7 +125,8 @@ impl Engine {
         });
     }
 
-    /// The recalls of a client that are under way, for a session or address that is new.
+    /// Returns the recalls of a client that are under way, so that they are sent again over a new
+    /// session or to a new address.
     #[must_use]
     pub fn recalls(&self, client: &Arc<Client>) -> Vec<Effect> {
         let state = client.state();

@@ -1,5 +1,5 @@
-//! Delegations are asked back, whichever a client can spare, where their bound is near (RFC 8881,
-//! 20.6): before none is granted any more.
+//! CB_RECALL_ANY: before the bound of delegations is reached, clients are asked to return those
+//! that they need least (RFC 8881, 20.6).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::limits::RECALL_ANY_REST;
 use crate::sync::atomic::Ordering;
 use crate::{Client, ClientProtocol, Effect, Engine};
 
-/// A number and its bound.
+/// A number of delegations or states, and its bound.
 #[derive(Clone, Copy)]
 struct Fullness {
     len: usize,
@@ -16,20 +16,22 @@ struct Fullness {
 }
 
 impl Fullness {
-    /// Returns whether seven eighths are taken.
+    /// Returns whether seven eighths of the bound are used.
     const fn is_near(self) -> bool {
         self.len >= self.limit - self.limit / 8
     }
 
-    /// Returns the number beyond three quarters: if that many go, there is room for a while.
+    /// Returns the number above three quarters of the bound. When that many are returned, there is
+    /// room for a while.
     const fn excess(self) -> usize {
         self.len.saturating_sub(self.limit / 4 * 3)
     }
 }
 
 impl Engine {
-    /// Asks clients to keep fewer delegations, each in proportion, where all together come near
-    /// their bound; and one alone that comes near that of its states.
+    /// Asks clients to return delegations. All clients are asked in proportion to their delegations
+    /// when the delegations of all come near their bound. One client is asked when it comes near
+    /// its bound of states.
     pub(crate) fn recall_any(&self, now: Duration) {
         let len = self.files.delegations.load(Ordering::Acquire);
         if len == 0 {
@@ -37,7 +39,7 @@ impl Engine {
         }
         let all = Fullness { len, limit: self.settings.limits.delegations };
         for client in self.clients.all() {
-            // In minor version 0 there is no such question.
+            // Minor version 0 has no CB_RECALL_ANY.
             if client.protocol == ClientProtocol::ExchangeId && client.has_callbacks() {
                 self.recall_any_of(now, &client, all);
             }

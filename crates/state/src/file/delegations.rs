@@ -6,12 +6,12 @@ use super::holders::Holders;
 use super::share::Share;
 use crate::{ClientId, Principal, Stateid};
 
-/// The kind of a delegation, which says what it allows (RFC 8881, 10.4).
+/// The kind of a delegation (RFC 8881, 10.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DelegationKind {
-    /// No client writes.
+    /// A read delegation: no client writes.
     Read,
-    /// No other client reads or writes.
+    /// A write delegation: no other client reads or writes.
     Write,
 }
 
@@ -27,12 +27,12 @@ impl DelegationKind {
 pub(crate) struct Delegated {
     pub(crate) kind: DelegationKind,
     pub(crate) stateid: Stateid,
-    /// To whom it was given.
+    /// The principal that received it.
     pub(crate) principal: Principal,
     pub(crate) recall: Option<Recall>,
-    /// The change attribute it was given with.
+    /// The change attribute of the file when it was granted.
     pub(crate) given: Option<u64>,
-    /// The questions to its holder, if there were any.
+    /// CB_GETATTRs to its holder, if there were any.
     pub(crate) writer: Option<Box<Writer>>,
 }
 
@@ -40,44 +40,44 @@ pub(crate) struct Delegated {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Recall {
     pub(crate) queued: Duration,
-    /// When the client was told: the deadline counts from here.
+    /// Time at which CB_RECALL was sent. The deadline counts from here.
     pub(crate) sent: Option<Duration>,
-    /// When it ends at the latest, because a program on the server goes on then.
+    /// Latest end of the recall: a program on the server continues then.
     pub(crate) until: Option<Duration>,
-    /// The client that stands waiting, if it is one of NFSv4 or NLM.
+    /// The client that waits for the recall, if it is one of NFSv4 or NLM.
     pub(crate) wanted_by: Option<ClientId>,
 }
 
-/// Questions to the holder of a write delegation about size and change (CB_GETATTR).
+/// CB_GETATTRs to the holder of a write delegation, and its answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Writer {
     pub(crate) asked: Option<Duration>,
     pub(crate) said: Option<WriterReply>,
-    /// The highest change attribute that others were told.
+    /// The highest change attribute that other clients have seen.
     pub(crate) shown: u64,
-    /// It could not answer.
+    /// True if the holder could not answer.
     pub(crate) mute: bool,
 }
 
-/// An answer of such a holder.
+/// An answer to CB_GETATTR.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriterReply {
     pub(crate) at: Duration,
     pub(crate) size: u64,
     pub(crate) change: u64,
-    /// The change attribute that others were told by it.
+    /// The change attribute that was reported to other clients for this answer.
     pub(crate) told: Option<u64>,
 }
 
-/// The delegations of a file, and to whom none is given for a while.
+/// The delegations of a file, and the clients that may not get one for a while.
 #[derive(Default)]
 pub(crate) struct Delegations {
     held: Holders<Delegated>,
     rest: VecDeque<(ClientId, Duration)>,
 }
 
-/// Clients of one file whose recall is remembered; if there are more, no client gets a delegation
-/// for a while.
+/// Most clients of one file whose recent recall is stored. If there are more, no client gets a
+/// delegation of the file for a while.
 const RESTING_MAX: usize = 8;
 
 impl Delegations {
@@ -105,26 +105,26 @@ impl Delegations {
         self.held.iter_mut()
     }
 
-    /// The delegation of a client other than `mine` that stands against `share`.
+    /// Returns a client other than `mine` whose delegation conflicts with `share`.
     pub(crate) fn conflict(&self, mine: Option<ClientId>, share: Share) -> Option<Holder> {
         let stands = |kind| kind == DelegationKind::Write || writes(share);
         let mut others = self.held.iter().filter(|(holder, _)| Some(holder.client) != mine);
         others.find(|(_, delegated)| stands(delegated.kind)).map(|(holder, _)| holder)
     }
 
-    /// Returns the strongest delegation.
+    /// Returns the kind of the strongest delegation.
     pub(crate) fn strongest(&self) -> Option<DelegationKind> {
         self.held.iter().map(|(_, delegated)| delegated.kind).max()
     }
 
-    /// Ends the recalls that are under way at `until`, if they do not end before.
+    /// Makes `until` the latest end of the recalls that are under way.
     pub(crate) fn end_recalls_by(&mut self, until: Duration) {
         for recall in self.held.iter_mut().filter_map(|(_, delegated)| delegated.recall.as_mut()) {
             recall.until = Some(recall.until.map_or(until, |before| before.min(until)));
         }
     }
 
-    /// The one of a client.
+    /// Returns the delegation of a client.
     pub(crate) fn of(&self, client: ClientId) -> Option<Holder> {
         self.held.of(client).map(|(holder, _)| holder)
     }
@@ -138,8 +138,8 @@ impl Delegations {
         self.rest.push_back((client, until));
     }
 
-    /// Returns whether a delegation of this client was recalled not long ago, or so many were that
-    /// nobody should get one.
+    /// Returns whether a delegation of this client was recalled not long ago, or so many clients'
+    /// were that no client should get one.
     pub(crate) fn was_recalled_recently(&self, now: Duration, client: ClientId) -> bool {
         let mut recent = self.rest.iter().filter(|(_, until)| *until > now);
         recent.clone().any(|(other, _)| *other == client) || recent.nth(RESTING_MAX - 1).is_some()
@@ -154,20 +154,19 @@ impl Delegations {
         !self.rest.is_empty() || self.held.iter().any(|(_, delegated)| recalled(delegated))
     }
 
-    /// Forgets recalls of long ago.
+    /// Forgets recalls that happened long ago.
     pub(crate) fn refresh(&mut self, now: Duration) {
         self.rest.retain(|(_, until)| *until > now);
     }
 }
 
-/// Returns whether a share breaks the promises of a read delegation: that nobody writes, and that
-/// its holder may open the file for reading.
+/// Returns whether a share conflicts with a read delegation: it writes, or denies reading.
 const fn writes(share: Share) -> bool {
     share.access & Share::WRITE != 0 || share.deny & Share::READ != 0
 }
 
 impl Share {
-    /// Returns whether it breaks the promises of a read delegation.
+    /// Returns whether the share conflicts with a read delegation.
     pub(crate) const fn ends_reading(self) -> bool {
         writes(self)
     }

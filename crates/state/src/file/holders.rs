@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 use super::Holder;
 use crate::ClientId;
 
-/// Values of the holders of a file, ordered by holder. Most files have one or two holders, which
-/// take no more memory than they need.
+/// Values for the holders of a file, ordered by holder. Most files have one or two holders, which
+/// are stored without a tree.
 pub(crate) enum Holders<V> {
     Few(Vec<(Holder, V)>),
     Many(BTreeMap<Holder, V>),
 }
 
-/// Up to so many are looked through one by one.
+/// Most holders that are searched linearly.
 const FEW: usize = 8;
 
 impl<V> Default for Holders<V> {
@@ -27,7 +27,7 @@ impl<V> Holders<V> {
         }
     }
 
-    /// Gives a holder this value; returns the one it had before.
+    /// Sets the value of a holder; returns the previous one.
     pub(crate) fn insert(&mut self, holder: Holder, value: V) -> Option<V> {
         if let Some(known) = self.get_mut(holder) {
             return Some(std::mem::replace(known, value));
@@ -75,7 +75,7 @@ impl<V> Holders<V> {
         }
     }
 
-    /// The first that a client has.
+    /// Returns the first holder of a client, with its value.
     pub(crate) fn of(&self, client: ClientId) -> Option<(Holder, &V)> {
         match self {
             Self::Few(few) => {
@@ -89,7 +89,7 @@ impl<V> Holders<V> {
         }
     }
 
-    /// The states that a client has here.
+    /// Returns the numbers of a client's states in this file.
     pub(crate) fn all_of(&self, client: ClientId) -> impl Iterator<Item = u32> {
         let (few, many) = match self {
             Self::Few(few) => (Some(few), None),

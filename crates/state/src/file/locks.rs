@@ -3,17 +3,18 @@ use std::time::Duration;
 
 use crate::FileLocks;
 
-/// The byte-range locks of a file. Most files never have any: these cost no memory.
+/// The byte-range locks of a file. A file without locks takes no memory for them.
 pub(crate) struct Locks {
     some: Option<Box<FileLocks>>,
     offer: Duration,
 }
 
-/// The locks of a file that has none.
+/// The empty set, which stands for a file without locks.
 static NONE: FileLocks = FileLocks::new(Duration::ZERO);
 
 impl Locks {
-    /// None; offers will stand for `offer`.
+    /// Makes an empty set. A free lock stays offered to the next waiting owner for the time
+    /// `offer`.
     pub(crate) const fn new(offer: Duration) -> Self {
         Self { some: None, offer }
     }

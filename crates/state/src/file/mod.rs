@@ -22,15 +22,16 @@ use crate::{ClientId, FileKey};
 use delegations::Delegations;
 use share::Shares;
 
-/// A file. Its lock is taken under a client's, never the other way round.
+/// A file. A thread that holds its lock must not take the lock of a client.
 pub(crate) struct File {
-    /// With the export by which it came into use. Only by this one is it delegated: two exports are
-    /// two file systems to a client, which would not see what it does itself by the other.
+    /// The key, with the number of the export through which it was first used. The file is
+    /// delegated only through this export: a client sees two exports as two file systems, and would
+    /// not notice its own changes through the other one.
     pub(crate) key: FileKey,
     state: Mutex<FileState>,
 }
 
-/// A state by its client and its number.
+/// A state, by its client and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Holder {
     pub(crate) client: ClientId,
@@ -42,7 +43,7 @@ pub(crate) struct FileState {
     pub(crate) shares: Shares,
     pub(crate) locks: Locks,
     pub(crate) delegations: Delegations,
-    /// True if it was opened by another export than that of its key.
+    /// True if it was opened through another export than that of its key.
     pub(crate) by_many_exports: bool,
 }
 
@@ -54,14 +55,14 @@ impl File {
         Self { key, state: Mutex::new(state) }
     }
 
-    /// Makes a placeholder for a state that is only remembered: it has the key of the file, and
-    /// does not keep the real one in the table.
+    /// Makes a placeholder for a state that is closed or revoked. It has the key of the file, and
+    /// does not keep the real file in the table.
     pub(crate) fn placeholder(key: FileKey) -> Arc<Self> {
         Arc::new(Self::new(key, Duration::ZERO))
     }
 
-    /// Returns `client` if its own delegation covers its operations by this key; none if it comes
-    /// by another export than the file is delegated by.
+    /// Returns `client` if its own delegation covers its operations through this key. Returns none
+    /// if the operations come through another export than the delegation.
     pub(crate) fn covered(&self, key: &FileKey, client: Option<ClientId>) -> Option<ClientId> {
         client.filter(|_| key.export == self.key.export)
     }
@@ -72,12 +73,12 @@ impl File {
 }
 
 impl FileState {
-    /// Returns whether no client has anything of it.
+    /// Returns whether no client has state of the file.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
         self.shares.is_empty() && self.locks.is_empty() && self.delegations.is_idle(now)
     }
 
-    /// Returns whether a tick may change it.
+    /// Returns whether a tick may change the file.
     pub(crate) fn has_deadline(&self) -> bool {
         self.locks.deadline().is_some() || self.delegations.has_deadline()
     }

@@ -2,11 +2,11 @@ use super::Holder;
 use super::holders::Holders;
 use crate::{ClientId, LockType};
 
-/// Access of an open, and access that it denies others (`share_access`, `share_deny`; RFC 8881,
-/// 18.16).
+/// The access of an open, and the access that it denies to others (`share_access`, `share_deny`;
+/// RFC 8881, 18.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Share {
-    /// [`Share::READ`] and [`Share::WRITE`].
+    /// Bits [`Share::READ`] and [`Share::WRITE`].
     pub access: u32,
     /// The same bits for the access that is denied to others.
     pub deny: u32,
@@ -20,19 +20,19 @@ impl Share {
     /// Read and write access.
     pub const BOTH: u32 = 3;
 
-    /// An open that denies nothing.
+    /// Returns the share of an open that denies nothing.
     #[must_use]
     pub const fn access(access: u32) -> Self {
         Self { access, deny: 0 }
     }
 
-    /// Returns whether RFC 8881 allows it.
+    /// Returns whether RFC 8881 allows this share.
     #[must_use]
     pub const fn is_valid(self) -> bool {
         self.access != 0 && self.access <= Self::BOTH && self.deny <= Self::BOTH
     }
 
-    /// Returns both shares together.
+    /// Returns the union of both shares.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self { access: self.access | other.access, deny: self.deny | other.deny }
@@ -43,7 +43,7 @@ impl Share {
     }
 }
 
-/// The opens of a file, and their number by mode.
+/// The opens of a file, and the number of opens with each mode.
 #[derive(Default)]
 pub(crate) struct Shares {
     opens: Holders<Share>,
@@ -56,7 +56,7 @@ impl Shares {
         self.opens.is_empty()
     }
 
-    /// Makes an open have this share, none to end it; returns the share it had before.
+    /// Sets the share of an open; none ends the open. Returns the previous share.
     pub(crate) fn set(&mut self, holder: Holder, share: Option<Share>) -> Option<Share> {
         let old = match share {
             Some(share) => self.opens.insert(holder, share),
@@ -76,8 +76,8 @@ impl Shares {
         others.find(|(_, share)| share.deny & access != 0).map(|(other, _)| other)
     }
 
-    /// Returns an open of another holder that stands against this share. Without deny modes it
-    /// reads four numbers.
+    /// Returns an open of another holder that conflicts with this share. If no open denies
+    /// anything, the cost is four loads.
     pub(crate) fn conflict(&self, holder: Option<Holder>, share: Share) -> Option<Holder> {
         if !self.all().stands_against(share) {
             return None;
@@ -95,7 +95,7 @@ impl Shares {
                 .any(|(other, share)| other.client != holder.client && share.access & access != 0)
     }
 
-    /// The opens of a client.
+    /// Returns the opens of a client.
     pub(crate) fn opens_of(&self, client: ClientId) -> impl Iterator<Item = u32> {
         self.opens.all_of(client)
     }
@@ -105,7 +105,7 @@ impl Shares {
         self.all().access & Share::WRITE != 0
     }
 
-    /// All shares together.
+    /// Returns the union of all shares.
     fn all(&self) -> Share {
         let bits = |[read, write]: [u32; 2]| u32::from(read > 0) | u32::from(write > 0) << 1;
         Share { access: bits(self.access), deny: bits(self.deny) }

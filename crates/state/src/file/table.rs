@@ -6,13 +6,13 @@ use crate::sync::atomic::AtomicUsize;
 use crate::table::{Keyed, Table};
 use crate::{Error, FileKey, Result};
 
-/// All files that clients have open, locked or delegated, and those among them with a deadline.
+/// All files that clients have open, locked or delegated, and the list of those with a deadline.
 pub(crate) struct Files {
     all: Table<File>,
     watched: Table<File>,
-    /// Delegations of all files.
+    /// Number of delegations of all files.
     pub(crate) delegations: AtomicUsize,
-    /// Opens of all files that deny others something.
+    /// Number of opens of all files that deny access to others.
     pub(crate) denies: AtomicUsize,
 }
 
@@ -26,7 +26,7 @@ impl Files {
         self.all.get(key)
     }
 
-    /// All of them.
+    /// Returns all files.
     pub(crate) fn all(&self) -> Vec<Arc<File>> {
         self.all.all()
     }
@@ -35,12 +35,12 @@ impl Files {
         self.all.len()
     }
 
-    /// Shows a file, if it is known, without keeping it in the table.
+    /// Calls `look` with a file if it is in the table. The file may leave the table afterwards.
     pub(crate) fn look<R>(&self, key: &FileKey, look: impl FnOnce(&File) -> R) -> Option<R> {
         self.all.look(key, look)
     }
 
-    /// Shows all files without keeping any in the table.
+    /// Calls `each` with every file.
     pub(crate) fn each(&self, each: impl FnMut(&File)) {
         self.all.each(each);
     }
@@ -55,7 +55,8 @@ impl Keyed for File {
 }
 
 impl Files {
-    /// A file, known or not; `offer` is how long an offered lock stands.
+    /// Returns a file, and adds it to the table if it is unknown. `offer` is the time for which a
+    /// free lock stays offered.
     ///
     /// # Errors
     /// [`Error::Resource`].
@@ -64,25 +65,25 @@ impl Files {
         self.all.get_or_insert(key, make).ok_or(Error::Resource)
     }
 
-    /// Returns the files with a deadline, and some others.
+    /// Returns the files with a deadline. The list may contain others.
     pub(crate) fn watched(&self) -> Vec<Arc<File>> {
         self.watched.all()
     }
 
-    /// Does not watch a file any more that waits for nothing.
+    /// Removes a file without a deadline from the list of those that a tick checks.
     pub(crate) fn unwatch(&self, file: &Arc<File>) {
         if file.state().has_deadline() {
             return;
         }
         self.watched.remove(&file.key);
-        // An owner may have begun to wait in between.
+        // An owner may have begun to wait since the first check.
         if file.state().has_deadline() {
             self.watch(file);
         }
     }
 
-    /// Forgets a file that no client has anything of: at once, or at a later tick if another thread
-    /// is using it or another ended state still refers to it.
+    /// Removes a file without state from the table. If another thread uses it, or an ended state
+    /// still refers to it, a later tick removes it.
     pub(crate) fn let_go(&self, now: Duration, file: &Arc<File>) {
         let is_idle = |file: &File| file.state().is_idle(now);
         if !self.all.remove_idle(file, is_idle) {
@@ -90,19 +91,19 @@ impl Files {
         }
     }
 
-    /// Adds a file to those that a tick looks at.
+    /// Adds a file to the list of those that a tick checks.
     pub(crate) fn watch(&self, file: &Arc<File>) {
         if self.watched.get(&file.key).is_none() {
             self.watched.insert(Arc::clone(file));
         }
     }
 
-    /// Shows the files in which an owner waits, among others. `each` may add files to them, so no
-    /// part of their table is locked meanwhile.
+    /// Calls `each` with every file in which an owner waits, and with some others. No part of the
+    /// list is locked meanwhile, so `each` may add files to it.
     pub(crate) fn each_watched(&self, now: Duration, mut each: impl FnMut(&File)) {
         for file in self.watched.all() {
             each(&file);
-            // A client that released it meanwhile could not forget it.
+            // A client that released the file meanwhile could not remove it from the table.
             self.let_go(now, &file);
         }
     }

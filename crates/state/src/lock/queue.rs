@@ -1,4 +1,4 @@
-//! Waiters for locks in order of arrival, and offers to those that are next.
+//! Owners that wait for locks, in order of arrival, and offers of free locks to the next of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,7 +22,7 @@ struct Place {
     until: Duration,
 }
 
-/// Wishes under the tickets they drew, from lowest, in trees by kind.
+/// Wishes by their tickets, lowest first, in one tree for each kind of lock.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     places: BTreeMap<u64, Place>,
@@ -47,7 +47,8 @@ impl Line {
         self.places.len()
     }
 
-    /// Returns whether the queue is empty, as most are; asked before any search.
+    /// Returns whether the queue is empty. Most queues are, so that this is checked before any
+    /// search.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -67,12 +68,12 @@ impl Line {
         Some(wish)
     }
 
-    /// All wishes in order of arrival, and since when each has been there.
+    /// Returns all wishes in order of arrival, with the time at which each began.
     pub(super) fn all(&self) -> impl Iterator<Item = (Wish, Duration)> + '_ {
         self.places.values().map(|place| (place.wish, place.since))
     }
 
-    /// Gives a wish more time.
+    /// Extends the time of a wish.
     pub(super) fn extend(&mut self, ticket: u64, until: Duration) {
         if let Some(place) = self.places.get_mut(&ticket) {
             self.deadlines.remove(&(place.until, ticket));
@@ -81,7 +82,7 @@ impl Line {
         }
     }
 
-    /// The earliest wish for a byte of `range`.
+    /// Returns the earliest wish for a byte of `range`.
     pub(super) fn first(&self, range: ByteRange) -> Option<(u64, Wish)> {
         if self.is_empty() {
             return None;
@@ -91,8 +92,7 @@ impl Line {
         Some((ticket, self.places.get(&ticket)?.wish))
     }
 
-    /// Returns the earliest wish of another owner, drawn before `ticket`, that stands against this
-    /// one.
+    /// Returns the earliest conflicting wish of another owner with a ticket below `ticket`.
     pub(super) fn conflict(&self, wish: Wish, ticket: u64) -> Option<Conflict> {
         if self.is_empty() {
             return None;
@@ -103,8 +103,8 @@ impl Line {
         };
         let earlier = |tree: &Tree<u64>| {
             let (_, _, first) = tree.lightest(wish.range).filter(|found| found.2 < ticket)?;
-            // If the first is the owner's own, all have to be looked at; only an owner that waits
-            // twice for the same bytes pays for that.
+            // The earliest wish may be the owner's own. Then all are searched, which only an owner
+            // that waits twice for the same bytes pays for.
             let mine = self.places.get(&first).is_some_and(|p| p.wish.owner == wish.owner);
             let any = || tree.find(wish.range, |_, found| other(found).is_some());
             if mine { other(any()?.1) } else { other(first) }
@@ -114,24 +114,24 @@ impl Line {
         Some(Conflict { owner, range, kind })
     }
 
-    /// The ticket of exactly this wish.
+    /// Returns the ticket of exactly this wish.
     pub(super) fn ticket(&self, wish: Wish) -> Option<u64> {
         self.tickets.get(&wish).copied()
     }
 
-    /// The tickets of all that `owner` wishes for.
+    /// Returns the tickets of all wishes of `owner`.
     pub(super) fn tickets(&self, owner: u64) -> Vec<u64> {
         let from = Wish { owner, range: ByteRange { first: 0, last: 0 }, kind: LockType::Read };
         let theirs = self.tickets.range(from..).take_while(|(wish, _)| wish.owner == owner);
         theirs.map(|(_, &ticket)| ticket).collect()
     }
 
-    /// A ticket that has expired.
+    /// Returns a ticket that has expired.
     pub(super) fn overdue(&self, now: Duration) -> Option<u64> {
         self.deadlines.first().filter(|(until, _)| *until <= now).map(|&(_, ticket)| ticket)
     }
 
-    /// When the next ticket's time is over.
+    /// Returns the time at which the next ticket expires.
     pub(super) fn deadline(&self) -> Option<Duration> {
         self.deadlines.first().map(|&(until, _)| until)
     }

@@ -1,20 +1,21 @@
-//! The locks that are held.
+//! The granted locks of a file.
 
 use super::ByteRange;
 use super::table::{Conflict, LockType};
 use super::tree_index::TreeIndex;
 use super::vec::LockVec;
 
-/// Locks of any owners. One owner's never overlap, and touch only where their types differ.
+/// Locks of all owners. The locks of one owner never overlap, and are adjacent only if their types
+/// differ.
 #[derive(Debug, Clone)]
 pub(super) enum LockStore {
-    /// At most [`FEW`].
+    /// At most [`FEW`] locks.
     Few(LockVec),
-    /// More, or they were more before.
+    /// Any number of locks. A set that has become small again stays in the tree.
     Many(Box<TreeIndex>),
 }
 
-/// Up to so many are looked through one by one.
+/// Most locks that are searched linearly.
 const FEW: usize = 8;
 
 impl LockStore {
@@ -29,7 +30,7 @@ impl LockStore {
         }
     }
 
-    /// Returns a lock of another owner that stands against this one.
+    /// Returns a conflicting lock of another owner.
     pub(super) fn conflict(
         &self,
         owner: u64,
@@ -44,13 +45,14 @@ impl LockStore {
         find(LockType::Write).or_else(read)
     }
 
-    /// Returns whether any owner that is `meant` has a lock that stands against one of this kind.
+    /// Returns whether any owner that `meant` accepts has a lock that conflicts with one of this
+    /// kind.
     pub(super) fn stands_against(&self, kind: LockType, meant: impl Fn(u64) -> bool) -> bool {
         let find = |kind| self.find(kind, ByteRange::ALL, &meant).is_some();
         find(LockType::Write) || kind == LockType::Write && find(LockType::Read)
     }
 
-    /// Returns whether `owner` holds a byte of `range`.
+    /// Returns whether `owner` has locked a byte of `range`.
     pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
         match self {
             Self::Few(few) => few.holds_any(owner, range),
@@ -58,7 +60,7 @@ impl LockStore {
         }
     }
 
-    /// Returns whether `owner` holds bytes before and behind `range` by the same lock.
+    /// Returns whether one lock of `owner` covers bytes before and behind `range`.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         match self {
             Self::Few(few) => few.surrounds(owner, range),
@@ -66,7 +68,7 @@ impl LockStore {
         }
     }
 
-    /// All that `owner` holds, in order.
+    /// Returns the locks of `owner`, in order.
     pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         let (few, many) = match self {
             Self::Few(few) => (Some(few.of(owner)), None),
@@ -75,7 +77,7 @@ impl LockStore {
         few.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
-    /// Returns the locks of all owners together within a range, in order and without gaps.
+    /// Returns the union of all owners' locks within a range, in order and without gaps.
     pub(super) fn united(&self, range: ByteRange) -> Vec<(ByteRange, Option<LockType>)> {
         let (mut parts, mut left) = (Vec::new(), Some(range));
         while let Some(rest) = left {
@@ -96,8 +98,8 @@ impl LockStore {
         parts
     }
 
-    /// Makes `range` all of one kind for `owner`, or free: what it held there is split, joined or
-    /// gone.
+    /// Sets the lock of `owner` on `range` to one kind, or frees the range. Its earlier locks there
+    /// are split, joined or removed.
     pub(super) fn set(&mut self, owner: u64, range: ByteRange, kind: Option<LockType>) {
         match self {
             Self::Few(few) => {
@@ -138,7 +140,8 @@ mod tests {
     const BYTES: u64 = 24;
 
     fn kind() -> impl Strategy<Value = Option<LockType>> {
-        // As many locks are taken as are given back: some runs have few, some have many.
+        // Locks and unlocks are equally likely, so that some runs have few locks and some have
+        // many.
         prop_oneof![Just(None), Just(Some(LockType::Read)), Just(Some(LockType::Write))]
     }
 

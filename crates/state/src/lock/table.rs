@@ -4,57 +4,58 @@ use super::ByteRange;
 use super::queue::{Line, Wish};
 use super::store::LockStore;
 
-/// Read or write.
+/// A read or write lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LockType {
-    /// Any number of owners at once (READ_LT).
+    /// A read lock, which several owners may have at once (`READ_LT`).
     Read,
-    /// One owner (WRITE_LT).
+    /// A write lock, which one owner has alone (`WRITE_LT`).
     Write,
 }
 
-/// A lock that stands against another.
+/// A lock that conflicts with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conflict {
     /// Its owner.
     pub owner: u64,
     /// Its bytes.
     pub range: ByteRange,
-    /// Of which type.
+    /// Its type.
     pub kind: LockType,
 }
 
-/// A lock that a waiter can have now: kept for it until it comes, or its time is over.
+/// A free lock that is reserved for a waiting owner until the owner takes it or the offer expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     /// The owner that is next.
     pub owner: u64,
     /// Its bytes.
     pub range: ByteRange,
-    /// Of which type.
+    /// Its type.
     pub kind: LockType,
 }
 
 /// The byte-range locks of one file, and the owners that wait for them.
 ///
-/// Owners are numbers of the caller's choice. Times are since any fixed moment. Invariants:
-/// - no byte is locked by two owners unless all of them read;
-/// - an owner never gets bytes that an earlier waiter wants, except those it holds itself; so a
-///   stream of readers cannot starve a writer;
-/// - lock, unlock, split and join cost O(log n), waking O(log n) for each woken.
+/// The caller chooses the numbers of owners. Times count from any fixed moment. Invariants:
+/// - no byte is locked by two owners unless both locks are read locks;
+/// - an owner never gets bytes that an earlier waiting owner wants, except those it has locked
+///   itself, so that a stream of readers cannot starve a writer;
+/// - lock, unlock, split and join cost O(log n), and each waiting owner that can go on costs O(log
+///   n) more.
 #[derive(Debug, Clone)]
 pub struct FileLocks {
     held: LockStore,
     waiting: Line,
     offered: Line,
-    /// The next ticket to be drawn.
+    /// The number of the next ticket.
     ticket: u64,
-    /// Time that an offer stands.
+    /// Time for which an offer is valid.
     offer: Duration,
 }
 
 impl FileLocks {
-    /// A file without locks; offers will stand for `offer`.
+    /// Makes an empty set. Offers are valid for the time `offer`.
     #[must_use]
     pub const fn new(offer: Duration) -> Self {
         Self {
@@ -78,14 +79,14 @@ impl FileLocks {
         self.len() == 0
     }
 
-    /// Returns whether `owner` holds or waits for anything.
+    /// Returns whether `owner` has locks or waits for any.
     #[must_use]
     pub fn knows(&self, owner: u64) -> bool {
         let waits = |line: &Line| !line.tickets(owner).is_empty();
         self.held_by(owner).next().is_some() || waits(&self.waiting) || waits(&self.offered)
     }
 
-    /// Returns whether another owner waits for bytes that `owner` holds.
+    /// Returns whether another owner waits for bytes that `owner` has locked.
     #[must_use]
     pub fn is_awaited(&self, owner: u64) -> bool {
         let awaited =
@@ -93,38 +94,38 @@ impl FileLocks {
         self.held_by(owner).any(awaited)
     }
 
-    /// All that `owner` holds, in order.
+    /// Returns the locks of `owner`, in order.
     pub fn held_by(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         self.held.of(owner)
     }
 
-    /// Returns all waiters in order of arrival, then all offers; each with the time of its
-    /// beginning.
+    /// Returns all waiting owners in order of arrival, then all offers; each with the time at which
+    /// it began.
     pub fn waits(&self) -> impl Iterator<Item = (Offer, Duration)> + '_ {
         let wishes = self.waiting.all().chain(self.offered.all());
         wishes.map(|(Wish { owner, range, kind }, since)| (Offer { owner, range, kind }, since))
     }
 
-    /// Returns the lock, offer or waiter that a waiter waits for.
+    /// Returns the lock, offer or earlier waiting owner that a waiting owner waits for.
     #[must_use]
     pub fn blocker(&self, Offer { owner, range, kind }: Offer) -> Option<Conflict> {
         self.obstacle(Wish { owner, range, kind })
     }
 
-    /// Returns the locks of all owners together within a range, in order and without gaps.
+    /// Returns the union of all owners' locks within a range, in order and without gaps.
     #[must_use]
     pub fn united(&self, range: ByteRange) -> Vec<(ByteRange, Option<LockType>)> {
         self.held.united(range)
     }
 
-    /// Returns the number of held locks, and of those that are waited for or offered.
+    /// Returns the number of granted locks, and the number of those that are waited for or offered.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.held.len(), self.waiting.len() + self.offered.len())
     }
 
-    /// Returns whether any owner that is `meant` holds, or waits for, what stands against a lock of
-    /// this type somewhere in the file. It costs as much as there are locks of others.
+    /// Returns whether an owner that `meant` accepts has, or waits for, a lock anywhere in the file
+    /// that conflicts with one of this type. The cost is linear in the number of locks.
     #[must_use]
     pub fn stands_against(&self, kind: LockType, meant: impl Fn(u64) -> bool) -> bool {
         let against = |other| other == LockType::Write || kind == LockType::Write;
@@ -132,18 +133,18 @@ impl FileLocks {
             || self.waits().any(|(wish, _)| against(wish.kind) && meant(wish.owner))
     }
 
-    /// Returns the lock that stands against this one, if there is one (LOCKT).
+    /// Returns a lock that conflicts with this one, if there is one (LOCKT).
     #[must_use]
     pub fn test(&self, owner: u64, range: ByteRange, kind: LockType) -> Option<Conflict> {
         self.held.conflict(owner, range, kind)
     }
 
-    /// Locks a range; the owner's locks there become of this type. Locks that can be had by others
-    /// because of it are offered in `offers`.
+    /// Locks a range; the owner's earlier locks there get this type. If a lock becomes weaker, the
+    /// locks that other owners can have now are added to `offers`.
     ///
     /// # Errors
-    /// [`Conflict`]: nothing has changed, but that with `wait_until` the owner now waits for it: in
-    /// the order of arrival, until then, or as long as it asks again in time.
+    /// [`Conflict`]: the lock is refused. With `wait_until` the owner waits for it in order of
+    /// arrival until that time; a repeated request sets a new time.
     pub fn lock(
         &mut self,
         now: Duration,
@@ -167,20 +168,21 @@ impl FileLocks {
         Ok(())
     }
 
-    /// Returns whether there is one lock more when `owner` has freed a range.
+    /// Returns whether the number of locks grows by one when `owner` frees a range.
     #[must_use]
     pub fn splits(&self, owner: u64, range: ByteRange) -> bool {
         self.held.surrounds(owner, range)
     }
 
-    /// Frees the locks of `owner` in a range, and offers to waiters what they can have now.
+    /// Frees the locks of `owner` in a range, and adds the locks that waiting owners can have now
+    /// to `offers`.
     pub fn unlock(&mut self, now: Duration, owner: u64, range: ByteRange, offers: &mut Vec<Offer>) {
         self.held.set(owner, range, None);
         self.wake(now, range, offers);
     }
 
-    /// Frees a range of what `owner` holds there but for what is `left`, none of it of a stronger
-    /// type than it is now; what waiters can have now is offered.
+    /// Frees the locks of `owner` in a range except those in `left`, which must not be stronger
+    /// than the present ones. The locks that waiting owners can have now are added to `offers`.
     pub fn reduce(
         &mut self,
         now: Duration,
@@ -204,13 +206,13 @@ impl FileLocks {
         self.held_by(owner).filter_map(within).collect()
     }
 
-    /// Returns whether a lock is reserved for a waiter.
+    /// Returns whether a lock is offered to its owner.
     #[must_use]
     pub fn is_offered(&self, Offer { owner, range, kind }: Offer) -> bool {
         self.offered.ticket(Wish { owner, range, kind }).is_some()
     }
 
-    /// Takes a waiter, or the owner of an offer, out of the queue.
+    /// Removes a wish or an offer.
     pub fn cancel(&mut self, now: Duration, waiter: Offer, offers: &mut Vec<Offer>) {
         let Offer { owner, range, kind } = waiter;
         let wish = Wish { owner, range, kind };
@@ -221,7 +223,7 @@ impl FileLocks {
         }
     }
 
-    /// Forgets everything about an owner.
+    /// Removes all locks, wishes and offers of an owner.
     pub fn forget(&mut self, now: Duration, owner: u64, offers: &mut Vec<Offer>) {
         let tickets = [self.waiting.tickets(owner), self.offered.tickets(owner)];
         for ticket in tickets.into_iter().flatten() {
@@ -235,7 +237,7 @@ impl FileLocks {
         }
     }
 
-    /// Ends waits and offers that have expired.
+    /// Removes wishes and offers that have expired.
     pub fn expire(&mut self, now: Duration, offers: &mut Vec<Offer>) {
         while let Some(ticket) = self.waiting.overdue(now).or_else(|| self.offered.overdue(now)) {
             if let Some(range) = self.drop_out(ticket) {
@@ -244,7 +246,7 @@ impl FileLocks {
         }
     }
 
-    /// When [`FileLocks::expire`] has something to do next.
+    /// Returns the next time at which [`FileLocks::expire`] has work.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
         [self.waiting.deadline(), self.offered.deadline()].into_iter().flatten().min()
@@ -255,13 +257,13 @@ impl FileLocks {
         Some(wish.range)
     }
 
-    /// Returns the obstacle to a wish: a lock, an offer, or an earlier waiter.
+    /// Returns the conflict of a wish: a lock, an offer, or an earlier wish.
     fn obstacle(&self, wish: Wish) -> Option<Conflict> {
         let Wish { owner, range, kind } = wish;
         let held = self.held.conflict(owner, range, kind);
         held.or_else(|| self.offered.conflict(wish, u64::MAX)).or_else(|| {
-            // An owner that holds part of it does not queue: the queue may be waiting for that
-            // part.
+            // An owner that has locked a part of the range does not queue, since the queue may be
+            // waiting for that part.
             if self.held.holds_any(owner, range) {
                 return None;
             }
@@ -281,8 +283,8 @@ impl FileLocks {
         }
     }
 
-    /// Offers free bytes of `range` to waiters, the earliest first. No waiter is served with bytes
-    /// for which an earlier one cannot be served, or gets a write lock.
+    /// Offers free bytes of `range` to waiting owners, the earliest first. Bytes of an earlier wish
+    /// are not offered to a later one, except after an offer of a read lock.
     fn wake(&mut self, now: Duration, range: ByteRange, offers: &mut Vec<Offer>) {
         if self.waiting.is_empty() {
             return;

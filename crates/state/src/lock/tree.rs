@@ -1,15 +1,15 @@
-//! An interval tree: a treap by (first byte, tie), in which each subtree knows how far its ranges
-//! reach and the lowest weight in it. All operations cost O(log n), and O(1) more for each range
+//! An interval tree: a treap ordered by (first byte, tie). Each node stores the highest last byte
+//! and the lowest weight of its subtree. All operations cost O(log n), and O(1) more for each range
 //! found.
 
 use std::cmp::Ordering;
 
 use super::ByteRange;
 
-/// A place in the tree's arena; none if it is this.
+/// The index that stands for no node.
 const NONE: u32 = u32::MAX;
 
-/// The place of a range in the tree; a key is unique.
+/// The key of a range, which is unique in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) first: u64,
@@ -21,7 +21,7 @@ struct Node<V> {
     key: Key,
     last: u64,
     value: V,
-    /// The rank for [`Tree::lightest`], which finds the range with the lowest weight.
+    /// The rank by which [`Tree::lightest`] chooses: the lowest weight wins.
     weight: u64,
     priority: u64,
     left: u32,
@@ -36,7 +36,7 @@ struct Reach {
     weight_min: u64,
 }
 
-/// Ranges with values; any may overlap.
+/// Ranges with values. Ranges may overlap.
 #[derive(Debug, Clone)]
 pub(super) struct Tree<V> {
     nodes: Vec<Node<V>>,
@@ -54,7 +54,7 @@ impl<V: Copy> Tree<V> {
         self.nodes.len() - self.free.len()
     }
 
-    /// Adds a range whose key is not there yet.
+    /// Adds a range whose key is not in the tree.
     pub(super) fn insert(&mut self, range: ByteRange, tie: u64, weight: u64, value: V) {
         let key = Key { first: range.first, tie };
         let reach = Reach { last_max: range.last, weight_min: weight };
@@ -78,11 +78,12 @@ impl<V: Copy> Tree<V> {
         self.root = self.join(left, above);
     }
 
-    /// Takes a range out.
+    /// Removes a range.
     pub(super) fn remove(&mut self, key: Key) -> Option<V> {
         let (below, rest) = self.split(self.root, key);
         let next = Key { first: key.first, tie: key.tie.wrapping_add(1) };
-        // The highest tie of all has no successor of the same first byte: all else is above it.
+        // The highest tie has no successor with the same first byte, so the next first byte
+        // follows.
         let next = if key.tie == u64::MAX { Key { first: key.first + 1, tie: 0 } } else { next };
         let (found, above) = self.split(rest, next);
         self.root = self.join(below, above);
@@ -91,12 +92,12 @@ impl<V: Copy> Tree<V> {
         Some(value)
     }
 
-    /// Lets a range end at another byte.
+    /// Sets the last byte of a range.
     pub(super) fn shorten(&mut self, key: Key, last: u64) {
         self.shorten_below(self.root, key, last);
     }
 
-    /// The first range, in the order of their first bytes, that overlaps `range` and is `wanted`.
+    /// Returns the first range, by first bytes, that overlaps `range` and that `wanted` accepts.
     pub(super) fn find(
         &self,
         range: ByteRange,
@@ -105,7 +106,8 @@ impl<V: Copy> Tree<V> {
         self.search(self.root, range, &mut wanted)
     }
 
-    /// The range of lowest weight that overlaps `range`: its key, itself and its value.
+    /// Returns the range with the lowest weight among those that overlap `range`: its key, its
+    /// bytes and its value.
     pub(super) fn lightest(&self, range: ByteRange) -> Option<(Key, ByteRange, V)> {
         let found = self.lightest_below(self.root, range, None)?;
         let node = self.node(found)?;
@@ -147,8 +149,8 @@ impl<V: Copy> Tree<V> {
         self.search(node.right, range, wanted)
     }
 
-    /// The place of lowest weight among `best` and the ranges at and below `at` that overlap
-    /// `range`.
+    /// Returns the node with the lowest weight among `best` and the nodes of the subtree `at` that
+    /// overlap `range`.
     fn lightest_below(&self, at: u32, range: ByteRange, best: Option<u32>) -> Option<u32> {
         let Some(node) = self.node(at) else { return best };
         let bound = best.and_then(|place| self.node(place)).map_or(u64::MAX, |node| node.weight);
@@ -166,14 +168,14 @@ impl<V: Copy> Tree<V> {
         best
     }
 
-    /// Two subtrees, the one with the lowest weight first: where all of it overlaps, the search
-    /// goes straight down to that weight and passes by everything else.
+    /// Returns two subtrees, the one with the lowest weight first. If that subtree overlaps
+    /// entirely, the search descends to its lowest weight and skips all other nodes.
     fn lighter_first(&self, left: u32, right: u32) -> [u32; 2] {
         let weight = |at| self.node(at).map_or(u64::MAX, |node| node.reach.weight_min);
         if weight(right) < weight(left) { [right, left] } else { [left, right] }
     }
 
-    /// Parts a subtree into what is below `key` and the rest.
+    /// Splits a subtree into the nodes below `key` and the rest.
     fn split(&mut self, at: u32, key: Key) -> (u32, u32) {
         let Some(&Node { key: here, left, right, .. }) = self.node(at).map(|node| node as _) else {
             return (NONE, NONE);
@@ -200,7 +202,7 @@ impl<V: Copy> Tree<V> {
         self.set_children(at, left, right);
     }
 
-    /// Puts two subtrees together, all of `low` being below all of `high`.
+    /// Joins two subtrees. All keys of `low` are below all keys of `high`.
     fn join(&mut self, low: u32, high: u32) -> u32 {
         let (Some(below), Some(above)) = (self.node(low), self.node(high)) else {
             return if low == NONE { high } else { low };

@@ -1,4 +1,4 @@
-//! Many locks, found by owner and by range in the time that a tree takes.
+//! Many locks, indexed by owner and by range in trees.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::table::LockType;
 use super::tree::{Key, Tree};
 use super::vec::LockVec;
 
-/// Locks of any owners, as [`super::store::LockStore`] has them.
+/// Locks of all owners, with the rules of [`super::store::LockStore`].
 #[derive(Debug, Clone)]
 pub(super) struct TreeIndex {
     owners: BTreeMap<u64, BTreeMap<u64, Piece>>,
@@ -34,8 +34,8 @@ impl TreeIndex {
         self.read.len() + self.write.len()
     }
 
-    /// The first lock of this kind, in the order of their first bytes, that overlaps `range` and
-    /// whose owner is `wanted`.
+    /// Returns the first lock of this kind, by first bytes, that overlaps `range` and whose owner
+    /// `wanted` accepts.
     pub(super) fn find(
         &self,
         kind: LockType,
@@ -49,28 +49,28 @@ impl TreeIndex {
         tree.find(range, |_, owner| wanted(owner))
     }
 
-    /// Returns whether `owner` holds a byte of `range`.
+    /// Returns whether `owner` has locked a byte of `range`.
     pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
         let Some(pieces) = self.owners.get(&owner) else { return false };
         let before = pieces.range(..=range.last).next_back();
         before.is_some_and(|(_, piece)| piece.last >= range.first)
     }
 
-    /// Returns whether `owner` holds bytes before and behind `range` by the same lock.
+    /// Returns whether one lock of `owner` covers bytes before and behind `range`.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         let Some(pieces) = self.owners.get(&owner) else { return false };
         let before = pieces.range(..range.first).next_back();
         before.is_some_and(|(_, piece)| piece.last > range.last)
     }
 
-    /// All that `owner` holds, in order.
+    /// Returns the locks of `owner`, in order.
     pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         let pieces = self.owners.get(&owner).into_iter().flatten();
         pieces.map(|(&first, piece)| (ByteRange { first, last: piece.last }, piece.kind))
     }
 
-    /// Makes `range` all of one kind for `owner`, or free: what it held there is split, joined or
-    /// gone.
+    /// Sets the lock of `owner` on `range` to one kind, or frees the range. Its earlier locks there
+    /// are split, joined or removed.
     pub(super) fn set(&mut self, owner: u64, range: ByteRange, kind: Option<LockType>) {
         let mut whole = range;
         for (piece, held) in self.touching(owner, range) {
@@ -90,7 +90,7 @@ impl TreeIndex {
         }
     }
 
-    /// Returns the locks of `owner` in `range` and right beside it.
+    /// Returns the locks of `owner` that overlap `range` or are adjacent to it.
     fn touching(&self, owner: u64, range: ByteRange) -> Vec<(ByteRange, LockType)> {
         let Some(pieces) = self.owners.get(&owner) else { return Vec::new() };
         let near = range.widened();
@@ -110,7 +110,7 @@ impl TreeIndex {
         self.owners.entry(owner).or_default().insert(range.first, piece);
     }
 
-    /// Of a piece only `rest` is left, from its first byte on.
+    /// Cuts a lock down to `rest`, which begins at the lock's first byte.
     fn shorten(&mut self, owner: u64, rest: ByteRange, kind: LockType) {
         self.tree(kind).shorten(Key { first: rest.first, tie: owner }, rest.last);
         let pieces = self.owners.get_mut(&owner);

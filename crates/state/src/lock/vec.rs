@@ -1,13 +1,13 @@
-//! A few locks, one after the other: most files never have more.
+//! A few locks in a vector. Most files never have more.
 
 use super::ByteRange;
 use super::table::LockType;
 
-/// Locks in the order of their first bytes and of their owners.
+/// Locks ordered by first byte, then by owner.
 #[derive(Debug, Clone)]
 pub(super) struct LockVec(Vec<Lock>);
 
-/// A lock that is held.
+/// A granted lock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lock {
     pub(super) owner: u64,
@@ -24,12 +24,12 @@ impl LockVec {
         self.0.len()
     }
 
-    /// All of them.
+    /// Returns all locks.
     pub(super) fn all(&self) -> impl Iterator<Item = &Lock> {
         self.0.iter()
     }
 
-    /// The first lock of this kind that overlaps `range` and whose owner is `wanted`.
+    /// Returns the first lock of this kind that overlaps `range` and whose owner `wanted` accepts.
     pub(super) fn find(
         &self,
         kind: LockType,
@@ -41,23 +41,23 @@ impl LockVec {
         self.0.iter().find(meant).map(|lock| (lock.range, lock.owner))
     }
 
-    /// Returns whether `owner` holds a byte of `range`.
+    /// Returns whether `owner` has locked a byte of `range`.
     pub(super) fn holds_any(&self, owner: u64, range: ByteRange) -> bool {
         self.0.iter().any(|lock| lock.owner == owner && lock.range.overlaps(range))
     }
 
-    /// Returns whether `owner` holds bytes before and behind `range` by the same lock.
+    /// Returns whether one lock of `owner` covers bytes before and behind `range`.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         self.0.iter().any(|lock| lock.owner == owner && lock.range.surrounds(range))
     }
 
-    /// All that `owner` holds, in order.
+    /// Returns the locks of `owner`, in order.
     pub(super) fn of(&self, owner: u64) -> impl Iterator<Item = (ByteRange, LockType)> + '_ {
         let own = self.0.iter().filter(move |lock| lock.owner == owner);
         own.map(|lock| (lock.range, lock.kind))
     }
 
-    /// Makes `range` all of one kind for `owner`, or free.
+    /// Sets the lock of `owner` on `range` to one kind, or frees the range.
     pub(super) fn set(&mut self, owner: u64, range: ByteRange, kind: Option<LockType>) {
         let (near, mut whole, mut at) = (range.widened(), range, 0);
         while let Some(&Lock { owner: holder, range: piece, kind: held }) = self.0.get(at) {
@@ -68,7 +68,7 @@ impl LockVec {
                 whole = whole.hull(piece);
             } else if piece.overlaps(range) {
                 self.0.remove(at);
-                // The remaining pieces do not overlap any more and are passed over.
+                // The remaining pieces do not overlap `range`, so the loop skips them.
                 for rest in [piece.before(range), piece.behind(range)].into_iter().flatten() {
                     self.put(Lock { owner, range: rest, kind: held });
                 }

@@ -15,33 +15,34 @@ use crate::{
 /// The arguments of LOCK.
 #[derive(Debug, Clone, Copy)]
 pub struct Lock<'a> {
-    /// The file, which must be the stateid's.
+    /// The file, which must be that of the stateid.
     pub file: FileKey,
     /// The bytes.
     pub range: ByteRange,
     /// Read or write.
     pub kind: LockType,
-    /// True if it was held before the restart.
+    /// True if the client had the lock before the server restarted.
     pub reclaim: bool,
-    /// True if the client waits (`READW_LT`, `WRITEW_LT`): a refused one gets a place in the queue.
+    /// True if the client waits for the lock (`READW_LT`, `WRITEW_LT`). If it is refused, the owner
+    /// joins the queue.
     pub wait: bool,
-    /// The owner that asks.
+    /// The owner of the lock.
     pub locker: Locker<'a>,
 }
 
-/// The owner of a lock to be (`locker4`).
+/// The owner of a requested lock (`locker4`).
 #[derive(Debug, Clone, Copy)]
 pub enum Locker<'a> {
-    /// A lock-owner's that has no lock in this file under this open.
+    /// A lock-owner without a lock stateid for this open.
     New {
         /// The open.
         open: Stateid,
         /// The lock-owner.
         owner: &'a [u8],
-        /// The first number of the lock-owner, in minor version 0.
+        /// The first seqid of the lock-owner, in minor version 0.
         seqid: u32,
     },
-    /// One that has.
+    /// A lock-owner with a lock stateid for this open.
     Known {
         /// Its lock stateid.
         lock: Stateid,
@@ -53,16 +54,16 @@ impl Engine {
     ///
     /// # Errors
     /// [`LockRefusal::Denied`]; [`Error::Openmode`], [`Error::Grace`], [`Error::NoGrace`],
-    /// [`Error::ReclaimBad`], [`Error::ReclaimConflict`], [`Error::BadSeqid`],
-    /// [`Error::Resource`]; as a stateid is refused.
+    /// [`Error::ReclaimBad`], [`Error::ReclaimConflict`], [`Error::BadSeqid`], [`Error::Resource`];
+    /// the errors of an invalid stateid.
     pub fn lock(&self, sender: Sender<'_>, args: &Lock<'_>) -> Result<Stateid, LockRefusal> {
         self.lock_counted(sender, args).map(|(stateid, _)| stateid)
     }
 
-    /// LOCK beside programs on the server, from which the bytes are taken first.
+    /// LOCK, with programs on the server: the bytes are locked in the file system first.
     ///
     /// # Errors
-    /// As [`Engine::lock`]; [`Taken`] if a program has them.
+    /// The errors of [`Engine::lock`]; [`Taken`] if a program has locked the bytes.
     pub fn lock_beside(
         &self,
         locals: &dyn Locals,
@@ -77,7 +78,7 @@ impl Engine {
         locked.map(|locked| locked.map(|(stateid, _)| stateid)).ok_or(taken)
     }
 
-    /// Locks; tells the stateid, and how many ranges of the file are held now.
+    /// Locks; returns the stateid, and the number of ranges of the file that are locked now.
     fn lock_counted(
         &self,
         sender: Sender<'_>,
@@ -152,8 +153,8 @@ impl Engine {
         if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
     }
 
-    /// Checks whether one lock more can be remembered: one that is held and has no state would
-    /// never be free again.
+    /// Checks that the state of one more lock can be stored. A granted lock without a state could
+    /// never be freed.
     fn has_room(&self, state: &ClientState, place: Place) -> Result<()> {
         let most = self.settings.limits.states_per_client;
         let full = place.lock.is_none() && state.holdings.len() >= most;
@@ -172,7 +173,7 @@ impl Engine {
         let owner = if sender.is_unsequenced() {
             Owner::new(now, OwnerKind::Lock, named, seqid)
         } else {
-            // An owner that has not asked for longer than this has lost its place.
+            // An owner that has not repeated its request for this long has left the queue.
             let Settings { lock_wait, lock_offer, .. } = self.settings;
             state.holdings.reap_owners(now.saturating_sub(lock_wait + lock_offer));
             Owner::sequenced(now, OwnerKind::Lock, named)
@@ -180,7 +181,7 @@ impl Engine {
         state.holdings.add_owner(&self.settings.limits, owner)
     }
 
-    /// The lock is held: its stateid is new, or another.
+    /// Notes a granted lock; returns its new stateid.
     fn note_lock(
         &self,
         (sender, client): (Sender<'_>, &Arc<Client>),
@@ -229,7 +230,7 @@ impl Engine {
         let Some(file) = self.files.get(key) else { return Ok(()) };
         self.unless_courteous(now, || {
             let owner = client.live()?.holdings.find_owner(OwnerKind::Lock, owner);
-            // No owner has the number zero.
+            // Zero is no owner's number.
             let owner = lock_owner(client.id, owner.unwrap_or(0));
             let conflict = file.state().locks.test(owner, range, kind);
             conflict.map_or(Ok(()), |conflict| Err(Blocked::By(conflict)))
@@ -237,7 +238,7 @@ impl Engine {
     }
 }
 
-/// Forgets a lock-owner that was made for a lock it did not get and does not wait for.
+/// Forgets a lock-owner that was created for a lock that it did not get and does not wait for.
 fn forget_unused(
     now: Duration,
     state: &mut ClientState,
@@ -251,7 +252,7 @@ fn forget_unused(
     }
 }
 
-/// A lock needs a file that is open for it (RFC 8881, 18.10.4).
+/// Checks that the open allows the lock (RFC 8881, 18.10.4).
 fn check_mode(state: &ClientState, open: u32, kind: LockType) -> Result<()> {
     let needed = if kind == LockType::Write { Share::WRITE } else { Share::READ };
     let granted = state.holdings.opening(open)?.share.access;

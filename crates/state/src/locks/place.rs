@@ -1,21 +1,21 @@
-//! The place of a lock: the open and the lock-owner that it belongs to.
+//! The open and the lock-owner to which a lock belongs.
 
 use super::lock_ops::{Lock, Locker};
 use crate::client_state::{ClientState, LockState, OwnerKind, StateKind};
 use crate::lookup::{Found, confirmed};
 use crate::{Error, Result, Sender};
 
-/// The place of a lock.
+/// The open and the lock-owner of a lock.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// The state that was named: it has the file.
+    /// The number of the state that the request named; it refers to the file.
     pub(crate) named: u32,
     pub(crate) open: u32,
     pub(crate) owner: Option<u32>,
     pub(crate) lock: Option<u32>,
 }
 
-/// Checks the stateid that was named, and returns the place of the lock.
+/// Checks the stateid of the request; returns the open and the lock-owner of the lock.
 pub(crate) fn lock_place(
     sender: Sender<'_>,
     found: &Found<'_>,

@@ -1,24 +1,24 @@
-//! Locks that clients hold together against programs on the server.
+//! The union of all clients' locks, which is enforced against programs on the server.
 
 use crate::{ByteRange, Engine, FileKey, Parts};
 
 impl Engine {
-    /// Bytes that a client has let go of, if that is to be told ([`crate::Settings::locals`]): what
-    /// is held of them now, [`Engine::held`] tells.
+    /// Returns bytes that a client has released, if the shell asked for that
+    /// ([`crate::Settings::locals`]). [`Engine::held`] returns the locks that remain on them.
     #[must_use]
     pub fn poll_unlocked(&self) -> Option<(FileKey, ByteRange)> {
         self.unlocked.pop()
     }
 
-    /// Returns whether there are bytes or files that clients have let go of; costs a look at two
-    /// numbers.
+    /// Returns whether clients have released bytes or files. The cost is two atomic loads.
     #[must_use]
     pub fn has_freed(&self) -> bool {
         !self.unlocked.is_empty() || !self.undelegated.is_empty()
     }
 
-    /// Returns the number of byte ranges that clients hold of a file, and their locks within
-    /// `range` in order and without gaps; no locks if there are more than `most` ranges.
+    /// Returns the number of byte ranges of a file that clients have locked, and the union of their
+    /// locks within `range`, in order and without gaps. The union is empty if there are more than
+    /// `most` ranges.
     #[must_use]
     pub fn held(&self, file: &FileKey, range: ByteRange, most: usize) -> (usize, Parts) {
         let held = self.files.look(file, |file| {

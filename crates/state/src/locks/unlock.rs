@@ -1,4 +1,4 @@
-//! LOCKU and RELEASE_LOCKOWNER, and locks that end with their open.
+//! LOCKU and RELEASE_LOCKOWNER, and locks that end with the CLOSE of their open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,8 @@ impl Engine {
     /// LOCKU.
     ///
     /// # Errors
-    /// As a stateid is refused; [`Error::Resource`]: it would make one range too many.
+    /// The errors of an invalid stateid; [`Error::Resource`]: the unlock would split a range, and
+    /// the bound of ranges is reached.
     pub fn unlock(
         &self,
         sender: Sender<'_>,
@@ -27,10 +28,10 @@ impl Engine {
         Ok(stateid)
     }
 
-    /// LOCKU beside programs on the server, which may have the freed bytes at once.
+    /// LOCKU, with programs on the server: the freed bytes are unlocked in the file system, too.
     ///
     /// # Errors
-    /// As [`Engine::unlock`].
+    /// The errors of [`Engine::unlock`].
     pub fn unlock_beside(
         &self,
         locals: &dyn Locals,
@@ -45,7 +46,7 @@ impl Engine {
         freed.map(|(stateid, _)| stateid)
     }
 
-    /// Frees bytes; tells the stateid, and how many ranges of the file are held now.
+    /// Frees bytes; returns the stateid, and the number of ranges of the file that are locked now.
     fn free(
         &self,
         sender: Sender<'_>,
@@ -77,11 +78,11 @@ impl Engine {
         Ok((stateid, left))
     }
 
-    /// Checks whether an owner may free bytes: freeing bytes in the middle of a lock makes two of
-    /// it, and freeing every other byte could make as many as there are bytes.
+    /// Checks that an owner may free bytes. An unlock in the middle of a range splits it in two,
+    /// and an owner that frees every other byte could make as many ranges as there are bytes.
     ///
     /// # Errors
-    /// [`Error::Resource`].
+    /// [`Error::Resource`]: the bound of ranges is reached.
     pub(crate) fn may_split(
         &self,
         on_file: &FileState,
@@ -92,10 +93,10 @@ impl Engine {
         if full && on_file.locks.splits(owner, range) { Err(Error::Resource) } else { Ok(()) }
     }
 
-    /// RELEASE_LOCKOWNER (RFC 7530, 16.37): an owner that holds no lock is forgotten.
+    /// RELEASE_LOCKOWNER (RFC 7530, 16.37): forgets an owner that has no locks.
     ///
     /// # Errors
-    /// [`Error::WrongCred`]: it is another principal's; [`Error::LocksHeld`].
+    /// [`Error::WrongCred`]: the owner belongs to another principal. [`Error::LocksHeld`].
     pub fn release_lockowner(
         &self,
         (now, caller): (Duration, Caller),
@@ -130,7 +131,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Frees all locks under an open.
+    /// Frees all locks of an open.
     pub(crate) fn free_locks(
         &self,
         now: Duration,
@@ -143,7 +144,7 @@ impl Engine {
             let Some(lock) = state.holdings.remove(number) else { continue };
             let StateKind::Lock(LockState { owner, ranges, .. }) = lock.what else { continue };
             match other_lock(state, client, (&lock.file, owner)) {
-                // The locks of a lock-owner in a file are one set of bytes, under however many
+                // A lock-owner has one set of locks in a file, even if it locks through several
                 // opens.
                 Some(other) => state.holdings.count_ranges(other, ranges as isize),
                 None => {
@@ -158,7 +159,7 @@ impl Engine {
     }
 }
 
-/// Another lock state of an owner in a file, under another open of the client.
+/// Returns another lock state of an owner in a file, through another open of the client.
 pub(crate) fn other_lock(
     state: &ClientState,
     client: &Client,

@@ -1,4 +1,4 @@
-//! Attempts to lock, and owners that wait for their turn.
+//! Attempts to lock, and the time that an owner may wait for a lock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use crate::file::{File, share_of};
 use crate::{Client, ClientProtocol, Engine, Error, Offer, Result, Settings};
 
 impl Engine {
-    /// Locks bytes of a file. Returns the number of ranges that are held then, and how many more
-    /// that is than before. Even if the lock is refused, waits of others may have been granted;
-    /// these are added to `offers`.
+    /// Locks bytes of a file. Returns the number of ranges that are locked then, and the change of
+    /// that number. Even a refused lock may make locks of other owners possible; these are added to
+    /// `offers`.
     pub(crate) fn lock_in(
         &self,
         file: &Arc<File>,
@@ -19,7 +19,7 @@ impl Engine {
         offers: &mut Vec<Offer>,
     ) -> Result<(usize, isize), Blocked> {
         let mut on_file = file.state();
-        // To a host of NLM, which opens nothing, it may have been delegated a moment ago.
+        // A host of NLM has no open, so the file may have been delegated a moment ago.
         if on_file.delegations.conflict(Some(client.id), share_of(wish.kind)).is_some() {
             return Err(Error::Delay.into());
         }
@@ -40,7 +40,7 @@ impl Engine {
         Err(conflict.into())
     }
 
-    /// Returns the time until which a waiter that begins to wait now keeps its place.
+    /// Returns the time at which an owner that begins to wait now leaves the queue.
     pub(crate) fn waits_until(&self, now: Duration, client: &Client) -> Duration {
         let Settings { lock_wait, lease, .. } = self.settings;
         now.saturating_add(match client.protocol {
@@ -49,7 +49,7 @@ impl Engine {
         })
     }
 
-    /// Ends waits and offers of a file whose time is over.
+    /// Removes waiting owners and offers of a file whose time is over.
     pub(crate) fn expire_waits(&self, now: Duration, file: &Arc<File>) {
         let mut offers = Vec::new();
         file.state().locks.expire(now, &mut offers);

@@ -1,4 +1,4 @@
-//! Hosts of NLM: known by name, and forgotten when they start anew.
+//! Hosts of NLM: they are found by name, and lose their locks when they restart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::{
 };
 
 impl Engine {
-    /// The host of this name, known or not. A new one is recorded: the answer must wait for
-    /// [`Engine::unstored`].
+    /// Returns the host of this name, and adds it if it is unknown. A new host is recorded, and the
+    /// reply must wait for [`Engine::unstored`].
     ///
     /// # Errors
-    /// [`crate::Error::Delay`] where there are too many clients, or too many of its origin.
+    /// [`crate::Error::Delay`]: there are too many clients, or too many of this origin.
     pub fn host(&self, now: Duration, name: &[u8], origin: Origin) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
         if let Some(host) = names.host(name) {
@@ -29,21 +29,21 @@ impl Engine {
         Ok(host)
     }
 
-    /// Returns the host of this name, if it is known. An unknown host holds nothing.
+    /// Returns the host of this name, if it is known. An unknown host has no locks.
     #[must_use]
     pub fn known_host(&self, now: Duration, name: &[u8]) -> Option<Arc<Client>> {
         self.clients.names().host(name).inspect(|host| host.renew(now))
     }
 
-    /// FREE_ALL: forgets a host, and frees all that it had.
+    /// FREE_ALL: forgets a host and all its locks.
     pub fn forget_host(&self, now: Duration, name: &[u8]) {
         if let Some(host) = self.known_host(now, name) {
             self.evict(now, &host);
         }
     }
 
-    /// SM_NOTIFY: a host has restarted for the `state`-th time, and its locks are freed, except
-    /// those it asked for since: the notice may come late, or again.
+    /// SM_NOTIFY: a host has restarted for the `state`-th time. Its locks are freed, except those
+    /// it has requested since the restart, because the notice may come late or twice.
     pub fn host_began_anew(&self, now: Duration, name: &[u8], state: i32) {
         match self.known_host(now, name) {
             Some(host) if host.monitor_state() == state => self.release_before(now, &host, state),
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Frees the locks that were not asked for since the host restarted for the `state`-th time.
+    /// Frees the locks that were last requested before the host restarted for the `state`-th time.
     fn release_before(&self, now: Duration, host: &Client, state: i32) {
         let mut held = host.state();
         let mut wakes = Vec::new();

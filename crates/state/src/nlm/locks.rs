@@ -1,8 +1,7 @@
-//! The lock manager of NFSv3: hosts without leases, whose locks and shares stand among those of
-//! NFSv4 (RFC 1813, appendix II).
+//! Locks of hosts of NLM, beside those of NFSv4 (RFC 1813, appendix II).
 //!
-//! A host is a client without a lease: it says when it has started anew, and so does the server.
-//! One that is silent is asked whether it is still there (`hosts.rs`).
+//! A host is a client without a lease. It notifies the server when it has restarted, and the server
+//! notifies its hosts. A silent host is probed (`probe.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use crate::courtesy::Blocked;
 use crate::file::{File, FileState, share_of};
 use crate::{ByteRange, Client, Engine, Error, FileKey, LockRefusal, LockType, Offer, Result};
 
-/// No open: locks of hosts are under none.
+/// The number that stands for no open. Locks of hosts belong to no open.
 const NO_OPEN: u32 = 0;
 
 /// A lock of a host.
@@ -36,8 +35,8 @@ pub enum LockRequestKind {
     NonBlocking,
     /// If the lock is not free, the host waits for it.
     Blocking,
-    /// The lock was offered to the host, which waited for it. NLM_GRANTED has still to say so
-    /// ([`Engine::grant_known`], [`Engine::withdraw_grant`]).
+    /// The lock was offered to the host, which waited for it. NLM_GRANTED is still to be
+    /// acknowledged ([`Engine::grant_known`], [`Engine::withdraw_grant`]).
     Offered,
     /// The host held the lock before the server restarted.
     Reclaim,
@@ -103,7 +102,7 @@ impl Engine {
         let number = match state.holdings.find(owner, &file) {
             Some(number) => number,
             None => {
-                // A waiter has a state, too, so that it goes when the host does.
+                // A waiting owner gets a state, too, so that it is removed with its host.
                 let what =
                     StateKind::Lock(LockState { owner, open: NO_OPEN, ranges: 0, shared: false });
                 state.holdings.insert(limits, (now, &file), what)?
@@ -135,7 +134,7 @@ impl Engine {
     /// NLM_TEST.
     ///
     /// # Errors
-    /// As [`Engine::test_lock`].
+    /// The errors of [`Engine::test_lock`].
     pub fn test_host(
         &self,
         now: Duration,
@@ -148,7 +147,7 @@ impl Engine {
     /// NLM_UNLOCK: frees the locks of the owner in the range.
     ///
     /// # Errors
-    /// [`Error::Resource`]: it would make one range too many.
+    /// [`Error::Resource`]: the unlock would split a range, and the bound of ranges is reached.
     pub fn unlock_host(
         &self,
         now: Duration,
@@ -166,7 +165,8 @@ impl Engine {
         Ok(())
     }
 
-    /// NLM_CANCEL: ends the wait, and takes back a lock that the owner does not know of yet.
+    /// NLM_CANCEL: removes the owner from the queue, and takes back a lock that the owner has not
+    /// been told of.
     pub fn cancel_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         self.withdraw_grant(now, host, lock);
         // Cancelling allocates nothing, so it cannot fail.
@@ -178,8 +178,8 @@ impl Engine {
         self.tidy_host(now, host, lock);
     }
 
-    /// Changes the locks of an owner in a file. `change` gets the owner's number among those of all
-    /// clients, and whether there is room for more locks.
+    /// Calls `change` on the locks of a file with the owner's number among all clients, and whether
+    /// there is room for more locks.
     pub(crate) fn change_host(
         &self,
         host: &Arc<Client>,
@@ -203,7 +203,7 @@ impl Engine {
         changed
     }
 
-    /// Forgets the state of an owner that neither holds nor waits for anything in a file, and the
+    /// Forgets the state of an owner that has no locks in a file and waits for none. Forgets the
     /// owner if that was its last state.
     pub(crate) fn tidy_host(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let mut state = host.state();
@@ -221,8 +221,9 @@ impl Engine {
     }
 }
 
-/// Returns whether a lock is kept for an owner that waited for it. Otherwise it has cancelled, or
-/// has asked again and may have unlocked since: a lock given now would never be freed.
+/// Returns whether a lock is offered to an owner that waited for it. If it is not, the owner has
+/// cancelled, or has repeated its request and may have unlocked since. A lock that is taken now
+/// would never be freed.
 fn is_offered(state: &ClientState, (host, file): (&Client, &File), lock: &HostLock<'_>) -> bool {
     let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner);
     owner.is_some_and(|owner| {

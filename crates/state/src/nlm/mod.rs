@@ -1,8 +1,8 @@
-//! The lock manager of NFSv3: hosts without leases, whose locks and shares stand among those of
-//! NFSv4 (RFC 1813, appendix II).
+//! The state of NLM, the lock manager of NFSv3. Its locks and shares stand beside those of NFSv4
+//! (RFC 1813, appendix II).
 //!
-//! A host is a client without a lease: it says when it has started anew, and so does the server.
-//! One that is silent is asked whether it is still there (`probe.rs`).
+//! A host is a client without a lease. It notifies the server when it has restarted, and the server
+//! notifies its hosts. A silent host is probed (`probe.rs`).
 
 mod hosts;
 mod locks;

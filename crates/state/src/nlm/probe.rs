@@ -1,6 +1,6 @@
-//! Hosts of NLM: whether they are still there.
+//! Probes of hosts of NLM.
 //!
-//! A host renews no lease. One that holds something and is silent is asked instead (NLM NULL).
+//! A host renews no lease. A silent host with locks is probed by NLM NULL instead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::sync::atomic::Ordering;
 use crate::{Client, ClientProtocol, Effect, Engine};
 
 impl Engine {
-    /// A host was asked whether it is there ([`Effect::Probe`]), and answered or did not.
+    /// Notes whether a host answered its probe ([`Effect::Probe`]).
     pub fn host_answered(&self, now: Duration, host: &Client, answered: bool) {
         host.asked.under_way.store(false, Ordering::Relaxed);
         if answered {
@@ -22,7 +22,7 @@ impl Engine {
         }
     }
 
-    /// Asks the hosts that hold something and are silent.
+    /// Probes the hosts that have locks and are silent.
     pub(crate) fn ask_hosts(&self, now: Duration) {
         // During grace no client gets the state of another.
         if self.is_in_grace() {
@@ -37,8 +37,8 @@ impl Engine {
         }
     }
 
-    /// Returns whether it is time to ask a host. One that has just locked for the first time is
-    /// asked at once, so that it is known whether it answers at all.
+    /// Returns whether a host must be probed now. A host is probed right after its first lock, so
+    /// that it is known whether it answers probes at all.
     fn is_due(&self, now: Duration, host: &Client) -> bool {
         let (asked, pause) = (&host.asked, HOST_ASK_PAUSE);
         let is_silent = now >= host.renewed().saturating_add(pause);
@@ -48,7 +48,7 @@ impl Engine {
     }
 
     fn ask_host(&self, now: Duration, host: &Arc<Client>) {
-        // It has called since it was asked last.
+        // The host has called since the last probe.
         if host.asked.at() < host.renewed() {
             host.asked.unanswered.store(0, Ordering::Relaxed);
         }

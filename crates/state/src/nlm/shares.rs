@@ -14,7 +14,7 @@ impl Engine {
     /// NLM_SHARE: a share reservation of DOS.
     ///
     /// # Errors
-    /// [`crate::Error::ShareDenied`]; as [`Engine::lock_host`].
+    /// [`crate::Error::ShareDenied`]; the errors of [`Engine::lock_host`].
     pub fn share_host(
         &self,
         now: Duration,
@@ -93,7 +93,7 @@ impl Engine {
     }
 }
 
-/// An owner of a host, known or not.
+/// Returns an owner of a host, and adds it if it is unknown.
 pub(crate) fn host_owner(
     state: &mut ClientState,
     limits: &Limits,

@@ -1,5 +1,5 @@
-//! Locks taken for hosts of NLM that waited for them, while the host may not know: its answer to
-//! NLM_GRANTED has not come yet, or was lost.
+//! Locks that were granted to waiting hosts of NLM, until the host has answered NLM_GRANTED. The
+//! answer may be lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use crate::client_state::{ClientState, OwnerKind, UnacknowledgedGrant};
 use crate::{ByteRange, Client, Engine, LockType};
 
 impl Engine {
-    /// Notes that the host knows of the lock.
+    /// Notes that the host has acknowledged the lock.
     pub fn grant_known(&self, host: &Client, lock: &HostLock<'_>) {
         drop(take(host, lock));
     }
 
-    /// Takes back a lock that the host does not want or does not know of, and restores its earlier
-    /// locks. It changes nothing if the host has asked for the lock again and was answered.
+    /// Takes back a lock that the host refused or did not acknowledge, and restores the locks that
+    /// it had before. Changes nothing if the host has requested the lock again and got an answer.
     pub fn withdraw_grant(&self, now: Duration, host: &Arc<Client>, lock: &HostLock<'_>) {
         let Some(UnacknowledgedGrant { before, .. }) = take(host, lock) else { return };
         let HostLock { range, kind, .. } = *lock;
-        // The ranges from before are restored even if there is no room.
+        // The earlier ranges are restored even if the bound of ranges is reached.
         let _ = self.change_host(host, lock, |(owner, _), on_file, offers| {
-            // Other owners may share by now what this one held as a reader.
+            // Other owners may have read locks by now where this owner had one.
             let left = before.into_iter().map(|(piece, had)| (piece, had.min(kind)));
             on_file.locks.reduce(now, (owner, range), left, offers);
             Ok(())
@@ -32,8 +32,8 @@ impl Engine {
 }
 
 impl ClientState {
-    /// Notes that an owner has a lock: either it was answered, or it is still to be told and had
-    /// `before`.
+    /// Notes that an owner has a lock. The owner was told of it in the reply, or NLM_GRANTED still
+    /// has to tell it; then `before` are the locks that it had.
     pub(crate) fn note_granted(
         &mut self,
         owner: u32,
@@ -46,7 +46,7 @@ impl ClientState {
         self.granted.extend(granted);
     }
 
-    /// Forgets the unacknowledged grants of a range that its owner has released.
+    /// Forgets the unacknowledged grants of a range that its owner has unlocked.
     pub(crate) fn forget_granted(&mut self, lock: &HostLock<'_>) {
         if let Some(owner) = self.holdings.find_owner(OwnerKind::Lock, lock.owner) {
             self.note_granted(owner, lock, None);
@@ -54,7 +54,7 @@ impl ClientState {
     }
 }
 
-/// Takes out the unacknowledged grant of exactly this lock.
+/// Removes and returns the unacknowledged grant of exactly this lock.
 fn take(host: &Client, lock: &HostLock<'_>) -> Option<UnacknowledgedGrant> {
     let mut state = host.state();
     let owner = state.holdings.find_owner(OwnerKind::Lock, lock.owner)?;

@@ -9,8 +9,8 @@ impl Engine {
     /// OPEN_CONFIRM (RFC 7530, 16.18).
     ///
     /// # Errors
-    /// As a stateid is refused, also for another file than its own; [`Error::WrongCred`]: it is
-    /// another principal's; [`Error::BadStateid`]: its owner was confirmed before.
+    /// The errors of a stateid that is not valid for this file. [`Error::WrongCred`]: the open
+    /// belongs to another principal. [`Error::BadStateid`]: its owner is already confirmed.
     pub fn open_confirm(&self, shown: At<'_>, stateid: &Stateid) -> Result<Stateid> {
         let found = self.find(shown.0, stateid)?;
         let (client, number) = (&found.client, found.number);
@@ -26,7 +26,8 @@ impl Engine {
     /// OPEN_DOWNGRADE (RFC 8881, 18.18).
     ///
     /// # Errors
-    /// As a stateid is refused; [`Error::Inval`]: the file was never opened like this.
+    /// The errors of an invalid stateid. [`Error::Inval`]: the file was never opened with this
+    /// share.
     pub fn open_downgrade(
         &self,
         shown: At<'_>,
@@ -49,10 +50,10 @@ impl Engine {
         changed(&mut state, client, number)
     }
 
-    /// CLOSE (RFC 8881, 18.2). Locks under the open are freed with it, as Linux clients expect.
+    /// CLOSE (RFC 8881, 18.2). It frees the locks of the open, as Linux clients expect.
     ///
     /// # Errors
-    /// As a stateid is refused.
+    /// The errors of an invalid stateid.
     pub fn close(&self, shown: At<'_>, stateid: &Stateid) -> Result<Stateid> {
         let (sender, _) = shown;
         let found = self.find(sender, stateid)?;
@@ -78,14 +79,14 @@ impl Engine {
         }
         drop(state);
         self.announce(wakes);
-        // The state is gone: the answer is a stateid that is never valid (RFC 8881, 18.2.4).
+        // The reply is a stateid that is never valid (RFC 8881, 18.2.4).
         Ok(if sender.is_unsequenced() { stateid } else { Stateid::INVALID })
     }
 }
 
 impl OpenState {
-    /// Returns whether an open can be downgraded to a share: it must be what some of its OPENs
-    /// together were for.
+    /// Returns whether an open can be downgraded to a share: the share must be the union of some
+    /// shares with which it was opened.
     fn may_become(&self, share: Share) -> bool {
         let within = Share::within(self.opened, share);
         let seen = Share::united(within);
@@ -94,12 +95,12 @@ impl OpenState {
 }
 
 impl Share {
-    /// Its bit among the shares an open was opened with.
+    /// Returns the bit of this share in a set of shares.
     pub(crate) const fn bit(self) -> u16 {
         1 << (self.deny << 2 | self.access)
     }
 
-    /// Those of a set of shares that ask for nothing but what `share` does.
+    /// Returns the shares of a set that ask for nothing beyond `share`.
     fn within(set: u16, share: Self) -> u16 {
         let fits = |one: &Self| one.and(share) == share;
         Self::of(set).filter(fits).fold(0, |kept, one| kept | one.bit())

@@ -1,4 +1,4 @@
-//! Deny modes against calls that come without an open: READ and WRITE of NFSv3.
+//! Deny modes against operations without an open: READ and WRITE of NFSv3.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use crate::sync::atomic::Ordering;
 use crate::{Engine, FileKey, Result};
 
 impl Engine {
-    /// Returns whether any open of any file denies others anything. Costs a look at a number.
+    /// Returns whether any open denies access to others. The cost is one atomic load.
     #[must_use]
     pub fn has_denies(&self) -> bool {
         self.files.denies.load(Ordering::Acquire) > 0
     }
 
     /// Checks an access without an open (bits of [`crate::Share`]) against the deny modes of a
-    /// file. The shares of the host of NLM named `host` do not count: it checks its own programs
-    /// itself. Clients with an expired lease are evicted if they deny the access.
+    /// file. The shares of the host of NLM named `host` do not count, since a host checks its own
+    /// programs itself. Clients with an expired lease are evicted if they deny the access.
     ///
     /// # Errors
     /// [`crate::Error::ShareDenied`].
@@ -26,7 +26,7 @@ impl Engine {
         (key, access): (&FileKey, u32),
     ) -> Result<()> {
         let Some(file) = self.files.get(key) else { return Ok(()) };
-        // Look at the shares first: the names of all clients are behind one mutex.
+        // Check the shares first: the names of all clients are behind one mutex.
         if file.state().shares.denied(None, access).is_none() {
             return Ok(());
         }

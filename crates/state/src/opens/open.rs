@@ -1,4 +1,4 @@
-//! OPEN: share reservations, upgrades, claims (RFC 8881, 18.16).
+//! OPEN: share reservations, upgrades, and claims (RFC 8881, 18.16).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::{
 /// The arguments of OPEN, with the file already found.
 #[derive(Debug, Clone, Copy)]
 pub struct Open<'a> {
-    /// The client; of minor version 0, one that [`Engine::client_of`] found.
+    /// The client. In minor version 0 it comes from [`Engine::client_of`].
     pub client: &'a Arc<Client>,
     /// The principal and the origin of the call.
     pub caller: Caller,
@@ -29,41 +29,43 @@ pub struct Open<'a> {
     pub file: FileKey,
     /// The access and the deny mode.
     pub share: Share,
-    /// By which right.
+    /// The right by which the client opens the file.
     pub claim: Claim,
-    /// The delegation that the client would like.
+    /// The delegation that the client wishes.
     pub wish: DelegationWish,
-    /// The user, if its right to open the file was judged.
+    /// The credentials of the user, if its right to open the file was checked.
     pub user: Option<&'a Arc<Cred<Disk>>>,
-    /// True if the file is emptied then, whatever it is opened for.
+    /// True if the OPEN truncates the file to zero, whatever access it asks for.
     pub empties: bool,
 }
 
-/// By which right a file is opened (`open_claim_type4`); by name or by handle is all the same here.
+/// The right by which a client opens a file (`open_claim_type4`). Claims by name and by filehandle
+/// are not distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// It is a new open (`CLAIM_NULL`, `CLAIM_FH`).
+    /// A new open (`CLAIM_NULL`, `CLAIM_FH`).
     New,
-    /// It was open before the restart, with this delegation (`CLAIM_PREVIOUS`).
+    /// A reclaim: the file was open before the restart, with this delegation (`CLAIM_PREVIOUS`).
     Previous(Option<DelegationKind>),
-    /// It is open at the client under this delegation (`CLAIM_DELEGATE_CUR`, `CLAIM_DELEG_CUR_FH`).
+    /// The client has opened the file locally under this delegation (`CLAIM_DELEGATE_CUR`,
+    /// `CLAIM_DELEG_CUR_FH`).
     Delegated(Stateid),
 }
 
 /// The results of OPEN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
-    /// The open's stateid.
+    /// The stateid of the open.
     pub stateid: Stateid,
     /// True if the owner has to confirm it (`OPEN4_RESULT_CONFIRM`).
     pub confirm: bool,
-    /// A delegation, or why there is none.
+    /// The delegation, or the reason why there is none.
     pub delegation: Delegation,
-    /// The open as it was before, if the owner had the file open.
+    /// The earlier share of the open, if the owner already had the file open.
     pub before: Option<Before>,
 }
 
-/// An open as it was before another OPEN added to it ([`Engine::withdraw_open`]).
+/// The share of an open before another OPEN extended it ([`Engine::withdraw_open`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Before {
     seqid: u32,
@@ -72,7 +74,8 @@ pub struct Before {
 }
 
 impl Engine {
-    /// Checks whether an OPEN of this claim is accepted now; called before the file is looked up.
+    /// Checks that an OPEN with this claim is accepted now. It is called before the file is looked
+    /// up.
     ///
     /// # Errors
     /// [`Error::Grace`], [`Error::NoGrace`], [`Error::ReclaimBad`].
@@ -85,12 +88,12 @@ impl Engine {
         if self.is_in_grace() || waits { Err(Error::Grace) } else { Ok(()) }
     }
 
-    /// OPEN, its file being there.
+    /// OPEN of a file that was already looked up.
     ///
     /// # Errors
-    /// [`Error::ShareDenied`]; [`Error::Delay`]: a delegation is being recalled; [`Error::Grace`],
-    /// [`Error::NoGrace`], [`Error::ReclaimBad`], [`Error::ReclaimConflict`]; as a stateid is
-    /// refused; [`Error::Inval`]; [`Error::Resource`].
+    /// [`Error::ShareDenied`]. [`Error::Delay`]: a delegation is being recalled. [`Error::Grace`],
+    /// [`Error::NoGrace`], [`Error::ReclaimBad`], [`Error::ReclaimConflict`]. [`Error::Inval`],
+    /// [`Error::Resource`]. The errors of an invalid stateid.
     pub fn open(&self, now: Duration, open: &Open<'_>) -> Result<Opened> {
         if !open.share.is_valid() {
             return Err(Error::Inval);
@@ -136,7 +139,7 @@ impl Engine {
         let mut on_file = file.state();
         let known = state.holdings.find(owner, file);
         let (share, mine) = (open.against(), file.covered(&open.file, Some(open.client.id)));
-        // A deny mode holds against its own owner, too (RFC 7530, 16.16.5).
+        // A deny mode also applies to its own owner (RFC 7530, 16.16.5).
         if let Some(other) = on_file.shares.conflict(None, share) {
             return Err(Obstacle::Share(other));
         }
@@ -161,7 +164,7 @@ impl Engine {
         self.settle(now, open, file, (state, on_file), (owner, stateid, before))
     }
 
-    /// The open stands: its share is counted, and perhaps the file delegated.
+    /// Completes an open: counts its share, and grants a delegation if the policy allows it.
     fn settle(
         &self,
         now: Duration,
@@ -189,8 +192,9 @@ impl Engine {
         Ok(Opened { stateid, confirm: !confirmed, delegation, before })
     }
 
-    /// Takes back an OPEN that was not answered yet: the file is open as before, or not at all, and
-    /// not delegated by it. It does nothing if the open has changed meanwhile.
+    /// Takes back an OPEN that was not answered yet. The open gets its earlier share, or ends, and
+    /// a delegation granted with it is taken back. It does nothing if the open has changed
+    /// meanwhile.
     pub fn withdraw_open(
         &self,
         now: Duration,
@@ -199,7 +203,7 @@ impl Engine {
     ) {
         if let Delegation::Granted { stateid, .. } = opened.delegation {
             let sender = Sender::of(now, client);
-            // It was granted just now, so the client cannot have returned it.
+            // The delegation was granted a moment ago, so the client cannot have returned it.
             let _ = self.delegreturn((sender, file), &stateid);
         }
         let Ok((_, number)) = opened.stateid.place() else { return };
@@ -254,7 +258,8 @@ fn upgrade(
 }
 
 impl Open<'_> {
-    /// The delegation that comes with it, if one does. An open under a delegation gets no other.
+    /// Returns the delegation that this OPEN asks for. An open under a delegation asks for no
+    /// other.
     fn delegation(&self) -> DelegationRequest<'_> {
         let wanted = match (self.claim, self.wish) {
             (Claim::Previous(had), _) => DelegationClaim::Reclaim(had),
@@ -267,14 +272,14 @@ impl Open<'_> {
         DelegationRequest { client: self.client, principal, user: self.user, access, wanted }
     }
 
-    /// Returns the share that is held against others: emptying a file writes it.
+    /// Returns the share that must not conflict with others. Truncation counts as writing.
     const fn against(&self) -> Share {
         let writes = if self.empties { Share::WRITE } else { 0 };
         self.share.and(Share::access(writes))
     }
 }
 
-/// Remembers that a file was opened with this share.
+/// Notes that a file was opened with this share.
 fn note(state: &mut ClientState, number: u32, share: Share) {
     if let Some(StateKind::Open(opening)) =
         state.holdings.get_mut(number).map(|open| &mut open.what)

@@ -1,5 +1,5 @@
-//! Open-owners and lock-owners, and the order of their operations in minor version 0 (RFC 7530,
-//! 9.1.7): each has a number, and the last answer is kept for a retry.
+//! The order of an owner's operations in minor version 0 (RFC 7530, 9.1.7). Each operation has a
+//! seqid, and the last reply is kept for a retry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use crate::client_state::{ClientState, Owner, OwnerKind, StateKind};
 use crate::file::Holder;
 use crate::{At, Caller, Client, Engine, Error, OwnerReply, Result, Stateid};
 
-/// The answer of an owner to an operation.
+/// The answer to an owner that begins an operation.
 #[derive(Debug)]
 pub enum Turn {
-    /// It is the owner's turn.
+    /// The operation is new.
     New(OwnerTurn),
-    /// It was done before, with this answer.
+    /// The operation repeats the last one, which had this reply.
     Again(OwnerReply),
 }
 
-/// An owner while its operation is under way. If this is dropped without an end, the operation does
-/// not count.
+/// An owner whose operation is under way. If this is dropped without a call of its methods, the
+/// operation does not count.
 #[derive(Debug)]
 pub struct OwnerTurn {
     client: Arc<Client>,
@@ -27,9 +27,9 @@ pub struct OwnerTurn {
     open: bool,
 }
 
-/// An owner whose operation is done and whose answer may not be sent yet. The owner's seqid has
-/// advanced, but a retry is not answered before the answer is kept. If this is dropped without an
-/// answer, the operation does not count.
+/// An owner whose operation is done, but whose reply may not be sent yet. The owner's seqid has
+/// advanced; a retry is answered once the reply is kept. If this is dropped without a reply, the
+/// operation does not count.
 #[derive(Debug)]
 pub struct OwnerAnswer {
     client: Arc<Client>,
@@ -39,21 +39,21 @@ pub struct OwnerAnswer {
 }
 
 impl OwnerTurn {
-    /// Returns the client whose turn it is.
+    /// Returns the client of the owner.
     #[must_use]
     pub const fn client(&self) -> &Arc<Client> {
         &self.client
     }
 
-    /// Ends the operation: its result, from its status on, and the current file handle if it is
-    /// another now. Not for failures after which the owner does not count on (`STALE_CLIENTID`,
-    /// `STALE_STATEID`, `BAD_STATEID`, `BAD_SEQID`, `BADXDR`, `RESOURCE`, `NOFILEHANDLE`, `MOVED`;
-    /// RFC 7530, 9.1.7): there the turn is dropped.
+    /// Ends the operation and keeps its reply: the result, from its status on, and the current
+    /// filehandle if the operation changed it. Failures that do not advance the seqid must drop the
+    /// turn instead: `STALE_CLIENTID`, `STALE_STATEID`, `BAD_STATEID`, `BAD_SEQID`, `BADXDR`,
+    /// `RESOURCE`, `NOFILEHANDLE`, `MOVED` (RFC 7530, 9.1.7).
     pub fn answered(self, result: &[u8], handle: Option<&[u8]>) {
         self.done().told(result, handle);
     }
 
-    /// Ends the operation, whose answer is not true yet: a barrier is to be waited for.
+    /// Ends the operation. Its reply must still wait for a barrier, and is kept later.
     #[must_use]
     pub fn done(mut self) -> OwnerAnswer {
         let (owner, seqid) = (self.owner, self.seqid);
@@ -79,13 +79,14 @@ impl Drop for OwnerTurn {
 }
 
 impl OwnerAnswer {
-    /// Keeps the answer, as [`OwnerTurn::answered`] does.
+    /// Keeps the reply, as [`OwnerTurn::answered`] does.
     pub fn told(mut self, result: &[u8], handle: Option<&[u8]>) {
         let reply = OwnerReply { result: result.into(), handle: handle.map(Into::into) };
         self.end(|owner| owner.last = Some(reply));
     }
 
-    /// The owner may have gone on meanwhile: then this answer is not asked for any more.
+    /// Applies `settle` to the owner, unless a later operation of the owner has begun: then no
+    /// retry of this one can come.
     fn end(&mut self, settle: impl FnOnce(&mut Owner)) {
         if !std::mem::replace(&mut self.open, false) {
             return;
@@ -107,11 +108,11 @@ impl Drop for OwnerAnswer {
 }
 
 impl Engine {
-    /// The turn of an open-owner for an OPEN of minor version 0. An owner that was never confirmed
-    /// may begin anew: what it has opened is gone then.
+    /// Begins an OPEN of an open-owner in minor version 0. An owner that was never confirmed may
+    /// begin with a new seqid; its earlier opens are then forgotten.
     ///
     /// # Errors
-    /// [`Error::BadSeqid`]; [`Error::Delay`]: another operation of the owner is worked on.
+    /// [`Error::BadSeqid`]. [`Error::Delay`]: another operation of the owner is under way.
     pub fn open_turn(
         &self,
         (now, caller): (Duration, Caller),
@@ -134,12 +135,12 @@ impl Engine {
         self.take_turn(now, client, &mut state, (number, seqid))
     }
 
-    /// The turn of the owner of an open or lock state, for an operation of minor version 0 that
-    /// names it: CLOSE, OPEN_CONFIRM, OPEN_DOWNGRADE, LOCK, LOCKU. A stateid that was guessed takes
-    /// no turn: the state must be of this file and this principal.
+    /// Begins an operation of minor version 0 that names an open or lock state: CLOSE,
+    /// OPEN_CONFIRM, OPEN_DOWNGRADE, LOCK, LOCKU. The state must belong to this file and this
+    /// principal, so that a guessed stateid cannot advance a seqid.
     ///
     /// # Errors
-    /// As a stateid is refused; [`Error::BadSeqid`], [`Error::Delay`].
+    /// The errors of an invalid stateid; [`Error::BadSeqid`], [`Error::Delay`].
     pub fn stateid_turn(
         &self,
         (sender, file): At<'_>,
@@ -161,7 +162,7 @@ impl Engine {
         let opens: Vec<u32> = opens.map(|(number, _)| number).collect();
         for number in opens {
             if let Some(open) = state.holdings.remove(number) {
-                // Nothing was ever locked under it: it was not confirmed.
+                // The open was not confirmed, so it has no locks.
                 let holder = Holder { client: client.id, state: number };
                 self.release_state(now, holder, &open, &mut Vec::new());
             }
@@ -187,7 +188,7 @@ impl Engine {
     }
 }
 
-/// Returns whether an OPEN makes an owner begin again.
+/// Returns whether an OPEN makes an unconfirmed owner begin with a new seqid.
 fn restarts(state: &ClientState, owner: u32, seqid: u32) -> bool {
     let owner = state.holdings.owner(owner);
     owner.is_some_and(|owner| {

@@ -1,4 +1,5 @@
-//! State of clients for administrators, in pages: no lock is held for long, however much there is.
+//! The state of clients for administrators, in pages. No lock is held for long, even if there is
+//! much state.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,20 +12,20 @@ use crate::{
     ByteRange, Client, ClientId, Counts, DelegationKind, Engine, FileKey, LockType, Share,
 };
 
-/// A client in short.
+/// A summary of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSummary {
     /// The client.
     pub client: Arc<Client>,
-    /// True if it has confirmed who it is.
+    /// True if it is confirmed.
     pub confirmed: bool,
-    /// True if its lease has expired: it keeps state that nobody else needs.
+    /// True if its lease has expired, and it still has state that no other client needs.
     pub expired: bool,
     /// Time since it introduced itself.
     pub age: Duration,
     /// Time since its last call.
     pub silent: Duration,
-    /// Its sessions.
+    /// Number of its sessions.
     pub sessions: usize,
     /// Number of its states.
     pub counts: Counts,
@@ -63,17 +64,17 @@ pub enum StateDetails {
         owner: Box<[u8]>,
         /// Number of ranges.
         count: usize,
-        /// The first of them.
+        /// The first ranges, up to a bound.
         ranges: Vec<(ByteRange, LockType)>,
     },
     /// A delegation.
     Delegation {
         /// The access that it allows.
         kind: DelegationKind,
-        /// Since when it has been recalled.
+        /// Time since its recall began; none if it is not recalled.
         recalled: Option<Duration>,
     },
-    /// A delegation that was taken back by force.
+    /// A delegation that was revoked.
     Revoked,
 }
 
@@ -82,7 +83,7 @@ pub enum StateDetails {
 pub struct Waiting {
     /// The client that waits; none for a client of NFSv3 or the server itself.
     pub client: Option<ClientId>,
-    /// The client that it waits for; none if the lock is free and only has to be taken.
+    /// The client that it waits for; none if the lock is free and was offered to the waiting owner.
     pub holder: Option<ClientId>,
     /// The file.
     pub file: FileKey,
@@ -92,7 +93,7 @@ pub struct Waiting {
     pub awaited: Awaited,
 }
 
-/// The object of a wait.
+/// The lock or delegation that a client waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Awaited {
     /// A lock.
@@ -102,8 +103,8 @@ pub enum Awaited {
 }
 
 impl Engine {
-    /// Up to `count` clients that came after the client `after`, in that order, hosts of NLM among
-    /// them.
+    /// Returns up to `count` clients that were created after the client `after`, in that order.
+    /// Hosts of NLM are included.
     #[must_use]
     pub fn clients_after(
         &self,
@@ -114,7 +115,7 @@ impl Engine {
         self.summaries(now, self.clients.after(after).into_iter().take(count))
     }
 
-    /// One client.
+    /// Returns the summary of one client.
     #[must_use]
     pub fn summary(&self, now: Duration, client: &Arc<Client>) -> Option<ClientSummary> {
         self.summaries(now, std::iter::once(Arc::clone(client))).pop()
@@ -159,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// Up to `count` states of a client whose numbers are above `after`, in order.
+    /// Returns up to `count` states of a client whose numbers are above `after`, in order.
     #[must_use]
     pub fn states_after(
         &self,
@@ -180,8 +181,8 @@ impl Engine {
         numbers.into_iter().filter_map(shown).take(count).collect()
     }
 
-    /// Returns up to `count` waits for locks and recalled delegations, those of `client` only if
-    /// one is given, and the number of all.
+    /// Returns up to `count` waits for locks and recalled delegations, and the number of all. If
+    /// `client` is given, only its waits count.
     #[must_use]
     pub fn waits(
         &self,
@@ -200,7 +201,8 @@ impl Engine {
         (found, all)
     }
 
-    /// Shows all waits of clients that are `wanted`; an unknown waiter counts as client zero.
+    /// Calls `each` with all waits of clients that `wanted` accepts. An unknown waiting client
+    /// counts as client zero.
     fn each_wait(
         &self,
         now: Duration,

@@ -1,36 +1,36 @@
 use crate::sync::atomic::Ordering;
 use crate::{Client, Engine};
 
-/// Number of things in memory; for metrics, and for tests that nothing is left over.
+/// Number of objects in memory, for metrics, and for tests that nothing leaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Census {
-    /// Clients, confirmed or not.
+    /// Number of clients, confirmed or not.
     pub clients: usize,
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: usize,
-    /// Files that clients have open, locked or delegated.
+    /// Number of files that clients have open, locked or delegated.
     pub files: usize,
-    /// States of all clients: opens, locks, delegations, and closed opens that are kept for a
-    /// retry.
+    /// Number of states of all clients: opens, locks, delegations, and closed opens that are kept
+    /// for a retry.
     pub states: usize,
-    /// Owners of all clients.
+    /// Number of owners of all clients.
     pub owners: usize,
-    /// Opens of all clients.
+    /// Number of opens of all clients.
     pub opens: usize,
-    /// Byte ranges that are locked, by any owner.
+    /// Number of locked byte ranges of all owners.
     pub locks: usize,
-    /// Locks that are waited for, or offered to a waiter.
+    /// Number of locks that are waited for, or offered to a waiting owner.
     pub waits: usize,
-    /// Delegations.
+    /// Number of delegations.
     pub delegations: usize,
     /// Bytes that kept replies may take.
     pub reply_cache_bytes: usize,
-    /// Bytes that are counted for all that clients hold.
+    /// Bytes that are counted for the state of all clients.
     pub held_bytes: usize,
 }
 
 impl Engine {
-    /// Counts everything. It looks at each client and at each file for a moment.
+    /// Counts all objects. It locks each client and each file for a moment.
     #[must_use]
     pub fn census(&self) -> Census {
         let clients = self.clients.all();

@@ -1,30 +1,31 @@
-//! Counters of what happened since the server started.
+//! Counters of events since the server started.
 
 use crate::Engine;
 
 /// Counts of events since the server started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Recalls of delegations that were sent; one that had to be sent again counts once.
+    /// Number of recalls of delegations. A recall that was sent again counts once.
     pub recalls_sent: u64,
-    /// Delegations given back while they were recalled.
+    /// Number of delegations that were returned while they were recalled.
     pub recalls_returned: u64,
-    /// Recalls that were not heeded in time.
+    /// Number of recalls that the client did not answer in time.
     pub recalls_overdue: u64,
-    /// Number of CB_RECALL_ANY: requests to keep fewer delegations, of the client's choice.
+    /// Number of CB_RECALL_ANY, which ask clients to return delegations of their choice.
     pub recalls_any: u64,
-    /// Number of requests to sessions to use fewer slots.
+    /// Number of times that the target of a session's slots was lowered.
     pub slot_recalls: u64,
-    /// Number of times that slots went because a client had followed.
+    /// Number of times that slots were freed because a client had followed a lower target.
     pub slot_recalls_heeded: u64,
-    /// Delegations that were taken back by force: not heeded in time, or with their client.
+    /// Number of delegations that were revoked, because a recall was not answered or their client
+    /// was evicted.
     pub delegations_revoked: u64,
     /// Number of waits for locks.
     pub lock_waits: u64,
-    /// Requests that were answered as they had been before.
+    /// Number of retries that were answered from a kept reply.
     pub replies_again: u64,
-    /// Clients that were sent away with all they had: by an administrator, or because their lease
-    /// was over.
+    /// Number of clients that were evicted with their state: by an administrator, or because their
+    /// lease had expired.
     pub clients_evicted: u64,
 }
 

@@ -9,11 +9,12 @@ use crate::{
 };
 
 impl Engine {
-    /// BIND_CONN_TO_SESSION: `wanted` or, where there is no back channel, less.
+    /// BIND_CONN_TO_SESSION. The connection is bound in the direction `wanted`, or only as fore
+    /// channel if the session has no back channel.
     ///
     /// # Errors
-    /// [`Error::BadSession`]; [`Error::WrongCred`]: the session is another principal's;
-    /// [`Error::Inval`] for a way back of a session that has none.
+    /// [`Error::BadSession`]. [`Error::WrongCred`]: the session belongs to another principal.
+    /// [`Error::Inval`]: only the back channel is asked for, and the session has none.
     pub fn bind_connection(
         &self,
         now: Duration,
@@ -43,11 +44,11 @@ impl Engine {
         Ok(direction)
     }
 
-    /// BACKCHANNEL_CTL: another program and other credentials for callbacks (RFC 8881, 18.33).
+    /// BACKCHANNEL_CTL: sets the program and the credentials of callbacks (RFC 8881, 18.33).
     ///
     /// # Errors
-    /// [`Error::WrongCred`]: the session is another principal's; [`Error::Inval`]: it has no back
-    /// channel.
+    /// [`Error::WrongCred`]: the session belongs to another principal. [`Error::Inval`]: it has no
+    /// back channel.
     pub fn backchannel_ctl(
         &self,
         session: &Session,
@@ -66,14 +67,14 @@ impl Engine {
         Ok(())
     }
 
-    /// A connection is gone: the sessions named lose it.
+    /// Removes a closed connection from a session.
     pub fn connection_lost(&self, session: &SessionId, connection: ConnectionId) {
         if let Some(session) = self.session(session) {
             session.channels().back.connections.forget(connection);
         }
     }
 
-    /// A client has answered at its callback channel.
+    /// Notes that a client has answered on its callback channel.
     pub fn callbacks_work(&self, client: &Arc<crate::Client>) {
         client.set_callbacks(true);
         for session in client.sessions().iter().filter_map(|id| self.session(id)) {
@@ -82,8 +83,8 @@ impl Engine {
         }
     }
 
-    /// A client does not answer at its callback channel: it is told, and gets no delegations until
-    /// it does.
+    /// Notes that a client does not answer on its callback channel. The client is told so, and gets
+    /// no delegations until it answers again.
     pub fn callbacks_fail(&self, client: &Arc<crate::Client>) {
         client.set_callbacks(false);
         for session in client.sessions().iter().filter_map(|id| self.session(id)) {

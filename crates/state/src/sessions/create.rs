@@ -15,23 +15,23 @@ use crate::{
 pub struct CreateSession {
     /// The client.
     pub clientid: ClientId,
-    /// The next sequence of the client's, as EXCHANGE_ID told it.
+    /// The client's next sequenceid; EXCHANGE_ID returned the first one.
     pub sequenceid: u32,
     /// The principal and the origin of the call.
     pub caller: Caller,
-    /// On which connection.
+    /// The connection of the call.
     pub connection: ConnectionId,
-    /// True if that connection is to carry callbacks, too (`CREATE_SESSION4_FLAG_CONN_BACK_CHAN`).
+    /// True if the connection should also carry callbacks (`CREATE_SESSION4_FLAG_CONN_BACK_CHAN`).
     pub back_wanted: bool,
-    /// Attributes that the client asks for its requests ...
+    /// The attributes that the client asks for in the fore channel.
     pub fore: ChannelAttrs,
-    /// ... and the server's.
+    /// The attributes that the client asks for in the back channel.
     pub back: ChannelAttrs,
-    /// In which minor version it was asked for: that of its callbacks too.
+    /// The minor version of the call, which the session's callbacks use, too.
     pub minor: u32,
     /// The RPC program of its callbacks.
     pub program: u32,
-    /// The credentials it takes there.
+    /// The credentials that the client accepts in callbacks.
     pub security: Box<[CallbackSecurity]>,
 }
 
@@ -40,10 +40,10 @@ impl Engine {
     /// instance.
     ///
     /// # Errors
-    /// [`Error::StaleClientid`], [`Error::SeqMisordered`]; [`Error::ClidInuse`]: the client was
-    /// introduced by another principal, or its name is in use; [`Error::Toosmall`];
-    /// [`Error::Nospc`]: too many sessions;
-    /// [`Error::Delay`]: no memory for replies, or none beside what the client has of it.
+    /// [`Error::StaleClientid`], [`Error::SeqMisordered`]. [`Error::ClidInuse`]: another principal
+    /// introduced the client, or its name is in use. [`Error::Toosmall`]. [`Error::Nospc`]: there
+    /// are too many sessions. [`Error::Delay`]: the memory for replies is short, or the client has
+    /// its share of it.
     pub fn create_session(&self, now: Duration, args: &CreateSession) -> Result<CreatedSession> {
         let mut names = self.clients.names();
         let client = self.clients.get(args.clientid).ok_or(Error::StaleClientid)?;
@@ -58,12 +58,12 @@ impl Engine {
             return Ok(made);
         }
         if state.standing == Standing::Unconfirmed {
-            // When it was introduced the name may have been free to be taken.
+            // Another client may have taken the name since EXCHANGE_ID.
             let holder = names.confirmed(client.protocol, &client.owner);
             let holder = holder.filter(|old| self.is_in_use(now, old));
             self.may_take_name(holder, (client.protocol, &client.name()), args.caller)?;
         }
-        // A refused request changes nothing, not even the sequence.
+        // A refused request changes nothing, not even the sequenceid.
         let made = self.build((now, &client), &mut state, args)?;
         state.creation = Creation { sequenceid: args.sequenceid, answer: Some(made) };
         drop(state);
@@ -111,11 +111,11 @@ impl Engine {
         Ok(CreatedSession { session: id, sequenceid: args.sequenceid, back, fore, back_attrs })
     }
 
-    /// DESTROY_SESSION (RFC 8881, 18.37). The client keeps its state until its lease is over.
+    /// DESTROY_SESSION (RFC 8881, 18.37). The client keeps its state until its lease expires.
     ///
     /// # Errors
-    /// [`Error::BadSession`]; [`Error::WrongCred`]: it is another principal's;
-    /// [`Error::ConnNotBound`]: it came on a connection that is none of the session's.
+    /// [`Error::BadSession`]. [`Error::WrongCred`]: the session belongs to another principal.
+    /// [`Error::ConnNotBound`]: the connection of the call is not bound to the session.
     pub fn destroy_session(
         &self,
         id: &SessionId,

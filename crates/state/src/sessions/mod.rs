@@ -1,4 +1,5 @@
-//! Operations on sessions (RFC 8881, 2.10): made, bound to connections, used, shrunk, destroyed.
+//! Operations on sessions (RFC 8881, 2.10): they are created, bound to connections, used, asked for
+//! slots, and destroyed.
 
 mod connection;
 mod create;

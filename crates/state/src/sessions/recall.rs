@@ -1,4 +1,4 @@
-//! Slots are asked back where the memory for replies becomes short (RFC 8881, 20.8).
+//! Slots are recalled when the memory for replies becomes short (RFC 8881, 20.8).
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::{Effect, Engine, Session, SessionId};
 
 impl Engine {
-    /// Lowers the targets of the largest sessions of those clients that have most, until what they
-    /// are expected to give back is enough. The clients are told by CB_RECALL_SLOT and with their
-    /// next SEQUENCE; the slots go when a client has followed, never before.
+    /// Lowers the target of the largest sessions of those clients that use most memory, until
+    /// enough will be freed. The clients are told by CB_RECALL_SLOT and in their next SEQUENCE.
+    /// Slots are freed only when a client has followed.
     pub(crate) fn recall_slots(&self, now: Duration) {
         if self.reply_cache.wanted_bytes() == 0 {
             return;
@@ -29,9 +29,9 @@ impl Engine {
         }
     }
 
-    /// Drops the sessions of clients with an expired lease, the longest silent first: they would
-    /// never give a slot back. They keep their other state, and make new sessions when they come
-    /// back.
+    /// Drops the sessions of clients with an expired lease, the longest silent first, since these
+    /// would never free a slot. The clients keep their other state, and create new sessions when
+    /// they return.
     fn drop_forsaken_sessions(&self, now: Duration) {
         let mut clients = self.clients.all();
         clients.retain(|client| self.has_expired(now, client));
@@ -59,8 +59,8 @@ impl Engine {
         bytes
     }
 
-    /// A client has answered CB_RECALL_SLOT: it knows the target. The slots above it go with its
-    /// next request that has none of them under way.
+    /// Notes that a client has answered CB_RECALL_SLOT. The slots above the target are freed at its
+    /// next request, if none of them is in use then.
     pub fn slots_recalled(&self, session: &SessionId, target: u32) {
         if let Some(session) = self.session(session) {
             session.channels().slots.acknowledge(target);

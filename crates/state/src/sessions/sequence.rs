@@ -1,4 +1,4 @@
-//! SEQUENCE: a request takes its slot, or is answered as it was before (RFC 8881, 18.46).
+//! SEQUENCE: a request gets its slot, or a retry gets the kept reply (RFC 8881, 18.46).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::{
 /// The outcome of SEQUENCE.
 #[derive(Debug)]
 pub enum Sequenced {
-    /// The request is new, and SEQUENCE answered as the ticket says ([`Ticket::answer`]). What is
-    /// answered to all of it must be told to the ticket.
+    /// The request is new. [`Ticket::answer`] is the result of its SEQUENCE. The reply to the
+    /// COMPOUND must be given to [`Ticket::answered`].
     New(Ticket),
-    /// It was done before, with this answer to the whole COMPOUND.
+    /// The request repeats the last one of its slot, which had this reply to the whole COMPOUND.
     Again(Arc<[u8]>),
-    /// It was done, and its answer not kept: SEQUENCE is answered so, and the next operation with
-    /// `RETRY_UNCACHED_REP`.
+    /// The request repeats the last one of its slot, whose reply was not kept. SEQUENCE gets this
+    /// result, and the next operation `RETRY_UNCACHED_REP`.
     Forgotten(SequenceAnswer),
 }
 
-/// A slot while its request is under way. If this is dropped without an answer, the slot forgets
-/// the request.
+/// A slot whose request is under way. If this is dropped without a reply, the slot forgets the
+/// request.
 #[derive(Debug)]
 pub struct Ticket {
     session: Arc<Session>,
@@ -34,7 +34,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The session.
+    /// Returns the session.
     #[must_use]
     pub const fn session(&self) -> &Arc<Session> {
         &self.session
@@ -46,22 +46,22 @@ impl Ticket {
         &self.session.client
     }
 
-    /// Returns the answer to its SEQUENCE.
+    /// Returns the result of its SEQUENCE.
     #[must_use]
     pub const fn answer(&self) -> &SequenceAnswer {
         &self.answer
     }
 
-    /// Returns whether the client wants the answer kept; one above
-    /// [`crate::ChannelAttrs::response_cached_bytes_max`] must be refused before it is carried out
-    /// (`NFS4ERR_REP_TOO_BIG_TO_CACHE`).
+    /// Returns whether the client asked for the reply to be kept. A request whose reply would be
+    /// longer than [`crate::ChannelAttrs::response_cached_bytes_max`] must be refused before it is
+    /// executed (`NFS4ERR_REP_TOO_BIG_TO_CACHE`).
     #[must_use]
     pub const fn cache_this(&self) -> bool {
         self.cache_this
     }
 
-    /// Ends the request. `reply` is the answer to the whole COMPOUND, from its status on, if it is
-    /// at hand in one piece; it is kept if the client asked for it, or if it is small.
+    /// Ends the request. `reply` is the reply to the whole COMPOUND, from its status on, if it is
+    /// contiguous in memory. It is kept if the client asked for that, or if it is small.
     pub fn answered(mut self, reply: Option<&[u8]>) {
         let cached_max = self.session.fore.response_cached_bytes_max as usize;
         let bytes_max = if self.cache_this { cached_max } else { SMALL_REPLY_BYTES_MAX };
@@ -80,17 +80,17 @@ impl Drop for Ticket {
 }
 
 impl Engine {
-    /// SEQUENCE. Renews the lease.
+    /// SEQUENCE. It renews the lease.
     ///
     /// # Errors
     /// [`Error::BadSession`], [`Error::BadSlot`], [`Error::BadHighSlot`], [`Error::SeqMisordered`],
-    /// [`Error::SeqFalseRetry`]; [`Error::ReqTooBig`], [`Error::TooManyOps`]: more than was agreed
-    /// on; [`Error::Delay`]: the request is being worked on; [`Error::ConnNotBound`]: the
-    /// connection comes from elsewhere than the client, whose principal has not bound it to the
-    /// session.
+    /// [`Error::SeqFalseRetry`]. [`Error::ReqTooBig`], [`Error::TooManyOps`]: the request exceeds
+    /// the session's attributes. [`Error::Delay`]: the request is being executed.
+    /// [`Error::ConnNotBound`]: the connection comes from another origin than the client, and the
+    /// client's principal has not bound it to the session.
     pub fn sequence(&self, now: Duration, args: &Sequence) -> Result<Sequenced> {
         let session = self.session(&args.session).ok_or(Error::BadSession)?;
-        // A refused request must leave its slot alone (RFC 8881, 18.46.3).
+        // A refused request must not change its slot (RFC 8881, 18.46.3).
         args.keep_to(&session.fore)?;
         let mut channels = session.channels();
         let Channels { slots, back } = &mut *channels;
@@ -131,8 +131,8 @@ impl Engine {
     }
 }
 
-/// Returns the status flags for a client. It reads three numbers: the client's lock is not taken
-/// for every request.
+/// Returns the status flags for a client. It reads three atomics, and does not take the client's
+/// lock for every request.
 fn status(client: &Client, back: &Back) -> StatusFlags {
     let cut_off = back.is_cut_off();
     StatusFlags::CB_PATH_DOWN.when(client.lost_callbacks() || cut_off)

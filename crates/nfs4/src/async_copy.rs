@@ -1,9 +1,10 @@
-//! Copies that go on after COPY was answered (RFC 7862, 4): made piece by piece by whoever has time
-//! for them.
+//! Asynchronous copies (RFC 7862, 4): they continue after COPY was answered, in pieces, on any
+//! thread that has time.
 //!
-//! Nothing of the request is kept but who asked and for what. Each piece is let in anew, under the
-//! plan that is in force then and by the stateids that the client showed: a copy has no right that
-//! a WRITE of that moment would not have, and ends with its status where it would be refused.
+//! A copy stores only the caller and the arguments of its request. Each piece is checked again,
+//! under the plan in force at that moment and the stateids of the request. A copy therefore has no
+//! right that a WRITE of that moment would not have. If a check fails, the copy ends with its
+//! status.
 
 use std::sync::Arc;
 
@@ -17,14 +18,14 @@ use crate::filehandle::{Object, enter};
 use crate::limits::COPY_PIECE_BYTES_MAX;
 use crate::stop::Stop;
 
-/// A copy that goes on after COPY was answered. Dropped before its end it counts as failed.
+/// An asynchronous copy. If it is dropped before its end, it counts as failed.
 pub struct Copying {
     order: CopyOrder,
     copied: u64,
     over: bool,
 }
 
-/// A copy that a COMPOUND asks for.
+/// The arguments of an asynchronous copy.
 pub(crate) struct CopyOrder {
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Clock,
@@ -33,11 +34,11 @@ pub(crate) struct CopyOrder {
     pub(crate) credential: KeptCredential,
     pub(crate) client: Arc<Client>,
     pub(crate) caller: Caller,
-    /// The stateid by which the client knows the copy.
+    /// The stateid of the copy.
     pub(crate) stateid: Stateid,
     pub(crate) source: End,
     pub(crate) target: End,
-    /// Bytes to copy.
+    /// Number of bytes to copy.
     pub(crate) length: u64,
     pub(crate) verifier: Verifier4,
 }
@@ -46,28 +47,29 @@ pub(crate) struct CopyOrder {
 pub(crate) struct End {
     /// The file.
     pub(crate) handle: SealedHandle,
-    /// By what the client may use it.
+    /// The stateid under which the client uses it.
     pub(crate) stateid: Stateid,
-    /// From which byte on.
+    /// Offset of the first byte.
     pub(crate) offset: u64,
 }
 
-/// Takes a copy to be made by [`Copying::go_on`]; gives it back if there is no room for it.
+/// Accepts a copy, whose pieces are then copied by [`Copying::go_on`]. Returns the copy if there is
+/// no room for it.
 pub type Copier = dyn Fn(Box<Copying>) -> Result<(), Box<Copying>> + Send + Sync;
 
-/// The next step of a copy.
+/// The result of one step of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It goes on.
+    /// The next piece can be copied.
     More,
-    /// It goes on when what hinders it is over: a delegation that is recalled, a slow disk.
+    /// The copy must pause because of a delegation that is being recalled, or a slow disk.
     Later,
-    /// It is over. The client is to be told what [`Engine::poll_effect`] says.
+    /// The copy has ended. [`Engine::poll_effect`] returns the CB_OFFLOAD for the client.
     Over,
 }
 
 impl Copying {
-    /// Returns a copy of which nothing has been done.
+    /// Returns a copy that has not begun.
     pub(crate) const fn new(order: CopyOrder) -> Self {
         Self { order, copied: 0, over: false }
     }
@@ -85,7 +87,7 @@ impl Copying {
         match self.piece() {
             Ok(copied) => {
                 self.copied += copied;
-                // A source that was cut meanwhile ends earlier.
+                // A source that was truncated meanwhile ends earlier.
                 let is_last = copied == 0 || self.copied >= self.order.length;
                 self.said(is_last.then_some(Nfsstat4::Ok), Progress::More)
             }
@@ -97,13 +99,13 @@ impl Copying {
         }
     }
 
-    /// Nobody has room for it: it was never begun.
+    /// Cancels a copy that was not accepted, as if it had never begun.
     pub(crate) fn withdraw(mut self) {
         self.over = true;
         self.order.engine.forget_offload(&self.order.client, &self.order.stateid);
     }
 
-    /// Notes how far it is, and with a status how it ended.
+    /// Reports the progress of the copy to the engine; with a status, its end.
     fn said(&mut self, status: Option<Nfsstat4>, otherwise: Progress) -> Progress {
         let verifier = Verifier(self.order.verifier);
         let end = status.map(|status| OffloadEnd { status: status as u32, verifier });

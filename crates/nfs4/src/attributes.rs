@@ -1,4 +1,4 @@
-//! Attributes: which there are, how they are said, how they are set (RFC 8881, 5).
+//! Attributes: the list of supported ones, their encoding and their decoding (RFC 8881, 5).
 
 mod acl;
 mod decode;

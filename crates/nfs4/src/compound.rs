@@ -14,7 +14,7 @@ use crate::program::Nfs4;
 use crate::sequencing::Sequencing;
 use crate::stop::Stop;
 
-/// One COMPOUND while it is streamed through its operations.
+/// A COMPOUND while its operations are executed.
 pub(crate) struct Compound<'a> {
     /// The program.
     pub(crate) nfs: &'a Nfs4,
@@ -24,23 +24,23 @@ pub(crate) struct Compound<'a> {
     pub(crate) visitor: &'a RpcPeer,
     /// The caller's credential.
     pub(crate) credential: CredentialRef<'a>,
-    /// The principal and origin to which state that it makes belongs.
+    /// The principal and the origin to which new state belongs.
     pub(crate) caller: Caller,
-    /// The arguments, all of them.
+    /// All arguments, encoded.
     pub(crate) request: &'a [u8],
     /// The minor version.
     pub(crate) minor: u32,
-    /// The time at which it was begun.
+    /// The time at which it began.
     pub(crate) now: Duration,
-    /// The first operation's outcome: the client and session that SEQUENCE found, and their limits.
+    /// The session and its limits, once SEQUENCE has found them.
     pub(crate) sequencing: Sequencing,
-    /// The number of the operation in hand.
+    /// The number of the present operation (`nfs_opnum4`).
     pub(crate) operation: u32,
-    /// Operations that follow the one in hand.
+    /// Number of operations behind the present one.
     pub(crate) following: u32,
-    /// The object of the current file handle.
+    /// The object of the current filehandle.
     pub(crate) current: Option<Object<'a>>,
-    /// The object of the saved file handle.
+    /// The object of the saved filehandle.
     pub(crate) saved: Option<Object<'a>>,
     /// The current stateid (RFC 8881, 16.2.3.1.2).
     pub(crate) stateid: Stateid4,
@@ -48,24 +48,24 @@ pub(crate) struct Compound<'a> {
     pub(crate) saved_stateid: Stateid4,
     /// The beginning of the reply.
     pub(crate) start: Checkpoint,
-    /// Barriers and records that must be stable before the reply leaves.
+    /// The results that must wait for barriers and records before the reply is sent.
     pub(crate) pending_results: Vec<PendingResult>,
-    /// Barriers of the operation in hand.
+    /// Barriers of the present operation.
     pub(crate) barriers: Vec<Barrier>,
-    /// The answer of the operation in hand to its owner (4.0).
+    /// The reply of the present operation to its open-owner or lock-owner (4.0).
     pub(crate) kept: Option<OwnerReply>,
-    /// Such answers that are not true yet.
+    /// Replies to owners that wait for a barrier or a record.
     pub(crate) pending_answers: Vec<PendingAnswer>,
 }
 
 impl<'a> Compound<'a> {
-    /// The object of the current file handle.
+    /// Returns the object of the current filehandle.
     pub(crate) fn object(&self) -> Result<&Object<'a>, Stop> {
         self.current.as_ref().ok_or(Stop::Status(Nfsstat4::NoFileHandle))
     }
 
-    /// The current object, if it is one of an export; a directory above them is refused with
-    /// `otherwise`.
+    /// Returns the current object if it is inside an export. A directory above the exports is
+    /// refused with `otherwise`.
     pub(crate) fn real(&self, otherwise: Nfsstat4) -> Result<(&View<'a>, &Node), Stop> {
         match self.object()? {
             Object::In(view, node) => Ok((view, node)),
@@ -73,7 +73,8 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// The same of the saved file handle.
+    /// Returns the saved object if it is inside an export. A directory above the exports is refused
+    /// with `otherwise`.
     pub(crate) fn real_saved(&self, otherwise: Nfsstat4) -> Result<(&View<'a>, &Node), Stop> {
         match &self.saved {
             Some(Object::In(view, node)) => Ok((view, node)),
@@ -82,23 +83,23 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// Goes on with another object; a stateid that was current was of the one before.
+    /// Sets the current object, and clears the current stateid, which belonged to the previous one.
     pub(crate) fn go_to(&mut self, object: Object<'a>) {
         self.current = Some(object);
         self.stateid = Stateid4::INVALID;
     }
 
-    /// The tree above the exports, as this caller sees it.
+    /// Returns the tree above the exports, as this caller sees it.
     pub(crate) fn pseudo(&self) -> Pseudo<'a> {
         self.plan.pseudo(self.visitor)
     }
 
-    /// Opens the object that `door` names, if the caller may reach it.
+    /// Returns the object that `door` names, if the caller may access it.
     pub(crate) fn enter(&self, door: Door<'_>) -> Result<Object<'a>, Stop> {
         enter(self.plan, self.visitor, &self.credential, door)
     }
 
-    /// An object's handle, ready to travel.
+    /// Returns the filehandle of an object.
     pub(crate) fn seal(&self, object: &Object<'_>) -> SealedHandle {
         match object {
             Object::Pseudo(node) => self.plan.pseudo(self.visitor).seal(node),
@@ -106,12 +107,12 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// The operation in hand is true only when `barrier` has been waited for.
+    /// Adds a barrier that the result of the present operation must wait for.
     pub(crate) fn behind(&mut self, barrier: Option<Barrier>) {
         self.barriers.extend(barrier);
     }
 
-    /// Bytes that the reply may still grow by.
+    /// Returns the number of bytes that the reply may still grow.
     pub(crate) fn room(&self, reply: &Encoder) -> usize {
         self.sequencing.reply_bytes_max().saturating_sub(reply.length_since(self.start))
     }

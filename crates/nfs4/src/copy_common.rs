@@ -1,4 +1,4 @@
-//! The common part of COPY and CLONE: bytes of the saved file go into the current one.
+//! The common part of COPY and CLONE: both copy bytes of the saved file into the current one.
 
 use comity_coherence::Clearance;
 use comity_export::{Node, View};
@@ -9,25 +9,25 @@ use crate::compound::Compound;
 use crate::stateid::{may_read_saved, may_write};
 use crate::stop::Stop;
 
-/// Two files of one export, the first of which may be read and the second written.
+/// Two files of one export: the first may be read, the second may be written.
 pub(crate) struct Transfer<'c, 'a> {
     /// The export.
     pub(crate) view: &'c View<'a>,
-    /// Leave to write the target.
+    /// The clearance to write the target.
     pub(crate) clearance: Clearance,
     /// The file that is read.
     pub(crate) source: &'c Node,
     /// The file that is written.
     pub(crate) target: &'c Node,
-    /// Bytes of the source.
+    /// Size of the source in bytes.
     source_size: u64,
 }
 
 impl<'c, 'a> Transfer<'c, 'a> {
-    /// The saved and the current file, as these stateids may use them.
+    /// Returns the saved and the current file, after a check of both stateids.
     ///
     /// # Errors
-    /// As a stateid is refused; WRONG_TYPE of what is no file; XDEV.
+    /// The errors of an invalid stateid; WRONG_TYPE if an object is no file; XDEV.
     pub(crate) fn of(
         compound: &'c Compound<'a>,
         (source_stateid, target_stateid): (&Stateid4, &Stateid4),
@@ -45,10 +45,10 @@ impl<'c, 'a> Transfer<'c, 'a> {
         Ok(Self { view, clearance, source, target, source_size: attr.size })
     }
 
-    /// Returns the bytes that `count` means, 0 being all the rest.
+    /// Returns the number of bytes to copy. A `count` of 0 stands for all bytes up to the end.
     ///
     /// # Errors
-    /// INVAL: there are not so many, or they would be written over themselves.
+    /// INVAL: the source has fewer bytes, or the ranges overlap in one file.
     pub(crate) fn length(&self, (from, to): (u64, u64), count: u64) -> Result<u64, Stop> {
         let rest = self.source_size.checked_sub(from).ok_or(Nfsstat4::Inval)?;
         let length = if count == 0 { rest } else { count };
@@ -57,8 +57,9 @@ impl<'c, 'a> Transfer<'c, 'a> {
     }
 }
 
-/// Nothing, if the object is a regular file. Of what else is no READ or WRITE there is one word,
-/// for directories and symbolic links, too (RFC 7862, 15.1.3, 15.2.3, 15.4.3, 15.13.3).
+/// Checks that an object is a regular file. COPY, CLONE, ALLOCATE and DEALLOCATE have the same
+/// error for all other types, directories and symbolic links included (RFC 7862, 15.1.3, 15.2.3,
+/// 15.4.3, 15.13.3).
 ///
 /// # Errors
 /// WRONG_TYPE.

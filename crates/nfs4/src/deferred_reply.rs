@@ -10,11 +10,11 @@ use comity_xdr::Encoder;
 
 use crate::status::nfsstat4;
 
-/// Something to wait for before a result may leave.
+/// An event that a result must wait for before the reply is sent.
 pub(crate) enum Wait {
-    /// Files.
+    /// A barrier on the data of files.
     Barrier(Barrier),
-    /// Records about clients.
+    /// A record about clients that must be stored.
     Record(Arc<Settle>, JournalPosition),
 }
 
@@ -27,39 +27,39 @@ impl Wait {
     }
 }
 
-/// Something to wait for before a result may leave, and the place of a failure in the reply.
+/// A result that must wait, and its position in the reply.
 pub(crate) struct PendingResult {
     pub(crate) wait: Wait,
     pub(crate) place: Place,
 }
 
-/// The place of a result in the reply.
+/// The position of a result in the reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// Results in the reply, this one among them.
+    /// Number of results up to this one, this one included.
     pub(crate) results: u32,
-    /// The place of this result's status, in bytes behind the reply's beginning.
+    /// Position of the result's status, in bytes from the beginning of the reply.
     pub(crate) status_at: usize,
     /// Words of zero that follow the status of a failure.
     pub(crate) failure_words: usize,
 }
 
-/// The answer to an owner's operation, kept for a client that asks again.
+/// The reply to an operation of an open-owner or lock-owner, which is kept for a retry.
 pub(crate) struct OwnerReply {
     pub(crate) answer: OwnerAnswer,
-    /// The operation, its status and its body.
+    /// The number of the operation, its status and its body.
     pub(crate) result: Vec<u8>,
     pub(crate) handle: Option<SealedHandle>,
 }
 
 impl OwnerReply {
-    /// It is true.
+    /// Keeps the reply as it is.
     pub(crate) fn told(self) {
         let handle = self.handle.as_ref().map(SealedHandle::bytes);
         self.answer.told(&self.result, handle);
     }
 
-    /// It is not true; this is said instead.
+    /// Keeps a failure instead of the reply.
     pub(crate) fn broken(self, status: Nfsstat4) {
         let operation = self.result.get(..4).unwrap_or_default();
         let result = [operation, &(status as u32).to_be_bytes()].concat();
@@ -67,21 +67,21 @@ impl OwnerReply {
     }
 }
 
-/// An answer to an owner that is kept once it is true.
+/// A reply to an owner that is kept after the result's wait.
 pub(crate) struct PendingAnswer {
     pub(crate) kept: OwnerReply,
-    /// Results in the reply, its own among them.
+    /// Number of results up to this one, this one included.
     pub(crate) results: u32,
 }
 
-/// A reply to a COMPOUND that has been promised to nobody yet.
+/// A reply to a COMPOUND that waits for barriers or records.
 pub(crate) struct DeferredReply {
     pub(crate) done: Done,
     pub(crate) pending_results: Vec<PendingResult>,
     pub(crate) pending_answers: Vec<PendingAnswer>,
     /// The reply from its status on.
     pub(crate) bytes: Box<[u8]>,
-    /// The place of the count of results in it.
+    /// Position of the number of results in it.
     pub(crate) count_at: usize,
     /// The slot of the request.
     pub(crate) ticket: Option<Ticket>,
@@ -117,8 +117,9 @@ impl DeferredReply {
         }
     }
 
-    /// The answers to owners are kept. An answer is a failure where the promise was broken, and
-    /// there is none behind it, because the client is not told of that.
+    /// Keeps the replies to owners. If a wait failed, the reply of that operation becomes a
+    /// failure. The replies of later operations are not kept, because the client does not receive
+    /// them.
     fn settle(&mut self, broken: Option<(u32, Nfsstat4)>) {
         for PendingAnswer { kept, results } in self.pending_answers.drain(..) {
             match broken {
@@ -129,8 +130,8 @@ impl DeferredReply {
         }
     }
 
-    /// Says the reply up to the result that is not true. What was done behind it was done; the
-    /// client is not told, as if the connection had broken.
+    /// Writes the reply up to the result whose wait failed. Later operations were executed, but the
+    /// client does not receive their results, as if the connection had broken.
     fn broken(&self, place: Place, status: Nfsstat4, reply: &mut Encoder) -> Done {
         let part = |range| self.bytes.get(range).unwrap_or_default();
         reply.value(&status);

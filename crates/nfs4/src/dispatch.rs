@@ -30,8 +30,8 @@ impl Program<RpcPeer> for Nfs4 {
         Repeat::Harmless
     }
 
-    /// Sessions know what was asked before; in 4.0 owners of opens and locks do. What else changes
-    /// something is remembered.
+    /// Returns how a retry of the call is recognized. Sessions recognize retries themselves. In
+    /// 4.0, owners do so for opens and locks, and the replay cache for other changes.
     fn repeat_of(&self, call: &Call<'_>) -> Repeat {
         let mut args = Decoder::new(call.arguments);
         match args.value::<CompoundHead<'_>>() {

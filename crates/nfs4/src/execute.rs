@@ -1,5 +1,5 @@
-//! COMPOUND: operations are read, done and answered one after the other; the first that fails is
-//! the last (RFC 8881, 16.2).
+//! COMPOUND: operations are decoded, executed and answered one after the other. The first failure
+//! ends the COMPOUND (RFC 8881, 16.2).
 
 use comity_credential::CredentialRef;
 use comity_export::RpcPeer;
@@ -60,7 +60,7 @@ pub(crate) fn answer(
     compound.stream(&head, &mut args, reply)
 }
 
-/// The end of a COMPOUND.
+/// The result of a COMPOUND.
 struct End {
     status: Nfsstat4,
     results: u32,
@@ -90,10 +90,10 @@ impl<'a> Compound<'a> {
         self.outcome(&end, count_at, reply)
     }
 
-    /// Streams the operations.
+    /// Executes the operations.
     ///
     /// # Errors
-    /// The whole reply, where this COMPOUND had been answered before.
+    /// The kept reply, if this COMPOUND is a retry.
     fn operations(
         &mut self,
         head: &CompoundHead<'a>,
@@ -123,8 +123,8 @@ impl<'a> Compound<'a> {
         Ok(End { status: Nfsstat4::Ok, results: head.operations })
     }
 
-    /// An operation of which not even the number can be read: the last result's status is that of
-    /// all (RFC 8881, 16.2.4), so it has one, too.
+    /// Appends a result for an operation whose number cannot be decoded. The status of a COMPOUND
+    /// is that of its last result (RFC 8881, 16.2.4), so this operation needs one.
     fn unread(&self, at: u32, reply: &mut Encoder) -> End {
         let begin = reply.checkpoint();
         let status = Nfsstat4::BadXdr;
@@ -137,7 +137,7 @@ impl<'a> Compound<'a> {
         End { status, results: at + 1 }
     }
 
-    /// Does one operation and appends its result; tells its status.
+    /// Executes one operation and appends its result; returns its status.
     fn operation(
         &mut self,
         head: &CompoundHead<'a>,
@@ -169,7 +169,7 @@ impl<'a> Compound<'a> {
             reply.rollback(begin);
             return Ok(self.too_big(row, reply));
         }
-        // Nearly always it has to wait for nothing.
+        // Nearly all operations wait for nothing.
         if self.kept.is_some() || !self.barriers.is_empty() || self.nfs.memory().is_behind() {
             let status_at = body.since(self.start) - 4;
             self.promise(Place { results: at + 1, status_at, failure_words: row.failure_words });
@@ -177,7 +177,7 @@ impl<'a> Compound<'a> {
         Ok(said)
     }
 
-    /// Says that the operation's result would be too long.
+    /// Replaces the operation's result by the failure that it would be too long.
     fn too_big(&self, row: &Row, reply: &mut Encoder) -> Nfsstat4 {
         let status = self.sequencing.too_big();
         reply.words([self.operation, status as u32]);
@@ -185,8 +185,8 @@ impl<'a> Compound<'a> {
         status
     }
 
-    /// Notes what the operation's result has to wait for; what its owner was answered is kept at
-    /// once only if that is nothing.
+    /// Notes the barriers and records that the operation's result must wait for. If there are none,
+    /// the reply to its owner is kept at once.
     #[cold]
     fn promise(&mut self, place: Place) {
         let before = self.pending_results.len();
@@ -224,7 +224,7 @@ impl<'a> Compound<'a> {
         (row.perform)(self, args, reply)
     }
 
-    /// Hands the reply to the shell, now or behind its barriers.
+    /// Returns the reply, either complete or deferred behind its barriers.
     fn outcome(&mut self, end: &End, count_at: usize, reply: &Encoder) -> Outcome {
         let export = match &self.current {
             Some(Object::In(view, _)) => Some(view.export_id().0),

@@ -4,24 +4,24 @@ use comity_proto::nfs4::Nfsstat4;
 
 use crate::stop::Stop;
 
-/// An object that a COMPOUND works on: what the current or the saved file handle stands for.
+/// The object of the current or the saved filehandle.
 #[derive(Clone)]
 pub(crate) enum Object<'a> {
     /// A directory above the exports.
     Pseudo(PseudoNode<'a>),
-    /// An object of an export.
+    /// An object inside an export.
     In(View<'a>, Node),
 }
 
-/// The target of a name.
+/// The result of a lookup.
 pub(crate) enum Finding<'a> {
-    /// An object where the name was looked for.
+    /// An object in the same export or tree.
     Object(Object<'a>),
-    /// The top of an export, which is still to be entered.
+    /// The root of an export, which must still be entered.
     Export(&'a Export),
 }
 
-/// Lets a caller in: the one door of this crate.
+/// Enters an object for a caller. All requests of NFSv4 come through this function.
 pub(crate) fn enter<'a>(
     plan: &'a Plan,
     visitor: &RpcPeer,

@@ -1,12 +1,11 @@
 //! NFSv4: 4.0 (RFC 7530), 4.1 (RFC 8881) and 4.2 (RFC 7862), operation by operation, over a view.
 //!
-//! **Answers:** which results a COMPOUND gets, and behind which barriers its reply has to wait
-//! before it may be said. [`Nfs4`] streams a COMPOUND through a table of operations (`ops`), one
-//! file each, which 4.0, 4.1 and 4.2 share; what comes first in a COMPOUND is the business of the
-//! front desks (`sequencing`), one for 4.0 and one for the others.
+//! **Answers:** the results of a COMPOUND, and the barriers that its reply must wait for. [`Nfs4`]
+//! executes a COMPOUND through a table of operations (`ops`), with one file for each, which 4.0,
+//! 4.1 and 4.2 share. The rules about the first operation of a COMPOUND are in `sequencing`.
 //!
-//! **May not know:** sockets and threads, which backend a file system is, how ids look on disk, how
-//! an export's rules came about.
+//! **May not know:** sockets and threads, the kind of backend, ids on disk, the sources of an
+//! export's rules.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![cfg_attr(
     test,

@@ -1,5 +1,4 @@
-//! The pages of READDIR: entries are written one after the other into the reply until one does not
-//! fit.
+//! READDIR: entries are appended to the reply one after the other until one does not fit.
 
 use std::ops::ControlFlow;
 
@@ -14,13 +13,14 @@ use crate::filehandle::Object;
 use crate::limits::LISTING_BYTES_MAX;
 use crate::stop::Stop;
 
-/// The verifier of all cookies: they stay valid when the directory changes.
+/// The verifier of all cookies. It is constant because cookies stay valid when the directory
+/// changes.
 const COOKIEVERF: Verifier4 = [0; 8];
 
-/// Bytes behind the entries: "no more", and whether the directory ends here.
+/// Bytes behind the entries: the end of the list, and the flag for the end of the directory.
 const TAIL_BYTES: usize = 4 + 4;
 
-/// Attributes of an entry that need no look at its object.
+/// Attributes of an entry that are known without its object.
 const BY_NAME: Bitmap4 = Bitmap4::of(&[a::RDATTR_ERROR]);
 
 /// Appends a page of the current directory.
@@ -51,7 +51,8 @@ pub(crate) fn list(
     page.end()
 }
 
-/// The directories above the exports have as cookies their numbers, cut down to what is a cookie.
+/// Lists a directory above the exports. The cookie of an entry is its number, reduced to the range
+/// of cookies.
 fn above<'a>(page: &mut Page<'_, 'a>, dir: PseudoNode<'a>, from: Position) -> Result<(), Stop> {
     let pseudo = page.compound.pseudo();
     let children = pseudo.children(dir)?;
@@ -82,8 +83,8 @@ fn fileid(found: &Found<'_>) -> u64 {
     }
 }
 
-/// A page without entries does not end before the directory: clients take it for the end, or ask
-/// for it again for ever.
+/// Lists a directory of an export. A page without entries must also be the end of the directory:
+/// clients would take it for the end, or repeat the request for ever.
 fn inside<'a>(
     page: &mut Page<'_, 'a>,
     view: &View<'a>,
@@ -110,7 +111,7 @@ fn inside<'a>(
 /// The cookie of an entry, and its name.
 type At<'n> = (u64, &'n [u8]);
 
-/// A page that is being written, never longer than was asked for.
+/// A page under construction, never longer than the client allows.
 struct Page<'p, 'a> {
     compound: &'p Compound<'a>,
     reply: &'p mut Encoder,
@@ -120,7 +121,7 @@ struct Page<'p, 'a> {
     wanted: Bitmap4,
     entries: usize,
     full: bool,
-    /// The next entry has to be waited for.
+    /// True if the next entry must be waited for.
     delayed: bool,
 }
 
@@ -137,7 +138,8 @@ impl<'p, 'a> Page<'p, 'a> {
         Subject { compound: self.compound, what, attr, mounted_on_fileid, listed: true }
     }
 
-    /// An entry of an export's directory; what stands on it is told of in its place.
+    /// Appends an entry of an export's directory. If an export is mounted on the entry, that
+    /// export's root is shown instead.
     fn found(
         &mut self,
         view: &View<'a>,
@@ -163,14 +165,14 @@ impl<'p, 'a> Page<'p, 'a> {
         }
     }
 
-    /// An entry with its attributes, whole or not at all.
+    /// Appends an entry with its attributes, if all of it fits.
     fn entry(&mut self, at: At<'_>, subject: &Subject<'_, 'a>) -> ControlFlow<()> {
         let wanted = self.wanted;
         let failed = self.append(at, |reply| fattr4(reply, subject, &wanted));
         self.or_error(at, failed)
     }
 
-    /// The top of an export, which stands on `covered`.
+    /// Appends the root of an export that is mounted on `covered`.
     fn export(
         &mut self,
         at: At<'_>,
@@ -190,7 +192,7 @@ impl<'p, 'a> Page<'p, 'a> {
         self.or_error(at, failed)
     }
 
-    /// An entry whose object is not to be had.
+    /// Appends an entry whose object is not accessible.
     fn gone(&mut self, at: At<'_>) -> ControlFlow<()> {
         if self.wanted.contains(a::RDATTR_ERROR) {
             self.bare(at, Nfsstat4::Io)
@@ -199,7 +201,7 @@ impl<'p, 'a> Page<'p, 'a> {
         }
     }
 
-    /// An entry of which nothing is told but how asking for more ended.
+    /// Appends an entry with no attribute but the error (`rdattr_error`).
     fn bare(&mut self, at: At<'_>, status: Nfsstat4) -> ControlFlow<()> {
         let said = self.wanted.and(&BY_NAME);
         let appended = self.append(at, |reply| {
@@ -211,13 +213,13 @@ impl<'p, 'a> Page<'p, 'a> {
             }
             Ok(())
         });
-        // Nothing was asked for that could fail.
+        // `rdattr_error` alone cannot fail.
         debug_assert!(appended.is_ok(), "an entry of which nothing is told");
         self.flow()
     }
 
-    /// A client that asks for errors is told them in the entry; to others it is not shown. What
-    /// they have to wait for ends the page.
+    /// Handles a failure to read an entry's attributes. If the client requested `rdattr_error`, the
+    /// entry contains the error; otherwise the entry is left out. DELAY ends the page.
     fn or_error(&mut self, at: At<'_>, outcome: Result<(), Stop>) -> ControlFlow<()> {
         match outcome {
             Err(Stop::Status(status)) if self.wanted.contains(a::RDATTR_ERROR) => {
@@ -259,8 +261,8 @@ impl<'p, 'a> Page<'p, 'a> {
         Ok(())
     }
 
-    /// Ends the page; TOOSMALL if there is no room for its end, or for not even one of the entries
-    /// that there are.
+    /// Ends the page. Fails with TOOSMALL if there is no room for its end, or for any of the
+    /// entries.
     fn end(self) -> Result<(), Stop> {
         let room = self.reply.length_since(self.start) + TAIL_BYTES <= self.bytes_max;
         if self.delayed && self.entries == 0 {

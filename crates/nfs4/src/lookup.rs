@@ -8,11 +8,10 @@ use crate::compound::Compound;
 use crate::filehandle::{Finding, Object};
 use crate::stop::Stop;
 
-/// Ways from one object to another, and which kinds of them an operation takes.
+/// Lookups from one object to another, and checks of the object's type.
 impl<'a> Compound<'a> {
-    /// Finds a name in the current directory. One that is not found at the top of an
-    /// export with `fsid=0` is looked for above the exports: so a path is good that is also version
-    /// 3's.
+    /// Looks up a name in the current directory. A name that is not found in the root of an export
+    /// with `fsid=0` is looked up above the exports, so that paths of NFSv3 are valid, too.
     pub(crate) fn find(&self, name: &[u8]) -> Result<Finding<'a>, Stop> {
         let pseudo = self.pseudo();
         match self.object()? {
@@ -35,7 +34,8 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// The directory above the current one; from the top of an export out of it.
+    /// Returns the parent of the current directory. The parent of an export's root is outside the
+    /// export.
     pub(crate) fn above(&self) -> Result<Object<'a>, Stop> {
         let pseudo = self.pseudo();
         match self.object()? {
@@ -52,13 +52,13 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// The top of an export.
+    /// Returns the root of an export.
     pub(crate) fn enter_export(&self, export: &Export) -> Result<Object<'a>, Stop> {
         self.enter(Door::Path(export.path().as_os_str().as_bytes()))
     }
 
-    /// Nothing, if the object is a regular file; what is said of it else (RFC 7530, 13.1.8; RFC
-    /// 8881, 15.1.2).
+    /// Checks that an object is a regular file. The error for other types depends on the minor
+    /// version (RFC 7530, 13.1.8; RFC 8881, 15.1.2).
     pub(crate) const fn must_be_file(&self, file_type: FileType) -> Result<(), Nfsstat4> {
         match file_type {
             FileType::Regular => Ok(()),
@@ -83,7 +83,7 @@ impl<'a> Compound<'a> {
 }
 
 impl<'a> Finding<'a> {
-    /// The object, the caller let in.
+    /// Returns the object, after the caller has entered its export.
     pub(crate) fn entered(self, compound: &Compound<'a>) -> Result<Object<'a>, Stop> {
         match self {
             Self::Object(object) => Ok(object),
@@ -101,7 +101,7 @@ impl<'a> From<Found<'a>> for Finding<'a> {
     }
 }
 
-/// Returns the failure for an object, no directory, in which a name was looked for.
+/// Returns the error for a lookup in an object that is no directory.
 pub(crate) fn not_dir(view: &View<'_>, node: &Node) -> Stop {
     match view.getattr(node) {
         Ok(attr) if attr.file_type == FileType::Symlink => Nfsstat4::Symlink.into(),

@@ -5,11 +5,11 @@ use crate::compound::Compound;
 use crate::filehandle::Object;
 
 impl Compound<'_> {
-    /// A name of an entry of the current directory: bytes, or UTF-8 where the export asks for that
-    /// (RFC 8881, 14.4).
+    /// Checks a name of an entry of the current directory. It must be UTF-8 if the export requires
+    /// that (RFC 8881, 14.4).
     ///
     /// # Errors
-    /// As [`component`]; [`Nfsstat4::Inval`] for a name that is not UTF-8.
+    /// The errors of [`component`]; [`Nfsstat4::Inval`] for a name that is not UTF-8.
     pub(crate) fn component<'n>(&self, name: &'n [u8]) -> Result<&'n [u8], Nfsstat4> {
         let name = component(name)?;
         match &self.current {
@@ -21,12 +21,12 @@ impl Compound<'_> {
     }
 }
 
-/// A name of an entry. Names are bytes: no character set is asked for, but what leads out of a
-/// directory is none (RFC 8881, 14.5).
+/// Checks a name of an entry. Names are bytes in any encoding, but must not lead out of the
+/// directory (RFC 8881, 14.5).
 ///
 /// # Errors
-/// [`Nfsstat4::Inval`] for an empty one, [`Nfsstat4::BadName`] for `.` and `..`,
-/// [`Nfsstat4::BadChar`] for a slash or a zero byte in it, [`Nfsstat4::NameTooLong`].
+/// [`Nfsstat4::Inval`] for an empty name, [`Nfsstat4::BadName`] for `.` and `..`,
+/// [`Nfsstat4::BadChar`] for a slash or a zero byte, [`Nfsstat4::NameTooLong`].
 fn component(name: &[u8]) -> Result<&[u8], Nfsstat4> {
     match name {
         b"" => Err(Nfsstat4::Inval),
@@ -37,7 +37,7 @@ fn component(name: &[u8]) -> Result<&[u8], Nfsstat4> {
     }
 }
 
-/// Returns whether bytes are text: UTF-8, and no number that stands for no character.
+/// Returns whether bytes are UTF-8 without code points that stand for no character.
 pub(crate) fn is_text(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes);
     text.is_ok_and(|text| !text.contains(['\u{fffe}', '\u{ffff}']))

@@ -1,5 +1,6 @@
-//! In 4.0 every open-owner and lock-owner counts its operations, and what was answered to the last
-//! one is said again if it comes again (RFC 7530, 9.1.7). Later versions have sessions for that.
+//! The order of an owner's operations in 4.0 (RFC 7530, 9.1.7): every open-owner and lock-owner has
+//! a seqid, and the reply to its last operation is kept for a retry. Later versions have sessions
+//! for that.
 
 use comity_export::Door;
 use comity_proto::nfs4::Nfsstat4;
@@ -10,12 +11,12 @@ use crate::compound::Compound;
 use crate::deferred_reply::OwnerReply;
 use crate::stop::{Stop, refused};
 
-/// The work of an operation, done when it is its turn.
+/// The body of an operation, which runs if its seqid is the next one.
 type Work<'w, 'a> = &'w mut dyn FnMut(&mut Compound<'a>, &mut Encoder) -> Result<(), Stop>;
 
 impl<'a> Compound<'a> {
-    /// Does an operation on the current file, whose owner is found by a stateid, when it is its
-    /// turn.
+    /// Runs an operation on the current file for the owner that a stateid names, if its seqid is
+    /// the next one.
     pub(crate) fn in_turn_of(
         &mut self,
         file: &FileKey,
@@ -30,7 +31,7 @@ impl<'a> Compound<'a> {
         self.in_turn(turn, reply, work)
     }
 
-    /// Does an operation of an owner when it is its turn, or says again what was said.
+    /// Runs an operation of an owner if its seqid is the next one, or repeats the kept reply.
     pub(crate) fn in_turn(
         &mut self,
         turn: Result<Turn, Error>,
@@ -57,7 +58,7 @@ impl<'a> Compound<'a> {
         done
     }
 
-    /// Keeps what is answered, to be said again once it is true.
+    /// Keeps the reply for a retry, or prepares it if it must wait for a barrier.
     fn keep(
         &mut self,
         turn: OwnerTurn,
@@ -91,7 +92,7 @@ fn repeat(result: &[u8], reply: &mut Encoder) -> Result<(), Stop> {
     }
 }
 
-/// Returns whether an owner counts an operation that ended so.
+/// Returns whether an operation with this status advances the owner's seqid.
 const fn counts(status: Nfsstat4) -> bool {
     !matches!(
         status,

@@ -7,35 +7,35 @@ use foldhash::fast::RandomState;
 use crate::state_context::Memory;
 use crate::tally::Tally;
 
-/// The minor versions that are spoken.
+/// The minor versions that the server supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Versions(pub [bool; 3]);
 
 impl Versions {
-    /// All: 4.0, 4.1 and 4.2.
+    /// All minor versions: 4.0, 4.1 and 4.2.
     pub const ALL: Self = Self([true; 3]);
 
-    /// Returns whether a minor version is spoken.
+    /// Returns whether a minor version is supported.
     #[must_use]
     pub fn speaks(self, minor: u32) -> bool {
         self.0.get(minor as usize).is_some_and(|spoken| *spoken)
     }
 }
 
-/// The program NFS, version 4.
+/// The RPC program NFS, version 4.
 pub struct Nfs4 {
     exports: Arc<Exports>,
     verifier: Verifier4,
     versions: Versions,
     memory: Memory,
-    /// By what a request that comes again is told from another.
+    /// The hash of requests, by which a retry is recognized.
     digests: RandomState,
     tally: Arc<Tally>,
 }
 
 impl Nfs4 {
-    /// Serves `exports`. The `verifier` must be another in every life of the server that can have
-    /// lost uncommitted data, and the same during one (RFC 8881, 18.32.3).
+    /// Makes the program that serves `exports`. The `verifier` must change whenever uncommitted
+    /// data may be lost, in particular at a restart (RFC 8881, 18.32.3).
     #[must_use]
     pub fn new(
         exports: Arc<Exports>,
@@ -72,7 +72,7 @@ impl Nfs4 {
         &self.memory
     }
 
-    /// The minor versions that are spoken.
+    /// Returns the minor versions that are supported.
     pub(crate) const fn versions(&self) -> Versions {
         self.versions
     }

@@ -1,20 +1,20 @@
-//! COMPOUNDs of 4.0 that must not be done twice.
+//! COMPOUNDs of 4.0 that must not be executed twice.
 
 use comity_proto::nfs4::{DATA_BYTES_MAX, HANDLE_BYTES_MAX, operation as op};
 use comity_xdr::{Decoder, Malformed};
 
 use crate::limits::REPEAT_SCAN_BYTES;
 
-/// Operations that change something and that no owner's seqid orders. WRITE may be done again, as
-/// in NFSv3; the others answer the same when they are done again.
+/// Operations whose second execution would differ, and that no owner's seqid orders. A WRITE may be
+/// repeated, as in NFSv3; other operations give the same result again.
 const ONCE: [u32; 6] = [op::CREATE, op::DELEGRETURN, op::LINK, op::REMOVE, op::RENAME, op::SETATTR];
 
-/// Bytes of WRITE before its data: stateid, offset, stability.
+/// Bytes of WRITE's arguments before the data: stateid, offset, stability.
 const WRITE_HEAD_BYTES: usize = 16 + 8 + 4;
 
-/// Returns whether a COMPOUND may have one of these operations. Arguments are not decoded:
-/// where no word of them is the number of such an operation, there is none. A word that is that
-/// number by chance costs a place in the cache and nothing else.
+/// Returns whether a COMPOUND may contain one of these operations. Arguments are not decoded: if no
+/// word equals the number of such an operation, there is none. A word that equals one by chance
+/// only costs an entry of the cache.
 pub(crate) fn may_change(args: &mut Decoder<'_>) -> bool {
     let mut rest = args.clone();
     while let Ok(true) = skip(args) {
@@ -25,7 +25,8 @@ pub(crate) fn may_change(args: &mut Decoder<'_>) -> bool {
         || words.as_chunks::<4>().0.iter().any(|word| ONCE.contains(&u32::from_be_bytes(*word)))
 }
 
-/// Steps over an operation that has bytes of the client's choice: `false` if the next is another.
+/// Skips a PUTFH or WRITE, whose arguments may contain any bytes. Returns `false` if the next
+/// operation is another one.
 fn skip(args: &mut Decoder<'_>) -> Result<bool, Malformed> {
     match args.value::<u32>()? {
         op::PUTFH => args.opaque(HANDLE_BYTES_MAX).map(|_| true),

@@ -1,6 +1,5 @@
-//! The front desks: what must come first in a COMPOUND, and what that says about the rest. One for
-//! 4.0, where every operation says itself whose it is; one for 4.1 and 4.2, where SEQUENCE says it
-//! for all.
+//! The rules about the first operation of a COMPOUND. In 4.0 there are none, and each operation
+//! names its client. In 4.1 and 4.2, SEQUENCE comes first and names the session.
 
 mod sequenced;
 
@@ -12,27 +11,27 @@ use crate::traits::Traits;
 
 /// The sequencing of a COMPOUND, by its minor version.
 pub(crate) enum Sequencing {
-    /// 4.0.
+    /// The rules of 4.0.
     Unsequenced,
-    /// 4.1 and 4.2.
+    /// The rules of 4.1 and 4.2.
     Sequenced(Sequenced),
 }
 
-/// The place of the operation in hand among the others, in 4.1 and 4.2.
+/// The session's limits and the slot of a COMPOUND of 4.1 or 4.2.
 #[derive(Debug, Default)]
 pub(crate) struct Sequenced {
-    /// Bytes of the reply that the session allows, once SEQUENCE has found it.
+    /// Most bytes of the reply that the session allows; none before SEQUENCE.
     pub(crate) reply_bytes_max: Option<usize>,
-    /// The client asked for the reply to be kept.
+    /// True if the client asked for the reply to be kept.
     pub(crate) keeps_reply: bool,
     /// The slot of this request.
     pub(crate) ticket: Option<Ticket>,
-    /// It was done before, and its reply was not kept.
+    /// True if the request is a retry whose reply was not kept.
     pub(crate) forgotten: bool,
 }
 
 impl Sequenced {
-    /// The request has its slot: from now on the session's limits hold.
+    /// Applies the limits of the session when SEQUENCE has found the slot.
     pub(crate) fn begin(&mut self, ticket: Ticket) {
         let fore = *ticket.session().fore();
         self.keeps_reply = ticket.cache_this();
@@ -56,7 +55,7 @@ impl Sequencing {
         }
     }
 
-    /// Checks that an operation may stand at its place: `at`, 0 for the first.
+    /// Checks that an operation may stand at position `at`; the first position is 0.
     pub(crate) fn admit(
         &self,
         head: &CompoundHead<'_>,
@@ -72,7 +71,7 @@ impl Sequencing {
         }
     }
 
-    /// Most bytes of the reply.
+    /// Returns the most bytes of the reply.
     pub(crate) fn reply_bytes_max(&self) -> usize {
         match self {
             Self::Unsequenced => REPLY_BYTES_MAX,
@@ -88,7 +87,7 @@ impl Sequencing {
         }
     }
 
-    /// Returns the failure for a reply that would be too long.
+    /// Returns the error for a reply that would be too long.
     pub(crate) const fn too_big(&self) -> Nfsstat4 {
         match self {
             Self::Unsequenced => Nfsstat4::Resource,
@@ -97,7 +96,7 @@ impl Sequencing {
         }
     }
 
-    /// Returns the answer to SEQUENCE, by which the request can be referred to.
+    /// Returns the result of SEQUENCE, by which callbacks refer to the request.
     pub(crate) fn answer(&self) -> Option<&SequenceAnswer> {
         match self {
             Self::Unsequenced => None,
@@ -105,7 +104,7 @@ impl Sequencing {
         }
     }
 
-    /// The slot of this request, to be told what was answered.
+    /// Removes and returns the slot of this request.
     pub(crate) fn take_ticket(&mut self) -> Option<Ticket> {
         match self {
             Self::Unsequenced => None,
@@ -113,8 +112,9 @@ impl Sequencing {
         }
     }
 
-    /// A failure in the words of the minor version. 4.1 has none for a bound of the server (RFC
-    /// 8881, 15.1): the client is to come again. 4.0 has none for the state of another principal.
+    /// Returns the error that the minor version defines for a failure. 4.1 has no RESOURCE for a
+    /// bound of the server (RFC 8881, 15.1): DELAY makes the client try again. 4.0 has no
+    /// WRONG_CRED.
     pub(crate) const fn spoken(&self, status: Nfsstat4) -> Nfsstat4 {
         match (self, status) {
             (Self::Sequenced(_), Nfsstat4::Resource) => Nfsstat4::Delay,
@@ -123,7 +123,7 @@ impl Sequencing {
         }
     }
 
-    /// Returns the failure for too many operations.
+    /// Returns the error for too many operations.
     pub(crate) const fn too_many(&self) -> Nfsstat4 {
         match self {
             Self::Unsequenced => Nfsstat4::Resource,

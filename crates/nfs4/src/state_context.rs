@@ -1,4 +1,5 @@
-//! The way to what is remembered: from words of the wire to the engine's, and back.
+//! The state of clients as the operations use it: the engine, its environment, and conversions
+//! between encoded values and the engine's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,20 +19,23 @@ use crate::deferred_reply::Wait;
 pub struct Memory {
     /// The engine that keeps the state.
     pub engine: Arc<Engine>,
-    /// The time the engine goes by.
+    /// The clock of the engine.
     pub clock: Clock,
-    /// The server's name: unique, and the same after every restart. Clients take two servers with
-    /// one name for the same server (RFC 8881, 2.10.5).
+    /// The server's name (`server_owner`), which is unique and stays the same after a restart.
+    /// Clients take two servers with one name for the same server (RFC 8881, 2.10.5).
     pub identity: Box<[u8]>,
-    /// The callbacks to clients; without them nothing is delegated.
+    /// The callbacks to clients. Without them nothing is delegated.
     pub callbacks: Option<Arc<Callbacks>>,
-    /// Puts what the engine has recorded on stable storage, if that is to survive the server.
+    /// Stores the engine's records on stable storage; none if the state does not survive the
+    /// server.
     pub settle: Option<Arc<Settle>>,
-    /// Sleeps, while other threads serve what this one would; without it nobody is waited for.
+    /// Sleeps while other threads serve this thread's connections. Without it no operation waits
+    /// for a client.
     pub pause: Option<Arc<Sleep>>,
-    /// Programs on the server that lock and open files, too, if those are looked at.
+    /// Locks and leases in the file system against programs on the server; none if programs are
+    /// ignored.
     pub locals: Option<Arc<dyn Locals>>,
-    /// Takes copies that go on after they were answered; without it none do.
+    /// Accepts asynchronous copies. Without it all copies are synchronous.
     pub copier: Option<Arc<Copier>>,
 }
 
@@ -39,20 +43,19 @@ pub struct Memory {
 pub type Sleep = dyn Fn(Duration) + Send + Sync;
 
 impl Memory {
-    /// The records that must be stored before an answer that depends on them is given; nearly
-    /// always none.
+    /// Returns the records that must be stored before a reply is sent; nearly always none.
     pub(crate) fn unstored(&self) -> Option<Wait> {
         let settle = self.settle.as_ref()?;
         self.engine.unstored().map(|mark| Wait::Record(Arc::clone(settle), mark))
     }
 
-    /// Returns whether there is anything that must be stored first; costs a look at two numbers.
+    /// Returns whether there are records that must be stored first. The cost is two atomic loads.
     pub(crate) fn is_behind(&self) -> bool {
         self.settle.is_some() && self.engine.unstored().is_some()
     }
 
-    /// Says what is to be said to clients, and lets them have a moment to answer; false if there is
-    /// nobody to wait so.
+    /// Sends the engine's messages to clients, and gives them a moment to answer. Returns false if
+    /// this server cannot wait.
     #[must_use]
     pub fn wait_for_clients(&self, now: Duration, moment: Duration) -> bool {
         let (Some(callbacks), Some(pause)) = (&self.callbacks, &self.pause) else { return false };
@@ -62,7 +65,7 @@ impl Memory {
     }
 }
 
-/// Returns the principal and the origin of a call, to which state belongs.
+/// Returns the principal and the origin of a call, to which new state belongs.
 ///
 /// # Errors
 /// The reason why the credential cannot be used.
@@ -78,15 +81,15 @@ pub(crate) fn caller_of(
     Ok(Caller { principal, origin: visitor.origin() })
 }
 
-/// The number that no user has (-1).
+/// The uid that no user has (-1).
 const NO_USER: u32 = u32::MAX;
 
-/// A stateid as it travels.
+/// Returns a stateid as it is encoded.
 pub(crate) const fn on_wire(stateid: Stateid) -> Stateid4 {
     Stateid4 { seqid: stateid.seqid, other: stateid.other }
 }
 
-/// A client's name.
+/// Converts a client's name.
 pub(crate) fn owner_of(owner: &ClientOwner4<'_>) -> ClientOwner {
     ClientOwner { verifier: Verifier(owner.verifier), id: owner.id.0.into() }
 }

@@ -6,14 +6,14 @@ use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::stop::Stop;
 
-/// Checks that the current file may be read under a stateid; returns whether the caller opened it
-/// for that, and was judged then.
+/// Checks that the current file may be read under a stateid. Returns whether the caller opened the
+/// file for that, so that its rights were checked at the OPEN.
 pub(crate) fn may_read(compound: &Compound<'_>, stateid: &Stateid4) -> Result<bool, Stop> {
     let checked = of_object(compound, compound.current.as_ref(), (stateid, Share::READ))?;
     Ok(checked.is_some_and(|(shown, _)| was_opened(shown.as_ref())))
 }
 
-/// Checks the same of writing. What is no object of an export is refused as a directory is.
+/// Checks the same for writing. An object outside of exports gets the error of a directory.
 pub(crate) fn may_write(
     compound: &Compound<'_>,
     stateid: &Stateid4,
@@ -22,7 +22,8 @@ pub(crate) fn may_write(
     Ok((was_opened(shown.as_ref()), clearance))
 }
 
-/// Returns who shows a stateid for this access to the current file, if it is of anybody's state.
+/// Returns the bearer of a stateid for this access to the current file, if the stateid names a
+/// state.
 pub(crate) fn shows<'c>(
     compound: &'c Compound<'_>,
     stateid: &Stateid4,
@@ -31,7 +32,8 @@ pub(crate) fn shows<'c>(
     compound.check_io(compound.real(Nfsstat4::IsDir)?, stateid, access)
 }
 
-/// Checks that the saved file may be read. What is no object of an export, the operation refuses.
+/// Checks that the saved file may be read. An object outside of exports passes; the operation
+/// refuses it.
 pub(crate) fn may_read_saved(compound: &Compound<'_>, stateid: &Stateid4) -> Result<(), Stop> {
     of_object(compound, compound.saved.as_ref(), (stateid, Share::READ)).map(drop)
 }

@@ -1,7 +1,7 @@
 use comity_proto::nfs4::Nfsstat4;
 use comity_vfs::Status;
 
-/// A file system's outcome in the numbers of NFSv4 (RFC 8881, 15.1).
+/// Returns the error of NFSv4 for an error of the file system (RFC 8881, 15.1).
 #[must_use]
 pub const fn nfsstat4(status: Status) -> Nfsstat4 {
     match status {
@@ -14,7 +14,7 @@ pub const fn nfsstat4(status: Status) -> Nfsstat4 {
         Status::XDev => Nfsstat4::XDev,
         Status::NotDir => Nfsstat4::NotDir,
         Status::IsDir => Nfsstat4::IsDir,
-        // The guard of SETATTR is version 3's.
+        // Only NFSv3 has a guard in SETATTR.
         Status::Inval | Status::NotSync => Nfsstat4::Inval,
         Status::FBig => Nfsstat4::FBig,
         Status::NoSpc => Nfsstat4::NoSpc,

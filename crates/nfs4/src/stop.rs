@@ -6,15 +6,14 @@ use comity_xdr::Malformed;
 
 use crate::status::nfsstat4;
 
-/// Why an operation is not OK. The COMPOUND ends there.
+/// The reason why an operation failed, which ends the COMPOUND.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The operation's results are dropped; the reply has only the status.
+    /// The result is this status alone.
     Status(Nfsstat4),
-    /// The operation's results are the body that belongs to this failure (LOCK, LOCKT,
-    /// SETCLIENTID).
+    /// The result has a body, which was already appended (LOCK, LOCKT, SETCLIENTID).
     Told(Nfsstat4),
-    /// This COMPOUND was answered before: this is the answer, its status in front.
+    /// The COMPOUND is a retry. This is the kept reply, from its status on.
     Replay(Box<[u8]>),
 }
 
@@ -46,7 +45,7 @@ impl From<Malformed> for Stop {
     }
 }
 
-/// Returns the failure for a refusal of the engine.
+/// Returns the failure for an error of the engine.
 pub(crate) fn refused(error: Error) -> Stop {
     Stop::Status(status_of(error))
 }
@@ -92,7 +91,7 @@ const fn status_of(error: Error) -> Nfsstat4 {
     }
 }
 
-/// A refusal of TEST_STATEID, which is a result.
+/// Returns the result of TEST_STATEID for an error of the engine.
 pub(crate) const fn verdict(error: Error) -> Nfsstat4 {
     status_of(error)
 }

@@ -2,25 +2,25 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use comity_proto::nfs4::operation;
 
-/// Numbers of operations, and one for those that are none.
+/// Number of operation counters: one for each operation number, and one for undefined numbers.
 pub(crate) const OPERATIONS: usize = operation::REMOVEXATTR as usize + 2;
 
-/// Threads that count side by side without getting into each other's way, each on a sheet of its
-/// own, and one sheet for all others.
+/// Number of counter sets. All sets but the last belong to one thread each, so that threads do not
+/// contend for a cache line.
 const SHEETS: usize = 16;
 
-/// The sheet of those for whom there is none of their own.
+/// The set of all threads that have no set of their own.
 const SHARED: usize = SHEETS - 1;
 
-/// A bit for each sheet that a thread owns.
+/// One bit for each set that belongs to a thread.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
-/// Counts of each operation inside of COMPOUNDs, done and failed.
+/// Counts of successes and failures of each operation within COMPOUNDs.
 pub struct Tally {
     sheets: [Sheet; SHEETS],
 }
 
-/// The counts of some of the threads.
+/// The counters of one thread, or of all threads that share a set.
 #[repr(align(64))]
 struct Sheet {
     ok: [AtomicU64; OPERATIONS],
@@ -56,12 +56,12 @@ impl Tally {
         if own == SHARED {
             count.fetch_add(1, Ordering::Relaxed);
         } else {
-            // Nobody else writes here: it need not be done in one step, which is dear.
+            // No other thread writes this counter, so a slower atomic addition is not needed.
             count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
 
-    /// Returns how often an operation was done with success, and without.
+    /// Returns how often an operation succeeded and failed.
     pub(crate) fn sums(&self, number: usize) -> (u64, u64) {
         let sum = |of: fn(&Sheet) -> &[AtomicU64; OPERATIONS]| {
             let counts = self.sheets.iter().filter_map(|sheet| of(sheet).get(number));
@@ -71,7 +71,7 @@ impl Tally {
     }
 }
 
-/// The number of a thread's own sheet, as long as the thread lives.
+/// The number of a thread's own set, until the thread ends.
 struct Own(usize);
 
 thread_local! {

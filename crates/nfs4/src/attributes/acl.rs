@@ -1,6 +1,6 @@
-//! ACLs of NFSv4 from and to POSIX ACLs (RFC 8881, 6; draft-ietf-nfsv4-acl-mapping-05): what a
-//! POSIX ACL says is said so that reading it back gives the same; what no POSIX ACL can say is
-//! refused.
+//! Conversion between ACLs of NFSv4 and POSIX ACLs (RFC 8881, 6; draft-ietf-nfsv4-acl-mapping-05).
+//! A POSIX ACL that is encoded and decoded again is unchanged. An ACL of NFSv4 that no POSIX ACL
+//! can express is refused.
 
 use comity_proto::nfs4::{Acl4, Nfsace4, Nfsstat4, ace};
 use comity_vfs::{Acl, AclEntry, AclTag, Gid, Uid, Wire};
@@ -8,25 +8,26 @@ use comity_xdr::{Encoder, Opaque};
 
 use super::owner::{self, Owners};
 
-/// Everybody may do this, whatever the permission digits say.
+/// The rights that every user has, whatever the mode is.
 const ANYONE: u32 = ace::READ_ATTRIBUTES | ace::READ_ACL | ace::SYNCHRONIZE;
-/// So may the owner.
+/// The further rights that the owner has, whatever the mode is.
 const OWNER: u32 = ace::WRITE_ATTRIBUTES | ace::WRITE_ACL;
 const WRITE: u32 = ace::WRITE_DATA | ace::APPEND_DATA;
-/// Flags of entries for new objects of a directory, not for the directory itself.
+/// Flags of entries that apply to new objects in a directory, and not to the directory itself.
 const INHERITED: u32 = ace::FILE_INHERIT | ace::DIRECTORY_INHERIT | ace::INHERIT_ONLY;
 const INHERITS: u32 = ace::FILE_INHERIT | ace::DIRECTORY_INHERIT;
-/// Flags that have a meaning here.
+/// The flags that are supported.
 const FLAGS: u32 = INHERITED | ace::IDENTIFIER_GROUP;
 
-/// An object's ACLs: its own and, of a directory, the one that new objects inherit.
+/// The ACL of an object, and the one that new objects inherit if the object is a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Acls {
     pub(crate) access: Acl<Wire>,
     pub(crate) default: Option<Acl<Wire>>,
 }
 
-/// Says the entries of `acls`, with their count in front, as `owners` call those who are named.
+/// Encodes the entries of `acls`, with their count in front. `owners` gives the names of users and
+/// groups.
 pub(super) fn say(reply: &mut Encoder, owners: &impl Owners, acls: &Acls, is_dir: bool) {
     let count = reply.reserve::<4>();
     let mut saying = Saying { reply, owners, is_dir, entries: 0, flags: 0 };
@@ -47,7 +48,7 @@ struct Saying<'r, O> {
     flags: u32,
 }
 
-/// The rights that the entries of an ACL permit, the mask taken into account.
+/// The rights that the entries of an ACL permit, after the mask is applied.
 struct Summary {
     owner: u8,
     users: u8,
@@ -76,8 +77,9 @@ impl Summary {
     }
 }
 
-/// In the order that makes the first matching entries decide as POSIX does: of groups, all that
-/// allow come before all that deny, since somebody may be in several.
+/// Entries are written in an order in which the first match decides as POSIX does. Since a user may
+/// be in several groups, all entries that allow something to groups come before all that deny
+/// something to groups.
 impl<O: Owners> Saying<'_, O> {
     fn acl(&mut self, acl: &Acl<Wire>) {
         let sum = Summary::of(acl);
@@ -135,12 +137,12 @@ impl<O: Owners> Saying<'_, O> {
     }
 }
 
-/// The POSIX ACLs that an ACL of NFSv4 says; of a directory, with the one that new objects inherit.
+/// Decodes an ACL of NFSv4 to POSIX ACLs. For a directory this includes the ACL that new objects
+/// inherit.
 ///
 /// # Errors
-/// [`Nfsstat4::AttrNotSupp`] for entries that neither allow nor deny, [`Nfsstat4::Inval`] for flags
-/// that mean nothing here, [`Nfsstat4::BadOwner`] for somebody whom the domain does not
-/// know.
+/// [`Nfsstat4::AttrNotSupp`] for an entry that is neither ALLOW nor DENY, [`Nfsstat4::Inval`] for
+/// an unsupported flag, [`Nfsstat4::BadOwner`] for a user or group that the domain does not know.
 pub(super) fn read(acl: &Acl4<'_>, owners: &impl Owners, is_dir: bool) -> Result<Acls, Nfsstat4> {
     let (mut own, mut inherited) = (Reading::default(), Reading::default());
     for entry in &acl.0 {
@@ -159,9 +161,9 @@ pub(super) fn read(acl: &Acl4<'_>, owners: &impl Owners, is_dir: bool) -> Result
     Ok(Acls { access: own.acl(is_dir), default })
 }
 
-/// Owner, group and others inherit what they have of the directory if no entry says otherwise, as
-/// with setfacl(1): who lets somebody in to all that is made there means nobody else to be shut
-/// out.
+/// Completes the inherited ACL. Owner, group and others inherit the directory's own permissions if
+/// no entry names them, as with setfacl(1). A client that adds an inherited entry for one user does
+/// not intend to exclude all others.
 fn complete(inherited: &mut Reading, own: &Reading, acl: &Acl4<'_>) {
     let inherits = |entry: &&Nfsace4<'_>| entry.flag & INHERITS != 0;
     let says = |who: &[u8]| acl.0.iter().filter(inherits).any(|entry| entry.who.0 == who);
@@ -177,8 +179,7 @@ fn complete(inherited: &mut Reading, own: &Reading, acl: &Acl4<'_>) {
     }
 }
 
-/// The bits that somebody was allowed and denied so far. A bit that was allowed cannot be denied by
-/// a later entry, and the other way round.
+/// The bits that were allowed and denied so far. The first entry that names a bit decides it.
 #[derive(Clone, Copy, Default)]
 struct Decided {
     allowed: u32,
@@ -193,7 +194,7 @@ impl Decided {
         }
     }
 
-    /// Decides all else as it is decided there: what was denied stays so.
+    /// Decides the remaining bits as `by` does. Earlier decisions stay.
     const fn complete(&mut self, by: Self) {
         self.decide(ace::ALLOWED, by.allowed);
         self.decide(ace::DENIED, by.denied);
@@ -203,7 +204,7 @@ impl Decided {
         let write = if is_dir { WRITE | ace::DELETE_CHILD } else { WRITE };
         let has = |mask| self.allowed & mask == mask;
         let bit = |mask, bit| if has(mask) { bit } else { 0 };
-        // Some clients leave out the right to delete children.
+        // Some clients do not set the right to delete children.
         let write = if has(WRITE) { WRITE } else { write };
         bit(ace::READ_DATA, 4) | bit(write, 2) | bit(ace::EXECUTE, 1)
     }
@@ -214,9 +215,9 @@ struct Reading {
     any: bool,
     owner: Decided,
     group: Decided,
-    /// Everybody who is neither owner nor in a group, named or not.
+    /// All users that are neither the owner nor in a group of the ACL.
     other: Decided,
-    /// The beginning for a user or group that is named later.
+    /// The decisions about all users so far, with which a user or group that is named later begins.
     everyone: Decided,
     users: Vec<(u32, Decided)>,
     groups: Vec<(u32, Decided)>,
@@ -255,8 +256,8 @@ impl Reading {
         Ok(())
     }
 
-    /// Returns the bits that are decided for all callers, `group` among them: by an entry for
-    /// everybody, or by one that denies a group something, since anybody may be in it.
+    /// Applies an entry to all callers. It is an entry for EVERYONE@, or one that denies something
+    /// to a group, since any user may be in that group.
     fn spread(&mut self, acetype: u32, mask: u32, everybody: bool) {
         if acetype == ace::ALLOWED && !everybody {
             return;
@@ -292,7 +293,7 @@ impl Reading {
     }
 }
 
-/// Returns the decisions about a number; a new one begins with those about everybody.
+/// Returns the decisions about a user or group; a new one begins with those about all users.
 fn named(all: &mut Vec<(u32, Decided)>, number: u32, everyone: Decided) -> &mut Decided {
     let at = match all.iter().position(|(known, _)| *known == number) {
         Some(at) => at,
@@ -333,7 +334,7 @@ mod tests {
         }
     }
 
-    /// Rights that the mask takes away are not told: they have no effect.
+    /// The encoded ACL omits rights that the mask removes, since they have no effect.
     #[test]
     fn an_acl_with_names_comes_back_as_far_as_its_mask_lets_it() {
         for digits in 0..8_u32.pow(5) {

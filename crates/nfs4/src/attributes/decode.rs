@@ -16,24 +16,24 @@ const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
 /// Attributes that a client wants set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
-    /// The attributes that a file system sets at once.
+    /// The attributes that the file system sets in one call.
     pub(crate) set: SetAttr<Wire>,
     /// The ACLs of the object.
     pub(crate) acls: Option<Acls>,
-    /// A mode and the umask to be taken from it, unless the directory's ACL says what new objects
-    /// get (RFC 8275).
+    /// A mode, and the umask that applies unless the directory has an ACL for new objects (RFC
+    /// 8275).
     mode_umask: Option<ModeMasked4>,
     /// The numbers of the attributes.
     pub(crate) mask: Bitmap4,
 }
 
 impl Settings {
-    /// Reads attributes for an object that is a directory or not; whom they name, `view` knows.
+    /// Decodes attributes for an object. `view` maps the names of users and groups.
     ///
     /// # Errors
-    /// [`Nfsstat4::AttrNotSupp`] for one that is not known, [`Nfsstat4::Inval`] for one that cannot
-    /// be set, [`Nfsstat4::BadOwner`] for somebody whom the caller's domain does not know,
-    /// [`Nfsstat4::BadXdr`] for values that are none or too many.
+    /// [`Nfsstat4::AttrNotSupp`] for an unknown attribute, [`Nfsstat4::Inval`] for one that cannot
+    /// be set, [`Nfsstat4::BadOwner`] for a user or group that the caller's domain does not know,
+    /// [`Nfsstat4::BadXdr`] for invalid values or bytes behind the last one.
     pub(crate) fn read(
         view: &View<'_>,
         said: &Fattr4<'_>,
@@ -76,11 +76,11 @@ impl Settings {
         Ok(())
     }
 
-    /// The same for a new object in a directory: who gives a mode and a umask gets what is left of
-    /// the mode, unless the directory has an ACL for new objects.
+    /// Decides the mode of a new object in a directory. If the client gave a mode and a umask, the
+    /// umask is applied unless the directory has an ACL for new objects.
     ///
     /// # Errors
-    /// [`Nfsstat4::Inval`] if a mode was given twice.
+    /// [`Nfsstat4::Inval`] if two modes were given.
     pub(crate) fn for_new(mut self, view: &View<'_>, dir: &Node) -> Result<Self, Stop> {
         if let Some(ModeMasked4 { value, mask }) = self.mode_umask.take() {
             if self.set.mode.is_some() {
@@ -96,7 +96,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// Returns whether they are for a new object only.
+    /// Returns whether they contain an attribute that is allowed for new objects only.
     pub(crate) const fn is_for_new(&self) -> bool {
         self.mode_umask.is_some()
     }
@@ -118,7 +118,7 @@ impl Settings {
         };
         let access = Some(&acls.access).filter(|acl| !acl.is_minimal());
         if access.is_none() {
-            // Three entries are a mode; an ACL that was there before goes.
+            // An ACL of three entries is the same as a mode, so the earlier ACL is removed.
             view.setacl(clearance, node, AclKind::Access, None).map_err(supported)?;
             let kept = view.getattr(node)?.mode;
             let set = SetAttr { mode: Some(acls.access.mode(kept)), ..SetAttr::default() };

@@ -1,5 +1,5 @@
-//! Size and change of a file that another client may write without asking: its newest bytes are
-//! there (RFC 8881, 10.4.3).
+//! Size and change attribute of a file for which another client has a write delegation (RFC 8881,
+//! 10.4.3).
 
 use comity_coherence::{Asker, Newest};
 use comity_export::{Node, View};
@@ -9,12 +9,12 @@ use crate::compound::Compound;
 use crate::stop::Stop;
 
 impl Compound<'_> {
-    /// The newest attributes of an object: another client that may write it is asked. A client that
-    /// answers at once is waited for, if the caller is `patient`; one that looks at many objects is
-    /// not.
+    /// Returns the newest attributes of an object. The client that has a write delegation of it is
+    /// asked. If the caller is `patient`, it waits a moment for the answer; listings of many
+    /// objects do not wait.
     ///
     /// # Errors
-    /// DELAY: it is being asked.
+    /// DELAY: the client is being asked.
     pub(super) fn newest(
         &self,
         (view, node): (&View<'_>, &Node),

@@ -16,14 +16,14 @@ use crate::filehandle::Object;
 use crate::limits::TRANSFER_BYTES_MAX;
 use crate::stop::Stop;
 
-/// FSCHARSET_CAP4_CONTAINS_NON_UTF8 (RFC 8881, 14.4): names may be no UTF-8.
+/// FSCHARSET_CAP4_CONTAINS_NON_UTF8 (RFC 8881, 14.4): names may be other bytes than UTF-8.
 const CONTAINS_NON_UTF8: u32 = 1;
 
-/// FSCHARSET_CAP4_ALLOWS_ONLY_UTF8: the server refuses names that are no UTF-8.
+/// FSCHARSET_CAP4_ALLOWS_ONLY_UTF8: the server refuses names that are not UTF-8.
 const ALLOWS_ONLY_UTF8: u32 = 2;
 
-/// The arguments that OPEN takes (RFC 9754): delegations of either kind or none, by all claims but
-/// those of a client's earlier life.
+/// The arguments that OPEN supports (RFC 9754): delegations of each kind, and all claims except
+/// those of a client's earlier instance.
 const OPEN_ARGUMENTS: OpenArguments4 = OpenArguments4 {
     share_access: Bitmap4::of(&[1, 2, 3]),
     share_deny: Bitmap4::of(&[0, 1, 2, 3]),
@@ -32,7 +32,7 @@ const OPEN_ARGUMENTS: OpenArguments4 = OpenArguments4 {
     createmode: Bitmap4::of(&[0, 1, 2, 3]),
 };
 
-/// Attributes that only objects of exports have.
+/// Attributes that only objects inside exports have.
 const OF_EXPORTS: Bitmap4 = Bitmap4::of(&[
     a::ACL,
     a::FILES_AVAIL,
@@ -52,7 +52,7 @@ const SPACE: Bitmap4 = Bitmap4::of(&[
     a::SPACE_TOTAL,
 ]);
 
-/// Attributes that a client with a write delegation knows better.
+/// Attributes whose newest value the holder of a write delegation has.
 const WRITTEN: Bitmap4 = Bitmap4::of(&[a::CHANGE, a::SIZE]);
 
 const PROPERTIES: Bitmap4 = Bitmap4::of(&[
@@ -68,27 +68,27 @@ const PROPERTIES: Bitmap4 = Bitmap4::of(&[
     a::CLONE_BLKSIZE,
 ]);
 
-/// An object whose attributes are to be said.
+/// An object whose attributes are encoded.
 pub(crate) struct Subject<'s, 'a> {
     pub(crate) compound: &'s Compound<'a>,
     pub(crate) what: What<'s, 'a>,
     pub(crate) attr: Attr<Wire>,
-    /// The number of the directory it stands on, if that is known already.
+    /// The `mounted_on_fileid`, if it is already known.
     pub(crate) mounted_on_fileid: Option<u64>,
     /// True if it is an entry of a listing.
     pub(crate) listed: bool,
 }
 
-/// The place of an object.
+/// The kind of an object.
 #[derive(Clone, Copy)]
 pub(crate) enum What<'s, 'a> {
-    /// Above the exports.
+    /// A directory above the exports.
     Pseudo(PseudoNode<'a>),
-    /// In an export.
+    /// An object inside an export.
     In(&'s View<'a>, &'s Node),
 }
 
-/// Values that are fetched besides the attributes proper, if they are wanted.
+/// Values that are fetched only if attributes that need them are requested.
 struct Facts {
     newest: Newest,
     space: Space,
@@ -97,7 +97,7 @@ struct Facts {
 }
 
 impl<'s, 'a> Subject<'s, 'a> {
-    /// An object as it is now.
+    /// Returns an object with its present attributes.
     pub(crate) fn of(compound: &'s Compound<'a>, object: &'s Object<'a>) -> Result<Self, Stop> {
         let (what, attr) = match object {
             Object::Pseudo(node) => (What::Pseudo(*node), compound.pseudo().attr(*node)),
@@ -136,7 +136,7 @@ impl<'s, 'a> Subject<'s, 'a> {
     }
 }
 
-/// Appends the attributes wanted, as far as they are supported and the object has them (`fattr4`).
+/// Appends those of the requested attributes that are supported and that the object has (`fattr4`).
 pub(crate) fn fattr4(
     reply: &mut Encoder,
     subject: &Subject<'_, '_>,
@@ -203,7 +203,8 @@ fn say(
     Ok(())
 }
 
-/// The tree above the exports is nobody's domain: its owner is a number.
+/// Appends an owner. Directories above the exports belong to no domain, so their owner is encoded
+/// as a number.
 fn say_owner(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) {
     let Attr { uid, gid, .. } = subject.attr;
     match (number, subject.what) {
@@ -240,10 +241,10 @@ fn say_property(reply: &mut Encoder, number: u32, properties: &Properties) {
     }
 }
 
-/// Appends an attribute that is the same for all objects.
+/// Appends an attribute whose value is the same for all objects.
 fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> Result<(), Stop> {
     match number {
-        // Handles do not expire (FH4_PERSISTENT).
+        // Filehandles do not expire (FH4_PERSISTENT).
         a::FH_EXPIRE_TYPE => reply.value(&0_u32),
         a::NAMED_ATTR => reply.value(&false),
         a::UNIQUE_HANDLES | a::CANSETTIME | a::HOMOGENEOUS | a::NO_TRUNC => reply.value(&true),
@@ -266,8 +267,8 @@ fn say_constant(reply: &mut Encoder, number: u32, subject: &Subject<'_, '_>) -> 
     Ok(())
 }
 
-/// Returns whether the file system of an object has extended attributes, by asking it for one of
-/// any name. Objects other than files and directories have none where these have.
+/// Returns whether the file system of an object has extended attributes. To find out it looks one
+/// up by an arbitrary name. Only files and directories have extended attributes.
 fn bears_xattrs(subject: &Subject<'_, '_>) -> bool {
     match (subject.what, subject.attr.file_type) {
         (What::In(view, node), FileType::Regular | FileType::Directory) => {
@@ -277,7 +278,7 @@ fn bears_xattrs(subject: &Subject<'_, '_>) -> bool {
     }
 }
 
-/// The ACLs of an object; `None` where the file system has none.
+/// Returns the ACLs of an object; `None` if the file system has no ACLs.
 fn acls(view: &View<'_>, node: &Node, attr: &Attr<Wire>) -> Result<Option<Acls>, Stop> {
     let access = match view.getacl(node, AclKind::Access) {
         Ok(acl) => acl.unwrap_or_else(|| Acl::from_mode(attr.mode)),
@@ -298,12 +299,12 @@ pub(crate) fn change_info(done: &Change<Wire>) -> ChangeInfo4 {
         Some(before) if done.after.is_some() => {
             ChangeInfo4 { atomic: true, before: before.change(), after }
         }
-        // Another number than any before, so that the client drops what it has.
+        // A value that differs from every earlier one makes the client drop its cache.
         _ => ChangeInfo4 { atomic: false, before: after.wrapping_sub(1), after },
     }
 }
 
-/// The tree above the exports is a file system of its own.
+/// Returns the fsid. The tree above the exports is a file system of its own.
 fn fsid4(subject: &Subject<'_, '_>) -> Fsid4 {
     match subject.what {
         What::Pseudo(_) => Fsid4 { major: 0, minor: 0 },

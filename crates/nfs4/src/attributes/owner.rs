@@ -1,5 +1,5 @@
-//! Owners as text: names of the caller's domain, and the number where there is none (RFC 8881, 5.9:
-//! allowed where client and server share them, as with AUTH_SYS).
+//! Owners as text: a name of the caller's domain, or the number if there is no name. RFC 8881, 5.9
+//! allows numbers if client and server share them, as with AUTH_SYS.
 
 use comity_export::{Owner, View};
 use comity_proto::nfs4::Nfsstat4;
@@ -8,19 +8,19 @@ use comity_xdr::Encoder;
 
 /// Conversion of users and groups to text for a caller, and back.
 pub(super) trait Owners {
-    /// A user as it is said.
+    /// Returns the text of a user.
     fn user_out(&self, uid: Uid<Wire>) -> Owner<'_>;
-    /// A group as it is said.
+    /// Returns the text of a group.
     fn group_out(&self, gid: Gid<Wire>) -> Owner<'_>;
-    /// The user meant.
+    /// Returns the user that a text names.
     ///
     /// # Errors
-    /// [`Nfsstat4::BadOwner`] if there is none; [`Nfsstat4::Inval`] if nothing was said.
+    /// [`Nfsstat4::BadOwner`] if there is no such user; [`Nfsstat4::Inval`] if the text is empty.
     fn user_in(&self, text: &[u8]) -> Result<Uid<Wire>, Nfsstat4>;
-    /// The group meant.
+    /// Returns the group that a text names.
     ///
     /// # Errors
-    /// Likewise.
+    /// [`Nfsstat4::BadOwner`] if there is no such group; [`Nfsstat4::Inval`] if the text is empty.
     fn group_in(&self, text: &[u8]) -> Result<Gid<Wire>, Nfsstat4>;
 }
 
@@ -42,7 +42,7 @@ impl Owners for View<'_> {
     }
 }
 
-/// Appends somebody as text.
+/// Appends an owner as text.
 pub(super) fn say(reply: &mut Encoder, owner: Owner<'_>) {
     match owner {
         Owner::Named(name) => reply.opaque(name.as_bytes()),
@@ -76,7 +76,7 @@ const fn refusal(text: &[u8]) -> Nfsstat4 {
 pub(super) mod tests {
     use super::*;
 
-    /// A domain where everybody is a number, but for one of each kind.
+    /// A domain with one named user and one named group; all others are numbers.
     pub(in crate::attributes) struct Site;
 
     impl Owners for Site {

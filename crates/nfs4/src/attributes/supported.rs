@@ -1,6 +1,6 @@
 use comity_proto::nfs4::{Bitmap4, attribute as a};
 
-/// Of every minor version.
+/// Attributes of all minor versions.
 const ALWAYS: Bitmap4 = Bitmap4::of(&[
     a::SUPPORTED_ATTRS,
     a::TYPE,
@@ -50,10 +50,10 @@ const ALWAYS: Bitmap4 = Bitmap4::of(&[
     a::MOUNTED_ON_FILEID,
 ]);
 
-/// From 4.1 on.
+/// Attributes that 4.1 adds.
 const SINCE_1: Bitmap4 = Bitmap4::of(&[a::SUPPATTR_EXCLCREAT, a::FS_CHARSET_CAP]);
 
-/// From 4.2 on.
+/// Attributes that 4.2 adds.
 const SINCE_2: Bitmap4 = Bitmap4::of(&[
     a::CLONE_BLKSIZE,
     a::CHANGE_ATTR_TYPE,
@@ -78,12 +78,12 @@ pub(super) const SETTABLE: Bitmap4 = Bitmap4::of(&[
     a::MODE_UMASK,
 ]);
 
-/// The attributes that may go with an exclusive create (EXCLUSIVE4_1): a file's times hold the
-/// verifier until a later call sets them.
+/// Attributes that an exclusive create (EXCLUSIVE4_1) can set. The times are missing because they
+/// store the verifier until a later call sets them.
 pub(crate) const EXCLUSIVE: Bitmap4 =
     SETTABLE.without(&Bitmap4::of(&[a::TIME_ACCESS_SET, a::TIME_MODIFY_SET]));
 
-/// The attributes of a minor version.
+/// Returns the attributes that a minor version supports.
 pub(crate) const fn supported(minor: u32) -> Bitmap4 {
     match minor {
         0 => ALWAYS,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use comity_state::CallbackAddress;
 
-/// Returns the address at which a client of minor version 0 takes callbacks, if it can be parsed.
+/// Returns the callback address of a client of minor version 0, if it can be parsed.
 pub(super) fn socket(callback: &CallbackAddress) -> Option<SocketAddr> {
     let is_tcp = matches!(&*callback.netid, b"tcp" | b"tcp6");
     let text = std::str::from_utf8(&callback.address).ok().filter(|_| is_tcp)?;
@@ -16,10 +16,9 @@ pub(super) fn socket(callback: &CallbackAddress) -> Option<SocketAddr> {
     (port != 0 && !host.is_unspecified()).then_some(SocketAddr::new(host, port))
 }
 
-/// Returns the callback address that a client names, as far as the server believes it: only a port
-/// of the address that the client calls from. Otherwise any client could have the server make
-/// connections, in the server's name, to any port of any host that the server reaches and the
-/// client does not.
+/// Returns the callback address that a client gives, if the server accepts it. It accepts only
+/// ports of the address from which the client calls. Otherwise a client could make the server
+/// connect to any port of any host, even to hosts that the client itself cannot reach.
 pub(crate) fn believed(said: CallbackAddress, from: IpAddr) -> CallbackAddress {
     let is_own = |at: SocketAddr| at.ip().to_canonical() == from.to_canonical();
     if socket(&said).is_none_or(is_own) {

@@ -1,4 +1,4 @@
-//! A client's reply to a callback. Every byte may be wrong.
+//! Decoding of a client's reply to a callback. No byte of it is trusted.
 
 use comity_credential::OpaqueAuth;
 use comity_proto::nfs4::attribute;
@@ -11,7 +11,7 @@ const REPLY: u32 = 1;
 const MSG_ACCEPTED: u32 = 0;
 const SUCCESS: u32 = 0;
 
-/// The number of a reply, and what follows; `None` if the record is no reply.
+/// Returns the xid of a reply and the bytes behind it; `None` if the record is no reply.
 pub(super) fn reply(record: &[u8]) -> Option<(u32, Decoder<'_>)> {
     let mut decoder = Decoder::new(record);
     let xid = decoder.value().ok()?;
@@ -19,14 +19,15 @@ pub(super) fn reply(record: &[u8]) -> Option<(u32, Decoder<'_>)> {
     (kind == REPLY).then_some((xid, decoder))
 }
 
-/// The outcome of a call.
+/// The result of a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// True if the slot, if the call had one, was used: its next call has the next number.
+    /// True if the client has used the slot of the call, so that the next call has the next
+    /// sequenceid.
     pub(super) sequenced: bool,
-    /// The status of what was asked for.
+    /// The status of the requested operation.
     pub(super) status: u32,
-    /// Size and change, if they were asked for and told.
+    /// Size and change attribute, if they were requested and returned.
     pub(super) attributes: Option<(u64, u64)>,
 }
 
@@ -36,12 +37,12 @@ impl Answer {
     }
 }
 
-/// Reads the answer to a CB_NULL: an accepted call is one.
+/// Decodes the reply to a CB_NULL: any accepted call is a success.
 pub(super) fn null(mut decoder: Decoder<'_>) -> Option<Answer> {
     accepted(&mut decoder).ok()?.then_some(Answer::empty(false, 0))
 }
 
-/// Reads the answer to a CB_COMPOUND.
+/// Decodes the reply to a CB_COMPOUND.
 pub(super) fn compound(mut decoder: Decoder<'_>) -> Option<Answer> {
     if !accepted(&mut decoder).ok()? {
         return None;
@@ -60,7 +61,7 @@ fn accepted(decoder: &mut Decoder<'_>) -> Result<bool, Malformed> {
 fn results(decoder: &mut Decoder<'_>) -> Result<Answer, Malformed> {
     let head: CbCompoundResultHead<'_> = decoder.value()?;
     let mut answer = Answer::empty(false, head.status);
-    // More than these two were never asked for.
+    // A callback of this server has at most two operations.
     for _ in 0..head.results.min(2) {
         let result: CbResultHead = decoder.value()?;
         answer.status = result.status;
@@ -81,7 +82,7 @@ fn results(decoder: &mut Decoder<'_>) -> Result<Answer, Malformed> {
 
 fn attributes(decoder: &mut Decoder<'_>) -> Result<Option<(u64, u64)>, Malformed> {
     let CbGetattr4resok { attrmask, attr_vals } = decoder.value()?;
-    // Other attributes that a client tells stand behind these.
+    // Further attributes, which were not requested, would follow these.
     if !attrmask.iter().take(2).eq([attribute::CHANGE, attribute::SIZE]) {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! The calls of the server: CB_NULL and CB_COMPOUND as whole records.
+//! Encoding of the server's calls, CB_NULL and CB_COMPOUND, as whole records.
 
 use comity_credential::{Flavor, OpaqueAuth};
 use comity_proto::nfs4::callback::{
@@ -13,10 +13,10 @@ use comity_rpc::{AuthSys, CallHeader};
 use comity_state::{CallbackSecurity, Effect, OffloadEnd, SessionId};
 use comity_xdr::{Counted, Encode, Encoder, Opaque};
 
-/// To whom a call is addressed, and how the server shows itself.
+/// The destination of a call, and the credential that it carries.
 pub(super) struct Address<'a> {
     pub(super) xid: u32,
-    /// The minor version the client speaks.
+    /// The minor version that the client uses.
     pub(super) minor: u32,
     pub(super) program: u32,
     pub(super) security: &'a CallbackSecurity,
@@ -34,13 +34,13 @@ pub(super) struct Sequence {
     pub(super) highest_slot: u32,
 }
 
-/// The credential of the server's calls to a client of minor version 0, which has no say in that:
-/// Linux takes AUTH_SYS only.
+/// Returns the credential of calls to a client of minor version 0, which cannot choose one. Linux
+/// accepts only AUTH_SYS.
 pub(super) fn plain_security() -> CallbackSecurity {
     CallbackSecurity::Sys { machine: b"comity"[..].into(), uid: 0, gid: 0, gids: Box::default() }
 }
 
-/// The record of a call: `fh` is the file's handle as the client knows it.
+/// Encodes a call as a record. `fh` is the client's filehandle of the file.
 pub(super) fn record(address: &Address<'_>, effect: &Effect, fh: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::new();
     let start = encoder.begin_record();
@@ -113,7 +113,7 @@ fn question(encoder: &mut Encoder, effect: &Effect, fh: &[u8]) {
             let wish = CbRecallSlot4args { target_highest_slotid: *target };
             step(encoder, operation::CB_RECALL_SLOT, &wish);
         }
-        // A probe has no operations.
+        // A probe is a call without operations.
         Effect::Probe { .. } => {}
         Effect::GetAttr { .. } => {
             let attr_request = Bitmap4::of(&[attribute::CHANGE, attribute::SIZE]);
@@ -128,7 +128,7 @@ fn step(encoder: &mut Encoder, operation: u32, arguments: &impl Encode) {
     encoder.value(arguments);
 }
 
-/// `offload_info4`: what was written may be lost until the client commits it.
+/// Appends `offload_info4`. The data are UNSTABLE: they may be lost until the client commits them.
 fn outcome(encoder: &mut Encoder, count: u64, end: &OffloadEnd) {
     encoder.value(&end.status);
     if end.status == Nfsstat4::Ok as u32 {
@@ -139,7 +139,8 @@ fn outcome(encoder: &mut Encoder, count: u64, end: &OffloadEnd) {
     }
 }
 
-/// The request that a call refers to: the client may see its answer later than the call.
+/// Returns the referring calls: the client may receive the reply to the referred call later than
+/// the callback.
 fn referring(effect: &Effect) -> Vec<ReferringCallList4> {
     let Effect::Offload { asked_by, .. } = effect else { return Vec::new() };
     let (sequenceid, slotid) = (asked_by.seqid, asked_by.slot);

@@ -17,16 +17,16 @@ use super::call::{self, Address, Sequence};
 use super::route::{NoWay, Routes};
 use crate::limits::{CALLBACK_RETRY_SECONDS, CALLBACK_SECONDS, PROBES_MAX};
 
-/// Takes the outcome of an attempt to reach a client; to be called once.
+/// Takes the result of an attempt to connect to a client; it is called once.
 pub type Dialed = Box<dyn FnOnce(io::Result<Arc<Backchannel>>) + Send>;
 
-/// Connects to an address and tells what became of it, without waiting for that itself.
+/// Begins to connect to an address, and calls `Dialed` with the result later. It does not wait.
 pub type Dial = dyn Fn(SocketAddr, Dialed) + Send + Sync;
 
 /// Sends a message of the engine to a host of NFSv3.
 pub type Others = dyn Fn(Effect) + Send + Sync;
 
-/// The calls that the server makes to clients.
+/// The callbacks of the server to its clients.
 pub struct Callbacks {
     engine: Arc<Engine>,
     exports: Arc<Exports>,
@@ -35,25 +35,25 @@ pub struct Callbacks {
     book: Mutex<Book>,
 }
 
-/// Routes to clients, calls under way, and clients to try again.
+/// Routes to clients, calls under way, and clients to which calls must be sent again.
 #[derive(Default)]
 struct Book {
     routes: Routes,
-    /// By line and number of the call.
+    /// Calls under way, by connection and xid.
     said: HashMap<(u64, u32), Said>,
-    /// Callbacks that wait until one of a client's calls is over, because as many as agreed on are
-    /// under way.
+    /// Callbacks that wait for a free slot, because as many calls as the session allows are under
+    /// way.
     waiting: HashMap<ClientId, VecDeque<Effect>>,
-    /// Clients with recalls or ends of copies that could not be said or were not understood, and
-    /// since when.
+    /// Clients with recalls or CB_OFFLOADs that could not be sent or were refused, and the time of
+    /// the failure.
     unsaid: HashMap<ClientId, (Duration, Arc<Client>)>,
-    /// Clients that are being dialled, and whether they are to be dialled once more after that.
+    /// Clients to which a connection is being made; true if another one must be made after that.
     dialling: HashMap<ClientId, bool>,
-    /// The number of probes of each client that are not answered yet.
+    /// Number of unanswered probes of each client.
     probes: HashMap<ClientId, u32>,
 }
 
-/// A call that is not answered yet.
+/// A call under way.
 struct Said {
     effect: Effect,
     sequence: Option<Sequence>,
@@ -61,8 +61,8 @@ struct Said {
 }
 
 impl Callbacks {
-    /// Says what `engine` wants said; `dial` reaches clients of minor version 0, `others` is handed
-    /// what is not for clients of NFSv4.
+    /// Makes the sender of `engine`'s messages. `dial` connects to clients of minor version 0.
+    /// `others` gets the messages that are not for clients of NFSv4.
     #[must_use]
     pub fn new(
         engine: Arc<Engine>,
@@ -73,22 +73,22 @@ impl Callbacks {
         Self { engine, exports, dial, others, book: Mutex::default() }
     }
 
-    /// A connection over which the server may call: one that a client gave to a session for that.
+    /// Adds a connection that a client has bound to a session's back channel.
     pub fn add_line(&self, line: &Arc<Backchannel>) {
         self.book().routes.add_line(line);
     }
 
-    /// Says all that the engine wants said now. To be called after every call that may have caused
-    /// something, and is cheap if none has.
+    /// Sends all messages that the engine has. It must be called after every call that may have
+    /// caused one. It is cheap if there is none.
     pub fn pump(self: &Arc<Self>, now: Duration) {
         while let Some(effect) = self.engine.poll_effect() {
-            // A call that cannot be made has been noted.
+            // A failure has been noted already.
             let _ = self.say(now, effect);
         }
     }
 
-    /// Lets time pass: calls that were not answered count as lost, and what could not be said is
-    /// tried again. To be called about once a second.
+    /// Processes deadlines: calls without a reply count as lost, and failed callbacks are sent
+    /// again. It must be called about once a second.
     pub fn tick(self: &Arc<Self>, now: Duration) {
         let overdue = self.book().overdue(now);
         overdue.into_iter().for_each(|said| self.failed(now, &said.effect));
@@ -97,8 +97,8 @@ impl Callbacks {
         self.pump(now);
     }
 
-    /// A record came on a line that is no call. `false` if it answers nothing that was ever said
-    /// there; an answer that came too late is forgotten.
+    /// Processes a reply that arrived on a connection. Returns `false` if no call with its xid was
+    /// ever sent there. A reply that comes too late is ignored.
     pub fn heard(self: &Arc<Self>, now: Duration, line: u64, record: &[u8]) -> bool {
         let Some((xid, rest)) = answer::reply(record) else { return false };
         let mut book = self.book();
@@ -123,7 +123,7 @@ impl Callbacks {
         true
     }
 
-    /// Says something, or notes what is to be done about it if there is no way.
+    /// Sends a message. If that is impossible, notes the failure.
     fn say(self: &Arc<Self>, now: Duration, effect: Effect) -> Result<(), NoWay> {
         let client = Arc::clone(client_of(&effect));
         let said = match client.protocol() {
@@ -143,7 +143,8 @@ impl Callbacks {
             (Err(NoWay::Closed), Effect::Probe { .. }) if is_dialled => {
                 self.dial(now, &client, effect);
             }
-            // Another session may be reached, and this one hears of it anyway.
+            // Another session may be reachable, and this one receives the target with its next
+            // SEQUENCE.
             (Err(NoWay::Closed), Effect::RecallSlot { .. }) => {}
             (Err(NoWay::Closed), _) => self.failed(now, &effect),
         }
@@ -211,8 +212,8 @@ impl Callbacks {
         Ok(())
     }
 
-    /// Reaches out for a client of minor version 0, once at a time; the probe follows when it is
-    /// reached.
+    /// Connects to a client of minor version 0, unless a connection is being made. The probe is
+    /// sent when the client is connected.
     fn dial(self: &Arc<Self>, now: Duration, client: &Arc<Client>, probe: Effect) {
         let address = client.callback_address().as_ref().and_then(address::socket);
         let Some(address) = address else { return self.engine.callbacks_fail(client) };
@@ -256,14 +257,14 @@ impl Callbacks {
                 self.engine.callbacks_work(client);
                 self.say_again(now, client);
             }
-            // A client that does not know of the delegation yet, because the answer that tells it
-            // is under way, will know soon. A delegation that it has given back meanwhile is not
-            // recalled again.
+            // If the reply that grants the delegation is still on its way, the client does not know
+            // the delegation yet. A delegation that was returned meanwhile is not recalled again.
             Effect::Recall { .. } if answer.status != 0 => self.book().later(now, effect),
             Effect::GetAttr { client, file } => {
                 self.engine.writer_attributes(now, client, file, answer.attributes);
             }
-            // It did not come in its turn, or there was no memory for it: again.
+            // The client received the call out of sequence, or had no memory for it, so it is sent
+            // again.
             Effect::Offload { .. } if is_unheard(answer) => self.book().later(now, effect),
             Effect::Offload { client, stateid, .. } => self.engine.forget_offload(client, stateid),
             Effect::RecallSlot { session, target, .. } if answer.status == 0 => {
@@ -276,8 +277,8 @@ impl Callbacks {
         }
     }
 
-    /// Something could not be said, or nobody answered: what waits to be said then will not be
-    /// either.
+    /// Notes that a message could not be sent, or was not answered. The messages that wait behind
+    /// it fail, too.
     fn failed(&self, now: Duration, effect: &Effect) {
         let client = client_of(effect);
         self.engine.callbacks_fail(client);
@@ -292,8 +293,7 @@ impl Callbacks {
         }
     }
 
-    /// Sends the callbacks that have waited for earlier calls to a client, as many as may be sent
-    /// now.
+    /// Sends the callbacks that wait for a free slot, as many as slots are free.
     fn say_waiting(self: &Arc<Self>, now: Duration, client: ClientId) {
         let next = || self.book().next(client);
         while let Some(effect) = next() {
@@ -303,7 +303,7 @@ impl Callbacks {
         }
     }
 
-    /// Says the recalls of a client, and the ends of its copies, that it is not about to answer.
+    /// Sends the recalls and the CB_OFFLOADs of a client again, except those that are under way.
     fn say_again(self: &Arc<Self>, now: Duration, client: &Arc<Client>) {
         self.say_waiting(now, client.id());
         let mut effects = self.engine.recalls(client);
@@ -330,14 +330,15 @@ impl Book {
         }
     }
 
-    /// Keeps something until it may be said. What the client hears in another way, too, is dropped.
+    /// Queues a message until a slot is free. A message that the client also receives in another
+    /// way is dropped.
     fn wait(&mut self, effect: &Effect) {
         if !matches!(effect, Effect::RecallAny { .. } | Effect::RecallSlot { .. }) {
             self.waiting.entry(client_of(effect).id()).or_default().push_back(effect.clone());
         }
     }
 
-    /// Takes out what has waited for longest.
+    /// Removes and returns the oldest queued message.
     fn next(&mut self, client: ClientId) -> Option<Effect> {
         let waiting = self.waiting.get_mut(&client)?;
         let next = waiting.pop_front();
@@ -361,8 +362,8 @@ impl Book {
         over.into_iter().map(|(_, said)| said).collect()
     }
 
-    /// Returns whether a client is dialled now. If it is being dialled, it is dialled again when
-    /// that is over, because it may have moved.
+    /// Returns whether to connect to a client now. If a connection is being made, another one is
+    /// made after it, because the client may have a new address.
     fn may_dial(&mut self, client: ClientId) -> bool {
         match self.dialling.get_mut(&client) {
             Some(again) => {
@@ -376,7 +377,7 @@ impl Book {
         }
     }
 
-    /// Counts a probe, if there are not too many of this client.
+    /// Counts a probe; returns false if the client has too many unanswered ones.
     fn may_probe(&mut self, client: ClientId) -> bool {
         let probes = self.probes.entry(client).or_default();
         let may = *probes < PROBES_MAX;
@@ -384,7 +385,7 @@ impl Book {
         may
     }
 
-    /// A call is over, answered or not.
+    /// Notes the end of a call, with or without a reply.
     fn over(&mut self, effect: &Effect) {
         let Effect::Probe { client } = effect else { return };
         if let Some(probes) = self.probes.get_mut(&client.id()) {
@@ -395,7 +396,7 @@ impl Book {
         }
     }
 
-    /// Of which states a client has been told without having answered, or is to be told.
+    /// Returns the states about which calls to a client are under way or queued.
     fn told(&self, client: ClientId) -> HashSet<Stateid> {
         let said = self.said.values().map(|said| &said.effect);
         let said = said.filter(|effect| client_of(effect).id() == client);
@@ -404,13 +405,14 @@ impl Book {
     }
 }
 
-/// Returns whether a slot's number is spent: the client took the call, or says that it did before.
+/// Returns whether the sequenceid of a slot was used: the client executed the call, or says that it
+/// did before.
 fn is_used(answer: &Answer) -> bool {
     let before = [Nfsstat4::SeqFalseRetry, Nfsstat4::RetryUncachedRep, Nfsstat4::SeqMisordered];
     answer.sequenced || before.iter().any(|status| *status as u32 == answer.status)
 }
 
-/// Returns whether a client has not taken a call, and may take it if it is sent again.
+/// Returns whether the client did not execute a call, and may execute it if it is sent again.
 const fn is_unheard(answer: &Answer) -> bool {
     !answer.sequenced || answer.status == Nfsstat4::Delay as u32
 }
@@ -437,7 +439,7 @@ const fn file_of(effect: &Effect) -> Option<&FileKey> {
     }
 }
 
-/// Returns the state of an effect that is sent again until the client has heard it.
+/// Returns the state of a message that is sent again until the client has answered it.
 const fn state_of(effect: &Effect) -> Option<&Stateid> {
     match effect {
         Effect::Recall { stateid, .. } | Effect::Offload { stateid, .. } => Some(stateid),

@@ -1,7 +1,7 @@
-//! Calls to clients: what the engine wants said, on which line, and what came of it.
+//! Callbacks: the engine's messages to clients, the connections that carry them, and their results.
 //!
-//! Nothing here waits. What cannot be said at the moment is tried again as time passes, until the
-//! engine gives up on the client.
+//! No function here waits. A call that cannot be sent now is sent again later, until the engine
+//! revokes the state in question.
 
 mod address;
 mod answer;

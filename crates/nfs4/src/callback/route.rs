@@ -1,5 +1,5 @@
-//! By which way a client is reached: a slot and a line of one of its sessions, or a line that was
-//! dialled.
+//! Routes of callbacks: a slot and a connection of one of the client's sessions, or a connection
+//! that the server has made.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,18 +10,18 @@ use comity_state::{BackChannel, Client, ClientId, Engine, Session, SessionId};
 
 use super::call::Sequence;
 
-/// Slots of a session's back channel.
+/// The slots of a session's back channel.
 #[derive(Debug, Default)]
 struct Slots(Vec<Slot>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
-    /// Of the last call that the client took.
+    /// The sequenceid of the last call that the client executed.
     seqid: u32,
     busy: bool,
 }
 
-/// Lines and slots by which clients are reached.
+/// The connections and slots by which clients are reached.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     lines: HashMap<u64, Weak<Backchannel>>,
@@ -32,13 +32,13 @@ pub(super) struct Routes {
 /// The reason why a client cannot be called at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoWay {
-    /// As many calls as agreed on are on their way.
+    /// All slots of the session are in use.
     Busy,
     /// No connection is open.
     Closed,
 }
 
-/// A way to a client that can be gone now.
+/// A route to a client on which a call can be sent now.
 pub(super) struct Route {
     pub(super) line: Arc<Backchannel>,
     pub(super) channel: BackChannel,
@@ -46,7 +46,7 @@ pub(super) struct Route {
 }
 
 impl Routes {
-    /// A connection over which a client may be called.
+    /// Adds a connection over which a client may be called.
     pub(super) fn add_line(&mut self, line: &Arc<Backchannel>) {
         if self.lines.len().is_power_of_two() {
             self.lines.retain(|_, line| line.strong_count() > 0);
@@ -54,8 +54,8 @@ impl Routes {
         self.lines.insert(line.id(), Arc::downgrade(line));
     }
 
-    /// The line that was dialled to a client of minor version 0, if it still stands; the client
-    /// may have moved its callbacks to another address since.
+    /// Returns the connection that was made to a client of minor version 0, if it is still open and
+    /// the client's callback address is still `to`.
     pub(super) fn dialled(&mut self, client: ClientId, to: SocketAddr) -> Option<Arc<Backchannel>> {
         let (address, line) = self.dialled.get(&client)?;
         (*address == to && !line.is_closed()).then(|| Arc::clone(line))
@@ -75,7 +75,7 @@ impl Routes {
         }
     }
 
-    /// Returns whether a call of this number was ever made on a line that still stands.
+    /// Returns whether a call with this xid was ever sent on a connection that is still open.
     pub(super) fn has_called(&self, line: u64, xid: u32) -> bool {
         let dialled = || self.dialled.values().find(|(_, known)| known.id() == line);
         let known = self.lines.get(&line).and_then(Weak::upgrade);
@@ -83,14 +83,15 @@ impl Routes {
         known.is_some_and(|line| line.has_numbered(xid))
     }
 
-    /// A line of one of the client's sessions; the newest session and its newest line first.
+    /// Returns a connection of one of the client's sessions. The newest session and its newest
+    /// connection are preferred.
     pub(super) fn find(&self, engine: &Engine, client: &Client) -> Result<Route, NoWay> {
         let sessions = client.sessions();
         let mut sessions = sessions.iter().rev().filter_map(|id| engine.session(id));
         sessions.find_map(|session| self.through(&session)).ok_or(NoWay::Closed)
     }
 
-    /// A line of this session and no other.
+    /// Returns a connection of this session.
     pub(super) fn of_session(&self, engine: &Engine, id: &SessionId) -> Result<Route, NoWay> {
         let session = engine.session(id);
         session.and_then(|session| self.through(&session)).ok_or(NoWay::Closed)
@@ -103,7 +104,7 @@ impl Routes {
         Some(Route { line, channel, session: session.id() })
     }
 
-    /// A slot on a route, if one is free.
+    /// Returns a slot for a call on a route, if one is free.
     pub(super) fn take_slot(&mut self, engine: &Engine, route: &Route) -> Option<Sequence> {
         let highest_slot = route.channel.attrs.requests_max.saturating_sub(1);
         if self.slots.len().is_power_of_two() && !self.slots.contains_key(&route.session) {
@@ -114,8 +115,9 @@ impl Routes {
         Some(Sequence { session: route.session, slot, seqid, highest_slot })
     }
 
-    /// A call is over. A slot that the client used has its next number next time; one that it may
-    /// or may not have used is tried with the same, which is a retry then.
+    /// Frees the slot of a call. If the client used the slot, the next call has the next
+    /// sequenceid. If that is unknown, the next call has the same sequenceid, which makes it a
+    /// retry.
     pub(super) fn release(&mut self, sequence: Sequence, used: bool) {
         let slots = self.slots.get_mut(&sequence.session);
         if let Some(slot) = slots.and_then(|slots| slots.0.get_mut(sequence.slot as usize)) {
@@ -126,7 +128,7 @@ impl Routes {
 }
 
 impl Slots {
-    /// A free slot, and the number of its next call.
+    /// Returns a free slot, and the sequenceid of its next call.
     fn take(&mut self, highest: u32) -> Option<(u32, u32)> {
         let wanted = highest as usize + 1;
         let free = self.0.iter().take(wanted).position(|slot| !slot.busy);

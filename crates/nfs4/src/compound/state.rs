@@ -1,4 +1,4 @@
-//! The state that an operation of a COMPOUND meets: whose it is, and by what it is known.
+//! The state that operations of a COMPOUND use: clients, stateids, locks and delegations.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -19,28 +19,27 @@ use crate::state_context::on_wire;
 use crate::stop::{Stop, refused};
 
 impl Compound<'_> {
-    /// All that is remembered.
+    /// Returns the engine, which has the state of all clients.
     pub(crate) fn engine(&self) -> &Engine {
         &self.nfs.memory().engine
     }
 
-    /// When the COMPOUND was begun.
+    /// Returns the time at which the COMPOUND began.
     pub(crate) const fn now(&self) -> Duration {
         self.now
     }
 
-    /// The client that sends the operation in hand, and the session that it sends it in, if there
-    /// is one.
+    /// Returns the sender of the present operation, with the client of its session if there is one.
     pub(crate) fn sender(&self) -> Sender<'_> {
         Sender { now: self.now(), client: self.client(), caller: self.caller }
     }
 
-    /// The same, and the file that the current handle stands for.
+    /// Returns the sender of the present operation, and the file of the current filehandle.
     pub(crate) fn at<'k>(&'k self, file: &'k FileKey) -> At<'k> {
         (self.sender(), file)
     }
 
-    /// Returns the client whose session it is.
+    /// Returns the client of the session; none in 4.0.
     pub(crate) fn client(&self) -> Option<&Arc<Client>> {
         match &self.sequencing {
             Sequencing::Unsequenced => None,
@@ -50,7 +49,7 @@ impl Compound<'_> {
         }
     }
 
-    /// The client that an owner belongs to: in 4.0 the owner says it, later the session does.
+    /// Returns the client of an owner. In 4.0 the owner names it, later the session does.
     pub(crate) fn client_of(&self, clientid: u64) -> Result<Arc<Client>, Stop> {
         match self.client() {
             Some(client) => Ok(Arc::clone(client)),
@@ -64,8 +63,8 @@ impl Compound<'_> {
         }
     }
 
-    /// Returns the client that probably calls, where a wrong guess costs little: in 4.0 the one
-    /// that the connection is known by, though several clients may share it.
+    /// Returns the client that probably calls, for uses where a wrong guess costs little. In 4.0 it
+    /// is the client that last used the connection, though several clients may share it.
     pub(crate) fn known(&self) -> Option<Arc<Client>> {
         match &self.sequencing {
             Sequencing::Sequenced(_) => self.client().map(Arc::clone),
@@ -76,36 +75,37 @@ impl Compound<'_> {
         }
     }
 
-    /// The connection the COMPOUND came on.
+    /// Returns the connection of the COMPOUND.
     pub(crate) fn connection(&self) -> ConnectionId {
         ConnectionId(self.visitor.line().map_or(0, |line| line.id()))
     }
 
-    /// Keeps for administrators from which address a client introduced itself.
+    /// Stores the address from which a client introduced itself, for administrators.
     pub(crate) fn note_address(&self, client: ClientId) {
         if let Some(client) = self.engine().client_by_id(client) {
             client.note_address(|| self.visitor.peer().ip().to_canonical().to_string().into());
         }
     }
 
-    /// The client may be called back over the connection the COMPOUND came on.
+    /// Offers the connection of the COMPOUND for callbacks.
     pub(crate) fn offer_line(&self) {
         if let (Some(callbacks), Some(line)) = (&self.nfs.memory().callbacks, self.visitor.line()) {
             callbacks.add_line(line);
         }
     }
 
-    /// Returns the number by which the request is recognized if it comes again: the caller in the
-    /// high half, and a hash of its length and its beginning. A hash of all of a large WRITE would
-    /// cost as much as the WRITE. A client that makes two requests with one hash gets the reply of
-    /// the first, and no other harm comes of it.
+    /// Returns the digest by which a retry of the request is recognized. Its high half is the
+    /// caller; its low half is a hash of the length and the beginning of the request. A hash of all
+    /// of a large WRITE would cost as much as the WRITE. If a client sends two requests with the
+    /// same digest, it gets the reply of the first one; no other client is harmed.
     pub(crate) fn digest(&self) -> u64 {
         let beginning = self.request.get(..DIGEST_BYTES).unwrap_or(self.request);
         let hash = self.nfs.digests().hash_one((self.request.len(), beginning));
         self.caller.principal.0 << 32 | hash & u64::from(u32::MAX)
     }
 
-    /// A stateid as an operation takes it: the current one is filled in (RFC 8881, 16.2.3.1.2).
+    /// Decodes a stateid argument, and replaces the special stateid that stands for the current one
+    /// (RFC 8881, 16.2.3.1.2).
     pub(crate) fn stateid_of(&self, stateid: &Stateid4) -> Result<Stateid, Stop> {
         let known = Stateid { seqid: stateid.seqid, other: stateid.other };
         if self.minor == 0 || known.special() != Some(Special::Current) {
@@ -117,17 +117,17 @@ impl Compound<'_> {
         Ok(Stateid { seqid: self.stateid.seqid, other: self.stateid.other })
     }
 
-    /// Makes a stateid the current one, and gives it as it travels.
+    /// Makes a stateid the current one, and returns it encoded.
     pub(crate) fn leave(&mut self, stateid: Stateid) -> Stateid4 {
         let stateid = on_wire(stateid);
         self.stateid = stateid;
         stateid
     }
 
-    /// Locks bytes of a file, against programs on the server, too.
+    /// Locks bytes of a file, for the client and against programs on the server.
     ///
     /// # Errors
-    /// [`Taken`]: a program on the server holds some of the bytes.
+    /// [`Taken`]: a program on the server has locked some of the bytes.
     pub(crate) fn lock(&self, lock: &Lock<'_>) -> Result<Result<Stateid, LockRefusal>, Taken> {
         let (engine, sender) = (self.engine(), self.sender());
         match &self.nfs.memory().locals {
@@ -136,7 +136,7 @@ impl Compound<'_> {
         }
     }
 
-    /// Frees bytes of a file, for programs on the server, too.
+    /// Unlocks bytes of a file, for the client and for programs on the server.
     pub(crate) fn unlock(
         &self,
         stateid: &Stateid,
@@ -149,30 +149,30 @@ impl Compound<'_> {
         }
     }
 
-    /// Returns whether a file that was delegated is kept from programs on the server.
+    /// Returns whether the kernel will report it when programs on the server open a file that was
+    /// delegated.
     pub(crate) fn keeps(&self, file: &FileKey, kind: DelegationKind) -> bool {
         self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.delegate(file, kind))
     }
 
-    /// Returns whether no program on the server holds bytes of a file.
+    /// Returns whether no program on the server has a conflicting lock on a file.
     pub(crate) fn is_free(&self, file: &FileKey, lock: (ByteRange, LockType)) -> bool {
         self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.is_free(file, lock))
     }
 
-    /// The file that the current handle stands for.
+    /// Returns the file of the current filehandle.
     pub(crate) fn key(&self) -> Result<FileKey, Stop> {
         let (view, node) = self.real(Nfsstat4::Inval)?;
         Ok(view.key(node))
     }
 
-    /// Checks a read or a write ([`Share::READ`], [`Share::WRITE`]) of a file under a stateid;
-    /// returns the client that shows the stateid, if it names a state, and the clearance.
+    /// Checks a read or a write ([`Share::READ`], [`Share::WRITE`]) of a file under a stateid.
+    /// Returns the bearer, if the stateid names a state, and the clearance.
     ///
     /// # Errors
     /// The errors of an invalid stateid; LOCKED, DELAY, GRACE, OPENMODE, ACCESS.
     ///
-    /// [`Share::READ`]: comity_state::Share::READ
-    /// [`Share::WRITE`]: comity_state::Share::WRITE
+    /// [`Share::READ`]: comity_state::Share::READ [`Share::WRITE`]: comity_state::Share::WRITE
     pub(crate) fn check_io(
         &self,
         object: (&View<'_>, &Node),
@@ -185,11 +185,12 @@ impl Compound<'_> {
         Ok(check_io(self.engine(), (self.sender(), &stateid), object, &io)?)
     }
 
-    /// Returns who asks for a change of attributes or names. A delegation does not stand against
-    /// the client whose it is: the one whose session it is, or else the `bearer` of the stateid
-    /// that the operation shows. In 4.0 most operations show none. Then nobody is exempt (RFC 7530,
-    /// 10.4.4): to guess by the connection would let one client change what another that shares it
-    /// holds. Linux gives back what it holds itself before it asks.
+    /// Returns the caller of a change of attributes or names. A delegation does not conflict with
+    /// changes of its own client: the client of the session, or the `bearer` of the operation's
+    /// stateid. In 4.0 most operations have no stateid, and then every delegation conflicts (RFC
+    /// 7530, 10.4.4). A guess by the connection would let one client change a file that another
+    /// client on the same connection has delegated. Linux returns its own delegation before such an
+    /// operation.
     pub(crate) fn asker<'c>(&'c self, bearer: Option<&'c Client>) -> Asker<'c> {
         let client = self.client().map(Arc::as_ref).or(bearer);
         Asker { engine: self.engine(), now: self.now(), client }
@@ -198,7 +199,8 @@ impl Compound<'_> {
     /// Clears the removal of a name, or its replacement by another.
     ///
     /// # Errors
-    /// GRACE: those who had the object may not have come back. DELAY: it is being recalled.
+    /// GRACE: a client that had the object open may still reclaim it. DELAY: a delegation of it is
+    /// being recalled.
     pub(crate) fn clear_name(
         &self,
         view: &View<'_>,
@@ -208,7 +210,7 @@ impl Compound<'_> {
         Ok(self.asker(None).clear_name(view, name)?)
     }
 
-    /// Names may not change while those who had files open may not have come back.
+    /// Checks that no client may still reclaim its opens; names must not change before.
     ///
     /// # Errors
     /// GRACE.

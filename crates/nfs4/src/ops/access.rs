@@ -35,7 +35,7 @@ pub(super) fn access(
     Ok(())
 }
 
-/// Rights that say something about an object of this type.
+/// Returns the rights that are defined for an object of this type.
 fn meaningful(file_type: FileType) -> Access {
     let always = Access::READ | Access::MODIFY | Access::EXTEND;
     match file_type {
@@ -44,7 +44,7 @@ fn meaningful(file_type: FileType) -> Access {
     }
 }
 
-/// Returns the rights on which those to extended attributes depend.
+/// Returns the rights that decide about the requested rights to extended attributes.
 fn by_xattr(wanted: u32) -> Access {
     let read =
         if wanted & (ACCESS4_XAREAD | ACCESS4_XALIST) != 0 { Access::READ } else { Access::NONE };

@@ -1,4 +1,4 @@
-//! ALLOCATE and DEALLOCATE (RFC 7862, 15.1, 15.4): space for a range of a file, or none.
+//! ALLOCATE and DEALLOCATE (RFC 7862, 15.1, 15.4): reserve or free the space of a range of a file.
 
 use comity_coherence::Clearance;
 use comity_export::{Node, View};

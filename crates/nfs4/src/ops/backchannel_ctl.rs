@@ -1,4 +1,4 @@
-//! BACKCHANNEL_CTL (RFC 8881, 18.33): how callbacks are to be sent from now on.
+//! BACKCHANNEL_CTL (RFC 8881, 18.33): sets the program and the credential of callbacks.
 
 use comity_proto::nfs4::{BackchannelCtl4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};

@@ -1,5 +1,5 @@
-//! CLONE (RFC 7862, 15.13): bytes of one file become those of another by sharing its blocks, all of
-//! them or none. There is no COMMIT for it: it is answered behind a barrier.
+//! CLONE (RFC 7862, 15.13): a range of one file becomes that of another by sharing blocks, entirely
+//! or not at all. COMMIT does not cover it, so its reply waits for a barrier.
 
 use comity_proto::nfs4::Clone4args;
 use comity_xdr::{Decoder, Encoder};

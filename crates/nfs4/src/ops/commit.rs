@@ -1,5 +1,5 @@
-//! COMMIT (RFC 8881, 18.3): all that was written to a file is on stable storage when this is
-//! answered. The whole file is put there, whatever range is asked for.
+//! COMMIT (RFC 8881, 18.3): its reply says that all data written to a file are on stable storage.
+//! The whole file is synced, whatever range is requested.
 
 use comity_proto::nfs4::{Commit4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};

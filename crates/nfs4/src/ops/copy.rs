@@ -1,6 +1,6 @@
-//! COPY (RFC 7862, 15.2): copies on the server. A long copy is answered before it is made, where
-//! the client lets it be and can be called back; else it is done in part, and the client goes on
-//! behind what was done.
+//! COPY (RFC 7862, 15.2): copies on the server. A long copy becomes asynchronous if the client
+//! allows that and can be called back. Otherwise a part is copied, and the client sends another
+//! COPY for the rest.
 
 use std::sync::Arc;
 
@@ -25,11 +25,12 @@ pub(super) fn copy(
 ) -> Result<(), Stop> {
     let args: Copy4args<'_> = args.value()?;
     if !args.source_server.0.is_empty() {
-        // NOTSUPP is for servers that never copy (RFC 7862, 11.2): Linux would ask no more.
+        // With NOTSUPP, Linux would never send COPY again; that error is for servers without COPY
+        // (RFC 7862, 11.2).
         return Err(Nfsstat4::OffloadDenied.into());
     }
-    // The table has no XDEV; but every Linux client reads and writes then, while older ones give up
-    // at OFFLOAD_DENIED from the source's own server.
+    // The RFC lists no XDEV for COPY. But every Linux client then copies by READ and WRITE, while
+    // older ones fail at OFFLOAD_DENIED if the source is on the same server.
     let transfer = Transfer::of(compound, (&args.src_stateid, &args.dst_stateid))?;
     if transfer.source == transfer.target {
         return Err(Nfsstat4::Inval.into());
@@ -54,8 +55,8 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// Hands a copy to who makes it while the client does other things; `None` if nobody can, or the
-/// client cannot be told when it is done.
+/// Begins an asynchronous copy. Returns `None` if there is no room for it, or the client could not
+/// be told of its end.
 fn begin(
     compound: &Compound<'_>,
     transfer: &Transfer<'_, '_>,
@@ -115,8 +116,8 @@ fn order(
     }
 }
 
-/// A stateid that stands for its state whatever becomes of that: the client may lock and upgrade
-/// while the copy goes on (RFC 8881, 8.2.2).
+/// Returns a stateid that stays valid when its state changes: the client may lock and upgrade
+/// during the copy (RFC 8881, 8.2.2).
 fn lasting(stateid: Stateid) -> Stateid {
     if stateid.special().is_some() { stateid } else { Stateid { seqid: 0, ..stateid } }
 }

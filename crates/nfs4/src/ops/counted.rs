@@ -2,7 +2,7 @@ use super::name;
 use crate::tally::{Counted, OPERATIONS, Tally};
 
 impl Tally {
-    /// Returns the counts of all operations that were done at least once.
+    /// Returns the counts of all operations that were executed at least once.
     #[must_use]
     pub fn counted(&self) -> Vec<Counted> {
         let one = |number: usize| {

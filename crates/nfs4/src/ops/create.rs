@@ -1,4 +1,5 @@
-//! CREATE (RFC 8881, 18.4): makes what is no regular file, and goes there.
+//! CREATE (RFC 8881, 18.4): creates an object other than a regular file, and makes it the current
+//! one.
 
 use comity_coherence::clear_new;
 use comity_export::{Node, SeenMade, View};
@@ -22,7 +23,7 @@ pub(super) fn create(
     let is_dir = matches!(args.objtype, Createtype4::Dir);
     let settings = Settings::read(view, &args.createattrs, is_dir, compound.minor)?;
     if settings.acls.is_some() && !is_dir {
-        // Known before it is made: what was not made as asked would be left behind.
+        // Check this before the object is created, so that none is left behind after the failure.
         return Err(Nfsstat4::AttrNotSupp.into());
     }
     let name = compound.component(args.objname.0)?;

@@ -49,8 +49,8 @@ pub(super) fn create_session(
     Ok(())
 }
 
-/// The credential that callbacks carry: the first that is spoken, which RPCSEC_GSS is not. No other
-/// is kept, for none is ever tried.
+/// Returns the credential for callbacks: the first that the server supports, which excludes
+/// RPCSEC_GSS. The others are dropped, since they would never be used.
 pub(super) fn security(offered: &[CallbackSecParms4<'_>]) -> Box<[CallbackSecurity]> {
     let known = |offer: &CallbackSecParms4<'_>| match offer {
         CallbackSecParms4::None => Some(CallbackSecurity::None),

@@ -1,5 +1,5 @@
-//! DELEGPURGE (RFC 8881, 18.5): for servers that keep delegations of a client's earlier life
-//! (CLAIM_DELEGATE_PREV). This one does not: what a client had is gone when it begins anew.
+//! DELEGPURGE (RFC 8881, 18.5) is for servers that keep delegations of a client's earlier instance
+//! (CLAIM_DELEGATE_PREV). This server does not keep them.
 
 use comity_proto::nfs4::{Clientid4, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};

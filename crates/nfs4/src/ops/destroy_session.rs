@@ -1,4 +1,5 @@
-//! DESTROY_SESSION (RFC 8881, 18.37). A COMPOUND's own session goes with its last operation.
+//! DESTROY_SESSION (RFC 8881, 18.37). A COMPOUND may destroy its own session only by its last
+//! operation.
 
 use comity_proto::nfs4::{Nfsstat4, Sessionid4};
 use comity_state::SessionId;

@@ -1,4 +1,4 @@
-//! EXCHANGE_ID (RFC 8881, 18.35): client and server say who they are.
+//! EXCHANGE_ID (RFC 8881, 18.35): client and server introduce themselves.
 
 use comity_proto::nfs4::{
     ExchangeId4args, ExchangeId4resok, Nfsstat4, ServerOwner4, StateProtect4a, StateProtect4r,
@@ -26,14 +26,14 @@ pub(super) fn exchange_id(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let args = args.value::<ExchangeId4args<'_>>()?;
-    // 4.2 has one more (RFC 7862, 14.1.3).
+    // Minor version 2 adds one flag (RFC 7862, 14.1.3).
     let known = if compound.minor > 1 { KNOWN | exchgid::SUPP_FENCE_OPS } else { KNOWN };
     if args.flags & !known != 0 {
         return Err(Nfsstat4::Inval.into());
     }
     match args.state_protect {
         StateProtect4a::None => {}
-        // It needs RPCSEC_GSS, which is not spoken.
+        // SP4_MACH_CRED needs RPCSEC_GSS, which the server does not support.
         StateProtect4a::MachCred(_) => return Err(Nfsstat4::Inval.into()),
         StateProtect4a::Ssv(_) => return Err(Nfsstat4::EncrAlgUnsupp.into()),
     }

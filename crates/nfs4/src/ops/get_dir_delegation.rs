@@ -1,5 +1,5 @@
-//! GET_DIR_DELEGATION (RFC 8881, 18.39): directories are not delegated. New clients ask unbidden,
-//! and stop using the session if they are told that there is no such operation.
+//! GET_DIR_DELEGATION (RFC 8881, 18.39): the server delegates no directories, and says so. New
+//! clients send this operation unasked, and stop using a session that answers NOTSUPP.
 
 use comity_proto::nfs4::{GetDirDelegation4args, GetDirDelegation4res};
 use comity_xdr::{Decoder, Encoder};

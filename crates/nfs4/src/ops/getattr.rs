@@ -1,4 +1,4 @@
-//! GETATTR (RFC 8881, 18.7): attributes of an object. In nearly every COMPOUND.
+//! GETATTR (RFC 8881, 18.7): attributes of an object. Nearly every COMPOUND contains one.
 
 use comity_proto::nfs4::{Bitmap4, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};

@@ -1,4 +1,4 @@
-//! GETFH (RFC 8881, 18.8): the current file handle.
+//! GETFH (RFC 8881, 18.8): the current filehandle.
 
 use comity_xdr::{Decoder, Encoder};
 

@@ -1,4 +1,4 @@
-//! GETXATTR (RFC 8276, 8.4.1): the value of an extended attribute of the user's.
+//! GETXATTR (RFC 8276, 8.4.1): the value of an extended attribute of the namespace `user`.
 
 use comity_proto::nfs4::{Nfsstat4, Xattrkey4};
 use comity_xdr::{Decoder, Encoder};

@@ -1,4 +1,4 @@
-//! ILLEGAL (RFC 8881, 18.52): what is said to a number that is no operation's.
+//! ILLEGAL (RFC 8881, 18.52): the result for an undefined operation number.
 
 use comity_proto::nfs4::Nfsstat4;
 use comity_xdr::{Decoder, Encoder};

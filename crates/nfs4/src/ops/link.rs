@@ -24,7 +24,7 @@ pub(super) fn link(
     let clearance = compound.asker(None).clear((view, node), Act::Link(dir))?;
     let linked =
         view.link(clearance, node, dir, name).map_err(|status| match view.getattr(node) {
-            // Linux says PERM of what the RFC calls ISDIR.
+            // The RFC demands ISDIR where Linux returns EPERM.
             Ok(attr) if attr.file_type == FileType::Directory => Status::IsDir,
             _ => status,
         })?;

@@ -1,5 +1,5 @@
-//! LISTXATTRS (RFC 8276, 8.4.3): the names of the user's extended attributes, page by page. A
-//! cookie counts the names before it, sorted.
+//! LISTXATTRS (RFC 8276, 8.4.3): the names of extended attributes of the namespace `user`, page by
+//! page. A cookie is the number of names before it in sorted order.
 
 use comity_proto::nfs4::{Listxattrs4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder, padding};

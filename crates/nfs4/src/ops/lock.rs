@@ -40,7 +40,7 @@ pub(super) fn lock(
     })
 }
 
-/// The stateid that tells the owner whose turn it is, and that owner's number.
+/// Returns the stateid that identifies the owner whose seqid counts, and the seqid.
 fn named(compound: &Compound<'_>, args: &Lock4args<'_>) -> Result<(Stateid, u32), Stop> {
     let (stateid, seqid) = match &args.locker {
         Locker4::New(OpenToLockOwner4 { open_stateid, open_seqid, .. }) => {
@@ -81,14 +81,15 @@ pub(super) const fn kind(wanted: NfsLockType4) -> LockType {
     }
 }
 
-/// A program on the server stands in the way: who it is, is no client's business.
+/// Returns the refusal of a lock that conflicts with a program on the server. The program is not
+/// identified to clients.
 pub(super) fn program(range: ByteRange) -> LockRefusal {
     let (client, owner) = (ClientId(0), Box::from(&b"a program on the server"[..]));
     LockRefusal::Denied { range, kind: LockType::Write, client, owner }
 }
 
-/// Tells what stands in the way. The holder is told under a name that says nothing: who knows a
-/// clientid could speak for that client.
+/// Appends the conflicting lock. Its owner is shown under an alias: a client that knew the clientid
+/// of another could act for it.
 pub(super) fn denied(compound: &Compound<'_>, refusal: LockRefusal, reply: &mut Encoder) -> Stop {
     let (range, kind, client, owner) = match refusal {
         LockRefusal::Error(error) => return refused(error),

@@ -1,4 +1,4 @@
-//! LOCKT (RFC 8881, 18.11): whether a lock could be had.
+//! LOCKT (RFC 8881, 18.11): tests whether a lock would be granted.
 
 use comity_proto::nfs4::{Lockt4args, Nfsstat4};
 use comity_xdr::{Decoder, Encoder};

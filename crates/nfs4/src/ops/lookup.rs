@@ -1,4 +1,5 @@
-//! LOOKUP (RFC 8881, 18.13): goes to the object of a name; into another export if one stands there.
+//! LOOKUP (RFC 8881, 18.13): makes the object of a name the current one. If an export is mounted
+//! there, that is its root.
 
 use comity_proto::nfs4::Component4;
 use comity_xdr::{Decoder, Encoder};

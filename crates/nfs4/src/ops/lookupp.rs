@@ -1,4 +1,5 @@
-//! LOOKUPP (RFC 8881, 18.14): goes to the directory above; out of an export if it is its top.
+//! LOOKUPP (RFC 8881, 18.14): makes the parent directory the current object. The parent of an
+//! export's root is outside the export.
 
 use comity_xdr::{Decoder, Encoder};
 

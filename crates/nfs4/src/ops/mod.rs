@@ -1,4 +1,4 @@
-//! The operations, one file each; what they have in common in 4.0, 4.1 and 4.2.
+//! The operations, with one file for each, and the table of their properties in 4.0, 4.1 and 4.2.
 
 mod access;
 mod allocate;
@@ -70,7 +70,7 @@ const CHANGES: Traits = Traits::NEEDS_HANDLE.and(Traits::CHANGES);
 const STATE: Traits = Traits::NEEDS_HANDLE.and(Traits::TELLS);
 const FIRST: Traits = Traits::SESSIONLESS;
 
-/// All of them, in the order of their numbers.
+/// All operations, in the order of their numbers.
 static OPERATIONS: [Row; 61] = [
     op(operation::ACCESS, "ACCESS", HANDLE, access::access),
     op(operation::CLOSE, "CLOSE", STATE, close::close),
@@ -152,19 +152,19 @@ static OPERATIONS: [Row; 61] = [
     op(operation::REMOVEXATTR, "REMOVEXATTR", CHANGES, setxattr::removexattr),
 ];
 
-/// The row of a number that is no operation's.
+/// The row for undefined operation numbers.
 pub(crate) static ILLEGAL: Row = op(operation::ILLEGAL, "ILLEGAL", NONE, illegal::illegal);
 
-/// The row of operations that this server lacks in a minor version: pNFS, named attributes,
-/// what Kerberos needs.
+/// The row for operations that the server does not support: pNFS, named attributes, and the
+/// operations that Kerberos needs.
 static UNSUPPORTED: Row = op(0, "unsupported", NONE, unsupported::unsupported);
 
-/// The last operation of each minor version (RFC 8276 adds to 4.2).
+/// The highest operation number of each minor version (RFC 8276 adds to 4.2).
 const LAST: [u32; 3] =
     [operation::RELEASE_LOCKOWNER, operation::RECLAIM_COMPLETE, operation::REMOVEXATTR];
 
-/// The index in the table of each operation's row, by its number; beyond the end if there is no
-/// row.
+/// For each operation number, the index of its row in the table; an index beyond the end if there
+/// is no row.
 #[allow(clippy::indexing_slicing, reason = "the compiler does it, and would tell")]
 static PLACES: [u8; operation::REMOVEXATTR as usize + 1] = {
     let mut places = [u8::MAX; operation::REMOVEXATTR as usize + 1];
@@ -176,7 +176,7 @@ static PLACES: [u8; operation::REMOVEXATTR as usize + 1] = {
     places
 };
 
-/// The row of an operation, if the minor version has one of this number.
+/// Returns the row of an operation; none if the minor version does not define the number.
 pub(crate) fn row(number: u32, minor: u32) -> Option<&'static Row> {
     let last = *LAST.get(minor as usize)?;
     if !(operation::ACCESS..=last).contains(&number) {
@@ -192,18 +192,18 @@ fn name(number: u32) -> &'static str {
     at.and_then(|at| OPERATIONS.get(usize::from(*at))).map_or(ILLEGAL.name, |row| row.name)
 }
 
-/// An operation of all minor versions.
+/// Returns the row of an operation of all minor versions.
 const fn op(number: u32, name: &'static str, traits: Traits, perform: Perform) -> Row {
     Row { number, name, until: 2, traits, failure_words: 0, perform }
 }
 
 impl Row {
-    /// The same, if minor versions above `until` do not support it any more.
+    /// Returns the row with `until` as the last minor version that supports the operation.
     const fn until(self, until: u32) -> Self {
         Self { until, ..self }
     }
 
-    /// The same, if words of zero follow the status of a failure.
+    /// Returns the row with a number of zero words that follow the status of a failure.
     const fn fails_with(self, failure_words: usize) -> Self {
         Self { failure_words, ..self }
     }

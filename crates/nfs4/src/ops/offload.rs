@@ -1,5 +1,5 @@
-//! OFFLOAD_STATUS and OFFLOAD_CANCEL (RFC 7862, 15.9, 15.8): how far a copy into the current file
-//! is that goes on after its COPY was answered, and its end before its time.
+//! OFFLOAD_STATUS and OFFLOAD_CANCEL (RFC 7862, 15.9, 15.8): report the progress of an asynchronous
+//! copy into the current file, or cancel the copy.
 
 use comity_proto::nfs4::{Nfsstat4, OffloadStatus4resok, Stateid4};
 use comity_state::{Client, FileKey, Stateid};
@@ -30,8 +30,8 @@ pub(super) fn cancel(
     compound.engine().cancel_offload(who, &file, &stateid).map_err(refused)
 }
 
-/// The copy that a stateid names, and the client whose copy it is. The stateid is taken as it is,
-/// and none stands for another (RFC 7862, 4.8).
+/// Returns the copy that a stateid names, and its client. Special stateids do not name a copy (RFC
+/// 7862, 4.8).
 fn named<'c>(
     compound: &'c Compound<'_>,
     args: &mut Decoder<'_>,
@@ -41,7 +41,7 @@ fn named<'c>(
     Ok((client, compound.key()?, Stateid { seqid, other }))
 }
 
-/// A status that was kept as a number.
+/// Returns the status that a stored number stands for.
 fn known(status: u32) -> Result<Nfsstat4, Malformed> {
     Decoder::whole(&status.to_be_bytes())
 }

@@ -1,4 +1,4 @@
-//! OPEN (RFC 8881, 18.16; RFC 7530, 16.16): finds or makes a file and opens it.
+//! OPEN (RFC 8881, 18.16; RFC 7530, 16.16): finds or creates a file and opens it.
 
 mod answer;
 mod file;
@@ -32,7 +32,7 @@ pub(super) fn open<'a>(
     compound.in_turn(turn, reply, &mut |compound, reply| begin(compound, &args, reply))
 }
 
-/// The wishes of an OPEN.
+/// The arguments of an OPEN that concern state.
 #[derive(Clone, Copy)]
 struct Wanted {
     share: Share,
@@ -41,8 +41,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// The wish of an OPEN whose file may not be delegated: no delegation, not even one of a former
-    /// life.
+    /// Returns the arguments without a wish or a claim for a delegation, if the file may not be
+    /// delegated.
     const fn if_delegated(self, may_be: bool) -> Self {
         let claim = match self.claim {
             Claim::Previous(_) if !may_be => Claim::Previous(None),
@@ -83,7 +83,7 @@ fn begin<'a>(
     Ok(())
 }
 
-/// Opens a file that was found or made.
+/// Opens a file that was found or created.
 fn open_file(
     compound: &Compound<'_>,
     (client, owner): (&Arc<Client>, &[u8]),
@@ -101,7 +101,7 @@ fn open_file(
         opened.delegation = Delegation::Refused(NoDelegation::Resource);
     }
     if let Err(failed) = file.empty(&opened) {
-        // Nobody was told of the open yet.
+        // The client was not told of the open yet.
         compound.engine().withdraw_open(compound.now(), (client, &key), &opened);
         return Err(failed);
     }
@@ -112,7 +112,8 @@ fn wanted(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Wanted, Stop>
     let wants = match compound.minor {
         0 => 0,
         1 => share::WANTS,
-        // Hints of RFC 9754: nothing is made of them, nor promised in open_arguments.
+        // These are hints (RFC 9754), which the server ignores and does not announce in
+        // `open_arguments`.
         _ => share::WANTS | share::WANT_DELEG_TIMESTAMPS | share::WANT_OPEN_XOR_DELEGATION,
     };
     let share = Share { access: args.share_access & !wants, deny: args.share_deny };
@@ -151,7 +152,7 @@ fn claim(compound: &Compound<'_>, said: &OpenClaim4<'_>) -> Result<Claim, Stop> 
         OpenClaim4::DelegateCur { delegate_stateid, .. } => delegated(delegate_stateid),
         OpenClaim4::Fh if compound.minor > 0 => Ok(Claim::New),
         OpenClaim4::DelegCurFh(stateid) if compound.minor > 0 => delegated(stateid),
-        // The state of a client's earlier instance is gone when it begins anew.
+        // The server forgets the state of a client's earlier instance when the client restarts.
         OpenClaim4::DelegatePrev(_) => Err(Nfsstat4::NotSupp.into()),
         OpenClaim4::DelegPrevFh if compound.minor > 0 => Err(Nfsstat4::NotSupp.into()),
         _ => Err(Nfsstat4::BadXdr.into()),
@@ -159,7 +160,7 @@ fn claim(compound: &Compound<'_>, said: &OpenClaim4<'_>) -> Result<Claim, Stop> 
 }
 
 impl<'a> Compound<'a> {
-    /// Goes on with the file that was opened, if it is another than before.
+    /// Sets the current stateid, and makes the opened file the current object if the OPEN named it.
     fn leave_at(&mut self, file: File<'a>, stateid: comity_state::Stateid) -> Stateid4 {
         if let Some(object) = file.into_object() {
             self.go_to(object);

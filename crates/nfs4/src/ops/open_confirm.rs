@@ -1,4 +1,5 @@
-//! OPEN_CONFIRM (RFC 7530, 16.18): an open-owner of 4.0 that the server did not know is real.
+//! OPEN_CONFIRM (RFC 7530, 16.18): a 4.0 client confirms an open-owner that the server did not
+//! know.
 
 use comity_proto::nfs4::OpenConfirm4args;
 use comity_xdr::{Decoder, Encoder};

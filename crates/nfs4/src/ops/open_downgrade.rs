@@ -1,4 +1,4 @@
-//! OPEN_DOWNGRADE (RFC 8881, 18.18): an open is for less from now on.
+//! OPEN_DOWNGRADE (RFC 8881, 18.18): reduces the access or the deny mode of an open.
 
 use comity_proto::nfs4::{OpenDowngrade4args, share};
 use comity_state::Share;
@@ -15,7 +15,7 @@ pub(super) fn open_downgrade(
     let args = args.value::<OpenDowngrade4args>()?;
     let file = compound.key()?;
     let stateid = compound.stateid_of(&args.open_stateid)?;
-    // The bits about delegations have no meaning here.
+    // The bits for delegations have no meaning in this operation.
     let wants = if compound.minor > 0 { share::WANT_MASK } else { 0 };
     let wanted = Share { access: args.share_access & !wants, deny: args.share_deny };
     compound.in_turn_of(&file, (&stateid, args.seqid), reply, &mut |compound, reply| {

@@ -1,4 +1,4 @@
-//! PUTFH (RFC 8881, 18.19): sets the current file handle.
+//! PUTFH (RFC 8881, 18.19): sets the current filehandle.
 
 use comity_export::Door;
 use comity_proto::nfs4::{Close4args, Locku4args, NfsFh4, Nfsstat4, Stateid4, operation};
@@ -26,16 +26,16 @@ pub(super) fn putfh<'a>(
         },
     };
     if let (Object::In(view, node), 0) = (&object, compound.following) {
-        // No other operation is going to find out that it is gone.
+        // The COMPOUND has no other operation that would fail if the object was removed.
         view.getattr(node)?;
     }
     compound.go_to(object);
     Ok(())
 }
 
-/// Frees what the operation that follows would free of an object that is stale, because it was
-/// hidden or removed. The client can show no other handle of it, and what it holds would stand in
-/// the way of others as long as it lives. Nothing is told of it.
+/// For a stale object, which was removed or hidden, releases the state that the next operation
+/// would release. The client has no other filehandle of the object, and its state would conflict
+/// with other clients as long as the client lives. The reply does not mention this.
 fn let_go(compound: &Compound<'_>, handle: &[u8], args: &Decoder<'_>) -> Option<()> {
     let mut next = args.clone();
     let file = compound.plan.unseal_key(handle).ok()?;

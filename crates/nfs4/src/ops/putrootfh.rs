@@ -1,5 +1,5 @@
-//! PUTROOTFH (RFC 8881, 18.21): goes to the top of what this server shows; PUTPUBFH (18.20): the
-//! same place.
+//! PUTROOTFH (RFC 8881, 18.21): makes the root of the server's tree the current object. PUTPUBFH
+//! (18.20) does the same.
 
 use comity_xdr::{Decoder, Encoder};
 

@@ -1,5 +1,5 @@
-//! READ (RFC 8881, 18.22): bytes of a file, straight from the backend into the reply, or as a
-//! stretch of the file for the shell to send.
+//! READ (RFC 8881, 18.22): the backend writes the bytes of a file into the reply, or the reply
+//! refers to bytes of the file, which the shell sends.
 
 use comity_export::{Node, View};
 use comity_proto::nfs4::{Nfsstat4, Read4args, operation};
@@ -11,11 +11,11 @@ use crate::limits::{BY_REFERENCE_FROM_BYTES, TRANSFER_BYTES_MAX};
 use crate::stateid::may_read;
 use crate::stop::Stop;
 
-/// Bytes before the data: whether the file ends with it, and its length.
+/// Bytes of the result before the data: the EOF flag and the length.
 const HEAD_BYTES: usize = 4 + 4;
 
-/// Bytes that are left for the operations behind a READ, if there are any. Sessions are made so
-/// that a READ of the largest size just fits.
+/// Bytes that a READ leaves free for the operations behind it, if there are any. A session's reply
+/// size is chosen so that one READ of the largest size fits.
 const REST_BYTES: usize = 1024;
 
 pub(super) fn read(
@@ -42,15 +42,15 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Most bytes that this reply can take.
+/// Returns the most data that this reply can take, in bytes.
 pub(super) fn most(compound: &Compound<'_>, reply: &Encoder) -> u32 {
     let rest = if compound.following == 0 { 0 } else { REST_BYTES };
     let room = compound.room(reply).saturating_sub(HEAD_BYTES + rest);
     TRANSFER_BYTES_MAX.min(u32::try_from(room).unwrap_or(u32::MAX) & !3)
 }
 
-/// A stretch of a file cannot be kept until a barrier is done, nor for a client that asks again:
-/// what follows must be nothing, or a GETATTR and then nothing.
+/// Returns the fewest bytes for which the reply refers to the file. Such a reply cannot wait for a
+/// barrier or be kept for a retry, so it is only used if no operation or only a GETATTR follows.
 fn by_reference_from(compound: &Compound<'_>, args: &Decoder<'_>) -> u32 {
     let next = args.clone().value::<u32>();
     let is_alone = match compound.following {
@@ -62,7 +62,7 @@ fn by_reference_from(compound: &Compound<'_>, args: &Decoder<'_>) -> u32 {
     if is_alone && !kept { BY_REFERENCE_FROM_BYTES } else { u32::MAX }
 }
 
-/// Returns the failure for an object that has no bytes to read.
+/// Returns the error for an object that has no data.
 pub(super) fn not_read(
     compound: &Compound<'_>,
     view: &View<'_>,

@@ -1,4 +1,4 @@
-//! READ_PLUS (RFC 7862, 15.10): bytes of a file, its holes told as holes.
+//! READ_PLUS (RFC 7862, 15.10): bytes of a file, with its holes reported as holes.
 
 use comity_export::{Node, View};
 use comity_proto::nfs4::{DataContent4, Nfsstat4, Read4args};
@@ -11,7 +11,7 @@ use crate::limits::CONTENTS_MAX;
 use crate::stateid::may_read;
 use crate::stop::Stop;
 
-/// Bytes before the data of a piece, and bytes of a hole: kind, offset, length.
+/// Bytes of a piece before its data, and bytes of a hole: kind, offset and length.
 const HEAD_BYTES: usize = 4 + 8 + 8;
 
 pub(super) fn read_plus(
@@ -51,8 +51,8 @@ struct Reading<'r, 'a> {
 }
 
 impl Reading<'_, '_> {
-    /// Pieces one behind the other, until the range or the number of pieces is exhausted. Even of
-    /// nothing one is read: whether the caller may is decided there.
+    /// Reads piece after piece until the range or the number of pieces is exhausted. An empty range
+    /// is read, too, because the read checks the rights.
     fn all(&mut self) -> Result<(), Status> {
         if self.at >= self.end {
             return self.data(self.at);
@@ -69,8 +69,8 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Returns where data or a hole begins: at once, or nowhere, in a file that has no holes or
-    /// does not tell.
+    /// Returns the offset of the next data or hole. In a file without holes, or on a file system
+    /// that does not report them, data begin at once and no hole follows.
     fn next(&self, what: Seek) -> Result<u64, Status> {
         let is_dense = self.attr.used >= self.attr.size;
         let nothing = if what == Seek::Data { self.at } else { self.end };
@@ -81,7 +81,7 @@ impl Reading<'_, '_> {
             Ok(found) => Ok(found.clamp(self.at, self.end)),
             Err(Status::NoData) => Ok(self.end),
             Err(Status::NotSupp) => Ok(nothing),
-            // The search for holes is judged anew; the user who opened the file may read them.
+            // SEEK checks the mode again, but a user who has opened the file may read it.
             Err(Status::Acces) if self.opened => Ok(nothing),
             Err(status) => Err(status),
         }
@@ -108,7 +108,7 @@ impl Reading<'_, '_> {
         self.at += u64::from(bytes);
         self.pieces += 1;
         if bytes < count {
-            // It was cut while it was read.
+            // The file was truncated during the read.
             (self.end, self.attr) = (self.at, self.view.getattr(self.node)?);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! READDIR (RFC 8881, 18.23): names in a directory with attributes, page by page.
+//! READDIR (RFC 8881, 18.23): entries of a directory with their attributes, page by page.
 
 use comity_proto::nfs4::{Nfsstat4, Readdir4args};
 use comity_xdr::{Decoder, Encoder};

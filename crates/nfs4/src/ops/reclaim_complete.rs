@@ -1,4 +1,5 @@
-//! RECLAIM_COMPLETE (RFC 8881, 18.51): the client has asked for all it had before a restart.
+//! RECLAIM_COMPLETE (RFC 8881, 18.51): the client has reclaimed all its state from before a
+//! restart.
 
 use comity_proto::nfs4::Nfsstat4;
 use comity_xdr::{Decoder, Encoder};
@@ -12,7 +13,8 @@ pub(super) fn reclaim_complete(
     _: &mut Encoder,
 ) -> Result<(), Stop> {
     if args.value::<bool>()? {
-        // Of one file system only: none has moved here.
+        // A RECLAIM_COMPLETE of a single file system has no effect, since no file system has
+        // migrated here.
         compound.object()?;
         return Ok(());
     }

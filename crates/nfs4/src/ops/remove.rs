@@ -1,4 +1,4 @@
-//! REMOVE (RFC 8881, 18.25): takes a name away, whatever it is the name of.
+//! REMOVE (RFC 8881, 18.25): removes a name, whatever the type of its object.
 
 use comity_proto::nfs4::{Component4, Nfsstat4};
 use comity_vfs::Status;

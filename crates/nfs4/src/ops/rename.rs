@@ -26,7 +26,7 @@ pub(super) fn rename(
     let clearance = compound.clear_name(view, (target, newname))?;
     let renamed = view.rename(clearance, (source, oldname), (target, newname));
     let (from, to) = renamed.map_err(|status| match status {
-        // The object at the new name is of another kind.
+        // The object at the new name has another type.
         Status::IsDir | Status::NotDir if is_dir(from, source) && is_dir(view, target) => {
             Status::Exist
         }

@@ -1,4 +1,4 @@
-//! RENEW (RFC 7530, 16.27): a client is still there.
+//! RENEW (RFC 7530, 16.27): renews the lease of a client.
 
 use comity_proto::nfs4::{Clientid4, Nfsstat4};
 use comity_state::{ClientId, Error};

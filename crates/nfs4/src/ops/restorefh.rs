@@ -1,4 +1,4 @@
-//! RESTOREFH (RFC 8881, 18.27): goes back to the saved file handle and stateid.
+//! RESTOREFH (RFC 8881, 18.27): the saved filehandle and stateid become the current ones.
 
 use comity_proto::nfs4::Nfsstat4;
 use comity_xdr::{Decoder, Encoder};

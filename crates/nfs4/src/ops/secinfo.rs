@@ -1,5 +1,5 @@
-//! SECINFO and SECINFO_NO_NAME (RFC 8881, 18.29, 18.45): how callers may identify themselves at an
-//! object. From 4.1 on there is no current file handle behind them.
+//! SECINFO and SECINFO_NO_NAME (RFC 8881, 18.29, 18.45): the security flavors that an object
+//! accepts. From 4.1 on they clear the current filehandle.
 
 use comity_proto::nfs4::{Component4, SecinfoStyle4};
 use comity_rpc::Flavor;
@@ -9,7 +9,7 @@ use crate::compound::Compound;
 use crate::filehandle::{Finding, Object};
 use crate::stop::Stop;
 
-/// Above the exports: a caller's numbers, which say nothing there.
+/// The flavors above the exports: AUTH_SYS, whose ids do not matter there.
 const ABOVE: &[Flavor] = &[Flavor::SYS];
 
 pub(super) fn secinfo(

@@ -1,4 +1,4 @@
-//! SEEK (RFC 7862, 15.11): the next data or hole.
+//! SEEK (RFC 7862, 15.11): the offset of the next data or hole.
 
 use comity_proto::nfs4::{DataContent4, Nfsstat4, Seek4args, Seek4resok};
 use comity_vfs::{Seek, Status};

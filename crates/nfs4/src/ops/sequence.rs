@@ -1,4 +1,4 @@
-//! SEQUENCE (RFC 8881, 18.46): the request takes its slot.
+//! SEQUENCE (RFC 8881, 18.46): the request gets its slot.
 
 use comity_proto::nfs4::{Nfsstat4, Sequence4args};
 use comity_state::{Sequence, SequenceAnswer, Sequenced, SessionId};
@@ -45,7 +45,7 @@ pub(super) fn sequence(
     Ok(())
 }
 
-/// `Sequence4resok`, in one piece: it is in every reply.
+/// Appends `Sequence4resok`. The words are written together because every reply has them.
 fn say(answer: &SequenceAnswer, reply: &mut Encoder) {
     reply.raw(&answer.session.0);
     let SequenceAnswer { seqid, slot, highest_slot, target_highest_slot, .. } = *answer;

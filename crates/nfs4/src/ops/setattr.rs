@@ -1,4 +1,4 @@
-//! SETATTR (RFC 8881, 18.30): changes attributes. A size is changed as data is: by who may write.
+//! SETATTR (RFC 8881, 18.30): changes attributes. A change of the size needs the right to write.
 
 use comity_coherence::Act;
 use comity_proto::nfs4::{Nfsstat4, Setattr4args};
@@ -25,14 +25,15 @@ pub(super) fn setattr(
         return Err(Nfsstat4::Inval.into());
     }
     if file_type == FileType::Symlink {
-        // A link has none of its own: as Linux servers do, it is taken and not kept.
+        // A symbolic link has no mode of its own. The attribute is accepted and ignored, as on
+        // Linux servers.
         settings.set.mode = None;
     }
     let (shown, act) = if settings.set.size.is_some() {
         compound.must_be_file(file_type)?;
         (shows(compound, &args.stateid, Share::WRITE)?.0, Act::Resize)
     } else {
-        // The stateid does not matter here; but if it is a good one it says who calls.
+        // The stateid does not matter here, but a valid one identifies the client.
         (shows(compound, &args.stateid, 0).ok().and_then(|(shown, _)| shown), Act::Change)
     };
     let bearer = shown.as_ref().map(|shown| &**shown.bearer);
@@ -40,7 +41,8 @@ pub(super) fn setattr(
     if !settings.set.is_empty() {
         view.setattr(clearance, node, &settings.set, None)?;
     }
-    // Behind a mode that comes with it: the ACL has the last word (RFC 8881, 6.4.1.3).
+    // The ACL is set after the mode in the same request, so that the ACL decides (RFC 8881,
+    // 6.4.1.3).
     settings.set_acls(clearance, (view, node), is_dir)?;
     reply.value(&settings.mask);
     let barrier = view.change_barrier(node, None);

@@ -1,4 +1,4 @@
-//! SETCLIENTID (RFC 7530, 16.33): a client says who it is.
+//! SETCLIENTID (RFC 7530, 16.33): a client introduces itself.
 
 use comity_proto::nfs4::{Component4, Netaddr4, Nfsstat4, Setclientid4args, SetclientidConfirm4};
 use comity_state::{CallbackAddress, Error, Setclientid};
@@ -32,7 +32,7 @@ pub(super) fn setclientid(
             Ok(())
         }
         Err(Error::ClidInuse) => {
-            // The user of the name is not told to others.
+            // The reply does not contain the address of the client that uses the name.
             let nowhere: Component4<'_> = Opaque(&[]);
             reply.value(&Netaddr4 { netid: nowhere, addr: nowhere });
             Err(Stop::Told(Nfsstat4::ClidInUse))

@@ -1,4 +1,4 @@
-//! SETCLIENTID_CONFIRM (RFC 7530, 16.34): a client that got the answer to SETCLIENTID has a lease.
+//! SETCLIENTID_CONFIRM (RFC 7530, 16.34): a client confirms its SETCLIENTID, and gets a lease.
 
 use comity_proto::nfs4::SetclientidConfirm4;
 use comity_state::{ClientId, Verifier};

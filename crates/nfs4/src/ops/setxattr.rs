@@ -1,4 +1,5 @@
-//! SETXATTR and REMOVEXATTR (RFC 8276, 8.4.2, 8.4.4): change an extended attribute of the user's.
+//! SETXATTR and REMOVEXATTR (RFC 8276, 8.4.2, 8.4.4): change an extended attribute of the namespace
+//! `user`.
 
 use comity_coherence::Act;
 use comity_proto::nfs4::{Nfsstat4, Setxattr4args, SetxattrOption4, Xattrkey4};
@@ -40,7 +41,8 @@ fn change(
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
     let (view, node) = compound.real(Nfsstat4::RoFs)?;
-    // As by SETATTR (RFC 8881, 18.30.4): who has the file delegated may know these by heart, too.
+    // As for SETATTR (RFC 8881, 18.30.4), delegations are recalled first: their holders may cache
+    // extended attributes.
     let clearance = compound.asker(None).clear((view, node), Act::Tag)?;
     let change = view.setxattr(clearance, node, name, value, mode)?;
     reply.value(&change_info(&change));

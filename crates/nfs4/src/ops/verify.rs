@@ -1,4 +1,5 @@
-//! VERIFY and NVERIFY (RFC 8881, 18.30, 18.15): go on only if attributes are (not) those.
+//! VERIFY and NVERIFY (RFC 8881, 18.30, 18.15): continue only if attributes are equal, or not
+//! equal.
 
 use comity_proto::nfs4::{Bitmap4, Fattr4, Nfsstat4, attribute};
 use comity_xdr::{Decoder, Encoder};
@@ -25,7 +26,7 @@ pub(super) fn nverify(
     if is_same(compound, args, reply)? { Err(Nfsstat4::Same.into()) } else { Ok(()) }
 }
 
-/// Says the attributes for a moment, as they would be answered, and compares.
+/// Encodes the object's attributes into the reply, compares them, and removes them again.
 fn is_same(
     compound: &Compound<'_>,
     args: &mut Decoder<'_>,

@@ -1,5 +1,5 @@
-//! WRITE (RFC 8881, 18.32): bytes into a file, straight from the received record. What is asked to
-//! be stable is answered behind a barrier.
+//! WRITE (RFC 8881, 18.32): writes bytes to a file directly from the received record. The reply to
+//! a stable write waits for a barrier.
 
 use comity_proto::nfs4::{Nfsstat4, StableHow4, Write4args, Write4resok};
 use comity_xdr::{Decoder, Encoder};

@@ -2,15 +2,15 @@ use comity_proto::nfs4::{CompoundHead, Nfsstat4, operation};
 
 use crate::traits::Traits;
 
-/// SEQUENCE is the first operation and no other; a few may be the first without it, and are then
-/// the only one (RFC 8881, 2.10.2, 18.46.3).
+/// Checks that SEQUENCE is the first operation and appears only once. A few operations may stand
+/// without it, but only alone (RFC 8881, 2.10.2, 18.46.3).
 pub(super) fn admit(
     head: &CompoundHead<'_>,
     at: u32,
     (number, traits): (u32, Traits),
 ) -> Result<(), Nfsstat4> {
     match (at, number) {
-        // It says so itself, wherever it stands.
+        // ILLEGAL has its own error, at every position.
         (_, operation::ILLEGAL) => Ok(()),
         (0, operation::SEQUENCE) => Ok(()),
         (_, operation::SEQUENCE) => Err(Nfsstat4::SequencePos),

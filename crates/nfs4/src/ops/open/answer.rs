@@ -13,7 +13,8 @@ use super::file::File;
 use crate::compound::Compound;
 use crate::state_context::on_wire;
 
-/// Nobody but the opener is let in by the client itself: others are asked for at the server.
+/// The `permissions` of a delegation: an ACE that permits nothing, so that the client asks the
+/// server for every user but the opener.
 const NOBODY_ELSE: Nfsace4<'static> =
     Nfsace4 { acetype: ace::ALLOWED, flag: 0, access_mask: 0, who: Opaque(b"") };
 
@@ -67,8 +68,8 @@ fn delegation(given: &Delegation, asked: bool) -> OpenDelegation4<'static> {
     }
 }
 
-/// Keeps a file that was delegated just now from programs on the server; from one that has it open
-/// it cannot be kept, and then it is not delegated.
+/// Asks the kernel to report opens by programs of a file that was delegated a moment ago. If a
+/// program has the file open already, the delegation is taken back.
 pub(super) fn hold(
     compound: &Compound<'_>,
     client: &Arc<Client>,
@@ -80,7 +81,7 @@ pub(super) fn hold(
         return;
     }
     let sender = Sender::of(compound.now(), client);
-    // It was given just now: nobody can have returned it.
+    // The delegation was granted a moment ago, so the client cannot have returned it.
     let _ = compound.engine().delegreturn((sender, file), &stateid);
     opened.delegation = Delegation::Refused(NoDelegation::Contention);
 }

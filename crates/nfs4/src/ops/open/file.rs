@@ -1,4 +1,4 @@
-//! The file of an OPEN: found by name or by handle, or made.
+//! The file of an OPEN: it is found by name or by filehandle, or created.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::lookup::not_dir;
 use crate::stop::Stop;
 use crate::undo::New;
 
-/// The attributes in which an exclusive create keeps its verifier. The client is told of them and
-/// sets them to what it wants (RFC 8881, 18.16.3). Linux does so in either mode; otherwise a file
-/// that it makes by O_EXCL would have times that nobody chose.
+/// The attributes in which an exclusive create stores its verifier. The reply names them, and the
+/// client then sets them (RFC 8881, 18.16.3). Linux does so in both modes; otherwise a file that it
+/// creates with O_EXCL would have meaningless times.
 const HOLDS_VERIFIER: Bitmap4 = Bitmap4::of(&[attribute::TIME_ACCESS, attribute::TIME_MODIFY]);
 
 /// A file that can be opened.
@@ -27,25 +27,25 @@ pub(super) struct File<'a> {
     view: View<'a>,
     node: Node,
     by_name: bool,
-    /// The change of its directory by making it.
+    /// The change of the directory by the creation.
     pub(super) cinfo: ChangeInfo4,
-    /// The attributes that were set.
+    /// The attributes that the creation set.
     pub(super) attrset: Bitmap4,
-    /// True if it is to be emptied, now that it may be opened.
+    /// True if the file must be truncated once the OPEN is granted.
     pub(super) empties: bool,
-    /// It was judged whether the caller may open it.
+    /// True if the caller's right to open the file was checked.
     judged: bool,
-    /// The new name, if this OPEN made it.
+    /// The new entry, if this OPEN created the file.
     new: Option<New<'a>>,
 }
 
 impl<'a> File<'a> {
-    /// By what it is known to the engine.
+    /// Returns the key of the file in the engine.
     pub(super) fn key(&self) -> FileKey {
         self.view.key(&self.node)
     }
 
-    /// Returns the user who opens it, if the right to do so was judged.
+    /// Returns the credentials of the caller, if its right to open the file was checked.
     pub(super) fn user(&self) -> Option<&Arc<Cred<Disk>>> {
         self.judged.then(|| self.view.user())
     }
@@ -55,7 +55,7 @@ impl<'a> File<'a> {
         Ok(self.view.may_be_delegated(&self.node)?)
     }
 
-    /// Empties it, if that was asked for.
+    /// Truncates the file to zero, if the OPEN asks for that.
     pub(super) fn empty(&self, opened: &Opened) -> Result<(), Stop> {
         if self.empties {
             let set = SetAttr { size: Some(0), ..SetAttr::default() };
@@ -64,7 +64,7 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Takes it back if it was made for an open that failed.
+    /// Removes the file if it was created for an open that failed.
     pub(super) fn undo(&self, compound: &Compound<'_>) {
         if let Some(new) = &self.new {
             new.take_back(compound, &self.view);
@@ -78,19 +78,19 @@ impl<'a> File<'a> {
         Ok(self)
     }
 
-    /// Its change attribute.
+    /// Returns the change attribute.
     pub(super) fn change(&self) -> Result<u64, Stop> {
         Ok(self.view.getattr(&self.node)?.change())
     }
 
-    /// Returns the object that the COMPOUND goes on with, if the file came by a name.
+    /// Returns the object that becomes the current one, if the OPEN named the file.
     pub(super) fn into_object(self) -> Option<Object<'a>> {
         let Self { view, node, by_name, .. } = self;
         by_name.then_some(Object::In(view, node))
     }
 }
 
-/// Finds or makes the file of an OPEN, and sees whether the caller may open it so.
+/// Finds or creates the file of an OPEN, and checks that the caller may open it.
 pub(super) fn find<'a>(
     compound: &mut Compound<'a>,
     args: &Open4args<'a>,
@@ -126,7 +126,7 @@ pub(super) fn find<'a>(
     }
 }
 
-/// Returns the failure of an OPEN above the exports, where there are directories only.
+/// Returns the error of an OPEN above the exports, where there are only directories.
 fn above(compound: &Compound<'_>, args: &Open4args<'_>) -> Result<Stop, Stop> {
     let OpenClaim4::Null(name) = &args.claim else { return Ok(Nfsstat4::IsDir.into()) };
     let name = compound.component(name.0)?;
@@ -142,7 +142,7 @@ impl<'a> File<'a> {
         Self { view, node, by_name, cinfo, attrset, empties, judged, new: None }
     }
 
-    /// Gives it the attributes that an exclusive create cannot.
+    /// Sets the attributes that an exclusive create cannot set.
     fn set(&self, settings: &Settings) -> Result<(), Stop> {
         if !settings.set.is_empty() {
             self.view.setattr(clear_new(), &self.node, &settings.set, None)?;
@@ -150,20 +150,20 @@ impl<'a> File<'a> {
         settings.set_acls(clear_new(), (&self.view, &self.node), false)
     }
 
-    /// It has been seen whether the caller may open it.
+    /// Notes that the caller's right to open the file was checked.
     fn judged(self) -> Self {
         Self { judged: true, ..self }
     }
 
-    /// The client that made the file may open it in any case, but after an exclusive create another
-    /// client may have made it.
+    /// Notes whether the caller may open the new file. The client that created the file may open it
+    /// in any case; after an exclusive create, the file may have been created by another client.
     fn judged_if_permitted(self, share: Share) -> Self {
         let judged = self.judged || permitted(&self.view, &self.node, share).is_ok();
         Self { judged, ..self }
     }
 }
 
-/// A file that is there.
+/// Returns an existing file.
 fn existing<'a>(
     compound: &Compound<'a>,
     (view, dir): (View<'a>, &Node),
@@ -209,7 +209,7 @@ fn made<'a>(
                 return Err(Nfsstat4::Inval.into());
             }
             let mut settings = settings(compound, (&view, dir), &both.attrs)?;
-            // It is empty; to cut it would change a time that holds the verifier.
+            // The file is empty, and truncation would change a time that stores the verifier.
             settings.set.size = settings.set.size.filter(|size| *size != 0);
             let made = view.create(clear_new(), dir, name, &Create::Exclusive(both.verf))?;
             let fresh = New::if_made(dir, name, &made);
@@ -221,8 +221,8 @@ fn made<'a>(
     }
 }
 
-/// A file that is there is taken as it is, but emptied if a size of zero is given, and only when it
-/// may be opened.
+/// UNCHECKED4: an existing file is opened as it is. If the attributes contain a size of zero, the
+/// file is truncated after the open is granted.
 fn unchecked<'a>(
     compound: &mut Compound<'a>,
     (view, dir): (View<'a>, &Node),
@@ -271,10 +271,10 @@ fn settings(
     Settings::read(view, attrs, false, compound.minor)?.for_new(view, dir)
 }
 
-/// Nothing, if it is a file. Of all that is neither file nor directory SYMLINK is said, in all
-/// minor versions (RFC 7530, 16.16.5): the Linux client opens what it has not looked at yet, and
-/// goes on by itself with a FIFO or a device if it is told so. Of WRONG_TYPE, as RFC 8881, 18.16.3
-/// has it, it makes EIO.
+/// Checks that an object is a file. For every type other than file and directory the error is
+/// SYMLINK, in all minor versions (RFC 7530, 16.16.5). The Linux client sends OPEN before it knows
+/// the type; at SYMLINK it opens a FIFO or a device locally, but at WRONG_TYPE (RFC 8881, 18.16.3)
+/// it returns EIO.
 const fn openable(file_type: FileType) -> Result<(), Nfsstat4> {
     match file_type {
         FileType::Regular => Ok(()),
@@ -283,8 +283,8 @@ const fn openable(file_type: FileType) -> Result<(), Nfsstat4> {
     }
 }
 
-/// Returns whether the caller may open it. A client that holds a delegation of it has opened it
-/// already, when its mode may have been another.
+/// Checks that the caller may open the file. The user for whom the file was delegated may open it
+/// again under the delegation, even if its mode has changed.
 fn may_open(
     compound: &Compound<'_>,
     (view, node): (&View<'_>, &Node),

@@ -33,10 +33,6 @@ pub const LATES_MAX: usize = 64;
 /// little from more, and a few connections must not take all threads.
 pub const CALLS_AWAY_MAX: u32 = 16;
 
-/// One in so many of the threads that may sleep may do so for one client: however long its calls
-/// take, those of others find a thread.
-pub const SLEEPERS_SHARE: usize = 2;
-
 /// Pause between looks whether there is memory for replies that are owed to a connection: peers
 /// that read make room in that time.
 pub const OWED_PAUSE: Duration = Duration::from_millis(5);

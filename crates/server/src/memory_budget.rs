@@ -18,6 +18,8 @@ pub(crate) struct MemoryBudget {
     limit: usize,
     /// Buffers of [`LARGE_BYTES`] that nobody uses; fresh ones cost page faults.
     kept: Mutex<Vec<Vec<u8>>>,
+    /// The threads that sleep for all connections together.
+    asleep: Arc<AtomicUsize>,
 }
 
 /// The memory held for one address.
@@ -42,7 +44,8 @@ pub(crate) struct LargeBuffer {
 
 impl MemoryBudget {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { used: AtomicUsize::new(0), limit, kept: Mutex::default() }
+        let (used, kept, asleep) = Default::default();
+        Self { used, limit, kept, asleep }
     }
 
     /// Bytes held now.
@@ -52,8 +55,8 @@ impl MemoryBudget {
 
     /// An account for an address.
     pub(crate) fn account(self: &Arc<Self>) -> Account {
-        let (held, sleepers) = Default::default();
-        Account { budget: Arc::clone(self), held, sleepers }
+        let sleepers = Sleepers::new(Arc::clone(&self.asleep));
+        Account { budget: Arc::clone(self), held: AtomicUsize::new(0), sleepers }
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::admission::Admission;
 use crate::counters::{Counter, ServerStats};
 use crate::event_loop::{EventLoopHandle, LoopPool, Message};
-use crate::limits::SLEEPERS_SHARE;
 use crate::memory_budget::MemoryBudget;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -46,10 +45,9 @@ impl<S: Service> SharedState<S> {
         }
     }
 
-    /// Threads that may sleep for one client.
+    /// Threads that may sleep, for all clients together.
     pub(crate) fn sleepers_max(&self) -> usize {
-        let sleepers = self.settings.threads_max.saturating_sub(self.handles.len());
-        (sleepers / SLEEPERS_SHARE).max(1)
+        self.settings.threads_max.saturating_sub(self.handles.len())
     }
 
     /// Seconds of the server's life; the only clock of its event loops, and free.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use comity_rpc::{Admission, AuthStat};
 use comity_server::{Patience, Settings};
-use toy::{Client, Shared, opaque, record, settings, start};
+use toy::{Client, Shared, eventually, opaque, record, settings, start};
 
 /// A server behind a gate that says this of all peers but 127.0.0.1.
 fn saying(admission: Admission) -> Arc<Shared> {
@@ -168,4 +168,22 @@ fn a_connection_whose_peer_is_listed_later_is_kept() {
     assert_eq!(known_later.reply().xid, 1);
     std::thread::sleep(Duration::from_secs(4));
     known_later.call(2, toy::NULL, &[]);
+}
+
+#[test]
+fn shutdown_does_not_wait_for_calls_of_peers_that_are_not_admitted() {
+    for said in [Admission::Refused(AuthStat::BadCred), Admission::Undecided] {
+        let server = start(&saying(said), settings());
+        let mut stranger = Client::from(&server, "127.0.0.7");
+        let mut listed = Client::new(&server);
+        stranger.call(0, toy::NULL, &[]);
+        (1..4).for_each(|xid| stranger.send(&record(xid, toy::ECHO, &opaque(b"x"))));
+        eventually("a call of it was looked at", || server.stats().records >= 2);
+        listed.send(&record(7, toy::SLEEP, &300_u32.to_be_bytes()));
+        eventually("a call sleeps", || server.stats().hand_overs > 0);
+        let begun = Instant::now();
+        assert!(server.shutdown(), "all is done: {said:?}");
+        assert!(begun.elapsed() < Duration::from_secs(2), "{said:?}: {:?}", begun.elapsed());
+        assert_eq!(listed.reply().xid, 7, "the call in hand is answered");
+    }
 }

@@ -40,3 +40,25 @@ fn one_client_cannot_occupy_all_threads_that_may_sleep() {
     greedy.iter_mut().take(2).for_each(|client| assert_eq!(client.reply().xid, 3));
     assert!(begun.elapsed() < Duration::from_millis(1900), "{:?}", begun.elapsed());
 }
+
+#[test]
+fn several_clients_cannot_occupy_all_threads_that_may_sleep() {
+    let server = start(&Arc::default(), Settings { threads_max: 9, ..settings() });
+    let mut other = Client::new(&server);
+    other.call(0, toy::NULL, &[]);
+    let addresses = ["127.0.0.7", "127.0.0.8", "127.0.0.9"];
+    let mut greedy: Vec<_> =
+        (0..4).flat_map(|_| addresses.map(|address| Client::from(&server, address))).collect();
+    greedy.iter_mut().for_each(|client| drop(client.call(0, toy::NULL, &[])));
+    for client in &mut greedy {
+        client.send(&record(1, toy::SLEEP, &SLEEP_MS.to_be_bytes()));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let begun = Instant::now();
+    for xid in (1..9).step_by(2) {
+        other.call(xid, toy::SLEEP, &10_u32.to_be_bytes());
+        other.call(xid + 1, toy::NULL, &[]);
+    }
+    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    greedy.iter_mut().for_each(|client| assert_eq!(client.reply().xid, 1));
+}

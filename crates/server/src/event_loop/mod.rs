@@ -60,6 +60,21 @@ enum Ending {
     Abort,
 }
 
+impl Ending {
+    /// Returns whether a connection ends after its turn. While the event loop drains, one goes on
+    /// that is owed replies or has records to be answered. Records of a starved one are left: no
+    /// tick tries them again.
+    fn ends<V>(self, connection: &Connection<V>, after: After) -> bool {
+        let is_owed = connection.backlog.is_some() || connection.away > 0;
+        let is_served = connection.stopped && after != After::Starved;
+        match self {
+            Self::No => false,
+            Self::Drain => !is_owed && !is_served,
+            Self::Abort => true,
+        }
+    }
+}
+
 /// An event at a connection, or at the eventfd that announces messages.
 struct Reported {
     token: u64,
@@ -156,13 +171,7 @@ impl<V> EventLoop<V> {
             CloseReason::Memory.tell(connection.peer, &self.handle.counters);
             return self.gone(token);
         }
-        let is_busy = connection.backlog.is_some() || connection.stopped || connection.away > 0;
-        let ends = match self.ending {
-            Ending::No => false,
-            Ending::Drain => !is_busy,
-            Ending::Abort => true,
-        };
-        if ends {
+        if self.ending.ends(&connection, after) {
             CloseReason::Drained.tell(connection.peer, &self.handle.counters);
             return self.gone(token);
         }
@@ -323,4 +332,103 @@ fn pay<V>(connection: &mut Connection<V>, owed: ReturnedReplies) -> bool {
     let Some(replies) = owed.replies else { return false };
     connection.append_replies(replies);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::AtomicUsize;
+
+    use comity_rpc::Backchannel;
+
+    use super::*;
+    use crate::admission::Admission;
+    use crate::connection::CallBack;
+    use crate::memory_budget::MemoryBudget;
+
+    const LISTED: bool = true;
+
+    fn event_loop() -> EventLoop<()> {
+        EventLoop::new(Arc::new(EventLoopHandle::new().unwrap()), Patience::default())
+    }
+
+    /// Lets a connection in; returns it as it is held for its first turn, and the peer's end.
+    fn connect(event_loop: &mut EventLoop<()>, listed: bool) -> (Job<()>, UnixStream) {
+        let (here, there) = UnixStream::pair().unwrap();
+        here.set_nonblocking(true).unwrap();
+        let admission = Arc::new(Admission::new(99, 99, Arc::new(MemoryBudget::new(0))));
+        let place = admission.admit([10, 0, 0, 1].into(), listed).unwrap();
+        let backchannel = Arc::new(Backchannel::new(|| {}));
+        let token = Arc::new(AtomicUsize::new(usize::MAX));
+        let call_back = CallBack { backchannel, token: Arc::clone(&token) };
+        let peer = "10.0.0.1:700".parse().unwrap();
+        let connection = Connection::new(here.into(), peer, (Arc::new(()), call_back), place, 0);
+        event_loop.arrived(Box::new(connection));
+        let job = event_loop.reported(token.load(Ordering::SeqCst), false).unwrap();
+        (job, there)
+    }
+
+    /// Ends the turn of a connection that starves, and takes it for the next turn.
+    fn starve(event_loop: &mut EventLoop<()>, Job { token, connection }: Job<()>) -> Job<()> {
+        event_loop.settle(token, connection, After::Starved);
+        event_loop.reported(token, false).unwrap()
+    }
+
+    #[test]
+    fn a_connection_that_starves_again_and_again_is_listed_once() {
+        let mut event_loop = event_loop();
+        for listed in [LISTED, !LISTED] {
+            let (mut job, _peer) = connect(&mut event_loop, listed);
+            for _ in 0..100 {
+                job = starve(&mut event_loop, job);
+            }
+            assert_eq!(event_loop.starved, [job.token]);
+            // Away during a retry: it stays listed, once.
+            event_loop.tick(1);
+            event_loop.wait();
+            assert_eq!(event_loop.starved, [job.token]);
+            job = starve(&mut event_loop, job);
+            assert_eq!(event_loop.starved, [job.token]);
+            event_loop.gone(job.token);
+            event_loop.tick(2);
+            event_loop.wait();
+            assert!(event_loop.starved.is_empty() && event_loop.retries.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_starved_connection_is_served_again_after_a_tick_and_may_be_listed_again() {
+        let mut event_loop = event_loop();
+        let (job, _peer) = connect(&mut event_loop, !LISTED);
+        let token = job.token;
+        event_loop.settle(token, job.connection, After::Starved);
+        for second in 1..4 {
+            assert!(event_loop.next_job(second).is_none(), "it rests until the tick");
+            event_loop.tick(second);
+            event_loop.wait();
+            let job = event_loop.next_job(second).expect("the tick wakes it");
+            assert!(event_loop.starved.is_empty());
+            event_loop.settle(token, job.connection, After::Starved);
+            assert_eq!(event_loop.starved, [token]);
+        }
+    }
+
+    #[test]
+    fn a_draining_event_loop_ends_connections_that_no_tick_will_wake() {
+        let mut event_loop = event_loop();
+        let (mut starved, _a) = connect(&mut event_loop, !LISTED);
+        let (mut stopped, _b) = connect(&mut event_loop, LISTED);
+        let (mut owed, _c) = connect(&mut event_loop, LISTED);
+        (starved.connection.stopped, stopped.connection.stopped) = (true, true);
+        owed.connection.away = 1;
+        event_loop.drain();
+        event_loop.settle(starved.token, starved.connection, After::Starved);
+        event_loop.settle(stopped.token, stopped.connection, After::Again);
+        event_loop.settle(owed.token, owed.connection, After::Starved);
+        let left: Vec<_> = event_loop.slots.iter().map(|(token, _)| token).collect();
+        assert_eq!(left, [stopped.token, owed.token]);
+        assert!(!event_loop.is_over());
+        event_loop.abort();
+        assert!(event_loop.is_over());
+    }
 }

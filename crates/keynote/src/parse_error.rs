@@ -1,0 +1,39 @@
+//! The first fault of an assertion's text.
+
+/// Most characters of the text that an error repeats.
+const FOUND_CHARS_MAX: usize = 40;
+
+/// A place in a text. Lines and columns are counted from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// Tells where the text of an assertion breaks RFC 2704, section 4, or a limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: expected {expected}, found {found}")]
+pub struct ParseError {
+    /// Line of the fault, from 1.
+    pub line: u32,
+    /// Column of the fault in characters, from 1.
+    pub column: u32,
+    /// A noun phrase for what may stand there.
+    pub expected: String,
+    /// A noun phrase for what stands there.
+    pub found: String,
+}
+
+impl ParseError {
+    pub(crate) fn new(at: Position, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        let Position { line, column } = at;
+        Self { line, column, expected: expected.into(), found: found.into() }
+    }
+}
+
+/// A piece of hostile text, quoted, cut, and without control characters.
+pub(crate) fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(FOUND_CHARS_MAX).collect();
+    let dots = if cut.len() < text.len() { "..." } else { "" };
+    format!("`{}{dots}`", cut.escape_debug())
+}

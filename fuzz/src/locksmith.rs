@@ -14,7 +14,7 @@ use comity_nfs3::{Grant, Grants, Message, Mount, Nfs3, Nlm, Nsm};
 use comity_proto::nlm::{self, Nlm4Holder, Nlm4Res, Nlm4Stats, procedure};
 use comity_proto::{mount, nfs3, nsm};
 use comity_rpc::{Answered, Dispatcher, Program};
-use comity_state::{ClientId, Engine, Limits, JournalPosition, Recovered, Settings};
+use comity_state::{ClientId, Engine, JournalPosition, Limits, Recovered, Settings};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::town::Bytes;

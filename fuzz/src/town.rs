@@ -11,7 +11,7 @@ use std::time::Duration;
 use comity_export::{Exports, RpcPeer, Source};
 use comity_nfs4::{Callbacks, Clock, Dialed, Nfs4, Versions};
 use comity_rpc::{Answered, Backchannel, Dispatcher, Program};
-use comity_state::{ClientId, Engine, Limits, JournalPosition, Recovered, Settings};
+use comity_state::{ClientId, Engine, JournalPosition, Limits, Recovered, Settings};
 use comity_xdr::Encoder;
 
 use self::people::{PEOPLE, Person};

@@ -172,7 +172,8 @@ impl Compound<'_> {
     /// # Errors
     /// The errors of an invalid stateid; LOCKED, DELAY, GRACE, OPENMODE, ACCESS.
     ///
-    /// [`Share::READ`]: comity_state::Share::READ [`Share::WRITE`]: comity_state::Share::WRITE
+    /// [`Share::READ`]: comity_state::Share::READ
+    /// [`Share::WRITE`]: comity_state::Share::WRITE
     pub(crate) fn check_io(
         &self,
         object: (&View<'_>, &Node),

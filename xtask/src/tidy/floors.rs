@@ -32,6 +32,7 @@ const CRATES: &[Room] = &[
     Room { name: "xdr-derive", floor: 0, uses: These(&[]) },
     Room { name: "vfs", floor: 0, uses: These(&[]) },
     Room { name: "ranges", floor: 0, uses: These(&[]) },
+    Room { name: "keys", floor: 0, uses: These(&[]) },
     Room { name: "keynote", floor: 0, uses: These(&[]) },
     // words
     Room { name: "rpc", floor: 1, uses: These(&["xdr"]) },

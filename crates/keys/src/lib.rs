@@ -34,3 +34,11 @@ pub use key_error::KeyError;
 pub use private_key::PrivateKey;
 pub use public_key::PublicKey;
 pub use signature::{SignError, Signature, Signer};
+
+/// The SHA-256 hash of bytes (FIPS 180-4).
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes).as_ref());
+    hash
+}

@@ -1,7 +1,5 @@
 //! Lines of OpenSSH public keys, and their fingerprints.
 
-use aws_lc_rs::digest::{SHA256, digest};
-
 use crate::base64;
 use crate::key_error::KeyError;
 use crate::limits::LINE_BYTES_MAX;
@@ -45,7 +43,7 @@ impl PublicKey {
     /// The fingerprint as `ssh-keygen -l` shows it: `SHA256:` and 43 characters.
     #[must_use]
     pub fn fingerprint(&self) -> String {
-        let hash = digest(&SHA256, &self.to_ssh_wire());
-        format!("SHA256:{}", base64::encode_unpadded(hash.as_ref()))
+        let hash = crate::sha256(&self.to_ssh_wire());
+        format!("SHA256:{}", base64::encode_unpadded(&hash))
     }
 }

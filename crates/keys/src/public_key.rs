@@ -123,16 +123,17 @@ impl PublicKey {
     }
 
     /// The key that a KeyNote assertion names, in base64 or in hexadecimal digits (RFC 2792,
-    /// section 3); `None` if the algorithm is not one of ours, so that the name is opaque.
+    /// section 3); `None` if the algorithm is not one of ours, so that the name is opaque. Upper
+    /// and lower case of the algorithm's name are the same (RFC 2704, section 9.2).
     ///
     /// # Errors
     /// A name that begins as a key does and does not go on as one.
     pub fn from_keynote(name: &str) -> Result<Option<Self>, KeyError> {
         let Some((prefix, encoded)) = name.split_once(':') else { return Ok(None) };
         let Some((algorithm, encoding)) = prefix.rsplit_once('-') else { return Ok(None) };
-        let found = Algorithm::ALL.into_iter().find(|known| known.name() == algorithm);
-        let Some(algorithm) = found else { return Ok(None) };
-        match encoding {
+        let is_it = |known: &Algorithm| known.name().eq_ignore_ascii_case(algorithm);
+        let Some(algorithm) = Algorithm::ALL.into_iter().find(is_it) else { return Ok(None) };
+        match encoding.to_ascii_lowercase().as_str() {
             "base64" => Self::from_raw(algorithm, &base64::decode(encoded)?).map(Some),
             "hex" => Self::from_raw(algorithm, &base64::decode_hex(encoded)?).map(Some),
             _ => Ok(None),

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use crate::agent_error::AgentError;
+use crate::base64;
+use crate::key_error::KeyError;
 use crate::public_key::PublicKey;
 
 /// A signature of either algorithm: 64 bytes. Those of ECDSA are the two numbers r and s, 32 bytes
@@ -25,11 +27,35 @@ impl Signature {
     pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
+
+    /// The signature of a text in base64.
+    ///
+    /// # Errors
+    /// A text that is no base64, or a wrong number of bytes.
+    pub fn from_base64(text: &str) -> Result<Self, KeyError> {
+        Self::from_bytes(&base64::decode(text)?).ok_or(WRONG_LENGTH)
+    }
+
+    /// The signature of a text in hexadecimal digits.
+    ///
+    /// # Errors
+    /// A text that has other characters, or a wrong number of bytes.
+    pub fn from_hex(text: &str) -> Result<Self, KeyError> {
+        Self::from_bytes(&base64::decode_hex(text)?).ok_or(WRONG_LENGTH)
+    }
+
+    /// Its text in base64.
+    #[must_use]
+    pub fn to_base64(&self) -> String {
+        base64::encode(&self.0)
+    }
 }
+
+const WRONG_LENGTH: KeyError = KeyError::Malformed("64 bytes of a signature");
 
 impl fmt::Debug for Signature {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Signature({})", crate::base64::encode(&self.0))
+        write!(out, "Signature({})", self.to_base64())
     }
 }
 

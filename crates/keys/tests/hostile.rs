@@ -1,7 +1,7 @@
 //! Keys by chance, broken keys, and bytes that are no keys.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use comity_keys::{Algorithm, KeyError, PrivateKey, PublicKey, Signer, limits};
+use comity_keys::{Algorithm, KeyError, PrivateKey, PublicKey, Signature, Signer, limits, sha256};
 use proptest::prelude::*;
 
 const FILES: [&str; 8] = [
@@ -130,6 +130,36 @@ fn names_of_other_algorithms_are_opaque_and_broken_keys_are_not() {
         assert!(PublicKey::from_keynote(name).is_err(), "{name}");
     }
     assert!("rsa:AAAA".parse::<PublicKey>().is_err());
+}
+
+#[test]
+fn algorithms_of_keynote_are_named_in_either_case() {
+    let key = PublicKey::from_text(include_str!("files/ssh_ed25519.pub")).unwrap();
+    let hex: String = key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    for name in [format!("Ed25519-HEX:{hex}"), format!("ed25519-hex:{}", hex.to_uppercase())] {
+        assert_eq!(PublicKey::from_keynote(&name), Ok(Some(key)), "{name}");
+    }
+}
+
+#[test]
+fn signatures_are_read_from_their_texts() {
+    let key = PrivateKey::generate(Algorithm::P256).unwrap();
+    let signature = key.sign(b"m").unwrap();
+    assert_eq!(Signature::from_base64(&signature.to_base64()), Ok(signature));
+    let hex: String = signature.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(Signature::from_hex(&hex), Ok(signature));
+    assert!(Signature::from_hex(&hex[2..]).is_err());
+    assert!(Signature::from_base64("AAAA").is_err());
+}
+
+/// The hash of three bytes in FIPS 180-2, appendix B.1.
+#[test]
+fn the_hash_of_the_standard_comes_out() {
+    let hash = sha256(b"abc");
+    assert_eq!(
+        (hash[..4].to_vec(), hash[28..].to_vec()),
+        (vec![0xba, 0x78, 0x16, 0xbf], vec![0xf2, 0x00, 0x15, 0xad])
+    );
 }
 
 #[test]

@@ -6,8 +6,8 @@ use comity_keynote::{Assertion, ParseError, limits, tree};
 fn printed(conditions: &str) -> String {
     let text = format!("Authorizer: \"a\"\nConditions: {conditions}");
     let body = Assertion::parse(&text).unwrap().body().to_string();
-    let line = body.lines().find_map(|line| line.strip_prefix("Conditions: "));
-    line.unwrap().to_owned()
+    let (_, lines) = body.split_once("Conditions: ").unwrap();
+    lines.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 fn fault(text: &str) -> ParseError {

@@ -33,8 +33,8 @@ const CRATES: &[Room] = &[
     Room { name: "vfs", floor: 0, uses: These(&[]) },
     Room { name: "ranges", floor: 0, uses: These(&[]) },
     Room { name: "keys", floor: 0, uses: These(&[]) },
-    Room { name: "keynote", floor: 0, uses: These(&[]) },
     // words
+    Room { name: "keynote", floor: 1, uses: These(&["keys"]) },
     Room { name: "rpc", floor: 1, uses: These(&["xdr"]) },
     Room { name: "proto", floor: 1, uses: These(&["xdr"]) },
     Room { name: "idmap", floor: 1, uses: These(&["vfs", "ranges"]) },

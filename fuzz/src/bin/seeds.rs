@@ -2,6 +2,8 @@
 
 #[path = "seeds/compounds.rs"]
 mod compounds;
+#[path = "seeds/grants.rs"]
+mod grants;
 #[path = "seeds/lives.rs"]
 mod lives;
 #[path = "seeds/locks.rs"]
@@ -41,6 +43,7 @@ fn main() -> std::io::Result<()> {
     mounts()?;
     nfs3s()?;
     compounds::all()?;
+    grants::all()?;
     lives::all()?;
     locks::all()?;
     strangers::all()?;

@@ -58,3 +58,26 @@ impl fmt::Display for Principal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use comity_keys::{Algorithm, PrivateKey, Signer};
+
+    use super::*;
+
+    #[test]
+    fn keys_are_told_from_names() {
+        for algorithm in Algorithm::ALL {
+            let key = *PrivateKey::generate(algorithm).unwrap().public_key();
+            let principal = Principal::named(&key.to_keynote());
+            assert_eq!(principal, key.into());
+            assert_eq!((principal.key(), principal.to_string()), (Some(&key), key.to_keynote()));
+        }
+        for name in ["", "alice", "rsa-hex:00", "ed25519-base64:AAAA", "ed25519-hex:00"] {
+            let principal = Principal::named(name);
+            assert_eq!((principal.key(), principal.to_string().as_str()), (None, name));
+        }
+        assert_eq!(Principal::named("POLICY"), Principal::policy());
+        assert_ne!(Principal::named("policy"), Principal::policy());
+    }
+}

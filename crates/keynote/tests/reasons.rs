@@ -1,7 +1,10 @@
 //! Why a chain gives what it gives.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use comity_keynote::{LinkReport, PolicyAssertion, Principal, Query, Reason};
+mod conditions;
+
+use comity_keynote::{LinkReport, PolicyAssertion, Principal, Query, Reason, Rights};
+use proptest::prelude::*;
 
 const CHAIN: &str = "Authorizer: \"POLICY\"
 Licensees: \"alice\"
@@ -87,4 +90,28 @@ fn a_long_test_is_cut() {
     let (_, reports) = query.explain([policies[0].prepared()]).unwrap();
     let Err(Reason::False(test)) = &reports[0].clauses[0].verdict else { panic!("{reports:?}") };
     assert!(test.len() < 300 && test.ends_with("..."), "{test}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// The rights of the clauses together are those of the assertion, and the same as without the
+    /// reasons.
+    #[test]
+    fn reasons_add_up_to_the_result(
+        policy in conditions::policy(),
+        attributes in conditions::attributes(),
+    ) {
+        let query = Query { requesters: &[], attributes: &attributes };
+        let rights = query.rights([policy.prepared()]).unwrap().policy();
+        let (evaluation, reports) = query.explain([policy.prepared()]).unwrap();
+        prop_assert_eq!(evaluation.policy(), rights);
+        prop_assert_eq!(reports[0].rights(), rights);
+        let given = reports[0].clauses.iter().filter_map(|clause| clause.verdict.as_ref().ok());
+        let given = given.fold(Rights::NONE, |all, rights| all.union(*rights));
+        prop_assert_eq!(given, rights);
+        for clause in &reports[0].clauses {
+            prop_assert!(clause.verdict != Ok(Rights::NONE));
+        }
+    }
 }

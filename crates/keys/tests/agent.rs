@@ -1,6 +1,8 @@
 //! ssh-agent: the real one where it is installed, and one that answers wrongly.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod wire;
+
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
-use comity_keys::{AgentError, PublicKey, SignError, Signer, SshAgent};
+use comity_keys::{AgentError, Algorithm, PrivateKey, PublicKey, SignError, Signer, SshAgent};
+use wire::{number, strings};
 
 /// An ssh-agent that ends with the test.
 struct RealAgent {
@@ -116,13 +119,71 @@ fn wrong_answers_are_errors() {
     thread.join().unwrap();
 }
 
+/// The answer that holds a signature.
+fn signed(algorithm: Algorithm, signature: &[u8]) -> Vec<u8> {
+    let wire = strings(&[algorithm.openssh_name().as_bytes(), signature]);
+    let content = [&[14], &strings(&[&wire])[..]].concat();
+    strings(&[&content])
+}
+
+#[test]
+fn numbers_of_a_signature_are_filled_up_to_their_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = PrivateKey::generate(Algorithm::P256).unwrap();
+    // One signature in 128 has a number with a leading zero.
+    let is_short = |signature: &[u8; 64]| signature[0] == 0 || signature[32] == 0;
+    let signatures = (0..20_000_u32).map(|_| *key.sign(b"m").unwrap().as_bytes());
+    let short = signatures.take(20_000).find(is_short).unwrap();
+    let both = [number(&short[..32]), number(&short[32..])].concat();
+    let (agent, thread) = answering(folder.path(), signed(Algorithm::P256, &both));
+    let signature = agent.key(*key.public_key()).sign(b"m").unwrap();
+    assert_eq!(*signature.as_bytes(), short);
+    thread.join().unwrap();
+}
+
+#[test]
+fn broken_signatures_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ed25519, p256] = Algorithm::ALL.map(|algorithm| PrivateKey::generate(algorithm).unwrap());
+    let good = *ed25519.sign(b"m").unwrap().as_bytes();
+    let long = strings(&[&[1; 34], &[1; 32]]);
+    let one = strings(&[&[1; 32]]);
+    for (key, algorithm, bytes) in [
+        (&ed25519, Algorithm::Ed25519, &good[..63]),
+        (&ed25519, Algorithm::P256, &good[..]),
+        (&p256, Algorithm::Ed25519, &good[..]),
+        (&p256, Algorithm::P256, &long[..]),
+        (&p256, Algorithm::P256, &one[..]),
+        (&p256, Algorithm::P256, &[][..]),
+    ] {
+        let (agent, thread) = answering(folder.path(), signed(algorithm, bytes));
+        let error = agent.key(*key.public_key()).sign(b"m").unwrap_err();
+        assert!(error.to_string().ends_with("expected a signature"), "{error}");
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn keys_of_other_algorithms_are_left_out_of_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = PublicKey::from_text(include_str!("files/ssh_ed25519.pub")).unwrap();
+    let point = strings(&[b"ssh-ed25519", ours.as_bytes()]);
+    let rsa = strings(&[b"ssh-rsa", &[1, 0, 1], &[7; 256]]);
+    let list = strings(&[&rsa, b"rsa", &point, b"\xffours", b"", b"nothing"]);
+    let content = [&[12, 0, 0, 0, 3], &list[..]].concat();
+    let (agent, thread) = answering(folder.path(), strings(&[&content]));
+    let keys = agent.keys().unwrap();
+    assert_eq!(keys.len(), 1);
+    assert_eq!(*keys[0].0.public_key(), ours);
+    assert_eq!(keys[0].1, "\u{fffd}ours");
+    thread.join().unwrap();
+}
+
 #[test]
 fn a_signature_by_another_key_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let key = PublicKey::from_text(include_str!("files/ssh_ed25519.pub")).unwrap();
-    let inner = [&b"\0\0\0\x0bssh-ed25519\0\0\0\x40"[..], &[7; 64]].concat();
-    let answer = [&[0, 0, 0, 88, 14, 0, 0, 0, 83][..], &inner].concat();
-    let (agent, thread) = answering(folder.path(), answer);
+    let (agent, thread) = answering(folder.path(), signed(Algorithm::Ed25519, &[7; 64]));
     let error = agent.key(key).sign(b"m").unwrap_err();
     assert!(error.to_string().contains("a signature by this key"), "{error}");
     thread.join().unwrap();

@@ -187,34 +187,3 @@ fn each_limit_is_reached() {
     let line = format!("ssh-ed25519 {}", "A".repeat(limits::LINE_BYTES_MAX));
     assert_eq!(PublicKey::from_openssh(&line), Err(KeyError::TooLong));
 }
-
-#[test]
-fn rounds_without_end_are_refused_before_they_are_made() {
-    let wire = |strings: &[&[u8]]| {
-        let parts = strings.iter().map(|s| [&(s.len() as u32).to_be_bytes()[..], s].concat());
-        parts.collect::<Vec<_>>().concat()
-    };
-    let public = PublicKey::from_text(include_str!("files/ssh_ed25519.pub")).unwrap();
-    let key = wire(&[b"ssh-ed25519", public.as_bytes()]);
-    let options = [wire(&[b"salt"]), u32::MAX.to_be_bytes().to_vec()].concat();
-    let head = wire(&[b"aes256-ctr", b"bcrypt", &options]);
-    let file = [b"openssh-key-v1\0", &head[..], &[0, 0, 0, 1], &wire(&[&key, &[0; 16]])].concat();
-    let text = pem("OPENSSH PRIVATE KEY", &file);
-    let error = PrivateKey::from_text(&text, Some("x")).unwrap_err();
-    assert_eq!(error, KeyError::UnsupportedEncryption("4294967295 rounds of bcrypt".into()));
-}
-
-fn pem(label: &str, bytes: &[u8]) -> String {
-    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = format!("-----BEGIN {label}-----\n");
-    for chunk in bytes.chunks(3) {
-        let mut padded = [0; 4];
-        padded[1..=chunk.len()].copy_from_slice(chunk);
-        let number = u32::from_be_bytes(padded);
-        for digit in 0..4 {
-            let value = number >> (18 - 6 * digit) & 63;
-            text.push(if digit > chunk.len() { '=' } else { alphabet[value as usize].into() });
-        }
-    }
-    text + &format!("\n-----END {label}-----\n")
-}

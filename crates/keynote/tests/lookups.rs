@@ -174,6 +174,13 @@ fn the_validity_is_the_earliest_time_that_was_compared() {
     assert_eq!(validity("now ~= \"T12:\";"), now);
     assert_eq!(validity("$\"now\" < \"2027\";"), now);
     assert_eq!(validity("now . \"\" < \"2027\";"), now);
+    // A constant of this name hides the attribute.
+    let text =
+        "Authorizer: \"POLICY\"\nLocal-Constants: now = \"1\"\nConditions: now < \"2027\";\n";
+    let policies = PolicyAssertion::parse_all(text).unwrap();
+    let query = Query { requesters: &[], attributes: &[("now", "3")] };
+    let evaluation = query.rights([policies[0].prepared()]).unwrap();
+    assert_eq!((evaluation.policy(), evaluation.reads_now()), (Rights::ALL, false));
 }
 
 /// Attributes that note their names when they are asked for.

@@ -139,7 +139,8 @@ proptest! {
         // Patterns with more groups than the limit are invalid.
         prop_assume!(pattern.matches('(').count() <= limits::REGEX_GROUPS_MAX);
         let text: String = text.into_iter().collect();
-        prop_assert_eq!(is_match(&pattern, &text), expression.matches(&text), "{} {:?}", pattern, text);
+        let expected = expression.matches(&text);
+        prop_assert_eq!(is_match(&pattern, &text), expected, "{} {:?}", pattern, text);
     }
 
     #[test]
@@ -174,6 +175,10 @@ fn each_limit_of_a_pattern_is_reached() {
     assert!(is_match(&groups(limits::REGEX_GROUPS_MAX), ""));
     assert!(!is_match(&groups(limits::REGEX_GROUPS_MAX + 1), ""));
     let characters = |count: usize| format!("^{}", "a?".repeat(count));
+    // Intervals count as if they were written out.
+    let intervals = |inner, outer| format!("^(a{{0,{inner}}}){{{outer}}}");
+    assert!(is_match(&intervals(16, limits::REGEX_WEIGHT_MAX / 16), ""));
+    assert!(!is_match(&intervals(16, limits::REGEX_WEIGHT_MAX / 16 + 1), ""));
     assert!(is_match(&characters(limits::REGEX_WEIGHT_MAX), ""));
     assert!(!is_match(&characters(limits::REGEX_WEIGHT_MAX + 1), ""));
 }

@@ -82,6 +82,15 @@ fn the_test_that_is_false_is_named() {
 }
 
 #[test]
+fn groups_of_a_match_end_with_their_clause_here_too() {
+    let text = "Authorizer: \"POLICY\"\nConditions: a ~= \"(x)\" -> \"r\"; _1 == \"\" -> \"w\";\n";
+    let policies = PolicyAssertion::parse_all(text).unwrap();
+    let query = Query { requesters: &[], attributes: &[("a", "x")] };
+    let (_, reports) = query.explain([policies[0].prepared()]).unwrap();
+    assert_eq!(lines(&reports[0]), ["2: r", "2: w"]);
+}
+
+#[test]
 fn a_long_test_is_cut() {
     let long = "x".repeat(5000);
     let text = format!("Authorizer: \"POLICY\"\nConditions: a == \"{long}\";\n");

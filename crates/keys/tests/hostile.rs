@@ -149,6 +149,7 @@ fn signatures_are_read_from_their_texts() {
     let hex: String = signature.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(Signature::from_hex(&hex), Ok(signature));
     assert!(Signature::from_hex(&hex[2..]).is_err());
+    assert!(Signature::from_hex(&format!("{hex}0")).is_err());
     assert!(Signature::from_base64("AAAA").is_err());
 }
 

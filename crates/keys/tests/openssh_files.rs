@@ -159,13 +159,17 @@ fn a_secret_of_another_key_is_refused() {
 
 #[test]
 fn negative_and_long_numbers_are_refused() {
-    let key = PrivateKey::generate(Algorithm::P256).unwrap();
+    // Half of all numbers have the high bit.
+    let mut keys = (0..200).map(|_| PrivateKey::generate(Algorithm::P256).unwrap());
+    let key = keys.find(|key| secret(key)[0] >= 0x80).unwrap();
     let public = key.public_key();
     let with = |secret: Vec<u8>| {
         let private = [strings(&[name(public)]), point(public), secret].concat();
         Parts { key: private, ..parts(&key) }.read()
     };
     assert!(with(number(&secret(&key))).is_ok());
+    // Without the zero in front, the number is negative.
+    assert!(with(strings(&[&secret(&key)])).is_err());
     assert!(with(strings(&[&[0x80; 32]])).is_err());
     assert!(with(strings(&[&[1; 33]])).is_err());
     assert!(with(strings(&[&[]])).is_err());

@@ -153,6 +153,7 @@ mod tests {
         assert_eq!(result(0, Operator::Power, 0), Ok(1));
         assert_eq!(result(2, Operator::Power, -1), Ok(0));
         assert_eq!(result(-1, Operator::Power, -3), Ok(-1));
+        assert_eq!(result(-1, Operator::Power, -2), Ok(1));
         for (one, by, other) in [
             (i32::MAX, Operator::Add, 1),
             (i32::MIN, Operator::Subtract, 1),

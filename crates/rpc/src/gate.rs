@@ -17,6 +17,13 @@ pub trait Gate<V: ?Sized>: Send + Sync {
         let _ = (call, visitor);
         ReplyVerifier::Empty
     }
+
+    /// Returns whether this peer may begin TLS on its connection now (RFC 9289, 4.1). Only a probe
+    /// for TLS asks.
+    fn starts_tls(&self, visitor: &V) -> bool {
+        let _ = visitor;
+        false
+    }
 }
 
 /// The decision of a [`Gate`] about a peer.
@@ -50,5 +57,9 @@ impl<V: ?Sized, G: Gate<V> + ?Sized> Gate<V> for Arc<G> {
     #[inline]
     fn reply_verifier(&self, call: &CallHeader<'_>, visitor: &V) -> ReplyVerifier {
         (**self).reply_verifier(call, visitor)
+    }
+
+    fn starts_tls(&self, visitor: &V) -> bool {
+        (**self).starts_tls(visitor)
     }
 }

@@ -49,6 +49,7 @@ const CRATES: &[Room] = &[
         uses: These(&["vfs", "ranges", "credential", "idmap", "cloak"]),
     },
     Room { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
+    Room { name: "tls", floor: 3, uses: These(&["vfs", "credential"]) },
     // coherence
     Room { name: "coherence", floor: 4, uses: These(&["vfs", "export", "state"]) },
     // verbs: never a neighbour

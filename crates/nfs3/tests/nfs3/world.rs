@@ -245,7 +245,7 @@ impl World {
         let mut replies = Encoder::new();
         let answered = self.dispatcher.answer(record, PEER, &self.visitor, &mut replies).ok()?;
         let late = match answered {
-            Answered::Now | Answered::Refused(_) => false,
+            Answered::Now | Answered::Refused(_) | Answered::StartTls => false,
             Answered::Never | Answered::Undecided => return None,
             Answered::Later(late) => {
                 assert!(replies.bytes().is_empty(), "nothing is said before it is true");

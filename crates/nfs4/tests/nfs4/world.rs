@@ -248,7 +248,7 @@ impl World {
         let mut replies = Encoder::new();
         let answered = self.dispatcher.answer(&record, self.peer, &self.visitor, &mut replies);
         let late = match answered.unwrap() {
-            Answered::Now | Answered::Refused(_) => false,
+            Answered::Now | Answered::Refused(_) | Answered::StartTls => false,
             Answered::Never | Answered::Undecided => panic!("no answer"),
             Answered::Later(late) => {
                 assert!(replies.bytes().is_empty(), "nothing is said before it is true");

@@ -1,0 +1,34 @@
+//! The server's side of RPC-with-TLS (RFC 9289): its key, and the identity of a peer.
+//!
+//! **Answers:** with which certificate the server answers a handshake, which key a peer has proved
+//! by its certificate, which authorities of the configuration stand above that, and which user they
+//! say it is.
+//!
+//! **May not know:** sockets, event loops, exports, what a key may do.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+mod acceptor;
+mod authorities;
+mod certificate;
+mod client_verifier;
+mod der;
+pub mod limits;
+mod moment;
+mod object_id;
+mod peer_certificate;
+mod self_made;
+mod server_key;
+
+pub use acceptor::{Acceptor, Trust};
+pub use authorities::{Authorities, AuthorityError};
+pub use certificate::{Certificate, MalformedCertificate};
+pub use object_id::ObjectId;
+pub use peer_certificate::IdentityError;
+pub use self_made::{SelfMade, self_made};
+pub use server_key::{ServerKey, ServerKeyError};
+
+pub use rustls::ServerConnection;

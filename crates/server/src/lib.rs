@@ -24,6 +24,8 @@ mod counters;
 mod datagrams;
 mod event_loop;
 mod handoff;
+mod handshake;
+mod handshake_slots;
 pub mod limits;
 mod listen;
 mod log_rate_limit;

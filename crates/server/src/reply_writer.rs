@@ -50,7 +50,7 @@ impl<'a> Outgoing<'a> {
             if !send_bytes(transport, self.bytes, &mut progress.bytes, end, file.is_some())? {
                 return Ok(false);
             }
-            let Some(file) = file else { return Ok(true) };
+            let Some(file) = file else { return flush(transport) };
             if !send_file(transport, file, &mut progress.in_file)? {
                 return Ok(false);
             }
@@ -122,6 +122,17 @@ impl Backlog {
         let outgoing = Outgoing { bytes: &self.bytes, files: &self.files };
         let all = outgoing.send(transport, &mut self.progress)?;
         Ok(if all { None } else { Some(self.progress != before) })
+    }
+}
+
+/// Sends what the transport still has; `false` if the socket takes no more.
+fn flush(transport: &mut impl Transport) -> Result<bool, CloseReason> {
+    loop {
+        match transport.flush() {
+            Ok(all) => return Ok(all),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(CloseReason::Broken(error.into())),
+        }
     }
 }
 

@@ -1,16 +1,18 @@
+use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use comity_credential::PeerIdentity;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::CertificateDer;
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::SingleCertAndKey;
 use rustls::version::TLS13;
-use rustls::{Error, ServerConfig, ServerConnection};
+use rustls::{Error, ServerConfig};
 
 use crate::client_verifier::ClientVerifier;
 use crate::peer_certificate::identity;
-use crate::{Authorities, IdentityError, ObjectId, ServerKey, moment};
+use crate::{Authorities, Handshake, IdentityError, ObjectId, ServerKey, moment};
 
 /// The name of RPC-with-TLS in a handshake (RFC 9289, 8.2).
 const ALPN: &[u8] = b"sunrpc";
@@ -29,8 +31,8 @@ pub struct Trust {
 pub struct Acceptor(ArcSwap<Accepting>);
 
 /// A key and a trust that are in force together.
-struct Accepting {
-    config: Arc<ServerConfig>,
+pub(crate) struct Accepting {
+    pub(crate) config: Arc<ServerConfig>,
     trust: Arc<Trust>,
 }
 
@@ -57,23 +59,25 @@ impl Acceptor {
     ///
     /// # Errors
     /// There are no random bytes.
-    pub fn begin(&self) -> Result<ServerConnection, Error> {
-        ServerConnection::new(Arc::clone(&self.0.load().config))
+    pub fn begin(&self) -> Result<Box<Handshake>, Error> {
+        Handshake::new(Arc::clone(&self.0.load())).map(Box::new)
     }
+}
 
-    /// The identity that the peer of a finished handshake has proved; none if it has shown no
-    /// certificate.
-    ///
-    /// # Errors
-    /// [`IdentityError`], if the trust has changed since the handshake began.
-    pub fn identity(
+impl Accepting {
+    /// The identity of a peer that has proved the key of the first of these certificates.
+    pub(crate) fn identity(
         &self,
-        handshake: &ServerConnection,
-    ) -> Result<Option<Arc<PeerIdentity>>, IdentityError> {
-        let Some(chain) = handshake.peer_certificates() else { return Ok(None) };
+        chain: &[CertificateDer<'_>],
+    ) -> Result<PeerIdentity, IdentityError> {
         let algorithms = provider().signature_verification_algorithms;
-        let trust = Arc::clone(&self.0.load().trust);
-        identity(chain, &trust, &algorithms, moment::now()).map(|found| Some(Arc::new(found)))
+        identity(chain, &self.trust, &algorithms, moment::now())
+    }
+}
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acceptor").finish_non_exhaustive()
     }
 }
 
@@ -96,5 +100,7 @@ fn accepting(key: &ServerKey, trust: Trust) -> Result<Accepting, Error> {
     // the key of the first one, and mounts that last for days would gain nothing.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
+    // [`crate::Session`] seals and opens records itself, so that data are copied once.
+    config.enable_secret_extraction = true;
     Ok(Accepting { config: Arc::new(config), trust })
 }

@@ -161,7 +161,9 @@ fn rpc_auth_sys(mut value: Der<'_>) -> Option<Cred<Wire>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rcgen::{CertificateParams, CustomExtension, KeyPair, PKCS_ED25519, SanType, date_time_ymd};
+    use rcgen::{
+        CertificateParams, CustomExtension, KeyPair, PKCS_ED25519, SanType, date_time_ymd,
+    };
 
     fn kind() -> ObjectId {
         "1.3.6.1.5.5.7.8.99".parse().unwrap()
@@ -174,7 +176,8 @@ mod tests {
 
     #[test]
     fn key_validity_and_names_are_read() {
-        let names = ["Host.Example.org".to_owned(), "192.0.2.7".to_owned(), "2001:db8::7".to_owned()];
+        let names =
+            ["Host.Example.org".to_owned(), "192.0.2.7".to_owned(), "2001:db8::7".to_owned()];
         let mut params = CertificateParams::new(names).unwrap();
         params.not_before = date_time_ymd(2026, 1, 1);
         params.not_after = date_time_ymd(2060, 1, 1);

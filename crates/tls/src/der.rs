@@ -104,10 +104,14 @@ mod tests {
     fn values_are_read_with_short_and_long_lengths() {
         let long = [&[SEQUENCE, 0x82, 1, 0][..], &[7; 256]].concat();
         let mut der = Der::new(&long);
-        assert_eq!(der.any().map(|value| (value.content.len(), value.whole.len())), Some((256, 260)));
+        assert_eq!(
+            der.any().map(|value| (value.content.len(), value.whole.len())),
+            Some((256, 260))
+        );
         assert!(der.is_empty());
         assert_eq!(Der::new(&[INTEGER, 0x81, 1, 9]).number(), Some(9));
-        for malformed in [&[][..], &[INTEGER], &[INTEGER, 2, 1], &[INTEGER, 0x80, 0, 0], &[0x1f, 0]] {
+        for malformed in [&[][..], &[INTEGER], &[INTEGER, 2, 1], &[INTEGER, 0x80, 0, 0], &[0x1f, 0]]
+        {
             assert_eq!(Der::new(malformed).any(), None, "{malformed:?}");
         }
     }

@@ -16,19 +16,25 @@ mod authorities;
 mod certificate;
 mod client_verifier;
 mod der;
+mod handshake;
 pub mod limits;
 mod moment;
 mod object_id;
 mod peer_certificate;
 mod self_made;
 mod server_key;
+mod session;
 
 pub use acceptor::{Acceptor, Trust};
 pub use authorities::{Authorities, AuthorityError};
 pub use certificate::{Certificate, MalformedCertificate};
+pub use handshake::{Established, Handshake, HandshakeError, Step};
 pub use object_id::ObjectId;
 pub use peer_certificate::IdentityError;
 pub use self_made::{SelfMade, self_made};
 pub use server_key::{ServerKey, ServerKeyError};
+pub use session::{
+    Opened, RECORD_BYTES_MAX, RECORD_DATA_BYTES_MAX, RECORD_HEADER_BYTES, Session, record_bytes,
+};
 
-pub use rustls::ServerConnection;
+pub use rustls::Error as TlsError;

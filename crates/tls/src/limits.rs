@@ -20,3 +20,15 @@ pub const FILE_BYTES_MAX: u64 = 2 << 20;
 
 /// Most parts of an object identifier: those of certificates have about ten.
 pub const OBJECT_ID_PARTS_MAX: usize = 32;
+
+/// Most bytes of a peer in a handshake: its hello (below 2 KiB with a hybrid key exchange), and a
+/// chain of three certificates with ML-DSA-87 or of a dozen with RSA.
+pub const HANDSHAKE_BYTES_MAX: usize = 32 << 10;
+
+/// Most KeyUpdates that a peer sends without data between them. Each costs us the derivation of two
+/// keys; a client that heeds the limits of its cipher sends one in 2^24 records.
+pub const KEY_UPDATES_MAX: u32 = 16;
+
+/// Most records without data that a peer sends one after the other. They are allowed (RFC 8446,
+/// 5.1), cost us a decryption each, and bring nothing.
+pub const EMPTY_RECORDS_MAX: u32 = 16;

@@ -80,7 +80,9 @@ mod tests {
 
     #[test]
     fn what_is_no_object_identifier_is_refused() {
-        for text in ["", "1", "3.1", "1.40", "1..2", "1.2.x", "1.2.4294967296", "+1.2", "2.4294967295"] {
+        for text in
+            ["", "1", "3.1", "1.40", "1..2", "1.2.x", "1.2.4294967296", "+1.2", "2.4294967295"]
+        {
             assert!(text.parse::<ObjectId>().is_err(), "{text}");
         }
         assert!("1.2".repeat(40).parse::<ObjectId>().is_err());

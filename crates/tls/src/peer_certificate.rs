@@ -67,10 +67,7 @@ pub(crate) fn identity(
 }
 
 /// The user that a certificate names, which stands below an authority.
-fn user(
-    certificate: &Certificate<'_>,
-    trust: &Trust,
-) -> Result<Option<Cred<Wire>>, IdentityError> {
+fn user(certificate: &Certificate<'_>, trust: &Trust) -> Result<Option<Cred<Wire>>, IdentityError> {
     let Some(kind) = &trust.user_names else { return Ok(None) };
     let mut users = certificate.users(kind).into_iter();
     match (users.next(), users.next()) {

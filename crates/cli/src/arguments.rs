@@ -198,6 +198,20 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) no_local_locks: bool,
 
+    /// Prove the server to clients that ask for TLS with this certificate, in PEM; those between it
+    /// and an authority may follow in the file [default: one that the server makes and keeps in its
+    /// state folder]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The private key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Refuse to begin TLS with clients that ask for it
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
+    pub(crate) no_tls: bool,
+
     /// Seconds that running calls get when the server is stopped
     #[arg(long, value_name = "SECONDS", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(0..=3600))]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use comity_keys::PublicKey;
 use comity_vfs::{Cred, Wire};
 
 /// The channel that a call came by.
@@ -19,7 +20,7 @@ pub enum Channel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerIdentity {
     /// The key of its certificate, whoever signed that: this is the principal.
-    pub key: PublicKey,
+    pub key: PeerKey,
     /// The names in the certificate (dNSName and iPAddress), in lower case. They count only below
     /// an authority.
     pub names: Box<[Box<str>]>,
@@ -33,11 +34,11 @@ pub struct PeerIdentity {
     pub expires: u64,
 }
 
-/// A public key: its SubjectPublicKeyInfo in DER (RFC 5280, 4.1.2.7).
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct PublicKey {
-    spki: Arc<[u8]>,
+/// A public key that a peer has proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerKey {
     id: KeyId,
+    principal: Option<PublicKey>,
 }
 
 /// The name of a key: the SHA-256 of its SubjectPublicKeyInfo.
@@ -107,11 +108,11 @@ impl fmt::Display for Channel {
     }
 }
 
-impl PublicKey {
-    /// The key with this SubjectPublicKeyInfo, whose SHA-256 is `id`.
+impl PeerKey {
+    /// The key with this SubjectPublicKeyInfo (DER), whose SHA-256 is `id`.
     #[must_use]
     pub fn new(spki: &[u8], id: KeyId) -> Self {
-        Self { spki: spki.into(), id }
+        Self { id, principal: PublicKey::from_spki(spki).ok() }
     }
 
     /// Its name.
@@ -120,22 +121,20 @@ impl PublicKey {
         self.id
     }
 
-    /// Its SubjectPublicKeyInfo in DER.
+    /// The principal that it is; none if its algorithm is not one of those that sign assertions.
     #[must_use]
-    pub fn spki(&self) -> &[u8] {
-        &self.spki
+    pub const fn principal(&self) -> Option<&PublicKey> {
+        self.principal.as_ref()
     }
 }
 
-impl fmt::Display for PublicKey {
+/// As a principal is written, or else by its name.
+impl fmt::Display for PeerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.id.fmt(f)
-    }
-}
-
-impl fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.id.fmt(f)
+        match &self.principal {
+            Some(principal) => principal.fmt(f),
+            None => self.id.fmt(f),
+        }
     }
 }
 
@@ -159,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_channel_is_as_strong_as_what_the_peer_has_proved() {
-        let key = PublicKey::new(b"spki", KeyId([0xab; 32]));
+        let key = PeerKey::new(b"spki", KeyId([0xab; 32]));
         let identity = PeerIdentity {
             key,
             names: Box::default(),

@@ -15,10 +15,11 @@ mod channel;
 mod claim;
 mod origin;
 
-pub use channel::{Channel, ChannelKind, KeyId, PeerIdentity, PublicKey};
+pub use channel::{Channel, ChannelKind, KeyId, PeerIdentity, PeerKey};
 pub use claim::{AuthSysRef, CredentialRef, KeptCredential};
 pub use origin::Origin;
 
+pub use comity_keys::PublicKey;
 pub use comity_rpc::{Admission, AuthStat, Backchannel, Flavor, Gate, OpaqueAuth, network_of};
 
 use comity_vfs::{Cred, Wire};

@@ -16,6 +16,7 @@ use comity_vfs::layers::{Layer, ReadOnly};
 use comity_vfs::{Fs, Gid, Uid};
 
 use crate::systemd;
+use crate::tls::{self, Tls};
 
 /// The common origin of all configurations of this process.
 pub struct Configuration {
@@ -47,7 +48,10 @@ impl Configuration {
     /// One of these sources, whose handles are signed with `key`.
     pub(crate) fn new(sources: Vec<Source>, key: HandleKey) -> Self {
         Self {
-            sources: Sources::new(sources),
+            sources: Sources {
+                authorities: Arc::new(tls::authority_keys),
+                ..Sources::new(sources)
+            },
             key,
             read_only: false,
             descriptors: Descriptors::of_process(),
@@ -146,6 +150,8 @@ pub(crate) struct Reload {
     /// The clients' state: delegations are recalled from exports where a reload hides files from
     /// some.
     memory: comity_nfs4::Memory,
+    /// The key for TLS, which is read again.
+    tls: Option<Arc<Tls>>,
     /// One reload after the other.
     turn: Mutex<()>,
 }
@@ -157,7 +163,12 @@ impl Reload {
         memory: comity_nfs4::Memory,
         written: ServerSettings,
     ) -> Self {
-        Self { configuration, exports, written, memory, turn: Mutex::new(()) }
+        Self { configuration, exports, written, memory, tls: None, turn: Mutex::new(()) }
+    }
+
+    /// The same, which reads the key for TLS again, too.
+    pub(crate) fn renewing(self, tls: Option<Arc<Tls>>) -> Self {
+        Self { tls, ..self }
     }
 
     /// See [`Configuration::is_one_user`].
@@ -186,6 +197,9 @@ impl Reload {
     fn replace(&self) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
         let old = Arc::clone(&self.exports.current());
         let (plan, findings) = self.configuration.load(Some(&old))?;
+        if let Some(tls) = &self.tls {
+            tls.renew(&plan).map_err(|error| vec![key_error(&error)])?;
+        }
         self.exports.replace(plan);
         self.recall_cloaked();
         if server_settings(&self.configuration.sources.list)? != self.written {
@@ -205,6 +219,12 @@ impl Reload {
             engine.recall_export(clock.now(), export.id().0);
         }
     }
+}
+
+/// A key or an authority that cannot be used, as a finding.
+fn key_error(error: &anyhow::Error) -> Diagnostic {
+    let place = comity_export::Location::file("TLS");
+    Diagnostic { severity: comity_export::Severity::Error, place, text: format!("{error:#}") }
 }
 
 /// Writes findings to the log, each as bad as it is.

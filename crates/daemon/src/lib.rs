@@ -32,6 +32,7 @@ mod state_service;
 mod status_names;
 mod storage;
 mod systemd;
+mod tls;
 mod versions;
 
 pub use configuration::{Configuration, Loaded, server_settings};
@@ -42,4 +43,5 @@ pub use offered::offered_json;
 pub use options::{Listen, Options, Portmap};
 pub use run::{Ended, run};
 pub use state_folder::{control_socket, default_state_folder};
+pub use tls::{TlsKey, TlsOptions};
 pub use versions::Spoken;

@@ -29,6 +29,7 @@ use crate::startup_banner::StartupBanner;
 use crate::statd::Statd;
 use crate::state_folder::{StateFolder, control_socket};
 use crate::state_service::{StateOptions, StateService};
+use crate::tls::Tls;
 use crate::{metrics, sockets, systemd};
 
 /// The way in which a run of the server ended.
@@ -69,10 +70,14 @@ pub fn run(
         Err(found) => return Ok(Ended::Refused(found)),
     };
     let listeners = sockets::open(&options.listen, inherited)?;
+    let addresses: Vec<_> = listeners.iter().flat_map(TcpListener::local_addr).collect();
+    let tls = Tls::open(&options.tls, (&state, &plan), &addresses)?.map(Arc::new);
+    let renewed = tls.clone();
     let reload = |exports: &Arc<Exports>, memory| {
-        Reload::new(configuration, Arc::clone(exports), memory, written)
+        Reload::new(configuration, Arc::clone(exports), memory, written).renewing(renewed)
     };
-    Running::start(options, (plan, key, leases), listeners, reload)?.run(options, logging)?;
+    let running = Running::start(options, (plan, key, leases, tls), listeners, reload)?;
+    running.run(options, logging)?;
     Ok(Ended::Stopped)
 }
 
@@ -86,12 +91,13 @@ struct Running {
     reload: Arc<Reload>,
     exports: Arc<Exports>,
     state_service: StateService,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Running {
     fn start(
         options: &Options,
-        (plan, key, leases): (Plan, [u8; 16], Option<Arc<LeaseWatch>>),
+        (plan, key, leases, tls): (Plan, [u8; 16], Option<Arc<LeaseWatch>>, Option<Arc<Tls>>),
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {
@@ -118,7 +124,9 @@ impl Running {
         let programs =
             Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref());
         let tally = programs.tally();
-        let server = Server::start_with(programs, settings(options), listeners)?;
+        let programs = programs.offering_tls(tls.is_some());
+        let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
+        let server = Server::start_with(programs, settings, listeners)?;
         state_service.begin(server.dialer(), server.addresses())?;
         let page = metrics.zip(options.metrics).map(|(metrics, address)| {
             let (numbers, exports) = (server.stats_source(), Arc::clone(&exports));
@@ -144,7 +152,7 @@ impl Running {
         let statd = is_found.then(|| Statd::start(by_datagrams, &exports, server.addresses()));
         let reload = Arc::new(reload(&exports, state_service.memory()));
         let page = page.transpose()?;
-        Ok(Self { signals, server, page, portmap, statd, reload, exports, state_service })
+        Ok(Self { signals, server, page, portmap, statd, reload, exports, state_service, tls })
     }
 
     fn run(mut self, options: &Options, logging: Logging) -> Result<()> {
@@ -194,6 +202,7 @@ impl Running {
             state_folder: &options.state_folder,
             user: rustix::process::geteuid().as_raw(),
             is_one_user: self.reload.is_one_user(),
+            tls: self.tls.as_deref(),
         };
         let text = if options.json { banner.json().to_string() } else { banner.text() };
         let mut out = std::io::stdout().lock();

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use comity_credential::{AuthStat, Backchannel, CredentialRef, Origin};
+use comity_credential::{AuthStat, Backchannel, Channel, CredentialRef, Origin};
 
 use crate::ExportId;
 use crate::limits::RESOLVED_CALLERS_MAX;
@@ -18,6 +18,9 @@ pub(crate) type Refused = (AuthStat, Option<Instant>);
 pub struct RpcPeer {
     peer: SocketAddr,
     origin: Origin,
+    channel: Channel,
+    /// It may begin TLS on its connection.
+    offers_tls: bool,
     local: Option<IpAddr>,
     line: Option<Arc<Backchannel>>,
     clientid: AtomicU64,
@@ -49,6 +52,8 @@ impl RpcPeer {
         Self {
             peer,
             origin: Origin::of(peer.ip()),
+            channel: Channel::Plain,
+            offers_tls: false,
             local: None,
             line: None,
             clientid: AtomicU64::new(0),
@@ -68,6 +73,33 @@ impl RpcPeer {
     #[must_use]
     pub fn at(self, local: Option<IpAddr>) -> Self {
         Self { local, ..self }
+    }
+
+    /// The same peer, which may begin TLS on its connection if it asks for that.
+    #[must_use]
+    pub fn offering_tls(self, offers_tls: bool) -> Self {
+        Self { offers_tls, ..self }
+    }
+
+    /// The same peer after it has proved what `channel` says. Nothing that was decided about it
+    /// before holds for it now.
+    #[must_use]
+    pub fn over(&self, channel: Channel) -> Self {
+        let (local, line) = (self.local, self.line.clone());
+        Self { channel, local, line, ..Self::new(self.peer) }
+    }
+
+    /// The channel of its connection, and the identity that it has proved.
+    #[must_use]
+    pub const fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Returns whether it may begin TLS now. After a call that was admitted it may not: what was
+    /// begun in clear would go on under another identity.
+    pub(crate) fn may_start_tls(&self) -> bool {
+        let is_fresh = self.admitted.load(Ordering::Relaxed) == 0;
+        self.offers_tls && is_fresh && !self.channel.is_tls()
     }
 
     /// The address of the server that it is connected to, if that is known.

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -150,6 +151,19 @@ impl Plan {
     /// The names of peers, if there are exports: all of them ask the same.
     pub(crate) fn names(&self) -> Option<&HostCache> {
         self.exports.iter().find_map(|export| export.names())
+    }
+
+    /// Returns whether some entry of a client list matches by what the peer proves.
+    pub(crate) fn asks_for_proofs(&self) -> bool {
+        let clients = self.exports.iter().flat_map(|export| export.clients());
+        clients.into_iter().any(|(client, _)| client.is_proved())
+    }
+
+    /// The files of authorities that entries of client lists name.
+    #[must_use]
+    pub fn authority_files(&self) -> BTreeSet<&Path> {
+        let clients = self.exports.iter().flat_map(|export| export.clients());
+        clients.into_iter().filter_map(|(client, _)| client.authority_file()).collect()
     }
 
     /// Returns whether some entry of a client list matches by the name of the peer.

@@ -197,10 +197,9 @@ impl<'a> Pseudo<'a> {
     }
 
     fn visible(&self) -> Result<Vec<&'a Export>> {
-        let peer = self.visitor.peer().ip();
         let mut visible = Vec::new();
         for export in self.plan.exports() {
-            match export.judge(peer) {
+            match export.judge(self.visitor) {
                 Ok(_) if export.is_mounted() => visible.push(&**export),
                 Ok(_) | Err(Status::Acces) => {}
                 Err(status) => return Err(status),

@@ -4,6 +4,8 @@ use comity_cloak::{Cloak, Entry, Owned};
 use comity_credential::Flavor;
 use comity_idmap::{Ids, MapDefault, Rule, Squash};
 
+use crate::Channels;
+
 /// Under which rules a client meets an export; everything exports(5) says behind a client's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
@@ -24,6 +26,8 @@ pub struct Rules {
     pub no_client_cache: bool,
     /// The flavors that callers may use, preferred first (`sec`).
     pub flavors: Vec<Flavor>,
+    /// The channels by which calls may come (`xprtsec`).
+    pub channels: Channels,
     /// True if there is READDIRPLUS (not with `nordirplus`).
     pub readdirplus: bool,
     /// NFSv4 takes no name that is not UTF-8 (`utf8_names`).
@@ -41,6 +45,7 @@ impl Default for Rules {
             cloak: Cloak::new(&[]).0,
             no_client_cache: false,
             flavors: vec![Flavor::SYS],
+            channels: Channels::ALL,
             readdirplus: true,
             utf8_names: false,
         }
@@ -71,6 +76,9 @@ impl fmt::Display for Rules {
         for (at, flavor) in self.flavors.iter().enumerate() {
             let sign = if at == 0 { ",sec=" } else { ":" };
             write!(f, "{sign}{}", if *flavor == Flavor::NONE { "none" } else { "sys" })?;
+        }
+        if self.channels != Channels::ALL {
+            write!(f, ",xprtsec={}", self.channels)?;
         }
         f.write_str(if self.readdirplus { "" } else { ",nordirplus" })?;
         maps(self, f)?;

@@ -30,7 +30,7 @@ pub use self::listing::{ListingPart, VisitSeen};
 use self::name::{MADE, REMOVED, REMOVED_AS_DIR, RENAMED, entry_name, plain_name};
 pub use self::node::{Node, Outside, Seen};
 use self::rights::{DirectoryChange, OperationClass};
-use crate::admission::{admit, locate};
+use crate::admission::{admit, admit_to_mount, locate};
 use crate::resolved_caller::ResolvedCaller;
 use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
 
@@ -76,7 +76,12 @@ impl<'a> View<'a> {
             Door::Path(path) => {
                 let path = Path::new(std::ffi::OsStr::from_bytes(path));
                 let (export, below) = locate(plan, visitor, path)?;
-                let view = Self::of(plan, admit(plan, visitor, credential, export.id())?).counted();
+                let resolved = admit_to_mount(plan, visitor, credential, export.id())?;
+                let view = Self::of(plan, resolved).counted();
+                // In clear nobody learns more than that the export is there.
+                if !below.as_os_str().is_empty() && !view.takes(visitor) {
+                    return Err(Status::Acces.into());
+                }
                 let node = view.walk(below)?;
                 Ok((view, node))
             }
@@ -102,6 +107,11 @@ impl<'a> View<'a> {
 
     pub(crate) const fn of(plan: &'a Plan, resolved: Arc<ResolvedCaller>) -> Self {
         Self { plan, resolved }
+    }
+
+    /// Returns whether the export may be used by the channel of this peer.
+    fn takes(&self, visitor: &RpcPeer) -> bool {
+        self.rules().channels.take(visitor.channel().kind())
     }
 
     #[inline]

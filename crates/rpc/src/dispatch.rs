@@ -94,7 +94,7 @@ impl<V: ?Sized, G: Gate<V>> Dispatcher<V, G> {
                 return Ok(self.probe(&call, visitor, replies));
             }
         } else {
-            match self.gate.admits(visitor) {
+            match self.gate.admits_call(visitor, header) {
                 Admission::Admitted => {}
                 Admission::Refused(why) => return Ok(shut(replies, header.xid, why)),
                 Admission::Undecided => return Ok(Answered::Undecided),

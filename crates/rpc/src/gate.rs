@@ -10,6 +10,13 @@ pub trait Gate<V: ?Sized>: Send + Sync {
     /// meanwhile.
     fn admits(&self, visitor: &V) -> Admission;
 
+    /// Returns whether this peer may make this call.
+    #[inline]
+    fn admits_call(&self, visitor: &V, call: &CallHeader<'_>) -> Admission {
+        let _ = call;
+        self.admits(visitor)
+    }
+
     /// Returns the verifier of the reply to a call of this peer. Replies that deny the call
     /// (MSG_DENIED) have none.
     #[inline]
@@ -52,6 +59,11 @@ impl<V: ?Sized, G: Gate<V> + ?Sized> Gate<V> for Arc<G> {
     #[inline]
     fn admits(&self, visitor: &V) -> Admission {
         (**self).admits(visitor)
+    }
+
+    #[inline]
+    fn admits_call(&self, visitor: &V, call: &CallHeader<'_>) -> Admission {
+        (**self).admits_call(visitor, call)
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use comity_credential::{KeyId, PublicKey};
+use comity_credential::{KeyId, PeerKey};
 use comity_vfs::{Cred, Gid, Uid, Wire};
 
 use crate::der::{
@@ -54,10 +54,10 @@ impl<'a> Certificate<'a> {
 
     /// Returns its public key.
     #[must_use]
-    pub fn key(&self) -> PublicKey {
+    pub fn key(&self) -> PeerKey {
         let mut id = [0; 32];
         id.copy_from_slice(digest(&SHA256, self.spki).as_ref());
-        PublicKey::new(self.spki, KeyId(id))
+        PeerKey::new(self.spki, KeyId(id))
     }
 
     /// When it expires, in seconds since 1970.
@@ -186,10 +186,11 @@ mod tests {
         assert_eq!((read.begins(), read.expires()), (1_767_225_600, 2_840_140_800));
         assert_eq!(*read.names(), ["host.example.org", "192.0.2.7", "2001:db8::7"].map(Into::into));
         // The SubjectPublicKeyInfo of Ed25519 (RFC 8410, 4): 12 bytes, then the key.
-        let spki = read.key();
-        assert_eq!(spki.spki().len(), 44);
-        assert!(spki.spki().ends_with(key.public_key_raw()));
-        assert_eq!(spki.id().0, *digest(&SHA256, spki.spki()).as_ref());
+        assert_eq!(read.spki.len(), 44);
+        assert!(read.spki.ends_with(key.public_key_raw()));
+        let found = read.key();
+        assert_eq!(found.id().0, *digest(&SHA256, read.spki).as_ref());
+        assert_eq!(found.principal().unwrap().as_bytes(), key.public_key_raw());
     }
 
     /// An otherName with this value behind its kind.

@@ -31,7 +31,7 @@ pub use certificate::{Certificate, MalformedCertificate};
 pub use handshake::{Established, Handshake, HandshakeError, Step};
 pub use object_id::ObjectId;
 pub use peer_certificate::IdentityError;
-pub use self_made::{SelfMade, self_made};
+pub use self_made::{NotMade, SelfMade, self_made};
 pub use server_key::{ServerKey, ServerKeyError};
 pub use session::{
     Opened, RECORD_BYTES_MAX, RECORD_DATA_BYTES_MAX, RECORD_HEADER_BYTES, Session, record_bytes,

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use comity_credential::PublicKey;
+use comity_credential::PeerKey;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
@@ -14,7 +14,7 @@ use crate::{Certificate, moment};
 #[derive(Debug)]
 pub struct ServerKey {
     certified: Arc<CertifiedKey>,
-    public: PublicKey,
+    public: PeerKey,
     names: Box<[Box<str>]>,
     expires: u64,
 }
@@ -91,7 +91,7 @@ impl ServerKey {
 
     /// Returns its public key.
     #[must_use]
-    pub const fn public(&self) -> &PublicKey {
+    pub const fn public(&self) -> &PeerKey {
         &self.public
     }
 

@@ -41,7 +41,7 @@ const CRATES: &[Room] = &[
     Room { name: "cloak", floor: 1, uses: These(&["vfs", "ranges"]) },
     Room { name: "conformance", floor: 1, uses: These(&["vfs"]) },
     // identity
-    Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr"]) },
+    Room { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr", "keys"]) },
     // rules
     Room {
         name: "export",
@@ -49,7 +49,7 @@ const CRATES: &[Room] = &[
         uses: These(&["vfs", "ranges", "credential", "idmap", "cloak"]),
     },
     Room { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
-    Room { name: "tls", floor: 3, uses: These(&["vfs", "credential"]) },
+    Room { name: "tls", floor: 3, uses: These(&["vfs", "credential", "keys"]) },
     // coherence
     Room { name: "coherence", floor: 4, uses: These(&["vfs", "export", "state"]) },
     // verbs: never a neighbour

@@ -15,7 +15,7 @@ use comity_vfs::{Cred, Status, Wire};
 
 use crate::export::Entry;
 use crate::resolved_caller::ResolvedCaller;
-use crate::{Export, Location, Plan, Refusal, RuleSource, Rules, View};
+use crate::{Channels, Export, Location, Plan, Refusal, RuleSource, Rules, View};
 
 /// An operation on an object that somebody asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,11 @@ impl Chain {
                 let domain = origin.and_then(|origin| origin.domain.as_ref());
                 let domain = domain.map(|name| format!(" of domain {name}")).unwrap_or_default();
                 let port = if rules.secure { ", from a port below 1024" } else { "" };
-                let text = format!("{from} comes in as {client}{domain}{port}");
+                let channels = match rules.channels {
+                    Channels::ALL => String::new(),
+                    channels => format!(", by xprtsec={channels} only"),
+                };
+                let text = format!("{from} comes in as {client}{domain}{port}{channels}");
                 self.add("client", text, origin.map(|origin| &origin.place));
                 Ok((rules, origin))
             }

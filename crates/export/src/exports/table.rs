@@ -3,15 +3,15 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use comity_credential::Flavor;
+use comity_credential::{ChannelKind, Flavor};
 use comity_vfs::{Gid, Uid};
 
 use super::idmap_options::{
     IdmapOptions, cloak_groups, cloak_users, map_default, map_groups, map_users,
 };
-use crate::Location;
 use crate::export_spec::{Fsid, Terms};
 use crate::path::normal;
+use crate::{Channels, Location};
 
 /// An option there is.
 #[derive(Debug)]
@@ -287,11 +287,12 @@ pub(crate) const OPTIONS: &[Choice] = &[
     ),
     valued(
         "xprtsec",
-        Argument::Needed("none"),
+        Argument::Needed("none, tls, mtls, or several as tls:mtls"),
         "xprtsec",
         xprtsec,
-        "`none`; `tls` and `mtls` are refused: RPC with TLS is not spoken yet, and who asks for \
-         it must not get plain text",
+        "calls must come without TLS (`none`), by TLS (`tls`), or by TLS of a client that has \
+         proved a key (`mtls`); several of them, and all by default. MOUNT tells the handle of the \
+         export in clear, as Linux asks for it so",
     ),
     flag(
         "root_squash",
@@ -454,12 +455,16 @@ fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {
     set(&mut draft.terms.rules.flavors, flavors)
 }
 
-fn xprtsec(_: &mut Draft, value: &str) -> Result<(), String> {
-    match value.split(':').find(|name| *name != "none") {
-        None => Ok(()),
-        Some(name @ ("tls" | "mtls")) => {
-            Err(format!("{name} is refused: RPC with TLS is not spoken yet"))
+fn xprtsec(draft: &mut Draft, value: &str) -> Result<(), String> {
+    let mut channels = Channels::NONE;
+    for name in value.split(':') {
+        let kind = ChannelKind::ALL.into_iter().find(|kind| kind.name() == name);
+        let unknown = || format!("unknown transport security {name:?}: expected none, tls or mtls");
+        let with = channels.with(kind.ok_or_else(unknown)?);
+        if with == channels {
+            return Err(format!("{name} stands twice"));
         }
-        Some(name) => Err(format!("unknown transport security {name:?}: expected none")),
+        channels = with;
     }
+    set(&mut draft.terms.rules.channels, channels)
 }

@@ -107,7 +107,7 @@ impl Service for Telling {
 
 /// A key that a server has made itself.
 pub(crate) fn server_key() -> ServerKey {
-    let made = self_made(&["server.example".to_owned()]).unwrap();
+    let made = self_made(&["server.example".to_owned()], None).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let [certificate, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
     std::fs::write(&certificate, made.certificate).unwrap();

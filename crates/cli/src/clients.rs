@@ -110,6 +110,9 @@ fn row(client: &Value) -> String {
         standing(client),
         text(&client["name"]),
     );
+    if let Some(channel) = client["channel"].as_str() {
+        line = format!("{line}; by {channel}");
+    }
     let blockers = client["waits_for"].as_array().into_iter().flatten().map(text);
     let blockers: Vec<&str> = blockers.collect();
     if !blockers.is_empty() {

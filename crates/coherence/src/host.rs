@@ -2,7 +2,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_export::{Clearance, Node, Outside, Seen, View};
+use comity_credential::Channel;
+use comity_export::{Clearance, Node, Outside, RpcPeer, Seen, View};
 use comity_state::{Engine, Error};
 use comity_vfs::{Attr, FileType, Result, Status, Wire};
 
@@ -18,9 +19,20 @@ pub struct Hosts {
     settle: Option<Arc<Settle>>,
 }
 
-/// Returns the name of a host: its address. What it calls itself may be anybody's.
+/// Returns the name of a host of NFSv3 that calls: its address, or for one that comes by TLS also
+/// that, or the key that it has proved instead. What it calls itself may be anybody's. A host whose
+/// name is no address is never called: calls to it would go in clear.
 #[must_use]
-pub fn host_name(address: IpAddr) -> Vec<u8> {
+pub fn host_name(peer: &RpcPeer) -> Vec<u8> {
+    let address = peer.peer().ip();
+    match peer.channel() {
+        Channel::Plain => plain_host_name(address),
+        Channel::Tls(None) => format!("{} by TLS", address.to_canonical()).into_bytes(),
+        Channel::Tls(Some(identity)) => identity.key.to_string().into_bytes(),
+    }
+}
+
+fn plain_host_name(address: IpAddr) -> Vec<u8> {
     address.to_canonical().to_string().into_bytes()
 }
 
@@ -162,7 +174,7 @@ impl Hosts {
             return Ok(());
         }
         let what = (&view.key(node), act.access());
-        let checked = self.engine.check_denied((self.clock)(), &host_name(address), what);
+        let checked = self.engine.check_denied((self.clock)(), &plain_host_name(address), what);
         checked.map_err(|error| match error {
             Error::ShareDenied => act.denied(),
             _ => Status::Delay,

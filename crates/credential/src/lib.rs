@@ -17,7 +17,7 @@ mod origin;
 
 pub use channel::{Channel, ChannelKind, KeyId, PeerIdentity, PeerKey};
 pub use claim::{AuthSysRef, CredentialRef, KeptCredential};
-pub use origin::Origin;
+pub use origin::{Origin, OriginChannel};
 
 pub use comity_keys::PublicKey;
 pub use comity_rpc::{Admission, AuthStat, Backchannel, Flavor, Gate, OpaqueAuth, network_of};

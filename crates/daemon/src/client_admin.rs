@@ -118,6 +118,7 @@ impl ClientAdmin<'_> {
             "spoken": spoken(client.protocol()),
             "address": address(client),
             "name": client.owner().escape_ascii().to_string(),
+            "channel": client.channel_text(),
             "confirmed": summary.confirmed,
             "expired": summary.expired,
             "callbacks": callbacks(client),

@@ -86,7 +86,8 @@ impl RpcPeer {
     #[must_use]
     pub fn over(&self, channel: Channel) -> Self {
         let (local, line) = (self.local, self.line.clone());
-        Self { channel, local, line, ..Self::new(self.peer) }
+        let origin = Origin::by(self.peer.ip(), &channel);
+        Self { origin, channel, local, line, ..Self::new(self.peer) }
     }
 
     /// The channel of its connection, and the identity that it has proved.

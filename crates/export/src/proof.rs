@@ -158,7 +158,8 @@ mod tests {
 
     use super::*;
 
-    const KEY: &str = "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    /// The public key of RFC 8032, 7.1, test 1.
+    const KEY: &str = "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 
     fn proof(text: &str) -> Proof {
         Proof::parse(text).unwrap().unwrap()

@@ -97,7 +97,7 @@ pub use client_state::{
     OwnerKind, OwnerReply,
 };
 pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
-pub use comity_credential::Origin;
+pub use comity_credential::{KeyId, Origin, OriginChannel};
 pub use comity_vfs::FileKey;
 pub use courtesy::LockRefusal;
 pub use delegations::{DelegatedAttributes, Delegation, DelegationWish, NoDelegation};

@@ -68,7 +68,7 @@ impl Engine {
     /// another client has what it has; [`Error::Delay`], [`Error::Resource`]: a bound is reached.
     pub fn import_client(&self, now: Duration, exported: &ExportedClient) -> Result<Arc<Client>> {
         let mut names = self.clients.names();
-        if names.confirmed(exported.protocol, &exported.name.id).is_some() {
+        if names.confirmed(&exported.name.by(exported.protocol, exported.introduced_by)).is_some() {
             return Err(Error::ClidInuse);
         }
         self.make_room(now, &mut names, exported.origin)?;

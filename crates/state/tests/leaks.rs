@@ -10,8 +10,8 @@ use comity_state::{
     ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientOwner, ClientProtocol,
     ConnectionId, DelegatedAttributes, Delegation, DelegationWish, Effect, Engine, Error,
     ExchangeId, FileKey, HostLock, Identity, Lock, LockRefusal, LockRequestKind, LockType, Locker,
-    Open, Opened, Origin, Principal, Record, RecordedClient, Recovered, Sender, SessionId,
-    Setclientid, Settings, Share, Stateid, Verifier,
+    Open, Opened, Origin, OriginChannel, Principal, Record, RecordedClient, Recovered, Sender,
+    SessionId, Setclientid, Settings, Share, Stateid, Verifier,
 };
 use comity_vfs::Handle;
 use introduction::session_of;
@@ -398,7 +398,11 @@ fn nobody_is_forgotten_while_grace_lasts() {
     for id in [&b"a"[..], b"late"] {
         let Caller { principal, origin } = caller(std::str::from_utf8(id).unwrap());
         let identity = Identity { principal, origin, verifier: Verifier([1; 8]) };
-        let client = RecordedClient { protocol: ClientProtocol::ExchangeId, id: id.into() };
+        let client = RecordedClient {
+            protocol: ClientProtocol::ExchangeId,
+            channel: OriginChannel::Plain,
+            id: id.into(),
+        };
         store.apply(Record::Client(client, Some(identity)));
     }
     let lease = SECOND * 20;

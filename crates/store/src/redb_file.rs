@@ -202,7 +202,7 @@ fn recovered(database: &Database) -> Result<Recovered, redb::Error> {
     for entry in clients.iter()? {
         let (key, identity) = entry?;
         let Some(client) = key::client(key.value()) else { continue };
-        let Some(identity) = key::identity(identity.value()) else { continue };
+        let Some(identity) = key::identity(identity.value(), client.channel) else { continue };
         recovered.apply(Record::Client(client.clone(), identity));
         for file in revoked.get(key.value())? {
             if let Some(file) = key::file(file?.value()) {

@@ -51,7 +51,7 @@ const CRATES: &[Room] = &[
     Room { name: "state", floor: 3, uses: These(&["vfs", "proto", "credential"]) },
     Room { name: "tls", floor: 3, uses: These(&["vfs", "credential", "keys"]) },
     // coherence
-    Room { name: "coherence", floor: 4, uses: These(&["vfs", "export", "state"]) },
+    Room { name: "coherence", floor: 4, uses: These(&["vfs", "credential", "export", "state"]) },
     // verbs: never a neighbour
     Room { name: "store", floor: 5, uses: These(&["vfs", "state"]) },
     Room { name: "nfs3", floor: 5, uses: Below },

@@ -1,4 +1,4 @@
-use comity_credential::Flavor;
+use comity_credential::{ChannelKind, Flavor};
 use comity_vfs::{Cred, Gid, Uid};
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::export_spec::{ClientSpec, Escaped, ExportSpec, Fsid, Settings, Terms}
 use comity_cloak::{Cloak, Entry, Mask, Owned, Sign};
 use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
 
-use crate::{Client, Location, RuleSource, Rules, Severity, limits};
+use crate::{Channels, Client, Location, RuleSource, Rules, Severity, limits};
 
 fn parse(text: &[u8]) -> (Vec<ExportSpec>, Vec<crate::Diagnostic>) {
     let mut diagnostics = Diagnostics::default();
@@ -308,6 +308,8 @@ fn client() -> impl Strategy<Value = Client> {
         "@[a-z][a-z0-9-]{0,8}",
         "[a-z][a-z0-9]{0,5}(\\.[a-z][a-z0-9]{0,5}){0,3}",
         "[a-z?*]{1,5}\\*\\.[a-z]{1,5}(\\[[a-f][g-k]\\])?",
+        "cert=(\\*\\.)?[a-z]{1,5}(@/[a-z]{1,5})?",
+        "ca=/[a-z]{1,5}",
     ];
     text.prop_map(|text| Client::parse(&text).unwrap())
 }
@@ -343,13 +345,18 @@ fn rules() -> impl Strategy<Value = Rules> {
         prop_oneof![Just(MapDefault::Squash), Just(MapDefault::Pass), Just(MapDefault::Deny)];
     let ids = (0..u32::MAX, 0..u32::MAX, default, map(), map());
     let rooms = (cloak(), any::<bool>(), any::<bool>());
+    let channels = proptest::sample::subsequence(ChannelKind::ALL.to_vec(), 1..=3);
+    let channels =
+        channels.prop_map(|kinds| kinds.into_iter().fold(Channels::NONE, Channels::with));
+    let flavors = (flavors, channels);
     (any::<(bool, bool, bool, bool)>(), squash, flavors, ids, rooms).prop_map(
         |((read_only, sync, secure, readdirplus), squash, flavors, ids, rooms)| Rules {
             read_only,
             sync,
             secure,
             readdirplus,
-            flavors,
+            flavors: flavors.0,
+            channels: flavors.1,
             ids: Ids {
                 squash,
                 anonymous: Cred::new(Uid::new(ids.0), Gid::new(ids.1)),

@@ -13,6 +13,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use comity_credential::Channel;
+
 use crate::channel::Creation;
 use crate::client_state::{Announced, ClientState, Holdings, Standing};
 use crate::memory_pool::{Pool, PoolShare};
@@ -21,7 +23,7 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Keyed, lock};
 use crate::{
     CallbackAddress, Caller, ClientId, ClientOwner, ClientProtocol, Error, Identity, Origin,
-    Principal, Record, RecordedClient, Result, SessionId, Verifier,
+    OriginChannel, Principal, Record, RecordedClient, Result, SessionId, Verifier,
 };
 use peer::Peer;
 use probe::HostProbe;
@@ -41,6 +43,8 @@ pub struct Client {
     pub(crate) met: Duration,
     /// Origin of the last call by the client's principal.
     origin: Mutex<Origin>,
+    /// The address from which it introduced itself, and behind a blank the channel, unless that is
+    /// plain.
     address: OnceLock<Box<str>>,
     renewed_nanoseconds: AtomicU64,
     /// True if its callback channel has answered.
@@ -136,16 +140,27 @@ impl Client {
         &self.owner
     }
 
-    /// Notes the address from which the client introduced itself, for administrators. Later
-    /// addresses are ignored.
-    pub fn note_address(&self, address: impl FnOnce() -> Box<str>) {
-        self.address.get_or_init(address);
+    /// Notes the address and the channel by which the client introduced itself, for administrators.
+    /// Later ones are ignored.
+    pub fn note_address(&self, address: IpAddr, channel: &Channel) {
+        let address = address.to_canonical();
+        self.address.get_or_init(|| match channel {
+            Channel::Plain => address.to_string().into(),
+            channel => format!("{address} {channel}").into(),
+        });
     }
 
     /// Returns the address from which it introduced itself, if one was noted.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
-        self.address.get().map(|address| &**address)
+        self.address.get().and_then(|noted| noted.split(' ').next())
+    }
+
+    /// Returns the text of the channel by which it introduced itself, if one was noted that is not
+    /// plain.
+    #[must_use]
+    pub fn channel_text(&self) -> Option<&str> {
+        self.address.get()?.split_once(' ').map(|(_, channel)| channel)
     }
 
     /// Returns its principal with the origin of that principal's last call.
@@ -165,7 +180,19 @@ impl Client {
     /// first, and sends RENEW and reclaims as root.
     pub(crate) fn is_principal(&self, caller: Caller) -> bool {
         let is_system = || caller.principal == Principal::SYSTEM && caller.origin == self.origin();
-        caller.principal == self.introduced_by.principal || is_system()
+        let is_it = || caller.principal == self.introduced_by.principal || is_system();
+        caller.origin.channel() == self.channel() && is_it()
+    }
+
+    /// Returns the channel by which it introduced itself, and by which alone it can be used and
+    /// called back.
+    #[must_use]
+    pub fn channel(&self) -> OriginChannel {
+        match self.protocol {
+            // The name of a host says it.
+            ClientProtocol::Nlm => OriginChannel::Plain,
+            _ => self.introduced_by.origin.channel(),
+        }
     }
 
     /// Notes the address of the server that a host of NLM uses. The host recognizes the server by
@@ -272,7 +299,8 @@ impl Client {
     }
 
     pub(crate) fn recorded(&self) -> RecordedClient {
-        RecordedClient { protocol: self.protocol, id: self.owner.clone() }
+        let (protocol, channel) = (self.protocol, self.channel());
+        RecordedClient { protocol, channel, id: self.owner.clone() }
     }
 
     /// Returns the origin of the last call of its principal.

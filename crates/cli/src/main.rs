@@ -40,7 +40,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(typed) => serve::serve(typed),
-        Command::Check(typed) => check::check(settings::files(&typed.source), typed.json.json),
+        Command::Check(typed) => {
+            check::check(settings::files(&typed.source), None, typed.json.json)
+        }
         Command::Exports(typed) => {
             let sources = settings::files(&typed.source);
             match sources.is_empty() {

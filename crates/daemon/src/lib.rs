@@ -43,5 +43,5 @@ pub use offered::offered_json;
 pub use options::{Listen, Options, Portmap};
 pub use run::{Ended, run};
 pub use state_folder::{control_socket, default_state_folder};
-pub use tls::{TlsKey, TlsOptions};
+pub use tls::{TlsKey, TlsOptions, check_tls};
 pub use versions::Spoken;

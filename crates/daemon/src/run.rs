@@ -185,6 +185,7 @@ impl Running {
             numbers: self.server.stats_source(),
             addresses: self.server.addresses().to_vec(),
             portmap: self.portmap.name(),
+            tls: self.tls.clone(),
             begun: Instant::now(),
         };
         let failed = || format!("cannot open the control socket {}", path.display());

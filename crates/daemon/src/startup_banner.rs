@@ -50,7 +50,8 @@ impl StartupBanner<'_> {
         let (addresses, spoken) = (addresses.join(", "), self.spoken);
         lines.push(format!("Listening at {addresses} (NFS {spoken}, TCP)"));
         if let Some(tls) = self.tls {
-            let (key, certificate) = (tls.fingerprint(), tls.certificate().display());
+            let (key, certificate) = (tls.shown(), tls.certificate().display());
+            let key = key.public();
             lines.push(format!(
                 "TLS for clients that ask for it: key {key}, certificate {certificate}"
             ));
@@ -77,10 +78,7 @@ impl StartupBanner<'_> {
             "port": self.port(),
             "callers": if self.is_one_user { "the server's user" } else { "their own ids" },
             "user": self.user,
-            "tls": self.tls.map(|tls| json!({
-                "key": tls.fingerprint(),
-                "certificate": tls.certificate().display().to_string(),
-            })),
+            "tls": self.tls.map(Tls::json),
             "metrics": self.metrics.map(|metrics| format!("http://{metrics}/metrics")),
             "state_dir": self.state_folder.display().to_string(),
             "process": std::process::id(),

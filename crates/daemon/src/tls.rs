@@ -2,12 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use comity_credential::KeyId;
-use comity_export::Plan;
+use comity_export::{Diagnostic, Location, Plan, Severity};
 use comity_tls::{Acceptor, Authorities, ObjectId, ServerKey, Trust};
+use serde_json::{Value, json};
 
 use crate::state_folder::StateFolder;
 
@@ -44,8 +45,12 @@ pub(crate) struct Tls {
     certificate: PathBuf,
     key: PathBuf,
     options: TlsOptions,
-    fingerprint: String,
+    /// The key that is shown now.
+    shown: Mutex<Arc<ServerKey>>,
 }
+
+/// A certificate that expires within so many days is told by `comity check` and in the log.
+const EXPIRES_SOON_DAYS: i64 = 30;
 
 impl Tls {
     /// Reads the server's key, or makes one for a server that listens at `addresses`; none if there
@@ -66,8 +71,9 @@ impl Tls {
         let read = read(&certificate, &key)?;
         let acceptor =
             Acceptor::new(&read, trust(options, plan)?).context("no TLS with this key")?;
-        let (acceptor, fingerprint) = (Arc::new(acceptor), read.public().to_string());
-        Ok(Some(Self { acceptor, certificate, key, options: options.clone(), fingerprint }))
+        warn_of_end(&certificate, read.days_left());
+        let (acceptor, shown) = (Arc::new(acceptor), Mutex::new(Arc::new(read)));
+        Ok(Some(Self { acceptor, certificate, key, options: options.clone(), shown }))
     }
 
     /// Begins handshakes for the server.
@@ -75,9 +81,20 @@ impl Tls {
         Arc::clone(&self.acceptor)
     }
 
-    /// The server's public key when it started, as clients can be told of it.
-    pub(crate) fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    /// The key that is shown to clients now.
+    pub(crate) fn shown(&self) -> Arc<ServerKey> {
+        Arc::clone(&self.shown.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// For `comity status` and the line that the server prints when it starts.
+    pub(crate) fn json(&self) -> Value {
+        let shown = self.shown();
+        json!({
+            "key": shown.public().to_string(),
+            "certificate": self.certificate.display().to_string(),
+            "names": shown.names(),
+            "days_left": shown.days_left(),
+        })
     }
 
     /// The file with the certificate, which clients may be given as what they trust.
@@ -93,8 +110,47 @@ impl Tls {
         let read = read(&self.certificate, &self.key)?;
         let renewed = self.acceptor.renew(&read, trust(&self.options, plan)?);
         renewed.context("no TLS with this key")?;
-        tracing::info!(key = %read.public(), days_left = read.days_left(), "TLS");
+        warn_of_end(&self.certificate, read.days_left());
+        tracing::info!(key = %read.public(), days_left = read.days_left(), "TLS key read");
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(read);
         Ok(())
+    }
+}
+
+/// Says what is wrong with the certificates and keys of a configuration, and what expires soon.
+/// `files` are the server's certificate and its key.
+#[must_use]
+pub fn check_tls(files: Option<(&Path, &Path)>, authorities: &[&Path]) -> Vec<Diagnostic> {
+    let own = files.map(|(certificate, key)| {
+        (certificate, ServerKey::read(certificate, key).map(|key| key.days_left()).map_err(text))
+    });
+    let authorities =
+        authorities.iter().map(|path| (*path, Authorities::days_left(path).map_err(text)));
+    let judged = own.into_iter().chain(authorities);
+    judged.filter_map(|(path, days)| finding(path, days)).collect()
+}
+
+fn text(error: impl std::error::Error) -> String {
+    error.to_string()
+}
+
+fn finding(path: &Path, days: Result<i64, String>) -> Option<Diagnostic> {
+    let (severity, text) = match days {
+        Ok(days) if days < 0 => (Severity::Error, "the certificate has expired: renew it".into()),
+        Ok(days) if days <= EXPIRES_SOON_DAYS => {
+            (Severity::Warning, format!("the certificate expires in {days} days: renew it"))
+        }
+        Ok(_) => return None,
+        Err(error) => (Severity::Error, error),
+    };
+    let place = Location::file(&path.display().to_string());
+    Some(Diagnostic { place, severity, text })
+}
+
+fn warn_of_end(certificate: &Path, days_left: i64) {
+    if days_left <= EXPIRES_SOON_DAYS {
+        let certificate = certificate.display();
+        tracing::warn!(%certificate, days_left, "the certificate expires: renew it, then reload");
     }
 }
 

@@ -58,6 +58,19 @@ impl Authorities {
         Ok(keys)
     }
 
+    /// Returns the whole days until the first of the authorities in a file expires.
+    ///
+    /// # Errors
+    /// [`AuthorityError`].
+    pub fn days_left(path: &Path) -> Result<i64, AuthorityError> {
+        let certificates = certificates(path)?;
+        let days = certificates.iter().enumerate().map(|(at, certificate)| {
+            let malformed = |_| AuthorityError::Malformed(path.to_owned(), at + 1);
+            Certificate::read(certificate).map(|read| read.days_left()).map_err(malformed)
+        });
+        days.collect::<Result<Vec<_>, _>>().map(|days| days.into_iter().min().unwrap_or(0))
+    }
+
     /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -66,6 +66,12 @@ impl<'a> Certificate<'a> {
         self.expires
     }
 
+    /// Returns the whole days until it expires; negative ones after that.
+    #[must_use]
+    pub fn days_left(&self) -> i64 {
+        (self.expires as i64).saturating_sub(moment::now() as i64).div_euclid(86_400)
+    }
+
     /// From when on it holds, in seconds since 1970.
     pub(crate) const fn begins(&self) -> u64 {
         self.begins

@@ -6,9 +6,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
+use crate::Certificate;
 use crate::acceptor::provider;
 use crate::authorities::{AuthorityError, certificates, text_of};
-use crate::{Certificate, moment};
 
 /// The server's certificates and the private key that they belong to.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct ServerKey {
     certified: Arc<CertifiedKey>,
     public: PeerKey,
     names: Box<[Box<str>]>,
-    expires: u64,
+    days_left: i64,
 }
 
 /// Why a certificate and its private key cannot be used.
@@ -73,7 +73,7 @@ impl ServerKey {
         let malformed = || ServerKeyError::Malformed(certificate.to_owned());
         let first = chain.first().ok_or_else(malformed)?;
         let read = Certificate::read(first).map_err(|_| malformed())?;
-        let (public, names, expires) = (read.key(), read.names(), read.expires());
+        let (public, names, days_left) = (read.key(), read.names(), read.days_left());
         let signing = provider().key_provider.load_private_key(private);
         let signing =
             signing.map_err(|error| ServerKeyError::NoKey(key.to_owned(), error.to_string()))?;
@@ -82,7 +82,7 @@ impl ServerKey {
             let (certificate, key) = (certificate.to_owned(), key.to_owned());
             return Err(ServerKeyError::Mismatch { certificate, key });
         }
-        Ok(Self { certified, public, names, expires })
+        Ok(Self { certified, public, names, days_left })
     }
 
     pub(crate) const fn certified(&self) -> &Arc<CertifiedKey> {
@@ -102,9 +102,10 @@ impl ServerKey {
         &self.names
     }
 
-    /// Returns the whole days until the certificate expires; negative ones after that.
+    /// Returns the whole days that the certificate had left when it was read; negative ones after
+    /// its end.
     #[must_use]
-    pub fn days_left(&self) -> i64 {
-        (self.expires as i64).saturating_sub(moment::now() as i64).div_euclid(86_400)
+    pub const fn days_left(&self) -> i64 {
+        self.days_left
     }
 }

@@ -123,6 +123,27 @@ impl Four {
         Ok(())
     }
 
+    /// Somebody who has learned the session, on another connection.
+    pub fn with_session_on(&self, stream: impl Into<Line>) -> Self {
+        Self {
+            stream: stream.into(),
+            uid: self.uid,
+            xid: 100,
+            clientid: self.clientid,
+            session: self.session,
+            seqid: self.seqid,
+            recalled: Vec::new(),
+            probed: false,
+        }
+    }
+
+    /// BIND_CONN_TO_SESSION of this connection, in both directions.
+    pub fn bind(&mut self) -> Result<(), Nfsstat4> {
+        const BOTH_OR_FORE: u32 = 3;
+        let args = [&self.session[..], &BOTH_OR_FORE.to_be_bytes(), &[0; 4]].concat();
+        self.compound(&[(op::BIND_CONN_TO_SESSION, args)]).map(|_| ())
+    }
+
     /// Opens a file by its path for `access`; makes it if it is not there.
     pub fn open(&mut self, path: &Path, access: u32) -> Result<Opened, Nfsstat4> {
         let mut operations = walk(path.parent().unwrap());

@@ -125,6 +125,15 @@ impl Raw {
         status(&self.call(NFS, 1, &arguments))
     }
 
+    /// The owner of an object, as GETATTR tells it.
+    pub fn owner(&mut self, handle: &[u8]) -> u32 {
+        let mut arguments = Vec::new();
+        opaque(&mut arguments, handle);
+        let results = self.call(NFS, 1, &arguments);
+        assert_eq!(status(&results), Ok(()));
+        u32::from_be_bytes(results[16..20].try_into().unwrap())
+    }
+
     /// COMMIT of a file: the write verifier.
     pub fn commit(&mut self, handle: &[u8]) -> [u8; 8] {
         let mut arguments = Vec::new();
@@ -145,7 +154,12 @@ impl Raw {
 
     /// The auth_stat of a call that is denied by an AUTH_ERROR.
     pub fn denied(&mut self, program: u32, procedure: u32) -> u32 {
-        let reply = self.ask(program, procedure, &[]);
+        self.denied_with(program, procedure, &[])
+    }
+
+    /// The same for a call with arguments.
+    pub fn denied_with(&mut self, program: u32, procedure: u32, arguments: &[u8]) -> u32 {
+        let reply = self.ask(program, procedure, arguments);
         assert_eq!(reply[4..16], [1, 1, 1].map(u32::to_be_bytes).concat(), "reply, denied");
         u32::from_be_bytes(reply[16..].try_into().unwrap())
     }

@@ -277,7 +277,8 @@ fn a_reload_renews_the_key_and_drops_no_connection() {
     fs::write(&key, other.key).unwrap();
     let refused = reload();
     assert_eq!(refused.code, Some(1));
-    assert!(refused.out.contains("server.key") && refused.out.contains("server.pem"));
+    let said = refused.out + &refused.err;
+    assert!(said.contains("server.key") && said.contains("server.pem"), "{said}");
     assert_eq!(connect().server_key().unwrap(), second);
 }
 

@@ -39,8 +39,11 @@ use crate::{Barrier, ExportId, Plan, Refusal, RpcPeer, Rules, SealedHandle};
 pub enum Door<'a> {
     /// A handle off the wire.
     Handle(&'a [u8]),
-    /// The path of an export or of a directory below it, as MOUNT names it.
+    /// The path of an export or of a directory below it.
     Path(&'a [u8]),
+    /// The same, as MOUNT names it. Linux mounts NFSv3 in clear and does the rest by TLS, so an
+    /// export that is not offered by the channel of the call lets in its top, and nothing below.
+    Mount(&'a [u8]),
 }
 
 /// An export as one caller sees it during one request.
@@ -74,11 +77,15 @@ impl<'a> View<'a> {
                 Ok((view, node))
             }
             Door::Path(path) => {
-                let path = Path::new(std::ffi::OsStr::from_bytes(path));
-                let (export, below) = locate(plan, visitor, path)?;
+                let (export, below) = locate(plan, visitor, path_of(path))?;
+                let view = Self::of(plan, admit(plan, visitor, credential, export.id())?).counted();
+                let node = view.walk(below)?;
+                Ok((view, node))
+            }
+            Door::Mount(path) => {
+                let (export, below) = locate(plan, visitor, path_of(path))?;
                 let resolved = admit_to_mount(plan, visitor, credential, export.id())?;
                 let view = Self::of(plan, resolved).counted();
-                // In clear nobody learns more than that the export is there.
                 if !below.as_os_str().is_empty() && !view.takes(visitor) {
                     return Err(Status::Acces.into());
                 }
@@ -524,6 +531,10 @@ impl<'a> View<'a> {
         (seen.mtime.nanoseconds, seen.ctime.nanoseconds) = (modified, changed);
         seen
     }
+}
+
+fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
 /// The ids of the server, to which nothing is closed.

@@ -9,8 +9,9 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-use comity_proto::nfs4::{Nfsstat4, share};
-use common::four::{Four, walk};
+use comity_proto::nfs4::{Nfsstat4, operation as op, share};
+use comity_xdr::Opaque;
+use common::four::{Four, operation, walk};
 use common::line::{Identity, Line, authority, probe};
 use common::raw::{NFS, Raw, opaque};
 use common::{Place, Running, comity, metrics, run, wait_until};
@@ -102,7 +103,7 @@ fn an_export_that_demands_tls_is_closed_to_plain_calls_beside_an_open_one() {
     let server = serve(&place, &format!("DATA *(rw,insecure,xprtsec=tls)\n{open} *(rw,insecure)"));
     let mut plain = Raw::connect(server.port, 0);
     let root = plain.mount(&place.data()).unwrap();
-    // What was let in to mount is not let in to read: neither before nor after.
+    // A caller that was let in to mount is not let in to read: neither before nor after.
     assert_eq!(plain.denied_with(NFS, 1, &of_handle(&root)), TOO_WEAK);
     assert!(plain.mount(&place.data()).is_ok());
     assert_eq!(plain.denied_with(NFS, 1, &of_handle(&root)), TOO_WEAK);
@@ -110,8 +111,14 @@ fn an_export_that_demands_tls_is_closed_to_plain_calls_beside_an_open_one() {
     assert_eq!(plain.getattr(&open), Ok(()));
     let mut four = Four::connect(server.port, 0, "plain");
     assert_eq!(four.perform(walk(&place.data())), Err(Nfsstat4::WrongSec));
-    let mut four = Four::try_on(secure(&place, &server, None), 0, "plain").unwrap();
-    assert!(four.perform(walk(&place.data())).is_ok());
+    // No flavor would help, and each would with TLS.
+    let mut question = walk(place.data().parent().unwrap());
+    question.push(operation(op::SECINFO, &Opaque::<64>(b"data")));
+    let flavors = |mut four: Four| four.perform(question.clone()).unwrap();
+    assert!(flavors(four).ends_with(&[0, 0, 0, 33, 0, 0, 0, 0, 0, 0, 0, 0]));
+    let secured = || Four::try_on(secure(&place, &server, None), 0, "plain").unwrap();
+    assert!(secured().perform(walk(&place.data())).is_ok());
+    assert!(flavors(secured()).ends_with(&[0, 0, 0, 1, 0, 0, 0, 1]), "one: AUTH_SYS");
 }
 
 #[test]
@@ -164,7 +171,7 @@ fn names_and_users_of_a_certificate_count_below_an_authority() {
     let root = client.mount(&place.data()).unwrap();
     let made = client.create(&root, "own", [1; 8]).unwrap();
     assert_eq!(client.owner(&made), 55);
-    // Whatever this one claims to be, it is the user of its certificate.
+    // This one is the user of its certificate, whatever it claims to be.
     let squashed = Identity::signed(&trusted, "b.north.example", &[user]);
     let mut client = Raw::on(secure(&place, &server, Some(&squashed)), 0);
     let made = client.create(&root, "squashed", [1; 8]).unwrap();

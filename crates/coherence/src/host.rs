@@ -181,3 +181,33 @@ impl Hosts {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use comity_credential::{KeyId, PeerIdentity, PeerKey};
+
+    use super::*;
+
+    #[test]
+    fn only_a_host_that_comes_in_clear_has_an_address_for_a_name() {
+        let identity = PeerIdentity {
+            key: PeerKey::new(b"", KeyId([1; 32])),
+            names: Box::default(),
+            authorities: Box::default(),
+            user: None,
+            expires: 0,
+        };
+        let [here, there] = ["192.0.2.7:700", "192.0.2.8:700"].map(|peer| {
+            RpcPeer::new(peer.parse().unwrap_or_else(|_| unreachable!("this is an address")))
+        });
+        let keyed = Channel::Tls(Some(Arc::new(identity)));
+        assert_eq!(host_name(&here), b"192.0.2.7");
+        assert_eq!(host_name(&here.over(Channel::Tls(None))), b"192.0.2.7 by TLS");
+        assert_eq!(host_name(&here.over(keyed.clone())), host_name(&there.over(keyed.clone())));
+        let address =
+            String::from_utf8(host_name(&here.over(keyed))).map(|it| it.parse::<IpAddr>());
+        assert!(address.is_ok_and(|address| address.is_err()));
+    }
+}

@@ -76,9 +76,19 @@ pub fn run(
     let reload = |exports: &Arc<Exports>, memory| {
         Reload::new(configuration, Arc::clone(exports), memory, written).renewing(renewed)
     };
-    let running = Running::start(options, (plan, key, leases, tls), listeners, reload)?;
+    let running =
+        Running::start(options, StartState { plan, key, leases, tls }, listeners, reload)?;
     running.run(options, logging)?;
     Ok(Ended::Stopped)
+}
+
+/// The state that is read and opened before the server starts.
+struct StartState {
+    plan: Plan,
+    /// The key of the handles.
+    key: [u8; 16],
+    leases: Option<Arc<LeaseWatch>>,
+    tls: Option<Arc<Tls>>,
 }
 
 /// A server and what goes with it.
@@ -97,7 +107,7 @@ struct Running {
 impl Running {
     fn start(
         options: &Options,
-        (plan, key, leases, tls): (Plan, [u8; 16], Option<Arc<LeaseWatch>>, Option<Arc<Tls>>),
+        StartState { plan, key, leases, tls }: StartState,
         listeners: Vec<TcpListener>,
         reload: impl FnOnce(&Arc<Exports>, Memory) -> Reload,
     ) -> Result<Self> {

@@ -2,8 +2,6 @@ use std::net::IpAddr;
 
 use comity_credential::PeerIdentity;
 
-use crate::RpcPeer;
-
 /// A peer as the entries of exports see it: the address that it comes from, and the identity that
 /// it has proved.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +11,11 @@ pub struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
+    /// A peer at this address that has proved an identity.
+    pub(crate) fn new(address: IpAddr, identity: Option<&'a PeerIdentity>) -> Self {
+        Self { address: address.to_canonical(), identity }
+    }
+
     /// The address. One of IPv4 in the clothes of IPv6 is itself.
     pub(crate) const fn address(&self) -> IpAddr {
         self.address
@@ -27,13 +30,6 @@ impl<'a> Candidate<'a> {
 /// A peer that has proved nothing.
 impl From<IpAddr> for Candidate<'static> {
     fn from(address: IpAddr) -> Self {
-        Self { address: address.to_canonical(), identity: None }
-    }
-}
-
-impl<'a> From<&'a RpcPeer> for Candidate<'a> {
-    fn from(peer: &'a RpcPeer) -> Self {
-        let identity = peer.channel().identity().map(|identity| &**identity);
-        Self { address: peer.peer().ip().to_canonical(), identity }
+        Self::new(address, None)
     }
 }

@@ -81,8 +81,8 @@ impl Client {
     }
 
     /// The rank of an entry; the lowest decides among those that match a peer. The order is: what
-    /// peers prove, addresses and hosts, networks by length of prefix, netgroups, wildcards by the characters
-    /// they give, everybody.
+    /// peers prove, addresses and hosts, networks by length of prefix, netgroups, wildcards by the
+    /// characters they give, everybody.
     pub(crate) fn rank(&self) -> (u8, usize) {
         match self {
             Self::Proved(proof) => proof.rank(),

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use comity_credential::{AuthStat, Backchannel, Channel, CredentialRef, Origin};
 
-use crate::ExportId;
 use crate::limits::RESOLVED_CALLERS_MAX;
 use crate::resolved_caller::ResolvedCaller;
+use crate::{Candidate, ExportId};
 
 /// Why the gate refused a peer, and until when it need not judge again; without end if only another
 /// plan can change it.
@@ -204,6 +204,13 @@ impl RpcPeer {
 
     fn kept(&self) -> MutexGuard<'_, ResolvedCallers> {
         self.resolved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> From<&'a RpcPeer> for Candidate<'a> {
+    fn from(peer: &'a RpcPeer) -> Self {
+        let identity = peer.channel().identity().map(|identity| &**identity);
+        Self::new(peer.peer().ip(), identity)
     }
 }
 

@@ -9,12 +9,12 @@ use comity_credential::{KeyId, PeerIdentity, PublicKey};
 use crate::limits::NAME_BYTES_MAX;
 use crate::wildcard::{Wildcard, is_host_letter};
 
-/// What a client proves.
+/// The proof by which a client is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
-    /// That it has this key (`key=ed25519:...`).
+    /// It has this key (`key=ed25519:...`).
     Key(PublicKey),
-    /// That an authority has given it a certificate (`cert=NAME`, `ca=FILE`, `cert=NAME@FILE`).
+    /// An authority has given it a certificate (`cert=NAME`, `ca=FILE`, `cert=NAME@FILE`).
     Certificate(CertificateProof),
 }
 

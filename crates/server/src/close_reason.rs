@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 
 use comity_rpc::{Hangup, RecordError};
 use comity_tls::{HandshakeError, TlsError};
+use rustix::io::Errno;
 
 use crate::counters::LoopCounters;
 use crate::log_rate_limit::LogRateLimit;
@@ -61,6 +62,17 @@ pub(crate) enum CloseReason {
     /// The server stops.
     #[error("the server stops")]
     Drained,
+}
+
+/// A transport failed.
+impl From<Errno> for CloseReason {
+    fn from(error: Errno) -> Self {
+        match error {
+            // There is no memory for what the socket does not take.
+            Errno::NOBUFS => Self::Memory,
+            error => Self::Broken(error.into()),
+        }
+    }
 }
 
 static LOG: LogRateLimit = LogRateLimit::new();

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::admission::Permit;
 use crate::close_reason::CloseReason;
-use crate::handshake::Handshaking;
+use crate::handshaking::Handshaking;
 use crate::receive_buffer::ReceiveBuffer;
 use crate::reply_writer::Backlog;
 use crate::settings::Patience;
@@ -156,8 +156,7 @@ impl<V> Connection<V> {
     pub(crate) fn failure(&self, error: Errno) -> CloseReason {
         match (error, self.stream.fault()) {
             (Errno::PROTO, Some(fault)) => CloseReason::Tls(fault.clone()),
-            (Errno::NOBUFS, _) => CloseReason::Memory,
-            (error, _) => CloseReason::Broken(error.into()),
+            (error, _) => error.into(),
         }
     }
 

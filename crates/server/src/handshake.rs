@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use comity_credential::Channel;
 use comity_rpc::Admission;
-use comity_tls::{Established, Handshake, HandshakeError, Step};
+use comity_tls::{Established, Handshake, HandshakeError, HandshakeStep};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
@@ -14,20 +14,11 @@ use crate::close_reason::CloseReason;
 use crate::connection::Connection;
 use crate::connection_io::ConnectionIo;
 use crate::event_loop::After;
+use crate::handshaking::Handshaking;
 use crate::limits::HANDSHAKE_RECEIVE_BYTES;
-use crate::memory_budget::{Account, Charge};
+use crate::memory_budget::Account;
 use crate::service::Service;
 use crate::transport::Tls;
-
-/// A handshake that is under way.
-pub(crate) struct Handshaking {
-    handshake: Box<Handshake>,
-    /// The second in which it began.
-    pub(crate) begun: u32,
-    /// It has been counted among those of strangers, or the peer is none.
-    is_counted: bool,
-    _charge: Charge,
-}
 
 /// A thread that is busy for a client as if it slept.
 struct Busy(Arc<Account>);
@@ -83,9 +74,12 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
                 self.connection.handshaking = Some(handshaking);
                 return Ok(Some(After::Wait));
             }
+            if !handshaking.handshake.has_record() {
+                continue;
+            }
             match self.advance(handshaking.handshake)? {
-                Step::Pending(handshake) => handshaking.handshake = handshake,
-                Step::Done(established) => {
+                HandshakeStep::Pending(handshake) => handshaking.handshake = handshake,
+                HandshakeStep::Done(established) => {
                     self.secure(*established)?;
                     return Ok(None);
                 }
@@ -94,7 +88,8 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     }
 
     /// Returns how the handshake waits, if it may not take a thread now: its client has its share
-    /// of them, or nothing is offered to the peer and others like it have begun many in this second.
+    /// of them, or nothing is offered to the peer, and others like it have begun many in this
+    /// second.
     fn must_wait(&self, handshaking: &mut Handshaking) -> Option<After> {
         let Connection { place, call_back, .. } = &*self.connection;
         let threads = self.shared.sleepers_max();
@@ -129,9 +124,9 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
 
     /// Does the next step, while another thread serves the other connections: the cryptography
     /// takes as long as a hundred small calls.
-    fn advance(&mut self, handshake: Box<Handshake>) -> Result<Step, CloseReason> {
+    fn advance(&mut self, handshake: Box<Handshake>) -> Result<HandshakeStep, CloseReason> {
         let mut out = Vec::new();
-        let step: Result<Step, HandshakeError> = {
+        let step: Result<HandshakeStep, HandshakeError> = {
             let _busy = Busy::begin(&self.connection.place.account);
             let slots = &self.shared.handshakes;
             blocking(|| slots.run(|| handshake.advance(&mut out)))

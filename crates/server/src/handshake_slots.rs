@@ -1,11 +1,11 @@
 //! Bounds on the handshakes of all connections: how many are computed at once, and how many
 //! strangers may begin.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::limits::{STRANGER_HANDSHAKES_A_SECOND, STRANGER_HANDSHAKES_PER_ADDRESS};
 use crate::memory_budget::Account;
+use crate::per_second::PerSecond;
 
 /// The handshakes of a server.
 pub(crate) struct HandshakeSlots {
@@ -13,10 +13,6 @@ pub(crate) struct HandshakeSlots {
     freed: Condvar,
     strangers: PerSecond,
 }
-
-/// Counts something in the present second.
-#[derive(Default)]
-pub(crate) struct PerSecond(AtomicU64);
 
 impl HandshakeSlots {
     /// Computes as many handshakes at once as half of the event loops can: the others go on serving
@@ -30,7 +26,7 @@ impl HandshakeSlots {
     pub(crate) fn run<T>(&self, step: impl FnOnce() -> T) -> T {
         let free = self.freed.wait_while(self.free(), |free| *free == 0);
         *free.unwrap_or_else(PoisonError::into_inner) -= 1;
-        let _slot = Slot(self);
+        let _slot = TakenSlot(self);
         step()
     }
 
@@ -45,31 +41,19 @@ impl HandshakeSlots {
     }
 }
 
-struct Slot<'a>(&'a HandshakeSlots);
+struct TakenSlot<'a>(&'a HandshakeSlots);
 
-impl Drop for Slot<'_> {
+impl Drop for TakenSlot<'_> {
     fn drop(&mut self) {
         *self.0.free() += 1;
         self.0.freed.notify_one();
     }
 }
 
-impl PerSecond {
-    /// Counts one more in this second, unless there were `most` already.
-    fn take(&self, second: u32, most: u32) -> bool {
-        let taken = |packed: u64| if (packed >> 32) as u32 == second { packed as u32 } else { 0 };
-        let next = |packed: u64| {
-            let count = taken(packed);
-            (count < most).then(|| u64::from(second) << 32 | u64::from(count + 1))
-        };
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
     use crate::memory_budget::MemoryBudget;

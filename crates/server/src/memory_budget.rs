@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use comity_rpc::limits::RECORD_FRAGMENTS_MAX;
 
-use crate::handshake_slots::PerSecond;
 use crate::limits::{BATCH_BYTES, LARGE_BUFFERS_KEPT, RECORD_BYTES_MAX};
+use crate::per_second::PerSecond;
 use crate::sleepers::Sleepers;
 
 /// Room for the longest record with all its fragment headers, and for the bytes behind it.

@@ -131,7 +131,7 @@ fn flush(transport: &mut impl Transport) -> Result<bool, CloseReason> {
         match transport.flush() {
             Ok(all) => return Ok(all),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(CloseReason::Broken(error.into())),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -149,7 +149,7 @@ fn send_bytes(
             Ok(sent) => *from += sent,
             Err(Errno::AGAIN) => return Ok(false),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(CloseReason::Broken(error.into())),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(true)
@@ -172,7 +172,7 @@ fn send_file(
             Ok(count) => *sent += count as u32,
             Err(FileError::Connection(Errno::AGAIN)) => return Ok(false),
             Err(FileError::Connection(Errno::INTR) | FileError::File(Errno::INTR)) => {}
-            Err(FileError::Connection(error)) => return Err(CloseReason::Broken(error.into())),
+            Err(FileError::Connection(error)) => return Err(error.into()),
             Err(FileError::File(error)) => return Err(CloseReason::File(error.into())),
         }
     }

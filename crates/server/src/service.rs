@@ -32,8 +32,8 @@ pub trait Service: Send + Sync + 'static {
     /// Greets a new peer; `line` is the way to call it back.
     fn visitor(&self, ends: Endpoints, line: &Arc<Backchannel>) -> Self::Visitor;
 
-    /// Returns what is known of a peer whose TLS handshake is finished: it has proved what `channel`
-    /// says. None if that changes nothing.
+    /// Returns what is known of a peer whose TLS handshake is finished: it has proved what
+    /// `channel` says. None if that changes nothing.
     fn secured(&self, visitor: &Self::Visitor, channel: Channel) -> Option<Self::Visitor> {
         let _ = (visitor, channel);
         None

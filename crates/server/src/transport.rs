@@ -89,11 +89,11 @@ fn read_stretch(stretch: Stretch<'_>, buffer: &mut [u8]) -> Result<usize, Errno>
 /// The stream of a connection: its socket, and what is between that and the records.
 pub(crate) struct Stream {
     socket: OwnedFd,
-    layer: Layer,
+    protection: Protection,
 }
 
-/// The layer between a socket and its records.
-enum Layer {
+/// The protection of the bytes between a socket and its records.
+enum Protection {
     /// Bytes go over the socket as they are.
     Plain,
     /// A handshake is under way: no data come or go.
@@ -105,7 +105,7 @@ enum Layer {
 impl Stream {
     /// A stream over a nonblocking socket, plain at first.
     pub(crate) const fn plain(socket: OwnedFd) -> Self {
-        Self { socket, layer: Layer::Plain }
+        Self { socket, protection: Protection::Plain }
     }
 
     /// The socket, for readiness and for a handshake.
@@ -115,19 +115,19 @@ impl Stream {
 
     /// Neither sends nor receives data until TLS is there.
     pub(crate) fn begin_handshake(&mut self) {
-        self.layer = Layer::Handshaking;
+        self.protection = Protection::Handshaking;
     }
 
     /// Encrypts data from now on.
     pub(crate) fn secure(&mut self, tls: Tls) {
-        self.layer = Layer::Tls(Box::new(tls));
+        self.protection = Protection::Tls(Box::new(tls));
     }
 
     /// Why the transport failed with [`Errno::PROTO`].
     pub(crate) fn fault(&self) -> Option<&TlsError> {
-        match &self.layer {
-            Layer::Plain | Layer::Handshaking => None,
-            Layer::Tls(tls) => tls.fault(),
+        match &self.protection {
+            Protection::Plain | Protection::Handshaking => None,
+            Protection::Tls(tls) => tls.fault(),
         }
     }
 }
@@ -135,49 +135,49 @@ impl Stream {
 impl Transport for Stream {
     #[inline]
     fn receive(&mut self, room: &mut [u8]) -> Result<usize, Errno> {
-        match &mut self.layer {
-            Layer::Plain => {
+        match &mut self.protection {
+            Protection::Plain => {
                 rustix::net::recv(&self.socket, room, RecvFlags::empty()).map(|(count, _)| count)
             }
-            Layer::Handshaking => Err(Errno::AGAIN),
-            Layer::Tls(tls) => tls.receive(self.socket.as_fd(), room),
+            Protection::Handshaking => Err(Errno::AGAIN),
+            Protection::Tls(tls) => tls.receive(self.socket.as_fd(), room),
         }
     }
 
     #[inline]
     fn has_received(&self) -> bool {
-        match &self.layer {
-            Layer::Plain | Layer::Handshaking => false,
-            Layer::Tls(tls) => tls.has_received(),
+        match &self.protection {
+            Protection::Plain | Protection::Handshaking => false,
+            Protection::Tls(tls) => tls.has_received(),
         }
     }
 
     #[inline]
     fn send(&mut self, bytes: &[u8], more: bool) -> Result<usize, Errno> {
-        match &mut self.layer {
-            Layer::Plain => {
+        match &mut self.protection {
+            Protection::Plain => {
                 let more = if more { SendFlags::MORE } else { SendFlags::empty() };
                 rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL | more)
             }
-            Layer::Handshaking => Err(Errno::AGAIN),
-            Layer::Tls(tls) => tls.send(self.socket.as_fd(), bytes, more),
+            Protection::Handshaking => Err(Errno::AGAIN),
+            Protection::Tls(tls) => tls.send(self.socket.as_fd(), bytes, more),
         }
     }
 
     #[inline]
     fn flush(&mut self) -> Result<bool, Errno> {
-        match &mut self.layer {
-            Layer::Plain | Layer::Handshaking => Ok(true),
-            Layer::Tls(tls) => tls.flush(self.socket.as_fd(), false),
+        match &mut self.protection {
+            Protection::Plain | Protection::Handshaking => Ok(true),
+            Protection::Tls(tls) => tls.flush(self.socket.as_fd(), false),
         }
     }
 
     #[inline]
     fn send_file(&mut self, stretch: Stretch<'_>) -> Result<usize, FileError> {
-        match &mut self.layer {
-            Layer::Plain => send_plain_file(&self.socket, stretch),
-            Layer::Handshaking => Err(FileError::Connection(Errno::AGAIN)),
-            Layer::Tls(tls) => tls.send_file(self.socket.as_fd(), stretch),
+        match &mut self.protection {
+            Protection::Plain => send_plain_file(&self.socket, stretch),
+            Protection::Handshaking => Err(FileError::Connection(Errno::AGAIN)),
+            Protection::Tls(tls) => tls.send_file(self.socket.as_fd(), stretch),
         }
     }
 }
@@ -185,7 +185,7 @@ impl Transport for Stream {
 impl Drop for Stream {
     /// Tells a peer that expects it that nothing more comes, if the socket takes that at once.
     fn drop(&mut self) {
-        if let Layer::Tls(tls) = &mut self.layer {
+        if let Protection::Tls(tls) = &mut self.protection {
             tls.close(self.socket.as_fd());
         }
     }

@@ -5,8 +5,6 @@ use std::fmt;
 use comity_credential::{Flavor, Origin};
 use siphasher::sip::SipHasher24;
 
-use crate::{OriginChannel, RecordedClient};
-
 /// A clientid: the boot of the server in which it was given out, and a number (RFC 8881, 2.4). A
 /// keyed permutation maps serial numbers to these numbers, and a keyed function of the number masks
 /// the boot. None of the 64 bits can be guessed.
@@ -115,17 +113,6 @@ pub struct ClientOwner {
     pub verifier: Verifier,
     /// The client's identity, which stays the same after a restart.
     pub id: Box<[u8]>,
-}
-
-impl ClientOwner {
-    /// Returns the name of the client that a caller introduces.
-    pub(crate) fn by(&self, protocol: ClientProtocol, caller: Caller) -> RecordedClient {
-        let channel = match protocol {
-            ClientProtocol::Nlm => OriginChannel::Plain,
-            _ => caller.origin.channel(),
-        };
-        RecordedClient { protocol, channel, id: self.id.clone() }
-    }
 }
 
 /// The principal of a call, as an opaque number that is only compared. The state of a client

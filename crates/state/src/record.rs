@@ -3,7 +3,9 @@
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::table::lock;
-use crate::{ClientProtocol, FileKey, Origin, OriginChannel, Principal, Verifier};
+use crate::{
+    Caller, ClientOwner, ClientProtocol, FileKey, Origin, OriginChannel, Principal, Verifier,
+};
 
 /// The name of a client, also in stable storage. The same id by two channels is two clients: nobody
 /// who comes in clear, or with another key, can take the name of a client that came with a key.
@@ -27,6 +29,17 @@ impl RecordedClient {
             OriginChannel::Key(key) => [&[protocol, 2][..], &key.0, &self.id].concat(),
         }
         .into()
+    }
+}
+
+impl ClientOwner {
+    /// Returns the name of the client that a caller introduces.
+    pub(crate) fn by(&self, protocol: ClientProtocol, caller: Caller) -> RecordedClient {
+        let channel = match protocol {
+            ClientProtocol::Nlm => OriginChannel::Plain,
+            _ => caller.origin.channel(),
+        };
+        RecordedClient { protocol, channel, id: self.id.clone() }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::der::{
 use crate::limits::{CERTIFICATE_BYTES_MAX, GROUPS_MAX, NAMES_MAX};
 use crate::{ObjectId, moment};
 
-/// What the certificates of peers and of the server say about them (RFC 5280, 4.1). Signatures are
-/// not looked at here.
+/// The facts in a certificate of a peer or of the server (RFC 5280, 4.1). Signatures are not looked
+/// at here.
 #[derive(Debug, Clone, Copy)]
 pub struct Certificate<'a> {
     spki: &'a [u8],
@@ -254,7 +254,8 @@ mod tests {
             byte in any::<u8>(),
             cut in any::<prop::sample::Index>(),
         ) {
-            let (mut der, _) = signed(CertificateParams::new(vec!["a.example".to_owned()]).unwrap());
+            let params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+            let (mut der, _) = signed(params);
             let index = at.index(der.len());
             der[index] = byte;
             for der in [&der[..], &der[..cut.index(der.len())]] {

@@ -9,7 +9,7 @@ use rustls::{
     SignatureScheme,
 };
 
-use crate::acceptor::Trust;
+use crate::Trust;
 use crate::peer_certificate::{IdentityError, identity};
 
 /// Takes any certificate as the proof of its key: rustls checks the signature that the peer makes

@@ -69,7 +69,7 @@ impl<'a> Der<'a> {
         self.value(tag).map(|value| value.content)
     }
 
-    /// What is in the next value, which must have this tag.
+    /// The values in the next value, which must have this tag.
     pub(crate) fn within(&mut self, tag: u8) -> Option<Self> {
         self.content(tag).map(Self)
     }

@@ -1,14 +1,15 @@
 use std::sync::Arc;
 
 use comity_credential::PeerIdentity;
+use rustls::AlertDescription;
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError, UnbufferedStatus,
 };
 
-use crate::acceptor::Accepting;
+use crate::accepting::Accepting;
 use crate::limits::HANDSHAKE_BYTES_MAX;
-use crate::{IdentityError, Session, record_bytes};
+use crate::{IdentityError, RecordLayer, record_bytes};
 
 /// The server's end of a handshake. It has no socket: bytes are given to it and taken from it.
 pub struct Handshake {
@@ -18,12 +19,12 @@ pub struct Handshake {
     received: Vec<u8>,
     received_total: usize,
     /// Bytes of these that rustls has been shown: whole records, and none behind the handshake,
-    /// which are left to the [`Session`].
+    /// which are left to the [`RecordLayer`].
     shown: usize,
 }
 
 /// The state of a handshake after a step.
-pub enum Step {
+pub enum HandshakeStep {
     /// The peer has to send more.
     Pending(Box<Handshake>),
     /// It is finished.
@@ -33,7 +34,7 @@ pub enum Step {
 /// The outcome of a handshake.
 pub struct Established {
     /// The keys of the connection.
-    pub session: Session,
+    pub session: RecordLayer,
     /// The identity that the peer has proved; none if it has shown no certificate.
     pub identity: Option<Arc<PeerIdentity>>,
     /// Bytes that came behind the handshake, still sealed.
@@ -44,7 +45,7 @@ pub struct Established {
 #[derive(Debug, thiserror::Error)]
 pub enum HandshakeError {
     /// The peer did not do what TLS 1.3 asks for, or gave it up.
-    #[error("{0}")]
+    #[error("{}", advice(.0))]
     Tls(#[from] rustls::Error),
     /// The peer sent more than a handshake may have.
     #[error(
@@ -84,22 +85,34 @@ impl Handshake {
         Ok(())
     }
 
+    /// Returns whether [`Handshake::advance`] has something to do: a whole record has come.
+    #[must_use]
+    pub fn has_record(&self) -> bool {
+        let behind = self.received.get(self.shown..).unwrap_or_default();
+        record_bytes(behind).map_or(true, |bytes| bytes.is_some_and(|bytes| bytes <= behind.len()))
+    }
+
     /// Does what can be done with the bytes that were received, and appends to `out` the bytes for
     /// the peer, also where it fails: the alert tells the peer why. Takes up to a millisecond of
     /// public-key cryptography.
     ///
     /// # Errors
     /// [`HandshakeError`].
-    pub fn advance(mut self: Box<Self>, out: &mut Vec<u8>) -> Result<Step, HandshakeError> {
+    pub fn advance(
+        mut self: Box<Self>,
+        out: &mut Vec<u8>,
+    ) -> Result<HandshakeStep, HandshakeError> {
         loop {
             match self.pass(out) {
                 Ok(Pass::Again) => {}
                 Ok(Pass::Blocked) => match self.show_record() {
                     Ok(true) => {}
-                    Ok(false) => return Ok(Step::Pending(self)),
+                    Ok(false) => return Ok(HandshakeStep::Pending(self)),
                     Err(error) => return Err(error.into()),
                 },
-                Ok(Pass::Finished) => return self.finish().map(|done| Step::Done(Box::new(done))),
+                Ok(Pass::Finished) => {
+                    return self.finish().map(|done| HandshakeStep::Done(Box::new(done)));
+                }
                 Err(error) => {
                     // The alert.
                     let _ = self.pass(out);
@@ -143,7 +156,7 @@ impl Handshake {
             None => None,
         };
         let (secrets, kernel) = connection.dangerous_into_kernel_connection()?;
-        let session = Session::new(secrets, kernel)?;
+        let session = RecordLayer::new(secrets, kernel)?;
         Ok(Established { session, identity, sealed: received })
     }
 }
@@ -169,6 +182,33 @@ fn encode(
             Err(_) => return Err(rustls::Error::General("a flight was encoded twice".into())),
         }
     }
+}
+
+/// Says why a handshake failed, and what to do where that is known.
+fn advice(error: &rustls::Error) -> String {
+    use AlertDescription::{
+        BadCertificate, CertificateExpired, CertificateUnknown, UnknownCA, UnsupportedCertificate,
+    };
+    let what = match error {
+        rustls::Error::AlertReceived(
+            UnknownCA | BadCertificate | CertificateUnknown | UnsupportedCertificate,
+        ) => {
+            "the peer does not trust the server's certificate, or mounts by a name that is not in \
+             it: give it that certificate, or use one for that name"
+        }
+        rustls::Error::AlertReceived(CertificateExpired) => {
+            "the peer says that the server's certificate has expired: compare the clocks, or renew \
+             it and reload"
+        }
+        rustls::Error::NoApplicationProtocol => "the peer asks for another protocol than sunrpc",
+        rustls::Error::InvalidMessage(_) => "what follows the probe is no TLS",
+        rustls::Error::PeerIncompatible(_) => {
+            "the peer has no version, cipher or key exchange in common with the server, which \
+             speaks TLS 1.3"
+        }
+        _ => return error.to_string(),
+    };
+    format!("{what} ({error})")
 }
 
 /// The reason for which a certificate was refused, in our words where we have any.

@@ -11,6 +11,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
 )]
 
+mod accepting;
 mod acceptor;
 mod authorities;
 mod certificate;
@@ -21,20 +22,24 @@ pub mod limits;
 mod moment;
 mod object_id;
 mod peer_certificate;
+mod provider;
+mod record_layer;
 mod self_made;
 mod server_key;
-mod session;
+mod trust;
 
-pub use acceptor::{Acceptor, Trust};
+pub use acceptor::Acceptor;
 pub use authorities::{Authorities, AuthorityError};
 pub use certificate::{Certificate, MalformedCertificate};
-pub use handshake::{Established, Handshake, HandshakeError, Step};
+pub use handshake::{Established, Handshake, HandshakeError, HandshakeStep};
 pub use object_id::ObjectId;
 pub use peer_certificate::IdentityError;
+pub use record_layer::{
+    RECORD_BYTES_MAX, RECORD_DATA_BYTES_MAX, RECORD_HEADER_BYTES, RecordContent, RecordLayer,
+    record_bytes,
+};
 pub use self_made::{NotMade, SelfMade, self_made};
 pub use server_key::{ServerKey, ServerKeyError};
-pub use session::{
-    Opened, RECORD_BYTES_MAX, RECORD_DATA_BYTES_MAX, RECORD_HEADER_BYTES, Session, record_bytes,
-};
+pub use trust::Trust;
 
 pub use rustls::Error as TlsError;

@@ -7,7 +7,7 @@ use comity_vfs::{Cred, Wire};
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, UnixTime};
 
-use crate::acceptor::Trust;
+use crate::Trust;
 use crate::certificate::{Certificate, MalformedCertificate, UserName};
 
 /// Why the certificate of a peer is refused.

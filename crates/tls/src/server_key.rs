@@ -7,8 +7,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
 use crate::Certificate;
-use crate::acceptor::provider;
 use crate::authorities::{AuthorityError, certificates, text_of};
+use crate::provider::provider;
 
 /// The server's certificates and the private key that they belong to.
 #[derive(Debug)]

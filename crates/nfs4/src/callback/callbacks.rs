@@ -217,8 +217,8 @@ impl Callbacks {
     /// sent when the client is connected.
     fn dial(self: &Arc<Self>, now: Duration, client: &Arc<Client>, probe: Effect) {
         let address = client.callback_address().as_ref().and_then(address::socket);
-        // A connection to the client would be plain, and what goes over it is nobody else's business
-        // if the client came by TLS. It gets no delegations.
+        // A connection to the client would be plain. One that came by TLS is not called over it,
+        // and gets no delegations.
         let address = address.filter(|_| client.channel() == OriginChannel::Plain);
         let Some(address) = address else { return self.engine.callbacks_fail(client) };
         if !self.book().may_dial(client.id()) {

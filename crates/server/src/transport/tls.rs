@@ -7,7 +7,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use comity_tls::{
-    Established, Opened, RECORD_BYTES_MAX, RECORD_DATA_BYTES_MAX, Session, TlsError, record_bytes,
+    Established, RECORD_BYTES_MAX, RECORD_DATA_BYTES_MAX, RecordContent, RecordLayer, TlsError,
+    record_bytes,
 };
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
@@ -18,12 +19,12 @@ use crate::memory_budget::{Account, Charge};
 
 /// A transport that seals what it sends and opens what it receives.
 pub(crate) struct Tls {
-    session: Session,
+    session: RecordLayer,
     account: Arc<Account>,
     /// Bytes of the peer that are not opened yet: part of a record, mostly nothing.
-    unopened: Kept,
+    unopened: HeldBytes,
     /// Data that were opened and have found no room.
-    opened: Kept,
+    opened: HeldBytes,
     /// Sealed records that the socket has not taken; of the first one so many bytes are sent.
     sealed: VecDeque<Vec<u8>>,
     sent: usize,
@@ -36,7 +37,7 @@ pub(crate) struct Tls {
 
 /// Bytes that wait in memory that is charged for them.
 #[derive(Default)]
-struct Kept {
+struct HeldBytes {
     bytes: Box<[u8]>,
     taken: usize,
     _charge: Option<Charge>,
@@ -59,8 +60,8 @@ impl Tls {
         Ok(Self {
             session,
             account: Arc::clone(account),
-            unopened: Kept::new(&sealed, account)?,
-            opened: Kept::default(),
+            unopened: HeldBytes::new(&sealed, account)?,
+            opened: HeldBytes::default(),
             sealed: VecDeque::new(),
             sent: 0,
             _sealed_charge: None,
@@ -103,7 +104,7 @@ impl Tls {
                 Err(error) => return Err(error),
             }
         }
-        self.unopened = Kept::new(&buffer[at..filled], &self.account)?;
+        self.unopened = HeldBytes::new(&buffer[at..filled], &self.account)?;
         self.tell_new_keys(socket)?;
         Ok(written)
     }
@@ -122,11 +123,10 @@ impl Tls {
         match received {
             Ok((0, _)) => self.is_closed = true,
             Ok((received, _)) => self.is_drained = received < end - filled,
-            Err(Errno::AGAIN) if filled > 0 => {
-                self.unopened = Kept::new(&buffer[..filled], &self.account)?;
+            Err(_) => {
+                self.unopened = HeldBytes::new(&buffer[..filled], &self.account)?;
                 self.is_drained = true;
             }
-            Err(_) => self.is_drained = true,
         }
         received.map(|(received, _)| received)
     }
@@ -149,8 +149,8 @@ impl Tls {
         room: &mut [u8],
     ) -> Result<usize, Errno> {
         let data = match self.session.open(record) {
-            Ok(Opened::Data(data)) => data,
-            Ok(Opened::Closed) => {
+            Ok(RecordContent::Data(data)) => data,
+            Ok(RecordContent::Closed) => {
                 self.is_closed = true;
                 return Ok(0);
             }
@@ -158,7 +158,7 @@ impl Tls {
         };
         let (now, later) = data.split_at(data.len().min(room.len()));
         room[..now.len()].copy_from_slice(now);
-        self.opened = Kept::new(later, &self.account)?;
+        self.opened = HeldBytes::new(later, &self.account)?;
         Ok(now.len())
     }
 
@@ -308,7 +308,7 @@ impl Tls {
     }
 }
 
-impl Kept {
+impl HeldBytes {
     fn new(bytes: &[u8], account: &Arc<Account>) -> Result<Self, Errno> {
         if bytes.is_empty() {
             return Ok(Self::default());

@@ -157,6 +157,15 @@ fn an_expired_certificate_is_refused() {
 }
 
 #[test]
+fn a_connection_ends_with_the_certificate_of_its_peer() {
+    let server = start(None, settings());
+    let identity = Identity::for_a_while(Duration::from_secs(3));
+    let mut client = handshake(server.addresses()[0], config(Some(&identity), &[])).unwrap();
+    assert!(call(&mut client, 1, (CHANNEL, &[])).is_ok());
+    eventually("it has expired", || ended(&server, "expired") == 1);
+}
+
+#[test]
 fn a_key_that_is_not_that_of_the_certificate_is_refused() {
     let server = start(None, settings());
     let (own, other) = (Identity::until(2090), Identity::until(2090));

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use comity_rpc::{CallHeader, Flavor, OpaqueAuth};
 use comity_xdr::{Encoder, Opaque};
@@ -26,10 +26,19 @@ pub(crate) struct Identity {
 impl Identity {
     /// A new key and its certificate, which ends with this year.
     pub(crate) fn until(year: i32) -> Self {
+        Self::with_end(|params| params.not_after = date_time_ymd(year, 12, 31))
+    }
+
+    /// One that ends after so long.
+    pub(crate) fn for_a_while(time: Duration) -> Self {
+        Self::with_end(|params| params.not_after = (SystemTime::now() + time).into())
+    }
+
+    fn with_end(set_end: impl FnOnce(&mut CertificateParams)) -> Self {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let mut params = CertificateParams::new(vec!["client.example".to_owned()]).unwrap();
         params.not_before = date_time_ymd(2001, 1, 1);
-        params.not_after = date_time_ymd(year, 12, 31);
+        set_end(&mut params);
         let chain = vec![params.self_signed(&key).unwrap().der().clone()];
         Self { chain, key }
     }

@@ -30,7 +30,7 @@ const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
 /// The keys of a connection whose handshake is finished: it opens and seals records, and has no
 /// socket. The keys come from rustls, which also derives those after a KeyUpdate.
-pub struct Session {
+pub struct RecordLayer {
     kernel: KernelConnection<ServerConnectionData>,
     suite: &'static Tls13CipherSuite,
     sealer: Sealer,
@@ -54,14 +54,14 @@ struct Opener {
 
 /// The content of a record.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Opened<'a> {
+pub enum RecordContent<'a> {
     /// Data, none for the record of a KeyUpdate.
     Data(&'a [u8]),
     /// The peer sends nothing more.
     Closed,
 }
 
-impl Session {
+impl RecordLayer {
     pub(crate) fn new(
         secrets: ExtractedSecrets,
         kernel: KernelConnection<ServerConnectionData>,
@@ -85,7 +85,7 @@ impl Session {
     /// # Errors
     /// The record was not sealed by the peer, or is not allowed after a handshake. The connection
     /// is of no use any more.
-    pub fn open<'b>(&mut self, record: &'b mut [u8]) -> Result<Opened<'b>, Error> {
+    pub fn open<'b>(&mut self, record: &'b mut [u8]) -> Result<RecordContent<'b>, Error> {
         let Some((header, sealed)) = record.split_at_mut_checked(RECORD_HEADER_BYTES) else {
             return Err(Error::InvalidMessage(InvalidMessage::MessageTooShort));
         };
@@ -99,9 +99,11 @@ impl Session {
         match opened.typ {
             ContentType::ApplicationData => {
                 self.note_data(opened.payload)?;
-                Ok(Opened::Data(opened.payload))
+                Ok(RecordContent::Data(opened.payload))
             }
-            ContentType::Handshake => self.update(opened.payload).map(|()| Opened::Data(&[])),
+            ContentType::Handshake => {
+                self.update(opened.payload).map(|()| RecordContent::Data(&[]))
+            }
             ContentType::Alert => end(opened.payload),
             _ => Err(unexpected()),
         }
@@ -127,7 +129,7 @@ impl Session {
     /// Seals what the peer has to be told without data: that keys were updated.
     ///
     /// # Errors
-    /// As [`Session::seal`].
+    /// As [`RecordLayer::seal`].
     pub fn answer(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), Error> {
         if !std::mem::take(&mut self.owes_key_update) {
             return Ok(());
@@ -141,7 +143,7 @@ impl Session {
     /// Seals the end of the stream.
     ///
     /// # Errors
-    /// As [`Session::seal`].
+    /// As [`RecordLayer::seal`].
     pub fn close(&mut self) -> Result<Vec<u8>, Error> {
         self.sealer.seal(ContentType::Alert, &CLOSE_NOTIFY)
     }
@@ -149,7 +151,7 @@ impl Session {
     /// Seals a fatal alert that says why a record was refused.
     ///
     /// # Errors
-    /// As [`Session::seal`].
+    /// As [`RecordLayer::seal`].
     pub fn alert(&mut self, why: &Error) -> Result<Vec<u8>, Error> {
         let description = match why {
             Error::DecryptError => AlertDescription::BadRecordMac,
@@ -239,9 +241,9 @@ fn parts(
 }
 
 /// An alert of the peer: the end it has announced, or an error.
-fn end<'a>(alert: &[u8]) -> Result<Opened<'a>, Error> {
+fn end<'a>(alert: &[u8]) -> Result<RecordContent<'a>, Error> {
     match alert {
-        [_, 0] => Ok(Opened::Closed),
+        [_, 0] => Ok(RecordContent::Closed),
         [_, description] => Err(Error::AlertReceived(AlertDescription::from(*description))),
         _ => Err(unexpected()),
     }

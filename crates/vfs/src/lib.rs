@@ -23,6 +23,7 @@ mod cred;
 mod file_key;
 mod fs;
 mod handle;
+mod handle_table;
 mod id_domain;
 pub mod layers;
 pub mod limits;
@@ -44,6 +45,7 @@ pub use fs::{
     Target, Written, XattrMode,
 };
 pub use handle::Handle;
+pub use handle_table::{HandleTable, LongName};
 pub use id_domain::{Disk, Gid, IdDomain, Uid, Wire};
 pub use local_locks::{FileHold, LocalLocks, LocalUse, RangeLock};
 pub use name::Name;

@@ -164,7 +164,7 @@ fn start_event_loops<S: Service>(
     for handle in &shared.handles {
         let event_loop = EventLoop::new(Arc::clone(handle), shared.settings.patience);
         if shared.pool.run(Box::new(event_loop)).is_err() {
-            return Err(io::Error::other("no thread for a desk"));
+            return Err(io::Error::other("no thread for an event loop"));
         }
     }
     Ok(shared)

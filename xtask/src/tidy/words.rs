@@ -18,6 +18,7 @@ const BANNED: &[(&str, &str)] = &[
     ("attentive", "callback_layer"),
     ("crew", "thread_pool"),
     ("deed", "operation"),
+    ("desk", "event_loop, sequencing"),
     ("dice", "rng"),
     ("errand", "rpc_client, request"),
     ("farewell", "close_reason"),

@@ -114,6 +114,6 @@ pub(crate) const MOUNTS_INTERVAL: Duration = Duration::from_secs(1);
 /// index.
 pub(crate) const TRUNCATE_BYTES_SLOW: u64 = 1 << 30;
 
-/// Entries of a directory that a listing looks at before it leaves its desk: up to 10 ms, and more
-/// than a page with attributes has.
+/// Entries of a directory that a listing looks at before it leaves its event loop to another
+/// thread: up to 10 ms, and more than a page with attributes has.
 pub(crate) const LISTED_INLINE_MAX: usize = 2_048;

@@ -36,8 +36,8 @@ struct Show<'a> {
 }
 
 impl Passthrough {
-    /// See [`comity_vfs::Fs::readdir`]. A long listing leaves its desk to another thread: whoever
-    /// lists may pass over any number of entries before one is taken.
+    /// See [`comity_vfs::Fs::readdir`]. A long listing leaves its event loop to another thread: the
+    /// caller may pass over any number of entries before it takes one.
     pub(crate) fn readdir(
         &self,
         cred: &Cred<Disk>,

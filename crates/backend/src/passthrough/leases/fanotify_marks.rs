@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use comity_vfs::{Handle, LocalUse, Time};
 use rustix::fs::fstat;
 
-use super::lease::{Held, Lease, Leases};
+use super::lease::{Lease, LeasedFiles, Leases};
 use crate::fanotify_watch::{ChangeWatch, Mark};
 use crate::lease_watch::Changed;
 use crate::passthrough::Passthrough;
@@ -73,7 +73,7 @@ impl Leases {
     }
 
     /// Has a file marked soon, if it is to be.
-    pub(crate) fn mark_soon(&self, held: &mut Held, handle: &Handle) {
+    pub(crate) fn mark_soon(&self, held: &mut LeasedFiles, handle: &Handle) {
         let Some(watch) = self.changes() else { return };
         let is_first = held.unmarked.is_empty();
         if held.is_unmarked(handle) && held.unmarked.insert(*handle) && is_first {
@@ -102,7 +102,7 @@ impl Leases {
     }
 }
 
-impl Held {
+impl LeasedFiles {
     fn mark(
         &mut self,
         handle: &Handle,
@@ -140,7 +140,7 @@ impl Passthrough {
     }
 
     /// Finds out what programs have changed.
-    pub(crate) fn hear_changes(&self, held: &mut Held) {
+    pub(crate) fn hear_changes(&self, held: &mut LeasedFiles) {
         let Some(watch) = &self.leases.watch else { return };
         let changed: Vec<Handle> = match watch.changed(&mut held.turn) {
             Changed::These(files) => {

@@ -31,11 +31,11 @@ pub(crate) struct Leases {
     pub(crate) hold_all: bool,
     /// Marks are set and taken off by it.
     pub(crate) identity: Identity,
-    held: Mutex<Held>,
+    held: Mutex<LeasedFiles>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct LeasedFiles {
     pub(crate) files: HashMap<Handle, Lease, BuildHasherDefault<HandleHasher>>,
     /// The file that has a lease by each descriptor.
     known: HashMap<RawFd, Handle>,
@@ -68,7 +68,7 @@ impl Leases {
         Self { watch, hold_all, identity, held: Mutex::default() }
     }
 
-    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+    pub(crate) fn held(&self) -> MutexGuard<'_, LeasedFiles> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -178,7 +178,7 @@ impl Passthrough {
     }
 }
 
-impl Held {
+impl LeasedFiles {
     /// Finds out what programs wait for.
     fn hear(&mut self, watch: &LeaseWatch) {
         let (files, overflows) = watch.take(|file| self.known.contains_key(&file));

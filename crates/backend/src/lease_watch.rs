@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn who_rests_from_changes_hears_all_else() {
+    fn a_watch_that_rests_from_changes_hears_all_else() {
         let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::<LeaseWatch>::default());
         let (end, ended) = UnixStream::pair().unwrap();
         let listener = watch.listen().unwrap();

@@ -113,7 +113,7 @@ fn timer() -> UnixStream {
 }
 
 #[test]
-fn who_changes_files_of_subvolumes_and_of_others_is_told_of() {
+fn changes_of_files_on_subvolumes_and_elsewhere_are_reported() {
     with_subvolumes(|folders| {
         let watch = Arc::<LeaseWatch>::default();
         let listener = watch.listen().unwrap();

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_away_is_asked_for_again() {
+    fn a_delay_and_a_lock_are_jukebox() {
         assert_eq!(nfsstat3(Status::Delay), Nfsstat3::Jukebox);
         assert_eq!(nfsstat3(Status::Locked), Nfsstat3::Jukebox);
         assert_eq!(nfsstat3(Status::BadHandle) as u32, 10_001);

@@ -147,7 +147,7 @@ fn a_copy_of_a_call_being_done_is_dropped_and_the_next_gets_the_answer() {
 }
 
 #[test]
-fn what_must_not_be_done_twice_is_done_once_and_answered_twice() {
+fn a_repeated_change_is_made_once_and_answered_twice() {
     let dispatcher = dispatcher();
     let first = reply(&dispatcher, &record(5, 3, 1));
     assert_eq!(reply(&dispatcher, &record(5, 3, 1)), first);

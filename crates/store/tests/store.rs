@@ -26,7 +26,7 @@ fn folder() -> (TempDir, PathBuf) {
 
 /// Settling stores the engine's records for all who wait.
 #[test]
-fn what_an_engine_records_is_stored_when_it_is_settled() {
+fn the_records_of_an_engine_are_stored_when_it_is_settled() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
     let settings = Settings { durable: true, ..Settings::new(7, [7; 16]) };

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_used_for_long_makes_room_for_what_is_listed_again() {
+    fn files_that_were_not_used_for_long_make_room_for_listed_ones() {
         let served = served();
         let [old, busy, listed] = [("old", 1_000), ("busy", 50), ("listed", 100)]
             .map(|(name, files)| directory(&served, name, files));
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_stays_while_others_walk_through_more_than_can_be_open() {
+    fn a_file_in_use_stays_open_while_others_walk_through_too_many_files() {
         let served = served();
         let dirs: Vec<_> = (0..10).map(|dir| directory(&served, &format!("d{dir}"), 100)).collect();
         let busy = directory(&served, "busy", 300);

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_again_soon_is_known_and_who_comes_after_many_others_is_not() {
+    fn an_object_asked_for_again_soon_is_known_and_one_after_many_others_is_not() {
         let passing = GhostCache::new(100);
         let hash = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         assert!(!passing.again(hash(1)));

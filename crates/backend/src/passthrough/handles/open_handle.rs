@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_by_itself_is_tried_again() {
+    fn a_passing_failure_is_tried_again() {
         let folder = tempfile::tempdir().unwrap();
         let served = Passthrough::open(folder.path(), PassthroughOptions::default()).unwrap();
         assert_eq!(after(&served, 1, Errno::NOMEM), (Ok(()), 2));

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_up_and_is_seen_again_is_not_gone() {
+    fn an_object_that_is_seen_again_is_not_gone() {
         let places = PathCache::new(true);
         let [dir, file] = [&b"dir"[..], b"file"].map(|bytes| Handle::new(bytes).unwrap());
         places.learn(&file, &dir, c"here");

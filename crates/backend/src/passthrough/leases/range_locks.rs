@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_counts_among_the_descriptors() {
+    fn locked_files_count_among_the_descriptors() {
         let folder = tempfile::tempdir().unwrap();
         let (fs, file) = served(&folder, 1000);
         let before = fs.nodes.ledger().descriptors.open();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_stays_so_when_its_data_is_stable() {
+    fn a_locked_file_stays_open_when_its_data_is_stable() {
         let folder = tempfile::tempdir().unwrap();
         let (fs, file) = served(&folder, 1000);
         let program = std::fs::File::open(folder.path().join("file")).unwrap();

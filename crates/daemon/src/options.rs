@@ -38,7 +38,7 @@ pub struct Options {
     pub local_locks: bool,
     /// Seconds that calls in hand get at the end.
     pub drain_seconds: u32,
-    /// The folder of what is kept between runs.
+    /// The folder of the data that outlive the process: keys, client records, the control socket.
     pub state_folder: PathBuf,
     /// The log level.
     pub level: EnvFilter,

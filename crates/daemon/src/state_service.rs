@@ -213,7 +213,7 @@ const fn monitor_state(starts: u32) -> i32 {
     (starts.wrapping_mul(2).wrapping_sub(1) & i32::MAX as u32) as i32
 }
 
-/// A second passes.
+/// Does the work of each second: leases, callbacks and locks of programs.
 fn pass(memory: &Memory, callbacks: &Arc<Callbacks>) {
     let now = memory.clock.now();
     memory.engine.tick(now);

@@ -10,7 +10,7 @@ use crate::{Result, Status};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
     length: u8,
-    /// Zeros stand behind the handle's own bytes: what is copied and compared is of one length.
+    /// Zeros stand behind the handle's own bytes, so that copies and comparisons have one length.
     bytes: [u8; HANDLE_BYTES_MAX],
 }
 

@@ -55,13 +55,13 @@ pub fn run(options: &RowOptions) -> Result<bool> {
 }
 
 impl Bench {
-    /// A server, new and on its own.
+    /// Starts a server without clients.
     fn server(&self) -> Result<ServerProcess> {
         self.test_bed.start_comity(&[SERVER_PROCESSOR], true)
     }
 
-    /// One that keeps clients and programs of its machine apart. Each delegated file takes a
-    /// descriptor otherwise, of which a process has too few for the most delegations.
+    /// A server that holds nothing of its clients against programs of its machine. With the hold,
+    /// each delegated file takes a descriptor, and a process has fewer than delegations.
     fn server_apart(&self) -> Result<ServerProcess> {
         self.test_bed.start_comity_with(&[SERVER_PROCESSOR], true, &["--no-local-locks"])
     }

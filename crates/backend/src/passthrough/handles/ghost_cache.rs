@@ -8,8 +8,8 @@ use crate::passthrough::limits::GHOSTS_MAX;
 pub(crate) struct GhostCache(Box<[AtomicU32]>);
 
 impl GhostCache {
-    /// Knows about as many objects as may be open: who walks through more is not known when it
-    /// comes round again.
+    /// Remembers at most as many objects as may be open. A walk through more of them finds none
+    /// remembered in its next round.
     pub(crate) fn new(open_max: usize) -> Self {
         let places = open_max.clamp(1, GHOSTS_MAX);
         Self((0..places).map(|_| AtomicU32::new(0)).collect())

@@ -24,11 +24,11 @@ use crate::passthrough::handles::node::{Node, Writing};
 /// The state of the mark of a file that is held.
 #[derive(Debug)]
 pub(crate) enum Marked {
-    /// It is told of changes.
+    /// The file is marked: the kernel reports its changes.
     Yes(#[expect(dead_code, reason = "its drop takes the mark off")] ServersMark),
-    /// It is to be marked, and has not changed if it is of this ctime.
+    /// The file is to be marked. If its ctime is another one by then, it has changed meanwhile.
     Soon(Time),
-    /// The kernel tells nothing.
+    /// The kernel reports no changes.
     No,
 }
 

@@ -25,11 +25,11 @@ use crate::{LeaseWatch, sys};
 /// Files that are held.
 #[derive(Debug)]
 pub(crate) struct Leases {
-    /// Hears that programs want them.
+    /// The watch that hears that programs want leased files.
     pub(crate) watch: Option<Arc<LeaseWatch>>,
     /// True if files of all users can be held, or none is to be.
     pub(crate) hold_all: bool,
-    /// Marks are set and taken off by it.
+    /// The identity under which marks are set and taken off.
     pub(crate) identity: Identity,
     held: Mutex<LeasedFiles>,
 }

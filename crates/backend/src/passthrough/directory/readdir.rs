@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_listing_leaves_its_desk_once_and_shows_every_entry_once() {
+    fn a_long_listing_leaves_its_event_loop_once_and_shows_every_entry_once() {
         watch::install();
         let served = served();
         let thread = std::thread::current().id();

@@ -2,11 +2,13 @@
 //! `user-mode-linux`) mounts a server that runs here, works in the mount, and what it has done is
 //! compared with the files on the disk.
 //!
-//! Each test has a [`network`] of its own, a [`server`], one or two [`guest`]s and a folder under
-//! `target/kernel`. Variants named `-kill` kill the server with SIGKILL every few seconds.
+//! The guest boots the installed kernel or a newer one of [`kernels`]. Each test has a [`network`]
+//! of its own, a [`server`], one or more [`guest`]s and a folder under `target/kernel`. Variants
+//! named `-kill` kill the server with SIGKILL every few seconds.
 
 mod ground;
 mod guest;
+mod kernels;
 mod needs;
 mod network;
 mod preload;
@@ -21,9 +23,10 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 
+use kernels::{Images, Kernel};
 pub(crate) use server::Peer;
 use tests::Test;
 use trial::Setting;
@@ -40,6 +43,9 @@ pub(crate) enum Command {
         /// The server to test.
         #[arg(long, value_enum, default_value = "comity")]
         server: Peer,
+        /// The kernel to boot; the installed one if none is given.
+        #[arg(long, value_enum)]
+        kernel: Option<Kernel>,
     },
 }
 
@@ -51,6 +57,10 @@ pub(crate) struct Run {
     /// The server to test.
     #[arg(long, value_enum, default_value = "comity")]
     server: Peer,
+    /// Boot this kernel, and leave out tests that need another one. It is fetched from Debian
+    /// once and kept in target/guests, or in the folder that COMITY_GUESTS names.
+    #[arg(long, value_enum)]
+    kernel: Option<Kernel>,
     /// Without names, run only the tests that `cargo xtask test` runs.
     #[arg(long)]
     core: bool,
@@ -68,13 +78,30 @@ pub(crate) struct Run {
 impl Run {
     /// All tests against the server of this repository.
     pub(crate) fn all() -> Self {
-        let names = Vec::new();
-        Self { names, server: Peer::Comity, core: false, jobs: 2, keep: false, program: None }
+        Self {
+            names: Vec::new(),
+            server: Peer::Comity,
+            kernel: None,
+            core: false,
+            jobs: 2,
+            keep: false,
+            program: None,
+        }
     }
 
     /// The tests among them that `cargo xtask test` runs.
     pub(crate) fn core() -> Self {
         Self { core: true, ..Self::all() }
+    }
+
+    /// The kernel that the guests of a test boot.
+    fn kernel_of(&self, test: &Test) -> Kernel {
+        test.kernel.or(self.kernel).unwrap_or(Kernel::Installed)
+    }
+
+    /// Returns whether a test can run on the kernel that is asked for.
+    fn suits(&self, test: &Test) -> bool {
+        self.kernel.is_none_or(|kernel| kernel == self.kernel_of(test))
     }
 }
 
@@ -105,13 +132,19 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
         }
         Command::Run(options) => {
             let tally = run(root, options)?;
-            if let Some((_, why)) = tally.skipped.first() {
-                bail!("{} tests cannot run: {why}", tally.skipped.len());
+            for (name, reason) in &tally.skipped {
+                println!("kernel: {name:14} cannot run: {reason}");
             }
             println!("kernel: {} passed, {} failed", tally.passed, tally.failed);
-            return Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            let is_complete = tally.failed == 0 && tally.skipped.is_empty();
+            return Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Shell { server } => trial::shell(&setting(root, *server, (true, None))?)?,
+        Command::Shell { server, kernel } => {
+            let options = Run { server: *server, kernel: *kernel, keep: true, ..Run::all() };
+            let kernels = [kernel.unwrap_or(Kernel::Installed)];
+            let images = Images::gather(root, kernels.into_iter());
+            trial::shell(&setting(root, &options, images)?)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -121,14 +154,25 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
 /// # Errors
 /// If a name is no test's, or the server cannot be built.
 pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
-    let mut chosen = choose(&options.names)?;
-    let mut left = Vec::new();
+    let mut chosen = choose(options)?;
+    let mut tally = Tally::default();
     if options.core && options.names.is_empty() {
-        left.extend(chosen.extract_if(.., |test| !test.is_core()).map(|test| test.name));
+        tally.left.extend(chosen.extract_if(.., |test| !test.is_core()).map(|test| test.name));
     }
     if let Some(why) = needs::missing() {
-        let skipped = chosen.iter().map(|test| (test.name, why.clone())).collect();
-        return Ok(Tally { skipped, left, ..Tally::default() });
+        tally.skipped = chosen.iter().map(|test| (test.name, why.clone())).collect();
+        return Ok(tally);
+    }
+    let images = Images::gather(root, chosen.iter().map(|test| options.kernel_of(test)));
+    chosen.retain(|test| match images.get(options.kernel_of(test)) {
+        Ok(_) => true,
+        Err(reason) => {
+            tally.skipped.push((test.name, reason.to_string()));
+            false
+        }
+    });
+    if chosen.is_empty() {
+        return Ok(tally);
     }
     if let Some(doubt) = ground::doubt(root)? {
         println!("kernel: note: {doubt}");
@@ -136,26 +180,32 @@ pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
     if chosen.iter().any(|test| test.name.starts_with("fsx")) {
         crate::tools::install(root, "fsx", "0.3.2")?;
     }
-    let setting = setting(root, options.server, (options.keep, options.program.as_deref()))?;
-    let queue = Mutex::new(chosen.into_iter());
-    let tally = Mutex::new(Tally { left, ..Tally::default() });
-    std::thread::scope(|scope| {
-        for _ in 0..options.jobs.max(1) {
-            scope.spawn(|| work_off(&setting, &queue, &tally));
-        }
-    });
-    Ok(tally.into_inner().unwrap_or_default())
+    let setting = setting(root, options, images)?;
+    Ok(perform(&setting, options.jobs, chosen, tally))
 }
 
-fn choose(names: &[String]) -> Result<Vec<&'static Test>> {
+/// Runs the chosen tests, `jobs` at once.
+fn perform(setting: &Setting, jobs: usize, tests: Vec<&'static Test>, tally: Tally) -> Tally {
+    let queue = Mutex::new(tests.into_iter());
+    let tally = Mutex::new(tally);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| work_off(setting, &queue, &tally));
+        }
+    });
+    tally.into_inner().unwrap_or_default()
+}
+
+fn choose(options: &Run) -> Result<Vec<&'static Test>> {
+    let names = &options.names;
     for name in names {
-        ensure!(
-            tests::ALL.iter().any(|test| test.name == name),
-            "no test `{name}`; see `cargo xtask kernel list`"
-        );
+        let test = tests::ALL.iter().find(|test| test.name == name);
+        let test =
+            test.with_context(|| format!("no test `{name}`; see `cargo xtask kernel list`"))?;
+        ensure!(options.suits(test), "{name} needs Linux {}", options.kernel_of(test).name());
     }
-    let is_chosen = |test: &&Test| names.is_empty() || names.iter().any(|name| name == test.name);
-    Ok(tests::ALL.iter().filter(is_chosen).collect())
+    let is_named = |test: &Test| names.is_empty() || names.iter().any(|name| name == test.name);
+    Ok(tests::ALL.iter().filter(|test| is_named(test) && options.suits(test)).collect())
 }
 
 fn work_off(
@@ -183,7 +233,9 @@ fn work_off(
 }
 
 /// Builds the server, if it is not given, and says where it is.
-fn setting(root: &Path, peer: Peer, (keep, given): (bool, Option<&Path>)) -> Result<Setting> {
+fn setting(root: &Path, options: &Run, images: Images) -> Result<Setting> {
+    let peer = options.server;
+    let given = options.program.as_deref();
     if peer == Peer::Comity && given.is_none() {
         crate::tools::cargo(
             root,
@@ -195,5 +247,7 @@ fn setting(root: &Path, peer: Peer, (keep, given): (bool, Option<&Path>)) -> Res
         None => root.join("target/release/comity"),
     };
     let preload = preload::build(root)?;
-    Ok(Setting { root: root.to_path_buf(), peer, program, preload, keep })
+    let kernel = options.kernel.unwrap_or(Kernel::Installed);
+    let (root, keep) = (root.to_path_buf(), options.keep);
+    Ok(Setting { root, peer, program, images, kernel, preload, keep })
 }

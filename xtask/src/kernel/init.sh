@@ -20,7 +20,7 @@ mount -t hostfs none /mnt/tools -o "$TOOLS" 2> /dev/null # only some tests have 
 # Modules of this kernel, in a folder of their own: the host need not have /lib/modules.
 release=$(uname -r)
 mkdir -p /run/kernel/lib/modules/"$release"
-mount -t hostfs none /run/kernel/lib/modules/"$release" -o /usr/lib/uml/modules/"$release"
+mount -t hostfs none /run/kernel/lib/modules/"$release" -o "$MODULES/$release"
 modprobe -d /run/kernel nfsv3
 modprobe -d /run/kernel nfsv4
 

@@ -18,6 +18,7 @@ mod two;
 use anyhow::Result;
 
 use super::ground::Ground;
+use super::kernels::Kernel;
 
 /// Python module by which two guests meet.
 const MEETING: &str = include_str!("tests/meeting.py");
@@ -43,6 +44,8 @@ pub(super) struct Test {
     pub(super) script: &'static str,
     /// The version of NFS that the guests mount.
     pub(super) version: &'static str,
+    /// The kernel that it needs; nothing if it runs on any.
+    pub(super) kernel: Option<Kernel>,
     /// Number of guests that run it at once.
     pub(super) guests: u8,
     /// Number of times at most that the server is killed.
@@ -67,6 +70,7 @@ impl Test {
         about: "",
         script: "",
         version: "3",
+        kernel: None,
         guests: 1,
         kills: 0,
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
@@ -84,6 +88,11 @@ impl Test {
     /// The same over another version of NFS.
     const fn over(self, name: &'static str, version: &'static str) -> Self {
         Self { name, about: "the same over NFSv4", version, ..self }
+    }
+
+    /// The same on a certain kernel.
+    const fn on(self, name: &'static str, kernel: Kernel) -> Self {
+        Self { name, about: "the same on a newer kernel", kernel: Some(kernel), ..self }
     }
 
     /// The same with a server that is killed.
@@ -114,6 +123,8 @@ const CORE: &[&str] = &[
     "smoke-4.0",
     "smoke-4.1",
     "smoke-4.2",
+    "smoke-6.12",
+    "smoke-7.2",
     "smoke-kill",
     "smoke-kill-4.1",
     "sqlite-4.0",
@@ -161,6 +172,8 @@ pub(super) const ALL: &[Test] = &[
     smoke::TEST.over("smoke-4.0", "4.0"),
     smoke::TEST.over("smoke-4.1", "4.1"),
     smoke::TEST.over("smoke-4.2", "4.2"),
+    smoke::TEST.over("", "4.2").on("smoke-6.12", Kernel::Linux6_12),
+    smoke::TEST.over("", "4.2").on("smoke-7.2", Kernel::Linux7_2),
     smoke::TEST.over("", "4.1").killed("smoke-kill-4.1", 6),
     build::TEST.over("", "4.1").killed("build-kill-4.1", 6),
     tar::TEST.over("", "4.1").killed("tar-kill-4.1", 6),

@@ -9,6 +9,7 @@
 mod ground;
 mod guest;
 mod kernels;
+mod keys;
 mod needs;
 mod network;
 mod preload;
@@ -23,10 +24,12 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 
-use kernels::{Images, Kernel};
+use kernels::Images;
+pub(crate) use kernels::Kernel;
+use keys::Xprtsec;
 pub(crate) use server::Peer;
 use tests::Test;
 use trial::Setting;
@@ -61,6 +64,11 @@ pub(crate) struct Run {
     /// once and kept in target/guests, or in the folder that COMITY_GUESTS names.
     #[arg(long, value_enum)]
     kernel: Option<Kernel>,
+    /// Secure all connections by TLS (RFC 9289), in which every host has a key of its own; without
+    /// names, run the tests of NFSv4.2. Linux 6.12 if no kernel is given.
+    #[arg(long, value_enum, default_missing_value = "mtls")]
+    #[arg(num_args = 0..=1, require_equals = true)]
+    tls: Option<Xprtsec>,
     /// Without names, run only the tests that `cargo xtask test` runs.
     #[arg(long)]
     core: bool,
@@ -82,11 +90,22 @@ impl Run {
             names: Vec::new(),
             server: Peer::Comity,
             kernel: None,
+            tls: None,
             core: false,
             jobs: 2,
             keep: false,
             program: None,
         }
+    }
+
+    /// All tests that run on any kernel, on this one.
+    pub(crate) fn on(kernel: Kernel) -> Self {
+        Self { kernel: Some(kernel), ..Self::all() }
+    }
+
+    /// All tests of NFSv4.2 over TLS, in which each host has a key of its own.
+    pub(crate) fn over_tls() -> Self {
+        Self { tls: Some(Xprtsec::Mtls), ..Self::all() }
     }
 
     /// The tests among them that `cargo xtask test` runs.
@@ -96,12 +115,29 @@ impl Run {
 
     /// The kernel that the guests of a test boot.
     fn kernel_of(&self, test: &Test) -> Kernel {
-        test.kernel.or(self.kernel).unwrap_or(Kernel::Installed)
+        test.kernel.unwrap_or_else(|| self.kernel())
     }
 
-    /// Returns whether a test can run on the kernel that is asked for.
-    fn suits(&self, test: &Test) -> bool {
-        self.kernel.is_none_or(|kernel| kernel == self.kernel_of(test))
+    /// The kernel that the guests of most tests boot.
+    fn kernel(&self) -> Kernel {
+        let usual = if self.tls.is_some() { Kernel::Linux6_12 } else { Kernel::Installed };
+        self.kernel.unwrap_or(usual)
+    }
+
+    /// Returns the reason why a test cannot run with these options, if it cannot.
+    fn obstacle(&self, test: &Test) -> Option<String> {
+        let kernel = self.kernel_of(test);
+        if (self.kernel.is_some() || self.tls.is_some()) && kernel != self.kernel() {
+            return Some(format!("needs Linux {}", kernel.name()));
+        }
+        let is_mixed = self.tls.is_some() && !test.takes_tls;
+        is_mixed.then(|| "has connections that are not to be secured".to_owned())
+    }
+
+    /// Returns whether a test runs that is not named.
+    fn takes(&self, test: &Test) -> bool {
+        let is_of_version = self.tls.is_none() || test.version.starts_with("4.2");
+        is_of_version && self.obstacle(test).is_none()
     }
 }
 
@@ -127,13 +163,13 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
         Command::List => {
             for test in tests::ALL {
                 let core = if test.is_core() { "core" } else { "" };
-                println!("{:14} {core:4}  {}", test.name, test.about);
+                println!("{:16} {core:4}  {}", test.name, test.about);
             }
         }
         Command::Run(options) => {
             let tally = run(root, options)?;
             for (name, reason) in &tally.skipped {
-                println!("kernel: {name:14} cannot run: {reason}");
+                println!("kernel: {name:16} cannot run: {reason}");
             }
             println!("kernel: {} passed, {} failed", tally.passed, tally.failed);
             let is_complete = tally.failed == 0 && tally.skipped.is_empty();
@@ -141,8 +177,7 @@ pub(crate) fn command(root: &Path, command: &Command) -> Result<ExitCode> {
         }
         Command::Shell { server, kernel } => {
             let options = Run { server: *server, kernel: *kernel, keep: true, ..Run::all() };
-            let kernels = [kernel.unwrap_or(Kernel::Installed)];
-            let images = Images::gather(root, kernels.into_iter());
+            let images = Images::gather(root, [options.kernel()].into_iter());
             trial::shell(&setting(root, &options, images)?)?;
         }
     }
@@ -202,10 +237,14 @@ fn choose(options: &Run) -> Result<Vec<&'static Test>> {
         let test = tests::ALL.iter().find(|test| test.name == name);
         let test =
             test.with_context(|| format!("no test `{name}`; see `cargo xtask kernel list`"))?;
-        ensure!(options.suits(test), "{name} needs Linux {}", options.kernel_of(test).name());
+        if let Some(obstacle) = options.obstacle(test) {
+            bail!("{name} {obstacle}");
+        }
     }
-    let is_named = |test: &Test| names.is_empty() || names.iter().any(|name| name == test.name);
-    Ok(tests::ALL.iter().filter(|test| is_named(test) && options.suits(test)).collect())
+    let is_named = |test: &Test| names.iter().any(|name| name == test.name);
+    let is_chosen =
+        |test: &&Test| if names.is_empty() { options.takes(test) } else { is_named(test) };
+    Ok(tests::ALL.iter().filter(is_chosen).collect())
 }
 
 fn work_off(
@@ -222,11 +261,11 @@ fn work_off(
         match verdict {
             Ok(note) => {
                 tally.passed += 1;
-                println!("kernel: {:14} ok     {seconds:6.1} s  {note}", test.name);
+                println!("kernel: {:16} ok     {seconds:6.1} s  {note}", test.name);
             }
             Err(error) => {
                 tally.failed += 1;
-                println!("kernel: {:14} FAILED {seconds:6.1} s\n{error:#}", test.name);
+                println!("kernel: {:16} FAILED {seconds:6.1} s\n{error:#}", test.name);
             }
         }
     }
@@ -247,7 +286,49 @@ fn setting(root: &Path, options: &Run, images: Images) -> Result<Setting> {
         None => root.join("target/release/comity"),
     };
     let preload = preload::build(root)?;
-    let kernel = options.kernel.unwrap_or(Kernel::Installed);
-    let (root, keep) = (root.to_path_buf(), options.keep);
-    Ok(Setting { root, peer, program, images, kernel, preload, keep })
+    let (root, kernel) = (root.to_path_buf(), options.kernel());
+    let (tls, keep) = (options.tls, options.keep);
+    Ok(Setting { root, peer, program, images, kernel, tls, preload, keep })
+}
+
+#[cfg(test)]
+mod options_of_a_run {
+    use super::*;
+
+    fn chosen(options: &Run) -> Vec<&'static str> {
+        choose(options).unwrap().iter().map(|test| test.name).collect()
+    }
+
+    fn refusal(options: Run, name: &str) -> String {
+        choose(&Run { names: vec![name.to_owned()], ..options }).map(drop).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_test_that_needs_another_kernel_is_left_out_or_refused_by_its_name() {
+        let names = chosen(&Run::on(Kernel::Linux7_2));
+        assert!(names.contains(&"smoke-7.2") && names.contains(&"smoke-4.2"));
+        assert!(!names.contains(&"smoke-6.12"));
+        let refusal = refusal(Run::on(Kernel::Linux7_2), "smoke-6.12");
+        assert_eq!(refusal, "smoke-6.12 needs Linux 6.12");
+    }
+
+    #[test]
+    fn without_a_kernel_each_test_boots_the_one_that_it_needs() {
+        assert_eq!(chosen(&Run::all()).len(), tests::ALL.len());
+        let kernel = |name| {
+            let test = tests::ALL.iter().find(|test| test.name == name).unwrap();
+            Run::all().kernel_of(test)
+        };
+        assert_eq!(kernel("smoke-4.2"), Kernel::Installed);
+        assert_eq!(kernel("smoke-7.2"), Kernel::Linux7_2);
+    }
+
+    #[test]
+    fn over_tls_the_tests_of_one_version_run_that_can_be_secured() {
+        let names = chosen(&Run::over_tls());
+        assert!(names.contains(&"smoke-4.2") && names.contains(&"clients-4.2"));
+        assert!(!names.contains(&"smoke") && !names.contains(&"mtls-6.12"));
+        assert!(refusal(Run::over_tls(), "hosts").contains("has connections"));
+        assert_eq!(Run::over_tls().kernel(), Kernel::Linux6_12);
+    }
 }

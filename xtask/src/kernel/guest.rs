@@ -149,9 +149,11 @@ fn write_folder(orders: &Orders<'_>) -> Result<()> {
     fs::write(folder.join("command"), orders.command)?;
     let terminal = u8::from(orders.terminal);
     let mut env = format!(
-        "export ADDRESS={} SERVER={SERVER} TERMINAL={terminal} INPUT= TOOLS= MODULES='{}'\n",
+        "export ADDRESS={} SERVER={SERVER} TERMINAL={terminal} INPUT= TOOLS= HANDSHAKE_AS=\n\
+         export MODULES='{}' SYSTEM='{}'\n",
         address(orders.number),
-        orders.image.modules.display()
+        orders.image.modules.display(),
+        orders.image.system().unwrap_or_default().display()
     );
     for (name, value) in &orders.variables {
         env += &format!("export {name}='{value}'\n");

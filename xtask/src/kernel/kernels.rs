@@ -124,6 +124,11 @@ impl Image {
         Ok(first.file_name().to_string_lossy().into_owned())
     }
 
+    /// The folder with the programs that came with the kernel, if it is not the installed one.
+    pub(super) fn system(&self) -> Option<PathBuf> {
+        self.unpacked.as_ref().map(|folder| folder.join("system"))
+    }
+
     /// Writes a table for `mount --all --fstab` to `folder`, which binds the C library of the
     /// kernel's release over the older one of this machine; returns its path, or nothing if this
     /// machine's library is new enough.

@@ -13,6 +13,7 @@ mod sites;
 mod smoke;
 mod sqlite;
 mod tar;
+mod tls;
 mod two;
 
 use anyhow::Result;
@@ -46,14 +47,17 @@ pub(super) struct Test {
     pub(super) version: &'static str,
     /// The kernel that it needs; nothing if it runs on any.
     pub(super) kernel: Option<Kernel>,
+    /// False if not all of its connections can be secured by TLS: it says itself which are, or it
+    /// has locks of NFSv3, for which Linux has no TLS.
+    pub(super) takes_tls: bool,
     /// Number of guests that run it at once.
     pub(super) guests: u8,
     /// Number of times at most that the server is killed.
     pub(super) kills: u32,
-    /// The configurations that the server exports, `TOP` being the exported folder: one after the
-    /// other, as the first guest asks for them.
+    /// The configurations that the server exports, `TOP` being the exported folder and `{NAME}` the
+    /// public key of that name: one after the other, as the first guest asks for them.
     pub(super) exports: &'static [&'static str],
-    /// More arguments of `comity serve`.
+    /// More arguments of `comity serve`; `INPUT` stands for the folder that the guests get.
     pub(super) arguments: &'static [&'static str],
     /// Longest time for all of it, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
@@ -71,6 +75,7 @@ impl Test {
         script: "",
         version: "3",
         kernel: None,
+        takes_tls: true,
         guests: 1,
         kills: 0,
         exports: &["TOP 10.77.0.0/24(rw,sync,no_root_squash)\n"],
@@ -116,6 +121,8 @@ const CORE: &[&str] = &[
     "fsync-kill",
     "git-4.1",
     "hosts",
+    "mtls-6.12",
+    "mtls-two-6.12",
     "scarce-4.1",
     "sites",
     "sites-4.1",
@@ -130,6 +137,11 @@ const CORE: &[&str] = &[
     "sqlite-4.0",
     "sqlite-kill",
     "tar-4.2",
+    "tls-6.12",
+    "tls-kill-6.12",
+    "tls-made-6.12",
+    "tls-refused-6.12",
+    "tls-renewed-6.12",
     "two",
     "two-kill",
 ];
@@ -185,6 +197,15 @@ pub(super) const ALL: &[Test] = &[
     scarce::TEST,
     scarce::TEST.over("scarce-4.2", "4.2"),
     hosts::TEST,
+    hosts::TEST.on("hosts-6.12", Kernel::Linux6_12),
+    clients::TEST.over("", "4.2").on("clients-7.2", Kernel::Linux7_2),
+    tls::ALL[0],
+    tls::ALL[1],
+    tls::ALL[2],
+    tls::ALL[3],
+    tls::ALL[4],
+    tls::ALL[5],
+    tls::ALL[6],
 ];
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use anyhow::{Result, ensure};
 use super::ground::Ground;
 use super::guest::{End, Guest, Orders};
 use super::kernels::{Image, Images, Kernel};
+use super::keys::{Keys, Xprtsec};
 use super::network::Network;
 use super::server::{Peer, Places, Server};
 use super::tests::Test;
@@ -39,6 +40,8 @@ pub(super) struct Setting {
     pub(super) images: Images,
     /// The kernel of tests that do not name one.
     pub(super) kernel: Kernel,
+    /// The security of all connections, if they are to be secured.
+    pub(super) tls: Option<Xprtsec>,
     /// The library preloaded into the guests' kernels.
     pub(super) preload: PathBuf,
     /// True if folders stay after success.
@@ -63,6 +66,9 @@ pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
         test.name
     );
     let ground = Ground::new(&setting.root, test.name)?;
+    if setting.tls.is_some() {
+        Keys::of(&ground)?.equip_all(test.guests)?;
+    }
     (test.prepare)(&ground)?;
     let network = Network::new()?;
     let places = places(setting, test, &ground);
@@ -82,6 +88,8 @@ fn places(setting: &Setting, test: &Test, ground: &Ground) -> Places {
         program: setting.program.clone(),
         export: ground.export(),
         folder: ground.folder().join("server"),
+        input: ground.input(),
+        tls: setting.tls,
         arguments: test.arguments,
     }
 }
@@ -209,6 +217,8 @@ fn orders<'a>(
         ("NUMBER", number.to_string()),
         ("GUESTS", test.guests.to_string()),
         ("REPEATS", repeats.to_owned()),
+        ("SECURITY", setting.tls.map_or("", Xprtsec::option).to_owned()),
+        ("HANDSHAKE_AS", setting.tls.map_or_else(String::new, |_| format!("guest-{number}"))),
     ];
     Ok(Orders {
         folder: ground.guest(number),
@@ -225,6 +235,9 @@ fn note(setting: &Setting, test: &Test, ground: &Ground, kills: u32) -> Result<S
     let mut notes = Vec::new();
     if test.kernel.unwrap_or(setting.kernel) != Kernel::Installed {
         notes.push(format!("Linux {}", setting.image(test)?.release()?));
+    }
+    if let Some(xprtsec) = setting.tls {
+        notes.push(xprtsec.option().trim_start_matches(',').to_owned());
     }
     if test.kills > 0 {
         let repeated = ground.written("repeated").unwrap_or_default();

@@ -1,6 +1,6 @@
 . /mnt/job/guest.sh
 SERVER=server TOP=$EXPORT EXPORT=$EXPORT/any
-OPTIONS="$OPTIONS,soft,retrans=1,timeo=20,retry=0"
+HARD=$OPTIONS OPTIONS="$OPTIONS,soft,retrans=1,timeo=20,retry=0"
 
 # Mounting with these options must fail, and soon.
 refuse() {
@@ -24,7 +24,7 @@ handshake_as bare
 refuse ",xprtsec=mtls"
 # Any key will do for the first export, and only one for the second.
 handshake_as stranger
-mount -t nfs -o "$OPTIONS,xprtsec=mtls" "$SERVER:$EXPORT" /mnt/nfs
+mount -t nfs -o "$HARD,xprtsec=mtls" "$SERVER:$EXPORT" /mnt/nfs
 umount /mnt/nfs
 EXPORT=$TOP/own
 refuse ",xprtsec=mtls"
@@ -39,6 +39,6 @@ ask "renew other-server"
 refuse ",xprtsec=mtls"
 # A server with the right key and a host with a key can meet after all that.
 cp /mnt/input/tls/other-server.crt /mnt/input/tls/good.trusted
-mount -t nfs -o "$OPTIONS,xprtsec=mtls" "$SERVER:$EXPORT" /mnt/nfs
+mount -t nfs -o "$HARD,xprtsec=mtls" "$SERVER:$EXPORT" /mnt/nfs
 echo done > /mnt/nfs/done
 umount /mnt/nfs

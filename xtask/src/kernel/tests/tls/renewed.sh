@@ -12,13 +12,12 @@ sync -d /mnt/nfs/log
 # ... a new one needs the new key, which the host does not trust yet ...
 mkdir /run/other
 other() {
-    mount -t nfs -o "vers=4.1,proto=tcp,port=2049,soft,timeo=50,retrans=1,retry=0,xprtsec=mtls" \
-        "$SERVER:$EXPORT" /run/other
+    mount -t nfs -o "vers=4.1,proto=tcp,port=2049,xprtsec=mtls,$1" "$SERVER:$EXPORT" /run/other
 }
-if other; then exit 1; fi
+if other soft,timeo=20,retrans=1,retry=0; then exit 1; fi
 # ... and has it from the next handshake on.
 cp /mnt/input/tls/new.crt /mnt/input/tls/host-1.trusted
-other
+other hard
 [ "$(cat /run/other/log)" = "before
 after" ]
 # The first connection breaks, and is made anew with the new key.

@@ -206,6 +206,7 @@ pub(super) const ALL: &[Test] = &[
     tls::ALL[4],
     tls::ALL[5],
     tls::ALL[6],
+    tls::ALL[7],
 ];
 
 #[cfg(test)]

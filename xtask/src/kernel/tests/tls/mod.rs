@@ -27,8 +27,16 @@ const SERVER: &[&str] = &[
 ];
 
 /// All tests of this kind.
-pub(super) const ALL: [Test; 7] =
-    [ONE_SIDED, SELF_MADE, BOTH_SIDED, TWO_HOSTS, refused::TEST, renewed::TEST, kill::TEST];
+pub(super) const ALL: [Test; 8] = [
+    ONE_SIDED,
+    SELF_MADE,
+    BOTH_SIDED,
+    BOTH_SIDED.on("mtls-7.2", Kernel::Linux7_2),
+    TWO_HOSTS,
+    refused::TEST,
+    renewed::TEST,
+    kill::TEST,
+];
 
 const ONE_SIDED: Test = Test {
     name: "tls-6.12",

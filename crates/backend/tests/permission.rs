@@ -126,6 +126,7 @@ impl Stage {
             atime: Time::default(),
             mtime: Time::default(),
             ctime: Time::default(),
+            change: 0,
         }
     }
 }

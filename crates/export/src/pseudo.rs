@@ -166,6 +166,7 @@ impl<'a> Pseudo<'a> {
             atime: moment,
             mtime: moment,
             ctime: moment,
+            change: moment.change(),
         }
     }
 

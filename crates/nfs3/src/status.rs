@@ -33,7 +33,7 @@ pub const fn nfsstat3(status: Status) -> Nfsstat3 {
         Status::ServerFault | Status::NoXattr => Nfsstat3::ServerFault,
         Status::BadType => Nfsstat3::BadType,
         // A lock goes away: the client waits and asks again.
-        Status::Delay | Status::Locked => Nfsstat3::Jukebox,
+        Status::Delay | Status::Locked | Status::Interrupted => Nfsstat3::Jukebox,
     }
 }
 

@@ -1,0 +1,159 @@
+//! Verbs on data.
+
+use comity_proto::nfs4::{
+    Commit4args, Nfsstat4, Read4resok, StableHow4, Verifier4, Write4resok, operation as op,
+};
+use comity_vfs::{
+    Attr, Change, Changed, Cred, Data, Disk, Handle, OpenAccess, Read, ReadInto, Result, Status,
+    Written,
+};
+use comity_xdr::{Encode, Encoder};
+
+use super::attributes::OBJECT;
+use super::caller::KnownCaller;
+use super::remote4::Remote4;
+use crate::compound::{OpFailure, StateUse};
+
+impl Remote4 {
+    /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
+    /// the file has changed, it is read in the name of the mount's owner.
+    pub(super) fn read(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        place: (u64, u32),
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        let caller = self.callers.using(cred, node);
+        match self.read_as(&caller, node, place, into) {
+            Err(Status::Acces) if into.opened => self.read_as(&self.owner, node, place, into),
+            read => read,
+        }
+    }
+
+    fn read_as(
+        &self,
+        caller: &KnownCaller,
+        node: &Handle,
+        (offset, count): (u64, u32),
+        into: &mut ReadInto<'_>,
+    ) -> Result<Read<Disk>> {
+        let count = count.min(self.transfer_bytes.0);
+        let state = StateUse { file: *node, owner: caller.id, access: OpenAccess::Read };
+        let call = self.call_as(caller, node);
+        let call = call.stateful(op::READ, state, &ReadPlace { offset, count });
+        let call = if into.opened { call } else { call.op(op::GETATTR, &OBJECT) };
+        let reply = self.perform(call)?;
+        let mut results = reply.results();
+        results.status(op::PUTFH)?;
+        let read: Read4resok<'_> = results.next(op::READ).map_err(data_failure)?;
+        // No more is taken than was asked for.
+        let data = read.data.0.get(..count as usize).unwrap_or(read.data.0);
+        into.bytes.extend_from_slice(data);
+        let attr = if into.opened { None } else { Some(self.attr(&mut results)?) };
+        Ok(Read { data: Data::Appended(data.len() as u32), eof: read.eof, attr })
+    }
+
+    pub(super) fn write(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        self.write_as(&self.callers.using(cred, node), node, offset, data)
+    }
+
+    /// Writes for one who has opened the file, as [`Remote4::read`] reads.
+    pub(super) fn write_opened(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
+        let written = match self.write(cred, node, offset, data) {
+            Err(Status::Acces) => self.write_as(&self.owner, node, offset, data),
+            written => written,
+        };
+        written.map(|written| written.value)
+    }
+
+    fn write_as(
+        &self,
+        caller: &KnownCaller,
+        node: &Handle,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<Written<Disk>> {
+        let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
+        let state = StateUse { file: *node, owner: caller.id, access: OpenAccess::Write };
+        let arguments = WriteRest { offset, stable: StableHow4::Unstable, data };
+        let call = self.call_as(caller, node).op(op::GETATTR, &OBJECT);
+        let call = call.stateful(op::WRITE, state, &arguments).op(op::GETATTR, &OBJECT);
+        let reply = self.perform(call)?;
+        let mut results = reply.results();
+        results.status(op::PUTFH)?;
+        let before = self.attr(&mut results)?;
+        let written: Write4resok = results.next(op::WRITE).map_err(data_failure)?;
+        let value = written.count.min(data.len() as u32);
+        let change = Change { before: Some(before), after: self.attr(&mut results).ok() };
+        Ok(Changed { value, change })
+    }
+
+    pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        let arguments = Commit4args { offset: 0, count: 0 };
+        let call = self.call_unnamed(node).op(op::COMMIT, &arguments).op(op::GETATTR, &OBJECT);
+        let reply = self.perform(call)?;
+        let mut results = reply.results();
+        let committed = results.status(op::PUTFH).and_then(|()| results.next(op::COMMIT));
+        match committed {
+            Ok::<Verifier4, _>(_) => self.attr(&mut results).map(Some),
+            // Changes of a directory are stable when they are answered.
+            Err(OpFailure::Status(Nfsstat4::IsDir)) => self.getattr(node).map(Some),
+            Err(OpFailure::Status(Nfsstat4::Stale)) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// The state under which a caller reads or changes data of a file.
+    pub(super) fn state(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> StateUse {
+        StateUse { file: *node, owner: self.callers.of(cred).id, access }
+    }
+}
+
+/// Returns the error of an operation on data; only regular files have any.
+fn data_failure(failure: OpFailure) -> Status {
+    match failure {
+        OpFailure::Status(Nfsstat4::Symlink) => Status::Inval,
+        failure => failure.into(),
+    }
+}
+
+/// The arguments of READ behind its stateid.
+struct ReadPlace {
+    offset: u64,
+    count: u32,
+}
+
+impl Encode for ReadPlace {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.value(&self.offset);
+        encoder.value(&self.count);
+    }
+}
+
+/// The arguments of WRITE behind its stateid.
+struct WriteRest<'a> {
+    offset: u64,
+    stable: StableHow4,
+    data: &'a [u8],
+}
+
+impl Encode for WriteRest<'_> {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.value(&self.offset);
+        encoder.value(&self.stable);
+        encoder.opaque(self.data);
+    }
+}

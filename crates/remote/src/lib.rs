@@ -29,6 +29,6 @@ pub mod rpc;
 mod session;
 mod transport;
 
-pub use mount::{MountError, MountOptions, Mounted, NfsVersion, mount};
+pub use mount::{DelegationUse, MountError, MountOptions, Mounted, NfsVersion, mount};
 pub use session::ClientIdentity;
 pub use transport::{Duplex, Tcp, Transport};

@@ -64,3 +64,14 @@ pub const VERIFIERS: usize = 1024;
 /// Most names of extended attributes of one object that are believed; their list is bounded by 64
 /// KiB on Linux.
 pub const XATTR_NAMES_MAX: usize = 65_536;
+
+/// Most files with state at the server. Beyond it files that callers only read or write are not
+/// opened for them.
+pub const OPENS_MAX: usize = 65_536;
+
+/// Most delegations; one takes some hundred bytes here and at the server.
+pub const DELEGATIONS_MAX: usize = 16_384;
+
+/// Most operations of one callback: CB_SEQUENCE and what it is about. They are told to the server
+/// when a session is made.
+pub const CALLBACK_OPERATIONS_MAX: u32 = 8;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{Changed, Create, Cred, Disk, Handle, Name, Node, Result};
+use crate::{Attr, Changed, Create, Cred, Disk, Handle, Name, Result};
 
 /// The side of a client's file system on which state is held at the server: opens, byte-range locks
 /// and delegations (RFC 8881, 8 to 10).
@@ -102,8 +102,10 @@ pub struct OpenId(pub u64);
 pub struct OpenedFile {
     /// The open.
     pub open: OpenId,
-    /// The file, with its attributes at that moment; those of a delegated file may be older.
-    pub node: Node<Disk>,
+    /// The file.
+    pub handle: Handle,
+    /// Its attributes at that moment; `None` if nobody was asked, because it is delegated.
+    pub attr: Option<Attr<Disk>>,
     /// The delegation that is held of it.
     pub delegation: Option<DelegationKind>,
 }

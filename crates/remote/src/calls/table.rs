@@ -52,8 +52,8 @@ struct Outstanding {
 }
 
 impl OutstandingCalls {
-    /// Makes calls over so many connections. One over which nothing is heard for `silence_max`, while
-    /// calls wait, is given up. The first xid should differ from those of earlier runs.
+    /// Makes calls over so many connections. One over which calls wait and nothing is heard for
+    /// `silence_max` is given up. The first xid should differ from those of earlier runs.
     pub(crate) fn new(links: usize, silence_max: Duration, first_xid: u32) -> Self {
         Self {
             links: (0..links).map(Link::new).collect(),
@@ -124,6 +124,11 @@ impl OutstandingCalls {
     pub(crate) fn give_up(&mut self, now: Duration, place: LinkPlace) -> Vec<u64> {
         self.actions.push_back(LinkAction::Disconnect(place));
         self.handle_down(now, place)
+    }
+
+    /// Sends an answer to a call of the server's over the connection that it came over.
+    pub(crate) fn answer(&mut self, place: LinkPlace, record: Vec<u8>) {
+        self.actions.push_back(LinkAction::Send(place, Arc::new(record)));
     }
 
     /// The next action for the shell.

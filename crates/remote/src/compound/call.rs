@@ -1,33 +1,46 @@
+use std::sync::Arc;
+
 use comity_proto::nfs4::{
-    NfsFh4, PROGRAM, Sequence4args, Tag4, VERSION, operation as op, procedure,
+    NfsFh4, PROGRAM, Sequence4args, Stateid4, Tag4, VERSION, operation as op, procedure,
 };
 use comity_vfs::{Handle, OpenAccess};
 use comity_xdr::{Encode, Encoder, Opaque, RecordStart, Word};
 
+use super::owner::OpenOwner;
 use crate::rpc::begin_call;
-
-/// Bytes of a stateid.
-const STATEID_BYTES: usize = 16;
 
 /// The state under which a file's data is read or changed: the delegation or the open of an owner.
 /// Its stateid is filled in when the request is sent, for it may change meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateUse {
     /// The file.
     pub(crate) file: Handle,
     /// The open-owner.
-    pub(crate) owner: u32,
+    pub(crate) owner: Arc<OpenOwner>,
     /// The access that the state must include.
     pub(crate) access: OpenAccess,
+    /// The purpose.
+    pub(crate) purpose: StatePurpose,
+}
+
+/// The purpose of showing state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StatePurpose {
+    /// Data is read or written: the file is opened if it is not open.
+    Data,
+    /// An attribute is set: state is shown if there is any.
+    Attribute,
 }
 
 /// A stateid that is to be filled in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct StatePlace {
     /// Its offset in the record.
     pub(crate) at: usize,
     /// The state.
     pub(crate) state: StateUse,
+    /// The stateid that was filled in last.
+    pub(crate) shown: Stateid4,
 }
 
 /// A COMPOUND that is done in a slot of a session. Its record is whole but for the xid, the
@@ -95,17 +108,15 @@ impl CompoundCall {
         arguments: &impl Encode,
     ) -> Self {
         self.encoder.value(&operation);
-        self.places.push(StatePlace { at: self.encoder.bytes().len(), state });
-        self.encoder.raw(&[0; STATEID_BYTES]);
-        self.encoder.value(arguments);
         self.operations += 1;
-        self
+        self.and_state(state, arguments)
     }
 
     /// Adds a stateid that is filled in later behind the last arguments, and further arguments.
     pub(crate) fn and_state(mut self, state: StateUse, arguments: &impl Encode) -> Self {
-        self.places.push(StatePlace { at: self.encoder.bytes().len(), state });
-        self.encoder.raw(&[0; STATEID_BYTES]);
+        let (at, shown) = (self.encoder.bytes().len(), Stateid4::ANONYMOUS);
+        self.places.push(StatePlace { at, state, shown });
+        self.encoder.value(&shown);
         self.encoder.value(arguments);
         self
     }
@@ -171,7 +182,9 @@ mod tests {
     #[test]
     fn a_request_is_a_call_whose_places_are_where_they_say() {
         let file = Handle::new(b"file").unwrap();
-        let state = StateUse { file, owner: 1, access: OpenAccess::Read };
+        let owner = Arc::new(OpenOwner { id: 1, credential: Vec::new() });
+        let purpose = StatePurpose::Data;
+        let state = StateUse { file, owner, access: OpenAccess::Read, purpose };
         let request = CompoundCall::new(2, b"\0\0\0\x01")
             .on(&file)
             .stateful(op::READ, state, &(7_u64))

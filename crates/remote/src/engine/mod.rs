@@ -5,6 +5,7 @@
 //! more thread keeps time. What a machine wants done is done by the thread that has it.
 
 mod alarm;
+mod events;
 mod link_thread;
 mod requester;
 mod send_queue;

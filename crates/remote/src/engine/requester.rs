@@ -3,6 +3,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use comity_vfs::OpenEvent;
+
 use super::link_thread;
 use super::shared::SharedEngine;
 use super::waiter::Waiter;
@@ -72,6 +74,11 @@ impl<M: Machine + 'static> ClientEngine<M> {
             self.0.forsake(id);
             Interrupted
         })
+    }
+
+    /// The next event, if one comes while `patience` lasts.
+    pub(crate) fn poll_event(&self, patience: Duration) -> Option<OpenEvent> {
+        self.0.events.next(patience)
     }
 
     /// Has the machine do something.

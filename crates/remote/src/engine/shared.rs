@@ -7,6 +7,7 @@ use std::time::Duration;
 use comity_vfs::Interrupt;
 
 use super::alarm::{Alarm, now};
+use super::events::EventQueue;
 use super::send_queue::{Flushed, SendQueue};
 use super::waiter::Waiter;
 use crate::calls::{LinkAction, LinkPlace};
@@ -22,6 +23,7 @@ pub(super) struct SharedEngine<M: Machine> {
     pub(super) links: Vec<LinkShell>,
     pub(super) alarm: Alarm,
     pub(super) transport: Box<dyn Transport>,
+    pub(super) events: EventQueue,
     /// True once the mount has ended.
     is_over: AtomicBool,
     /// True while an interrupted thread has left records that nobody sends.
@@ -57,6 +59,7 @@ impl<M: Machine> SharedEngine<M> {
             links: (0..connections).map(|_| LinkShell::default()).collect(),
             alarm: Alarm::default(),
             transport,
+            events: EventQueue::default(),
             is_over: AtomicBool::new(false),
             needs_flush: AtomicBool::new(false),
         }
@@ -102,6 +105,7 @@ impl<M: Machine> SharedEngine<M> {
             MachineOutput::Ready => self.introduction_ended(state, Ok(())),
             MachineOutput::Failed(failure) => self.introduction_ended(state, Err(failure)),
             MachineOutput::Note(notice) => self.log(&notice),
+            MachineOutput::Event(event) => self.events.push(event),
         }
         0
     }
@@ -215,6 +219,7 @@ impl<M: Machine> SharedEngine<M> {
             drop(order);
         }
         self.alarm.wake();
+        self.events.end();
     }
 
     /// Remembers why no connection could be made.
@@ -226,7 +231,7 @@ impl<M: Machine> SharedEngine<M> {
     fn log(&self, notice: &Notice) {
         let server = self.transport.peer();
         match notice {
-            Notice::RespondsAgain => tracing::info!(server, "{notice}"),
+            Notice::RespondsAgain | Notice::Reclaimed(_) => tracing::info!(server, "{notice}"),
             _ => tracing::warn!(server, "{notice}"),
         }
     }

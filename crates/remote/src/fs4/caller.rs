@@ -7,17 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use comity_vfs::{Cred, Disk, Handle};
 
+use crate::compound::OpenOwner;
 use crate::limits::{CALLERS_MAX, HINTS};
 use crate::rpc::auth_sys;
-
-/// A caller.
-#[derive(Debug)]
-pub(super) struct KnownCaller {
-    /// Its number, by which its opens are told from those of others.
-    pub(super) id: u32,
-    /// Its credential, as AUTH_SYS has it.
-    pub(super) credential: Vec<u8>,
-}
 
 /// The callers of one mount.
 #[derive(Debug)]
@@ -29,8 +21,8 @@ pub(super) struct Callers {
 
 #[derive(Debug, Default)]
 struct KnownCallers {
-    by_cred: HashMap<Cred<Disk>, Arc<KnownCaller>>,
-    by_id: HashMap<u32, Arc<KnownCaller>>,
+    by_cred: HashMap<Cred<Disk>, Arc<OpenOwner>>,
+    by_id: HashMap<u32, Arc<OpenOwner>>,
     last: u32,
 }
 
@@ -41,7 +33,7 @@ impl Callers {
     }
 
     /// The caller with these credentials.
-    pub(super) fn of(&self, cred: &Cred<Disk>) -> Arc<KnownCaller> {
+    pub(super) fn of(&self, cred: &Cred<Disk>) -> Arc<OpenOwner> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(caller) = known.by_cred.get(cred) {
             return Arc::clone(caller);
@@ -53,14 +45,14 @@ impl Callers {
         }
         known.last += 1;
         let credential = auth_sys(cred, &self.machine_name);
-        let caller = Arc::new(KnownCaller { id: known.last, credential });
+        let caller = Arc::new(OpenOwner { id: known.last, credential });
         known.by_cred.insert(cred.clone(), Arc::clone(&caller));
         known.by_id.insert(caller.id, Arc::clone(&caller));
         caller
     }
 
     /// The caller with these credentials, who uses an object now.
-    pub(super) fn using(&self, cred: &Cred<Disk>, node: &Handle) -> Arc<KnownCaller> {
+    pub(super) fn using(&self, cred: &Cred<Disk>, node: &Handle) -> Arc<OpenOwner> {
         let caller = self.of(cred);
         self.hints.note(node, caller.id);
         caller
@@ -68,7 +60,7 @@ impl Callers {
 
     /// A caller who has used the object, for verbs that name none: a server may hide an object from
     /// others. Nobody if that is not remembered.
-    pub(super) fn who_used(&self, node: &Handle) -> Option<Arc<KnownCaller>> {
+    pub(super) fn who_used(&self, node: &Handle) -> Option<Arc<OpenOwner>> {
         let id = self.hints.find(node)?;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.by_id.get(&id).map(Arc::clone)

@@ -1,5 +1,7 @@
 //! Verbs on data.
 
+use std::sync::Arc;
+
 use comity_proto::nfs4::{
     Commit4args, Nfsstat4, Read4resok, StableHow4, Verifier4, Write4resok, operation as op,
 };
@@ -10,9 +12,8 @@ use comity_vfs::{
 use comity_xdr::{Encode, Encoder};
 
 use super::attributes::OBJECT;
-use super::caller::KnownCaller;
 use super::remote4::Remote4;
-use crate::compound::{OpFailure, StateUse};
+use crate::compound::{OpFailure, OpenOwner, StatePurpose, StateUse};
 
 impl Remote4 {
     /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
@@ -33,13 +34,13 @@ impl Remote4 {
 
     fn read_as(
         &self,
-        caller: &KnownCaller,
+        caller: &Arc<OpenOwner>,
         node: &Handle,
         (offset, count): (u64, u32),
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Disk>> {
         let count = count.min(self.transfer_bytes.0);
-        let state = StateUse { file: *node, owner: caller.id, access: OpenAccess::Read };
+        let state = state_of(caller, node, OpenAccess::Read);
         let call = self.call_as(caller, node);
         let call = call.stateful(op::READ, state, &ReadPlace { offset, count });
         let call = if into.opened { call } else { call.op(op::GETATTR, &OBJECT) };
@@ -81,13 +82,13 @@ impl Remote4 {
 
     fn write_as(
         &self,
-        caller: &KnownCaller,
+        caller: &Arc<OpenOwner>,
         node: &Handle,
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Disk>> {
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
-        let state = StateUse { file: *node, owner: caller.id, access: OpenAccess::Write };
+        let state = state_of(caller, node, OpenAccess::Write);
         let arguments = WriteRest { offset, stable: StableHow4::Unstable, data };
         let call = self.call_as(caller, node).op(op::GETATTR, &OBJECT);
         let call = call.stateful(op::WRITE, state, &arguments).op(op::GETATTR, &OBJECT);
@@ -118,8 +119,14 @@ impl Remote4 {
 
     /// The state under which a caller reads or changes data of a file.
     pub(super) fn state(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> StateUse {
-        StateUse { file: *node, owner: self.callers.of(cred).id, access }
+        state_of(&self.callers.of(cred), node, access)
     }
+}
+
+/// The state under which the owner of an open reads or writes.
+fn state_of(owner: &Arc<OpenOwner>, node: &Handle, access: OpenAccess) -> StateUse {
+    let (file, owner, purpose) = (*node, Arc::clone(owner), StatePurpose::Data);
+    StateUse { file, owner, access, purpose }
 }
 
 /// Returns the error of an operation on data; only regular files have any.

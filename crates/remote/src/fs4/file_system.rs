@@ -3,8 +3,8 @@
 use comity_proto::nfs4::operation as op;
 use comity_vfs::{
     Access, Attr, Change, Changed, Create, Cred, Disk, Entry, Fs, Handle, Listed, Made, Name, Node,
-    Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Target, Time, Written,
-    XattrMode,
+    OpenFiles, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Target, Time,
+    Written, XattrMode,
 };
 
 use super::listing::Visit;
@@ -218,6 +218,10 @@ impl Fs for Remote4 {
         length: u64,
     ) -> Result<Change<Disk>> {
         self.change_space(cred, node, op::DEALLOCATE, (offset, length))
+    }
+
+    fn open_files(&self) -> Option<&dyn OpenFiles> {
+        Some(self)
     }
 
     fn copy(

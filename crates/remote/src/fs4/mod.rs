@@ -3,7 +3,6 @@
 mod attributes;
 mod caller;
 mod change;
-mod create;
 mod data;
 mod extended;
 mod file_system;
@@ -11,6 +10,7 @@ mod listing;
 mod mount;
 mod names;
 mod objects;
+mod opens;
 mod remote4;
 mod space;
 mod status;

@@ -1,6 +1,7 @@
 //! The way to a directory of a server, and what the server says of its file system.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use comity_idmap::Owners;
@@ -8,11 +9,11 @@ use comity_proto::nfs4::{Bitmap4, Component4, Fattr4, Nfstime4, attribute as a, 
 use comity_vfs::{Cred, Disk, Handle, Name, Properties, Result, Space, Status, Time};
 use comity_xdr::{Decoder, Malformed};
 
-use super::caller::{Callers, KnownCaller};
+use super::caller::Callers;
 use super::names::component;
 use super::remote4::{Remote4, malformed};
 use super::verifiers::Verifiers;
-use crate::compound::{CompoundCall, CompoundReply};
+use crate::compound::{CompoundCall, CompoundReply, OpenOwner};
 use crate::engine::ClientEngine;
 use crate::limits::COMPOUND_BYTES;
 use crate::rpc::auth_sys;
@@ -29,6 +30,8 @@ pub(crate) struct Settings4<'a> {
     pub(crate) machine_name: &'a [u8],
     /// The names of users and groups.
     pub(crate) owners: &'a Owners,
+    /// True if delegations are welcome.
+    pub(crate) wants_delegations: bool,
     /// Most bytes of a READ and of a WRITE.
     pub(crate) transfer_bytes: (u32, u32),
 }
@@ -74,11 +77,12 @@ pub(crate) fn mount(
     let mut remote = Remote4 {
         engine,
         minor,
-        owner: KnownCaller { id: 0, credential },
+        owner: Arc::new(OpenOwner { id: 0, credential }),
         callers: Callers::new(settings.machine_name),
         owners: settings.owners.clone(),
         root: Handle::new(b"root").map_err(|status| (None, status))?,
         volume,
+        wants_delegations: settings.wants_delegations,
         transfer_bytes: settings.transfer_bytes,
         verifiers: Verifiers::default(),
     };

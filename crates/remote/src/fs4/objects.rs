@@ -1,13 +1,16 @@
 //! Verbs on one object: attributes, rights, links.
 
 use comity_proto::nfs4::{
-    Access4res, Linktext4, Nfsstat4, Setattr4args, Stateid4, attribute as a, operation as op,
+    Access4res, Bitmap4, Linktext4, Nfsstat4, Setattr4args, Stateid4, attribute as a,
+    operation as op,
 };
-use comity_vfs::{Access, Attr, Change, Cred, Disk, Handle, Result, SetAttr, Status, Target, Time};
+use comity_vfs::{
+    Access, Attr, Change, Cred, Disk, Handle, OpenAccess, Result, SetAttr, Status, Target, Time,
+};
 
 use super::attributes::{AttributeValues, OBJECT, nfstime4};
 use super::remote4::Remote4;
-use crate::compound::OpFailure;
+use crate::compound::{OpFailure, StatePurpose, StateUse};
 
 impl Remote4 {
     pub(super) fn setattr(
@@ -23,8 +26,14 @@ impl Remote4 {
             let expected = AttributeValues::one(a::TIME_METADATA, &nfstime4(ctime));
             call = call.op(op::VERIFY, &expected.fattr());
         }
-        let (stateid, obj_attributes) = (Stateid4::ANONYMOUS, values.fattr());
-        let call = call.op(op::SETATTR, &Setattr4args { stateid, obj_attributes });
+        let call = if set.size.is_some() {
+            let purpose = StatePurpose::Attribute;
+            let state = StateUse { purpose, ..self.state(cred, node, OpenAccess::Write) };
+            call.stateful(op::SETATTR, state, &values.fattr())
+        } else {
+            let (stateid, obj_attributes) = (Stateid4::ANONYMOUS, values.fattr());
+            call.op(op::SETATTR, &Setattr4args { stateid, obj_attributes })
+        };
         let reply = self.perform(call.op(op::GETATTR, &OBJECT))?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
@@ -35,7 +44,7 @@ impl Remote4 {
                 verified => verified?,
             }
         }
-        results.next::<comity_proto::nfs4::Bitmap4>(op::SETATTR)?;
+        results.next::<Bitmap4>(op::SETATTR)?;
         Ok(Change { before: Some(before), after: self.attr(&mut results).ok() })
     }
 

@@ -5,11 +5,11 @@ use comity_proto::nfs4::{Fattr4, NfsFh4, attribute, operation as op};
 use comity_vfs::{Attr, Cred, Disk, Handle, Node, Result, Status};
 
 use super::attributes::{KnownAttributes, OBJECT};
-use super::caller::{Callers, KnownCaller};
+use super::caller::Callers;
 use super::verifiers::Verifiers;
-use crate::compound::{CompoundCall, CompoundReply, OpResults};
+use crate::compound::{CompoundCall, CompoundReply, OpResults, OpenOwner};
 use crate::engine::ClientEngine;
-use crate::session::ClientMachine;
+use crate::session::{ClientMachine, SessionAnswer, SessionRequest};
 
 /// A file system of a server.
 pub(crate) struct Remote4 {
@@ -17,11 +17,13 @@ pub(crate) struct Remote4 {
     /// The minor version.
     pub(super) minor: u32,
     /// The owner of the mount, in whose name calls are made that name no caller.
-    pub(super) owner: KnownCaller,
+    pub(super) owner: Arc<OpenOwner>,
     pub(super) callers: Callers,
     pub(super) owners: Owners,
     pub(super) root: Handle,
     pub(super) volume: u64,
+    /// True if delegations are welcome.
+    pub(super) wants_delegations: bool,
     /// Most bytes of a READ and of a WRITE.
     pub(super) transfer_bytes: (u32, u32),
     pub(super) verifiers: Verifiers,
@@ -39,20 +41,29 @@ impl Remote4 {
     }
 
     /// Begins a COMPOUND on an object in the name of a caller.
-    pub(super) fn call_as(&self, caller: &KnownCaller, node: &Handle) -> CompoundCall {
+    pub(super) fn call_as(&self, caller: &OpenOwner, node: &Handle) -> CompoundCall {
         CompoundCall::new(self.minor, &caller.credential).on(node)
     }
 
     /// Begins a COMPOUND on an object in the name of whoever used it last.
     pub(super) fn call_unnamed(&self, node: &Handle) -> CompoundCall {
-        let known: Option<Arc<KnownCaller>> = self.callers.who_used(node);
-        self.call_as(known.as_deref().unwrap_or(&self.owner), node)
+        let known: Option<Arc<OpenOwner>> = self.callers.who_used(node);
+        self.call_as(known.as_ref().unwrap_or(&self.owner), node)
     }
 
     /// Has a COMPOUND done; its results begin with that of PUTFH.
     pub(super) fn perform(&self, call: CompoundCall) -> Result<CompoundReply> {
         let request = call.finish();
-        Ok(self.engine.perform(request.record.len(), request)??)
+        let bytes = request.record.len();
+        match self.ask(bytes, SessionRequest::Compound(request))? {
+            SessionAnswer::Reply(reply) => Ok(reply),
+            _ => Err(Status::ServerFault),
+        }
+    }
+
+    /// Has a request of so many bytes done.
+    pub(super) fn ask(&self, bytes: usize, request: SessionRequest) -> Result<SessionAnswer> {
+        Ok(self.engine.perform(bytes, request)??)
     }
 
     /// Reads the attributes that GETATTR of [`OBJECT`] brought.

@@ -64,7 +64,11 @@ impl From<CallFailure> for Status {
     fn from(failure: CallFailure) -> Self {
         match failure {
             CallFailure::Refused(RpcRefusal::Auth(_)) => Self::Acces,
-            CallFailure::TimedOut | CallFailure::Refused(_) | CallFailure::Ended => Self::Io,
+            CallFailure::Status(found) => status(found),
+            CallFailure::TimedOut
+            | CallFailure::Refused(_)
+            | CallFailure::StateLost
+            | CallFailure::Ended => Self::Io,
         }
     }
 }

@@ -4,6 +4,8 @@ mod notice;
 
 use std::time::Duration;
 
+use comity_vfs::OpenEvent;
+
 pub(crate) use notice::{CallFailure, MountFailure, Notice};
 
 use crate::calls::{LinkAction, LinkPlace};
@@ -62,4 +64,6 @@ pub(crate) enum MachineOutput<T> {
     Failed(MountFailure),
     /// Something for the log.
     Note(Notice),
+    /// Something for whoever looks after opens and delegations.
+    Event(OpenEvent),
 }

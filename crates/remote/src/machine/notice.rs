@@ -1,7 +1,9 @@
 use std::fmt;
 
 use comity_proto::nfs4::Nfsstat4;
+use comity_vfs::Handle;
 
+use crate::compound::OpFailure;
 use crate::rpc::RpcRefusal;
 
 /// Why a request has no reply.
@@ -11,6 +13,10 @@ pub(crate) enum CallFailure {
     TimedOut,
     /// The RPC layer of the server refuses it.
     Refused(RpcRefusal),
+    /// The state under which it was to be done is lost.
+    StateLost,
+    /// The server refuses it.
+    Status(Nfsstat4),
     /// The client has ended.
     Ended,
 }
@@ -51,6 +57,20 @@ pub(crate) enum Notice {
     ClientLost,
     /// A reply makes no sense.
     Nonsense(RpcRefusal),
+    /// Recovery has ended: of so many opens and delegations all that could be was reclaimed.
+    Reclaimed(usize),
+    /// An open could not be reclaimed.
+    NotReclaimed(Handle, OpFailure),
+    /// The server has taken state of a file away.
+    StateRevoked(Handle, Nfsstat4),
+    /// Opens or locks of a file are lost; programs that use them get EIO.
+    StateLost(Handle),
+    /// A delegation has ended without being given back.
+    DelegationLost(Handle),
+    /// A recalled delegation was given back although data was kept from the server.
+    ReturnedLate(Handle),
+    /// The server has moved the client's state elsewhere.
+    LeaseMoved,
     /// The client could not be introduced again; it is tried again.
     NotIntroduced(MountFailure),
 }
@@ -68,6 +88,25 @@ impl fmt::Display for Notice {
                  locks and delegations are reclaimed",
             ),
             Self::Nonsense(refusal) => write!(f, "a call failed: {refusal}"),
+            Self::Reclaimed(count) => write!(
+                f,
+                "recovery has ended: {count} opens were reclaimed, but for those that the log names"
+            ),
+            Self::NotReclaimed(file, failure) => {
+                write!(f, "{file:?}: the open could not be reclaimed ({failure:?})")
+            }
+            Self::StateRevoked(file, status) => {
+                write!(f, "{file:?}: the server has taken its state away ({status:?})")
+            }
+            Self::StateLost(file) => {
+                write!(f, "{file:?}: opens or locks are lost; programs that use them get EIO")
+            }
+            Self::DelegationLost(file) => write!(f, "{file:?}: the delegation is lost"),
+            Self::ReturnedLate(file) => write!(
+                f,
+                "{file:?}: the delegation was recalled, and is given back before all was written"
+            ),
+            Self::LeaseMoved => f.write_str("the server says that it has moved state elsewhere"),
             Self::NotIntroduced(failure) => write!(f, "{failure}; it is asked again"),
         }
     }

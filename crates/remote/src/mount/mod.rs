@@ -8,7 +8,7 @@ use std::sync::Arc;
 use comity_vfs::Fs;
 
 pub use error::MountError;
-pub use options::{MountOptions, NfsVersion};
+pub use options::{DelegationUse, MountOptions, NfsVersion};
 
 use crate::engine::ClientEngine;
 use crate::fs4::{self, Settings4};
@@ -39,6 +39,7 @@ pub fn mount(transport: Box<dyn Transport>, options: &MountOptions) -> Result<Mo
         cred: &options.cred,
         machine_name: &options.machine_name,
         owners: &options.owners,
+        wants_delegations: options.delegations != DelegationUse::None,
         transfer_bytes: (options.read_bytes_max, options.write_bytes_max),
     };
     let fs = fs4::mount(engine, &settings)

@@ -29,6 +29,19 @@ impl NfsVersion {
     }
 }
 
+/// The use of delegations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DelegationUse {
+    /// None are asked for.
+    None,
+    /// Files that are delegated are opened without asking. Recalled delegations are given back at
+    /// once.
+    Own,
+    /// The same, but recalls are told by [`comity_vfs::OpenFiles::poll_event`]. Whoever asks for
+    /// events gives the delegations back: a cache, say.
+    HandedUp,
+}
+
 /// The options of a mount; their names in nfs(5) stand beside them.
 #[derive(Debug, Clone)]
 pub struct MountOptions {
@@ -58,6 +71,8 @@ pub struct MountOptions {
     pub read_bytes_max: u32,
     /// Most bytes of a WRITE (`wsize`).
     pub write_bytes_max: u32,
+    /// The use of delegations.
+    pub delegations: DelegationUse,
     /// The time within which the server must have answered for the first time.
     pub introduction: Duration,
 }
@@ -83,6 +98,7 @@ impl MountOptions {
             is_soft: false,
             read_bytes_max: DATA_BYTES_MAX,
             write_bytes_max: DATA_BYTES_MAX,
+            delegations: DelegationUse::Own,
             introduction: Duration::from_secs(30),
         }
     }
@@ -110,6 +126,8 @@ impl MountOptions {
             patience: self.patience,
             persistence: if self.is_soft { Persistence::Soft(all) } else { Persistence::Hard },
             data_bytes_max: largest.clamp(MESSAGE_BYTES_MIN, DATA_BYTES_MAX),
+            wants_delegations: self.delegations != DelegationUse::None,
+            hands_up_recalls: self.delegations == DelegationUse::HandedUp,
             seed: u32::from_be_bytes(
                 self.identity.verifier.first_chunk().copied().unwrap_or_default(),
             ),

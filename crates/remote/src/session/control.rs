@@ -9,16 +9,18 @@ use comity_proto::nfs4::{
 };
 use comity_xdr::{Counted, Encode, Opaque};
 
+use super::faults::StateTest;
 use super::job::Job;
 use super::machine::{ClientMachine, KnownClient, LiveSession};
 use super::pending::{PendingRequest, RequestStage};
 use super::phase::ClientPhase;
+use super::request::SessionAnswer;
 use super::slots::SlotTable;
 use crate::calls::LinkPlace;
 use crate::compound::{CompoundCall, CompoundReply, OpFailure, lone_operation};
 use crate::limits::{
-    CALLBACK_BYTES_MAX, CALLBACK_SLOTS, COMPOUND_BYTES, KEPT_REPLY_BYTES, OPERATIONS_MAX,
-    SLOTS_WANTED,
+    CALLBACK_BYTES_MAX, CALLBACK_OPERATIONS_MAX, CALLBACK_SLOTS, COMPOUND_BYTES, KEPT_REPLY_BYTES,
+    OPERATIONS_MAX, SLOTS_WANTED,
 };
 use crate::machine::{MachineOutput, MountFailure, Notice};
 use crate::rpc::RpcRefusal;
@@ -79,7 +81,7 @@ impl ClientMachine {
         id: u64,
         reply: Result<CompoundReply, RpcRefusal>,
     ) {
-        let Some(job) = self.requests.get(&id).map(|pending| pending.job) else { return };
+        let Some(job) = self.requests.get(&id).map(|pending| pending.job.clone()) else { return };
         if matches!(&reply, Ok(reply) if is_later(reply.status)) {
             return self.put_off(now, id);
         }
@@ -162,7 +164,7 @@ impl ClientMachine {
             sequence: client.sequence,
             flags: create_session::CONN_BACK_CHAN,
             fore_chan: channel((data, KEPT_REPLY_BYTES), OPERATIONS_MAX, SLOTS_WANTED),
-            back_chan: channel((CALLBACK_BYTES_MAX, CALLBACK_BYTES_MAX), 8, CALLBACK_SLOTS),
+            back_chan: channel(CALLBACK_BYTES, CALLBACK_OPERATIONS_MAX, CALLBACK_SLOTS),
             cb_program: CALLBACK_PROGRAM,
             sec_parms: Counted(vec![CallbackSecParms4::None]),
         };
@@ -203,17 +205,13 @@ impl ClientMachine {
         });
         self.lease.renewed = now;
         self.lease.is_renewing = false;
-        if client.has_reclaimed { self.ready(now) } else { self.reclaim(now) }
-    }
-
-    /// Begins to reclaim what the server has forgotten.
-    fn reclaim(&mut self, now: Duration) {
-        self.phase = ClientPhase::Reclaiming;
-        self.reclaimed(now);
+        let has_reclaimed = client.has_reclaimed;
+        self.callbacks.reset();
+        if has_reclaimed { self.ready(now) } else { self.begin_reclaim(now) }
     }
 
     /// Says that all is reclaimed.
-    fn reclaimed(&mut self, now: Duration) {
+    pub(super) fn complete_reclaim(&mut self, now: Duration) {
         self.phase = ClientPhase::Completing;
         let call = CompoundCall::new(self.minor, &self.settings.credential);
         let request = call.op(op::RECLAIM_COMPLETE, &false).once().finish();
@@ -223,7 +221,7 @@ impl ClientMachine {
 
     /// Ends a request whose reply was judged.
     pub(super) fn finish(&mut self, now: Duration, id: u64, reply: CompoundReply) {
-        let Some(job) = self.requests.get(&id).map(|pending| pending.job) else { return };
+        let Some(job) = self.requests.get(&id).map(|pending| pending.job.clone()) else { return };
         match job {
             Job::ReclaimComplete => {
                 self.remove(id);
@@ -233,7 +231,16 @@ impl ClientMachine {
                 self.remove(id);
                 self.lease.is_renewing = false;
             }
-            _ => self.complete(id, Ok(reply)),
+            Job::Open(_) => self.open_ended(now, id, reply),
+            Job::Close(key, closed) => self.close_ended(now, id, (&key, closed), reply.status),
+            Job::Lock(_) => self.lock_ended(now, id, &reply),
+            Job::Return(file) => self.return_ended(now, id, &file),
+            Job::Test(stateids) => {
+                self.remove(id);
+                self.tested(now, &stateids, &reply);
+            }
+            Job::Free => drop(self.remove(id)),
+            _ => self.answer(id, Ok(SessionAnswer::Reply(reply))),
         }
     }
 
@@ -256,6 +263,7 @@ impl ClientMachine {
         self.note(Notice::SessionLost(status));
         self.session = None;
         self.lease.is_renewing = false;
+        self.testing = StateTest::default();
         let in_slots: Vec<u64> = self
             .requests
             .iter()
@@ -271,7 +279,8 @@ impl ClientMachine {
         self.calls.forget(id);
         let Some(pending) = self.requests.get_mut(&id) else { return };
         let (retry_at, is_over) = (pending.retry_at(), pending.is_forsaken);
-        let belongs = matches!(pending.job, Job::Renew | Job::ReclaimComplete);
+        let belongs = matches!(pending.job, Job::Renew | Job::ReclaimComplete | Job::Test(_));
+        let is_over = is_over && !pending.job.has_turn();
         if let Some(at) = retry_at {
             self.delayed.remove(&(at, id));
         }
@@ -312,6 +321,10 @@ impl ClientMachine {
         {
             self.bind(now, place);
         }
+        self.heed_revocations(now, flags);
+        if flags & seq4_status::LEASE_MOVED != 0 && !std::mem::replace(&mut self.has_moved, true) {
+            self.note(Notice::LeaseMoved);
+        }
     }
 
     /// The time at which the lease must be renewed.
@@ -323,12 +336,22 @@ impl ClientMachine {
     /// Renews the lease if it is time.
     pub(super) fn renew(&mut self, now: Duration) {
         if self.renew_at().is_some_and(|at| at <= now) {
+            self.renew_now(now);
+        }
+    }
+
+    /// Renews the lease, unless that is under way.
+    pub(super) fn renew_now(&mut self, now: Duration) {
+        if !self.lease.is_renewing {
             self.lease.is_renewing = true;
             let request = CompoundCall::new(self.minor, &self.settings.credential).finish();
             self.insert(PendingRequest::in_session(request, Job::Renew, now));
         }
     }
 }
+
+/// Most bytes of a callback, and of an answer that is kept.
+const CALLBACK_BYTES: (u32, u32) = (CALLBACK_BYTES_MAX, CALLBACK_BYTES_MAX);
 
 /// Pause before a client that could not be introduced again tries once more.
 const REINTRODUCTION: Duration = Duration::from_secs(5);

@@ -1,23 +1,27 @@
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{Clientid4, Seqid4, Sessionid4};
 
-use super::job::Job;
+use super::callback::CallbackSlots;
+use super::faults::StateTest;
+use super::file_states::{FileStates, OpenKey};
+use super::job::{Job, LockTaskKind};
 use super::pending::{PendingRequest, RequestForm, RequestStage};
 use super::phase::ClientPhase;
+use super::prepare::Readiness;
+use super::reclaim::ReclaimQueue;
+use super::request::{SessionOutcome, SessionRequest};
 use super::settings::{MachineSettings, Persistence};
 use super::slots::SlotTable;
+use comity_vfs::Handle;
+
 use crate::calls::{CallBytes, Heard, LinkPlace, OutstandingCalls, Sending};
-use crate::compound::{CompoundReply, CompoundRequest};
 use crate::machine::{CallFailure, Machine, MachineOutput, Notice};
 
-/// The outcome of a request.
-pub(crate) type CallOutcome = Result<CompoundReply, CallFailure>;
-
 /// An order of this machine.
-pub(super) type SessionOutput = MachineOutput<CallOutcome>;
+pub(super) type SessionOutput = MachineOutput<SessionOutcome>;
 
 /// A client of one server. See the module.
 #[derive(Debug)]
@@ -41,6 +45,20 @@ pub(crate) struct ClientMachine {
     /// Bytes of the records of all requests.
     pub(super) bytes: usize,
     pub(super) lease: Lease,
+    pub(super) states: FileStates,
+    /// Requests that wait for an operation on an open to end.
+    pub(super) blocked: HashMap<OpenKey, Vec<u64>>,
+    /// The slots of the back channel.
+    pub(super) callbacks: CallbackSlots,
+    /// Locks that callers wait for.
+    pub(super) lock_waits: BTreeSet<u64>,
+    /// Recalled delegations that are given back at a time, whoever keeps data.
+    pub(super) overdue: BTreeMap<(Duration, u64), Handle>,
+    /// State that is still to be reclaimed.
+    pub(super) reclaims: ReclaimQueue,
+    pub(super) testing: StateTest,
+    /// True once the log says that the lease has moved.
+    pub(super) has_moved: bool,
     pub(super) outputs: VecDeque<SessionOutput>,
     responsiveness: Responsiveness,
 }
@@ -85,8 +103,8 @@ struct Responsiveness {
 }
 
 impl Machine for ClientMachine {
-    type Request = CompoundRequest;
-    type Outcome = CallOutcome;
+    type Request = SessionRequest;
+    type Outcome = SessionOutcome;
 
     fn begin(&mut self, now: Duration) {
         if self.phase == ClientPhase::Idle {
@@ -94,14 +112,10 @@ impl Machine for ClientMachine {
         }
     }
 
-    fn submit(&mut self, now: Duration, request: CompoundRequest) -> u64 {
-        let mut pending = PendingRequest::in_session(request, Job::Verb, now);
-        if let Persistence::Soft(patience) = self.settings.persistence {
-            pending.deadline = Some(now + patience);
-        }
-        let id = self.insert(pending);
+    fn submit(&mut self, now: Duration, request: SessionRequest) -> u64 {
+        let id = self.accept(now, request);
         match self.phase {
-            ClientPhase::Ended => self.complete(id, Err(CallFailure::Ended)),
+            ClientPhase::Ended => self.answer(id, Err(CallFailure::Ended)),
             _ => self.dispatch(now),
         }
         id
@@ -109,8 +123,9 @@ impl Machine for ClientMachine {
 
     fn forsake(&mut self, id: u64) {
         let Some(pending) = self.requests.get_mut(&id) else { return };
-        pending.is_forsaken = true;
-        if pending.slot().is_none() {
+        pending.is_forsaken |= std::mem::take(&mut pending.has_caller);
+        // A request that is about to change state goes on: others wait for it.
+        if pending.slot().is_none() && !pending.job.has_turn() {
             self.remove(id);
         }
     }
@@ -132,7 +147,7 @@ impl Machine for ClientMachine {
                 self.note_answer(now);
                 self.settle(now, (owner, place), bytes);
             }
-            Heard::Call => {}
+            Heard::Call => self.heed_call(now, place, &bytes),
             Heard::Stray => {}
             Heard::Nonsense => {
                 let lost = self.calls.give_up(now, place);
@@ -148,6 +163,8 @@ impl Machine for ClientMachine {
         self.fail_overdue(now);
         self.send_delayed(now);
         self.renew(now);
+        self.close_idle(now);
+        self.return_overdue(now);
         self.note_silence(now);
         self.dispatch(now);
     }
@@ -159,6 +176,12 @@ impl Machine for ClientMachine {
             first(&self.delayed),
             first(&self.deadlines),
             self.renew_at(),
+            self.states
+                .idle
+                .first()
+                .map(|(at, _)| *at)
+                .filter(|_| self.phase == ClientPhase::Ready),
+            self.overdue_at(),
             self.silence_at(),
         ];
         times.into_iter().flatten().min()
@@ -197,6 +220,14 @@ impl ClientMachine {
             deadlines: BTreeSet::new(),
             bytes: 0,
             lease: Lease { length: LEASE_FIRST, renewed: Duration::ZERO, is_renewing: false },
+            states: FileStates::default(),
+            blocked: HashMap::new(),
+            callbacks: CallbackSlots::default(),
+            lock_waits: BTreeSet::new(),
+            overdue: BTreeMap::new(),
+            reclaims: ReclaimQueue::default(),
+            testing: StateTest::default(),
+            has_moved: false,
             outputs: VecDeque::new(),
             responsiveness: Responsiveness::default(),
             settings,
@@ -225,6 +256,40 @@ impl ClientMachine {
         self.lease.length = length.max(Duration::from_secs(1));
     }
 
+    /// Takes in a request of a caller's.
+    fn accept(&mut self, now: Duration, request: SessionRequest) -> u64 {
+        let pending = match request {
+            SessionRequest::Compound(request) => {
+                PendingRequest::in_session(request, Job::Verb, now)
+            }
+            SessionRequest::Open(task, request) => {
+                PendingRequest::in_session(request, Job::Open(task), now)
+            }
+            SessionRequest::Close(open) => return self.close(now, open),
+            SessionRequest::Lock(wanted) => return self.lock(now, wanted, LockTaskKind::Lock),
+            SessionRequest::FindLock(wanted) => return self.lock(now, wanted, LockTaskKind::Find),
+            SessionRequest::Return(file) => return self.return_for(now, &file),
+        };
+        self.insert_for_caller(now, pending)
+    }
+
+    /// Takes in a request that a caller waits for.
+    pub(super) fn insert_for_caller(&mut self, now: Duration, mut pending: PendingRequest) -> u64 {
+        pending.has_caller = true;
+        if let Persistence::Soft(patience) = self.settings.persistence {
+            pending.deadline = Some(now + patience);
+        }
+        self.insert(pending)
+    }
+
+    /// Answers a caller whose request needs no call to the server; returns the request's number.
+    pub(super) fn answer_at_once(&mut self, outcome: SessionOutcome) -> u64 {
+        let id = self.next_request;
+        self.next_request += 1;
+        self.outputs.push_back(MachineOutput::Done(id, outcome));
+        id
+    }
+
     pub(super) fn insert(&mut self, pending: PendingRequest) -> u64 {
         let id = self.next_request;
         self.next_request += 1;
@@ -251,11 +316,10 @@ impl ClientMachine {
         Some(pending)
     }
 
-    /// Ends a request of a caller's.
-    pub(super) fn complete(&mut self, id: u64, outcome: CallOutcome) {
+    /// Ends a request, and answers its caller if there is one.
+    pub(super) fn answer(&mut self, id: u64, outcome: SessionOutcome) {
         if let Some(pending) = self.remove(id)
-            && pending.job == Job::Verb
-            && !pending.is_forsaken
+            && pending.has_caller
         {
             self.outputs.push_back(MachineOutput::Done(id, outcome));
         }
@@ -264,24 +328,47 @@ impl ClientMachine {
     /// Sends requests that wait, as far as there are slots.
     pub(super) fn dispatch(&mut self, now: Duration) {
         while let Some(id) = self.next_waiting() {
-            let Some(session) = &mut self.session else { return };
-            let Some(slot) = session.slots.take() else { return };
+            let has_slot = |session: &LiveSession| session.slots.has_free();
+            if !self.session.as_ref().is_some_and(has_slot) {
+                return;
+            }
             self.waiting.remove(&id);
-            self.send_in_slot(now, id, slot);
+            match self.prepare(now, id) {
+                Readiness::Ready => self.send_in_slot(now, id),
+                Readiness::Blocked(key) => self.block(id, key),
+                Readiness::Over => {}
+            }
         }
     }
 
     /// The first request that may be sent in the present phase.
     fn next_waiting(&self) -> Option<u64> {
         let may_go = |id: &&u64| {
-            let job = self.requests.get(id).map(|pending| pending.job);
+            let job = self.requests.get(id).map(|pending| &pending.job);
             match self.phase {
                 ClientPhase::Ready => true,
-                ClientPhase::Reclaiming | ClientPhase::Completing => job != Some(Job::Verb),
+                ClientPhase::Reclaiming | ClientPhase::Completing => {
+                    job.is_some_and(Job::is_recovery)
+                }
                 _ => false,
             }
         };
         self.waiting.iter().find(may_go).copied()
+    }
+
+    /// Has a request wait until an operation on an open has ended.
+    fn block(&mut self, id: u64, key: OpenKey) {
+        if let Some(pending) = self.requests.get_mut(&id) {
+            pending.stage = RequestStage::Blocked;
+            self.blocked.entry(key).or_default().push(id);
+        }
+    }
+
+    /// An operation on an open has ended.
+    pub(super) fn unblock(&mut self, key: &OpenKey) {
+        for id in self.blocked.remove(key).unwrap_or_default() {
+            self.send_again(id);
+        }
     }
 
     /// Sends the record of a request.
@@ -332,10 +419,12 @@ impl ClientMachine {
             self.deadlines.remove(&(at, id));
             let Some(pending) = self.requests.get_mut(&id) else { continue };
             pending.deadline = None;
-            if pending.slot().is_none() {
-                self.complete(id, Err(CallFailure::TimedOut));
-            } else if !std::mem::replace(&mut pending.is_forsaken, true) {
+            if std::mem::take(&mut pending.has_caller) {
+                pending.is_forsaken = true;
                 self.outputs.push_back(MachineOutput::Done(id, Err(CallFailure::TimedOut)));
+            }
+            if pending.slot().is_none() && !pending.job.has_turn() {
+                self.remove(id);
             }
         }
     }

@@ -4,15 +4,27 @@
 //! `handle_*` takes in what happens outside; `poll_*` returns what is to be done next.
 
 mod backoff;
+mod callback;
 mod control;
+mod delegations;
+mod faults;
+mod file_states;
 mod job;
+mod lock_states;
+mod locks;
 mod machine;
+mod opens;
 mod pending;
 mod phase;
+mod prepare;
+mod reclaim;
+mod request;
 mod sequence;
 mod settings;
 mod slots;
 
+pub(crate) use job::{OpenTask, TaskClaim};
 pub(crate) use machine::ClientMachine;
+pub(crate) use request::{OpenAnswer, SessionAnswer, SessionRequest};
 pub use settings::ClientIdentity;
 pub(crate) use settings::{MachineSettings, Persistence};

@@ -21,7 +21,11 @@ pub(super) struct PendingRequest {
     pub(super) deadline: Option<Duration>,
     /// Times that the server has put it off.
     pub(super) delays: u32,
-    /// True if nobody waits for the reply any more.
+    /// Times that it was done under state that the server did not know.
+    pub(super) faults: u32,
+    /// True if a caller waits for the outcome.
+    pub(super) has_caller: bool,
+    /// True if the caller waits no more.
     pub(super) is_forsaken: bool,
 }
 
@@ -49,6 +53,8 @@ pub(super) struct InSession {
 pub(super) enum RequestStage {
     /// It waits for a slot, or for the client to be ready.
     Waiting,
+    /// It waits until an operation on an open has ended.
+    Blocked,
     /// The server put it off until this time.
     Delayed(Duration),
     /// It was sent in a slot.
@@ -67,21 +73,51 @@ impl PendingRequest {
         Self::new(record, form, (job, since))
     }
 
+    /// A request whose COMPOUND is put together when it is its turn.
+    pub(super) fn unwritten(job: Job, since: Duration) -> Self {
+        let form =
+            InSession { sequence_at: 0, places: Vec::new(), changed_from: None, is_kept: false };
+        Self::new(Vec::new(), RequestForm::InSession(form), (job, since))
+    }
+
+    /// Writes its COMPOUND.
+    pub(super) fn write(&mut self, request: CompoundRequest) {
+        let CompoundRequest { record, sequence_at, places, changed_from } = request;
+        let is_kept = changed_from.is_some();
+        self.form =
+            RequestForm::InSession(InSession { sequence_at, places, changed_from, is_kept });
+        self.record = Arc::new(record);
+    }
+
     pub(super) fn alone(record: Vec<u8>, job: Job, since: Duration) -> Self {
         Self::new(record, RequestForm::Alone, (job, since))
     }
 
     fn new(record: Vec<u8>, form: RequestForm, (job, since): (Job, Duration)) -> Self {
         let (record, stage) = (Arc::new(record), RequestStage::Waiting);
-        let (sent, deadline, delays, is_forsaken) = (since, None, 0, false);
-        Self { record, form, job, stage, since, sent, deadline, delays, is_forsaken }
+        Self {
+            record,
+            form,
+            job,
+            stage,
+            since,
+            sent: since,
+            deadline: None,
+            delays: 0,
+            faults: 0,
+            has_caller: false,
+            is_forsaken: false,
+        }
     }
 
     /// The slot that it holds.
     pub(super) const fn slot(&self) -> Option<SlotUse> {
         match self.stage {
             RequestStage::InSlot(slot) | RequestStage::SlotDelayed(slot, _) => Some(slot),
-            RequestStage::Waiting | RequestStage::Delayed(_) | RequestStage::Sent => None,
+            RequestStage::Waiting
+            | RequestStage::Blocked
+            | RequestStage::Delayed(_)
+            | RequestStage::Sent => None,
         }
     }
 
@@ -89,7 +125,10 @@ impl PendingRequest {
     pub(super) const fn retry_at(&self) -> Option<Duration> {
         match self.stage {
             RequestStage::Delayed(at) | RequestStage::SlotDelayed(_, at) => Some(at),
-            RequestStage::Waiting | RequestStage::InSlot(_) | RequestStage::Sent => None,
+            RequestStage::Waiting
+            | RequestStage::Blocked
+            | RequestStage::InSlot(_)
+            | RequestStage::Sent => None,
         }
     }
 

@@ -7,30 +7,24 @@ use comity_proto::nfs4::{Nfsstat4, Sequence4args, Sequence4resok, operation as o
 use comity_xdr::Encoder;
 
 use super::backoff::pause;
+use super::faults::is_fault;
+use super::job::Job;
 use super::machine::ClientMachine;
 use super::pending::{RequestForm, RequestStage};
 use super::slots::SlotUse;
 use crate::calls::LinkPlace;
-use crate::compound::{CompoundReply, OpFailure, StatePlace};
+use crate::compound::{CompoundReply, OpFailure};
 use crate::machine::{CallFailure, Notice};
 use crate::rpc::RpcRefusal;
-
-/// Fills in a stateid: none in particular, for nothing is opened yet.
-fn fill_stateid(record: &mut [u8], place: &StatePlace) {
-    let StatePlace { at, state } = place;
-    tracing::trace!(?state, "anonymous");
-    if let Some(place) = record.get_mut(*at..at + 16) {
-        place.fill(0);
-    }
-}
 
 /// Bytes of the arguments of SEQUENCE.
 const SEQUENCE_BYTES: usize = 32;
 
 impl ClientMachine {
     /// Fills in a request's slot and sends it.
-    pub(super) fn send_in_slot(&mut self, now: Duration, id: u64, slot: SlotUse) {
-        let Some(session) = &self.session else { return };
+    pub(super) fn send_in_slot(&mut self, now: Duration, id: u64) {
+        let Some(session) = &mut self.session else { return };
+        let Some(slot) = session.slots.take() else { return };
         let (sessionid, highest_slotid) = (session.sessionid, session.slots.highest_used());
         let Some(pending) = self.requests.get_mut(&id) else { return };
         let RequestForm::InSession(form) = &pending.form else { return };
@@ -44,9 +38,6 @@ impl ClientMachine {
         if let Some(place) = place {
             place.copy_from_slice(encoder.bytes());
         }
-        for place in &form.places {
-            fill_stateid(record, place);
-        }
         (pending.stage, pending.sent) = (RequestStage::InSlot(slot), now);
         self.transmit(now, id, None);
     }
@@ -59,18 +50,18 @@ impl ClientMachine {
         match CompoundReply::parse(bytes) {
             Err(refusal) if is_alone => self.settle_control(now, id, Err(refusal)),
             Ok(reply) if is_alone => self.settle_control(now, id, Ok(reply)),
-            Err(refusal) => self.refused(id, refusal),
+            Err(refusal) => self.refused(now, id, refusal),
             Ok(reply) => self.settle_in_slot(now, (id, place), reply),
         }
     }
 
     /// The RPC layer did not let a request in, or its reply makes no sense: then the server may
     /// have begun it.
-    fn refused(&mut self, id: u64, refusal: RpcRefusal) {
+    fn refused(&mut self, now: Duration, id: u64, refusal: RpcRefusal) {
         let may_have_begun = matches!(refusal, RpcRefusal::Malformed(_));
         self.leave_slot(id, may_have_begun);
         self.note(Notice::Nonsense(refusal));
-        self.complete(id, Err(CallFailure::Refused(refusal)));
+        self.fail(now, id, CallFailure::Refused(refusal));
     }
 
     fn settle_in_slot(
@@ -86,7 +77,23 @@ impl ClientMachine {
                 self.judge(now, id, reply);
             }
             Err(OpFailure::Status(status)) => self.not_begun(now, (id, place), status),
-            Err(OpFailure::Malformed(reason)) => self.refused(id, reason.into()),
+            Err(OpFailure::Malformed(reason)) => self.refused(now, id, reason.into()),
+        }
+    }
+
+    /// Ends a request that has no reply. What it was to change is left as it was.
+    fn fail(&mut self, now: Duration, id: u64, failure: CallFailure) {
+        let Some(job) = self.requests.get(&id).map(|pending| pending.job.clone()) else { return };
+        self.answer(id, Err(failure));
+        match job {
+            Job::Open(task) => self.open_failed(now, &task),
+            Job::Close(key, _) => self.closed(id, &key),
+            Job::Lock(task) => self.lock_turn_failed(now, &task),
+            Job::Return(file) => self.return_ended(now, id, &file),
+            Job::Test(_) => self.test_lost(),
+            Job::ReclaimComplete => self.complete_reclaim(now),
+            Job::Renew => self.lease.is_renewing = false,
+            _ => {}
         }
     }
 
@@ -131,7 +138,7 @@ impl ClientMachine {
             }
             Nfsstat4::ReqTooBig | Nfsstat4::TooManyOps | Nfsstat4::RepTooBig => {
                 self.leave_slot(id, false);
-                self.complete(id, Err(CallFailure::Refused(RpcRefusal::GarbageArguments)));
+                self.fail(now, id, CallFailure::Refused(RpcRefusal::GarbageArguments));
             }
             status => self.lose_session(now, status),
         }
@@ -161,6 +168,7 @@ impl ClientMachine {
             Nfsstat4::Delay | Nfsstat4::Grace if can_repeat => self.put_off(now, id),
             Nfsstat4::RepTooBigToCache if can_repeat => self.send_unkept(id),
             Nfsstat4::RetryUncachedRep if can_repeat => self.send_again(id),
+            status if is_fault(status) && can_repeat => self.fault(now, id, reply),
             _ => self.finish(now, id, reply),
         }
     }

@@ -53,6 +53,10 @@ pub(crate) struct MachineSettings {
     pub(crate) persistence: Persistence,
     /// Most bytes of the data of one call.
     pub(crate) data_bytes_max: u32,
+    /// True if delegations are welcome.
+    pub(crate) wants_delegations: bool,
+    /// True if recalls are told to the shell, which gives the delegations back.
+    pub(crate) hands_up_recalls: bool,
     /// A number that differs from run to run.
     pub(crate) seed: u32,
 }

@@ -43,6 +43,11 @@ impl SlotTable {
         Self { slots, free: (0..usable).collect(), usable, taken: 0, followed: 0 }
     }
 
+    /// Returns whether there is a free slot that may be used.
+    pub(super) fn has_free(&self) -> bool {
+        self.free.first().is_some_and(|slot| *slot < self.usable)
+    }
+
     /// Takes the lowest free slot, if there is one that may be used.
     pub(super) fn take(&mut self) -> Option<SlotUse> {
         let slot = *self.free.first().filter(|slot| **slot < self.usable)?;

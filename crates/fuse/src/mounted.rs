@@ -1,0 +1,161 @@
+//! A mounted file system: the kernel's requests as verbs of an [`Fs`].
+//!
+//! Every function answers one request. Errors are those that the program sees.
+
+mod attributes;
+mod data;
+mod extended;
+mod listing;
+mod locks;
+mod names;
+mod open;
+mod removed;
+mod wait;
+
+pub(crate) use attributes::NewAttributes;
+pub(crate) use data::WriteHow;
+pub(crate) use locks::wait_for_locks;
+pub(crate) use names::Looked;
+pub(crate) use open::{Handed, OpenFlags};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use comity_vfs::{Attr, Change, Cred, Disk, Fs, Handle, Node, Status};
+use rustix::io;
+
+use crate::callers::{Callers, Requester};
+use crate::errno::errno;
+use crate::inodes::{EntryPlace, Inodes, ROOT};
+use crate::invalidation::{Invalidation, InvalidationQueue};
+use crate::lower::{Invalid, Keep, Lower};
+use crate::opens::Opens;
+
+/// The parts of a mount.
+pub(crate) struct Mounted {
+    fs: Arc<dyn Fs>,
+    lower: Arc<dyn Lower>,
+    inodes: Inodes,
+    opens: Opens,
+    callers: Callers,
+    queue: Arc<InvalidationQueue>,
+    removed: removed::Removed,
+    waiters: locks::Waiters,
+}
+
+/// An object as the kernel is told of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownNode {
+    /// The kernel's number of it.
+    pub(crate) number: u64,
+    /// A mark of its handle.
+    pub(crate) generation: u32,
+    /// Its attributes.
+    pub(crate) attr: Attr<Disk>,
+    /// The time for which the kernel may keep them.
+    pub(crate) keep: Keep,
+}
+
+impl Mounted {
+    pub(crate) fn new(
+        fs: Arc<dyn Fs>,
+        lower: Arc<dyn Lower>,
+        queue: Arc<InvalidationQueue>,
+        caller_life: Duration,
+    ) -> Self {
+        Self {
+            inodes: Inodes::new(fs.root()),
+            fs,
+            lower,
+            opens: Opens::default(),
+            callers: Callers::new(caller_life),
+            queue,
+            removed: removed::Removed::default(),
+            waiters: locks::Waiters::default(),
+        }
+    }
+
+    /// Returns whether locks are forwarded to the layer below.
+    pub(crate) fn forwards_locks(&self) -> bool {
+        self.lower.locks().is_some()
+    }
+
+    /// Ends the threads that look after this mount.
+    pub(crate) fn close(&self) {
+        self.queue.close();
+        self.waiters.close();
+    }
+
+    /// The next thing of the layer below that the kernel must forget. What the kernel does not know
+    /// it need not forget.
+    pub(crate) fn poll_invalid(&self) -> Option<Invalidation> {
+        loop {
+            let message = match self.lower.poll_invalid()? {
+                Invalid::Attributes(node) => {
+                    self.inodes.number(&node).map(Invalidation::Attributes)
+                }
+                Invalid::Data(node) => self.inodes.number(&node).map(Invalidation::Data),
+                Invalid::Name(dir, name) => {
+                    self.inodes.number(&dir).map(|dir| Invalidation::Name(dir, name))
+                }
+            };
+            if message.is_some() {
+                return message;
+            }
+        }
+    }
+
+    /// The kernel has forgotten an object so many times.
+    pub(crate) fn forget(&self, number: u64, times: u64) {
+        self.inodes.forget(number, times);
+    }
+
+    fn cred(&self, who: Requester) -> Cred<Disk> {
+        self.callers.cred(who)
+    }
+
+    /// Tells the kernel of an object once more than before.
+    fn introduce(&self, node: &Node<Disk>, place: Option<EntryPlace>) -> io::Result<KnownNode> {
+        let known = self.inodes.look_up(&node.handle, &node.attr, place)?;
+        for (dir, name) in known.too_many {
+            self.queue.push(Invalidation::Name(dir, name));
+        }
+        Ok(self.known(known.number, &node.handle, node.attr))
+    }
+
+    fn known(&self, number: u64, handle: &Handle, attr: Attr<Disk>) -> KnownNode {
+        if self.inodes.observe(number, attr.change) {
+            self.queue.push(Invalidation::Data(number));
+        }
+        let generation = mark(handle);
+        KnownNode { number, generation, attr, keep: self.lower.keep(handle, &attr) }
+    }
+
+    /// Notes what a verb of this mount did to an object.
+    fn note(&self, number: u64, change: &Change<Disk>) {
+        let [before, after] = [change.before, change.after].map(|attr| attr.map(|a| a.change));
+        self.inodes.changed(number, before, after);
+    }
+
+    /// Performs a verb, again and again while the answer is DELAY and the requester waits.
+    fn verb<T>(&self, who: Requester, work: impl FnMut() -> Result<T, Status>) -> io::Result<T> {
+        wait::patiently(who.pid, work)
+    }
+}
+
+/// A mark of a handle (FNV-1a), the same in every mount.
+fn mark(handle: &Handle) -> u32 {
+    const BASIS: u32 = 0x811c_9dc5;
+    const PRIME: u32 = 0x0100_0193;
+    handle.bytes().iter().fold(BASIS, |mark, byte| (mark ^ u32::from(*byte)).wrapping_mul(PRIME))
+}
+
+fn told<T>(result: comity_vfs::Result<T>) -> io::Result<T> {
+    result.map_err(errno)
+}
+
+/// The inode number that programs see: the kernel's own number, but for the top directory, whose
+/// number is the kernel's choice.
+pub(crate) const fn inode_number(known: &KnownNode) -> u64 {
+    if known.number == ROOT { known.attr.fileid } else { known.number }
+}

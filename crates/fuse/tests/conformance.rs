@@ -1,0 +1,46 @@
+//! The conformance cases, run by the passthrough over a mount.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use comity_backend::{Passthrough, PassthroughOptions};
+use comity_conformance::{Needs, run};
+use comity_vfs::{Cred, Fs, Gid, Uid};
+
+use comity_fuse::{Keep, Plain};
+use common::{KeepsRemoved, can_mount, memory, mount, passthrough};
+
+/// Blocks cannot be shared through FUSE: it has no such request.
+const LACKING: Needs = Needs::CLONE;
+
+fn check(what: &str, fs: Arc<dyn Fs>, time: Duration) {
+    // The client keeps files open, so that each removed one would leave a hidden name.
+    let plain = Plain { keep: Keep::both(time), missing: time };
+    let mounted = mount(fs, Arc::new(KeepsRemoved(plain)));
+    let client = Passthrough::open(&mounted.dir, PassthroughOptions::default()).unwrap();
+    let has = Needs::ALL.without(LACKING);
+    let root = Cred::new(Uid::new(0), Gid::new(0));
+    // The cases run in a separate thread, because the thread takes on the callers' ids.
+    let report = thread::scope(|scope| scope.spawn(|| run(&client, &root, has)).join()).unwrap();
+    println!("{what}: {report}");
+    assert!(report.failed.is_empty(), "{what}: {report}");
+}
+
+#[test]
+fn memory_through_a_mount_is_an_fs() {
+    if can_mount() {
+        check("memory", memory(), Duration::ZERO);
+    }
+}
+
+#[test]
+fn a_folder_through_a_mount_is_an_fs() {
+    if can_mount() {
+        let folder = tempfile::tempdir().unwrap();
+        check("passthrough", passthrough(folder.path()), Duration::ZERO);
+    }
+}

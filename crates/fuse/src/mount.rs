@@ -31,10 +31,10 @@ pub struct Options {
     /// True if other users than the one who mounts may use it. An ordinary user may ask for it only
     /// where /etc/fuse.conf says so.
     pub all_users: bool,
-    /// True if the kernel compares modes and ids before it asks. Without it the `Fs` alone decides,
-    /// as it must where its ids are not those of this machine; names are then to be kept for no
-    /// time where several users share the mount, because the kernel shows those that it knows to
-    /// everybody.
+    /// True if the kernel compares modes, ids and ACLs before it asks. Without it the `Fs` alone
+    /// decides, as it must where its ids are not those of this machine; names are then to be kept
+    /// for no time where several users share the mount, because the kernel shows those that it
+    /// knows to everybody.
     pub kernel_judges: bool,
     /// True if set-id programs and devices in it are heeded; for root only.
     pub set_id_and_devices: bool,
@@ -100,7 +100,8 @@ impl FuseMount {
         check(dir, options.hides_entries)?;
         let (queue, receiver) = InvalidationQueue::new();
         let queue = Arc::new(queue);
-        let mounted = Arc::new(Mounted::new(fs, lower, Arc::clone(&queue), options.groups_life));
+        let judging = (options.groups_life, options.kernel_judges);
+        let mounted = Arc::new(Mounted::new(fs, lower, Arc::clone(&queue), judging));
         let running = transport::start(Arc::clone(&mounted), dir, &options.session())
             .map_err(|error| MountError::of_mounting(dir, &error, geteuid().is_root()))?;
         let notifier: OnceLock<Box<dyn Notifier>> = OnceLock::new();

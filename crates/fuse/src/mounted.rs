@@ -15,7 +15,7 @@ mod wait;
 pub(crate) use attributes::NewAttributes;
 pub(crate) use data::WriteHow;
 pub(crate) use locks::wait_for_locks;
-pub(crate) use names::Looked;
+pub(crate) use names::{Looked, NewMode};
 pub(crate) use open::{Handed, OpenFlags};
 
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub(crate) struct Mounted {
     opens: Opens,
     callers: Callers,
     queue: Arc<InvalidationQueue>,
+    /// True if the kernel compares modes and ACLs, and leaves mode masks to us.
+    kernel_judges: bool,
     removed: removed::Removed,
     waiters: locks::Waiters,
 }
@@ -61,7 +63,7 @@ impl Mounted {
         fs: Arc<dyn Fs>,
         lower: Arc<dyn Lower>,
         queue: Arc<InvalidationQueue>,
-        caller_life: Duration,
+        (caller_life, kernel_judges): (Duration, bool),
     ) -> Self {
         Self {
             inodes: Inodes::new(fs.root()),
@@ -70,6 +72,7 @@ impl Mounted {
             opens: Opens::default(),
             callers: Callers::new(caller_life),
             queue,
+            kernel_judges,
             removed: removed::Removed::default(),
             waiters: locks::Waiters::default(),
         }
@@ -78,6 +81,11 @@ impl Mounted {
     /// Returns whether locks are forwarded to the layer below.
     pub(crate) fn forwards_locks(&self) -> bool {
         self.lower.locks().is_some()
+    }
+
+    /// Returns whether the kernel compares modes and ACLs.
+    pub(crate) const fn kernel_judges(&self) -> bool {
+        self.kernel_judges
     }
 
     /// Ends the threads that look after this mount.

@@ -11,16 +11,18 @@ use comity_backend::{Passthrough, PassthroughOptions};
 use comity_conformance::{Needs, run};
 use comity_vfs::{Cred, Fs, Gid, Uid};
 
-use comity_fuse::{Keep, Plain};
-use common::{KeepsRemoved, can_mount, memory, mount, passthrough};
+use comity_fuse::{Keep, Options, Plain};
+use common::{KeepsRemoved, can_mount, memory, mount_with, options, passthrough};
 
 /// Blocks cannot be shared through FUSE: it has no such request.
 const LACKING: Needs = Needs::CLONE;
 
-fn check(what: &str, fs: Arc<dyn Fs>, time: Duration) {
+/// The kernel may keep for `time` what it was told.
+fn check(what: &str, fs: Arc<dyn Fs>, time: Duration, kernel_judges: bool) {
     // The client keeps files open, so that each removed one would leave a hidden name.
     let plain = Plain { keep: Keep::both(time), missing: time };
-    let mounted = mount(fs, Arc::new(KeepsRemoved(plain)));
+    let options = Options { kernel_judges, ..options() };
+    let mounted = mount_with(fs, Arc::new(KeepsRemoved(plain)), &options);
     let client = Passthrough::open(&mounted.dir, PassthroughOptions::default()).unwrap();
     let has = Needs::ALL.without(LACKING);
     let root = Cred::new(Uid::new(0), Gid::new(0));
@@ -33,7 +35,7 @@ fn check(what: &str, fs: Arc<dyn Fs>, time: Duration) {
 #[test]
 fn memory_through_a_mount_is_an_fs() {
     if can_mount() {
-        check("memory", memory(), Duration::ZERO);
+        check("memory", memory(), Duration::ZERO, false);
     }
 }
 
@@ -41,6 +43,21 @@ fn memory_through_a_mount_is_an_fs() {
 fn a_folder_through_a_mount_is_an_fs() {
     if can_mount() {
         let folder = tempfile::tempdir().unwrap();
-        check("passthrough", passthrough(folder.path()), Duration::ZERO);
+        check("passthrough", passthrough(folder.path()), Duration::ZERO, false);
+    }
+}
+
+#[test]
+fn memory_is_an_fs_where_the_kernel_keeps_and_judges() {
+    if can_mount() {
+        check("memory, kept", memory(), Duration::from_secs(60), true);
+    }
+}
+
+#[test]
+fn a_folder_is_an_fs_where_the_kernel_keeps_and_judges() {
+    if can_mount() {
+        let folder = tempfile::tempdir().unwrap();
+        check("passthrough, kept", passthrough(folder.path()), Duration::from_secs(60), true);
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use comity_vfs::{
-    Change, Changed, Create, Device, Disk, Handle, Made, Mode, Name, Node, SetAttr, Special,
-    Status, Target,
+    AclKind, Change, Changed, Create, Device, Disk, Handle, Made, Mode, Name, Node, SetAttr,
+    Special, Status, Target,
 };
 use rustix::fs::FileType;
 use rustix::io::{self, Errno};
@@ -22,8 +22,17 @@ pub(crate) enum Looked {
     Missing(Duration),
 }
 
+/// The mode of a new object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewMode {
+    /// Permission bits, and the type above them for MKNOD.
+    pub(crate) mode: u32,
+    /// The mode mask of the process, if the kernel has not applied it itself.
+    pub(crate) umask: u32,
+}
+
 /// Attributes with a mode alone.
-pub(super) fn with_mode(bits: u32) -> SetAttr<Disk> {
+fn with_mode(bits: u32) -> SetAttr<Disk> {
     SetAttr { mode: Some(Mode::new(bits)), ..SetAttr::default() }
 }
 
@@ -51,10 +60,24 @@ impl Mounted {
         &self,
         who: Requester,
         (dir, bytes): (u64, &[u8]),
-        mode: u32,
+        mode: NewMode,
     ) -> io::Result<KnownNode> {
-        let cred = self.cred(who);
-        self.make(who, (dir, bytes), |dir, name| self.fs.mkdir(&cred, dir, name, &with_mode(mode)))
+        let (cred, set) = (self.cred(who), self.new_attributes(dir, mode)?);
+        self.make(who, (dir, bytes), |dir, name| self.fs.mkdir(&cred, dir, name, &set))
+    }
+
+    /// The attributes that a new object in a directory begins with. A mode mask counts for nothing
+    /// where the directory has a default ACL (acl(5)).
+    pub(super) fn new_attributes(&self, dir: u64, mode: NewMode) -> io::Result<SetAttr<Disk>> {
+        let mask = match mode.umask {
+            _ if !self.kernel_judges => 0,
+            0 => 0,
+            umask => match self.fs.getacl(&self.inodes.handle(dir)?, AclKind::Default) {
+                Ok(Some(_)) => 0,
+                _ => umask,
+            },
+        };
+        Ok(with_mode(mode.mode & !mask))
     }
 
     pub(crate) fn symlink(
@@ -73,11 +96,11 @@ impl Mounted {
         &self,
         who: Requester,
         (dir, bytes): (u64, &[u8]),
-        mode: u32,
+        mode: NewMode,
         device_number: u32,
     ) -> io::Result<KnownNode> {
-        let (cred, set) = (self.cred(who), with_mode(mode));
-        let special = match FileType::from_raw_mode(mode) {
+        let (cred, set) = (self.cred(who), self.new_attributes(dir, mode)?);
+        let special = match FileType::from_raw_mode(mode.mode) {
             FileType::RegularFile => None,
             FileType::Fifo => Some(Special::Fifo),
             FileType::Socket => Some(Special::Socket),

@@ -4,7 +4,7 @@ use comity_vfs::{Access, Attr, Create, Cred, Disk, FileType, Handle, Node};
 use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
 
-use super::names::{name, with_mode};
+use super::names::{NewMode, name};
 use super::{KnownNode, Mounted, told};
 use crate::callers::Requester;
 use crate::lower::{LockRequest, Opening};
@@ -83,11 +83,11 @@ impl Mounted {
         &self,
         who: Requester,
         (dir, bytes): (u64, &[u8]),
-        mode: u32,
+        mode: NewMode,
         flags: OpenFlags,
     ) -> io::Result<(KnownNode, Handed)> {
         let (parent, cred) = (self.inodes.handle(dir)?, self.cred(who));
-        let (entry, how) = (name(bytes)?, Create::Guarded(with_mode(mode)));
+        let (entry, how) = (name(bytes)?, Create::Guarded(self.new_attributes(dir, mode)?));
         let node = match self.verb(who, || self.fs.create(&cred, &parent, entry, &how)) {
             Ok(made) => {
                 self.note(dir, &made.change);

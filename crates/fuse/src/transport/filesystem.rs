@@ -21,7 +21,7 @@ use super::convert::{error, file_attr, generation, kind, requester, set_time};
 use super::replies::{attributes, data, done, entry, missing};
 use crate::limits::{BACKGROUND_MAX, TRANSFER_BYTES_MAX};
 use crate::lower::{LockKind, LockRequest};
-use crate::mounted::{self, Handed, Looked, Mounted, NewAttributes, WriteHow};
+use crate::mounted::{self, Handed, Looked, Mounted, NewAttributes, NewMode, WriteHow};
 
 /// The unit in which statfs(2) counts.
 const UNIT_BYTES: u64 = 4096;
@@ -81,6 +81,10 @@ impl fuser::Filesystem for Filesystem {
         ];
         if self.0.forwards_locks() {
             wanted.extend([InitFlags::FUSE_POSIX_LOCKS, InitFlags::FUSE_FLOCK_LOCKS]);
+        }
+        if self.0.kernel_judges() {
+            // A mode mask is not to be applied where a default ACL is.
+            wanted.extend([InitFlags::FUSE_POSIX_ACL, InitFlags::FUSE_DONT_MASK]);
         }
         for flag in wanted {
             if let Err(lacking) = config.add_capabilities(flag) {
@@ -148,12 +152,12 @@ impl fuser::Filesystem for Filesystem {
         dir: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         device: u32,
         reply: ReplyEntry,
     ) {
         let place = (dir.0, name.as_bytes());
-        entry(reply, self.0.mknod(requester(request), place, mode, device));
+        entry(reply, self.0.mknod(requester(request), place, NewMode { mode, umask }, device));
     }
 
     fn mkdir(
@@ -162,10 +166,11 @@ impl fuser::Filesystem for Filesystem {
         dir: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         reply: ReplyEntry,
     ) {
-        entry(reply, self.0.mkdir(requester(request), (dir.0, name.as_bytes()), mode));
+        let (place, mode) = ((dir.0, name.as_bytes()), NewMode { mode, umask });
+        entry(reply, self.0.mkdir(requester(request), place, mode));
     }
 
     fn unlink(&self, request: &Request, dir: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -425,12 +430,12 @@ impl fuser::Filesystem for Filesystem {
         dir: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         flags: i32,
         reply: ReplyCreate,
     ) {
         let (place, flags) = ((dir.0, name.as_bytes()), mounted::OpenFlags(flags as u32));
-        match self.0.create(requester(request), place, mode, flags) {
+        match self.0.create(requester(request), place, NewMode { mode, umask }, flags) {
             Ok((known, handed)) => {
                 let keep = known.keep.entry.min(known.keep.attr);
                 let (attr, open) = (file_attr(&known, known.number), FileHandle(handed.open));

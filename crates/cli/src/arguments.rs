@@ -93,6 +93,24 @@ pub(crate) enum Command {
     ///
     /// A change lasts until the next one or until the server ends.
     Log(Log),
+    /// Mount a file system on a directory
+    ///
+    /// SOURCE is `dir:PATH`, or a path, for a directory of this machine, or `memory:` for an empty
+    /// file system in memory that is gone when it is unmounted.
+    ///
+    /// The command ends once DIR can be used, and leaves a program behind that serves it until
+    /// `comity umount DIR`. As root all users of the machine may use the mount, each with his own
+    /// rights; an ordinary user mounts by fusermount3, and for himself. In /etc/fstab the type is
+    /// `comity`.
+    ///
+    /// Exits with 0 once it is mounted, with 1 if it cannot be, with 2 if the arguments are wrong;
+    /// as `mount.comity` with 32 and 1 as mount(8) has them.
+    Mount(MountCommand),
+    /// Unmount what is mounted on a directory
+    ///
+    /// A mount whose program has ended, so that its files answer "Transport endpoint is not
+    /// connected", is unmounted, too.
+    Umount(UmountCommand),
     /// Measure file systems and NFS servers
     ///
     /// The workloads of five evaluations, from 1989 to 2006, on directories and on servers, with
@@ -311,6 +329,48 @@ pub(crate) struct Running {
     pub(crate) state: State,
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+/// See [`Command::Mount`].
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MountCommand {
+    /// The file system
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: PathBuf,
+
+    /// The directory to mount it on
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// Options, separated by commas: ro, rw, allow_other, noallow_other, default_permissions,
+    /// nodefault_permissions, nonempty, suid, nosuid, dev, nodev, exec, noexec, noac,
+    /// actimeo=SECONDS, threads=N, log_file=FILE
+    #[arg(short = 'o', long = "options", value_name = "OPTION,...", value_delimiter = ',')]
+    pub(crate) options: Vec<String>,
+
+    /// Serve the mount in the foreground, and log to standard error
+    #[arg(short = 'f', long)]
+    pub(crate) foreground: bool,
+
+    /// Report on standard output that the mount can be used, then close it
+    #[arg(long, hide = true, requires = "foreground")]
+    pub(crate) report: bool,
+
+    /// Log level, as for `comity serve`
+    #[arg(long, value_name = "LEVEL", value_parser = level, default_value = "info")]
+    pub(crate) log: String,
+}
+
+/// See [`Command::Umount`].
+#[derive(Debug, Args)]
+pub(crate) struct UmountCommand {
+    /// The directory that something is mounted on
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// Detach it now, and unmount it once no program uses it any longer
+    #[arg(short = 'l', long)]
+    pub(crate) lazy: bool,
 }
 
 /// See [`Command::Clients`].

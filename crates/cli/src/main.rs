@@ -13,6 +13,9 @@ mod control_client;
 mod explain;
 mod exports_command;
 mod manual;
+mod mount;
+mod mount_helper;
+mod mount_options;
 mod serve;
 mod settings;
 mod stdout;
@@ -24,6 +27,9 @@ use clap::Parser;
 use arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
+    if mount_helper::is_called() {
+        return mount_helper::run();
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return argument_error::report(&error),
@@ -54,6 +60,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Clients(typed) => clients::show(typed),
         Command::Evict(typed) => clients::evict(typed),
         Command::Log(typed) => control_client::log(typed),
+        Command::Mount(typed) => mount::mount(&typed),
+        Command::Umount(typed) => mount::unmount(&typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
         Command::Completions(typed) => {
             manual::completions(typed.shell);

@@ -36,8 +36,10 @@ pub struct Options {
     /// for no time where several users share the mount, because the kernel shows those that it
     /// knows to everybody.
     pub kernel_judges: bool,
-    /// True if set-id programs and devices in it are heeded; for root only.
-    pub set_id_and_devices: bool,
+    /// True if set-id bits of programs in it are heeded; for root only.
+    pub set_ids: bool,
+    /// True if devices in it are devices; for root only.
+    pub devices: bool,
     /// True if programs in it cannot be executed.
     pub no_execution: bool,
     /// True if the directory may have entries, which the mount hides.
@@ -56,7 +58,8 @@ impl Default for Options {
             read_only: false,
             all_users: geteuid().is_root(),
             kernel_judges: false,
-            set_id_and_devices: false,
+            set_ids: false,
+            devices: false,
             no_execution: false,
             hides_entries: false,
             threads: THREADS,
@@ -72,7 +75,8 @@ impl Options {
             read_only: self.read_only,
             all_users: self.all_users,
             kernel_judges: self.kernel_judges,
-            set_id_and_devices: self.set_id_and_devices,
+            set_ids: self.set_ids,
+            devices: self.devices,
             no_execution: self.no_execution,
             threads: self.threads,
         }
@@ -167,10 +171,11 @@ fn check(dir: &Path, hides_entries: bool) -> Result<(), MountError> {
     if !fs::metadata(dir).map_err(looked)?.is_dir() {
         return Err(MountError::NotDirectory(dir.to_owned()));
     }
-    if is_mount_point(dir).map_err(looked)? {
+    let is_mounted = is_mount_point(dir).map_err(looked)?;
+    let mut entries = fs::read_dir(dir).map_err(looked)?;
+    if is_mounted {
         return Err(MountError::AlreadyMounted(dir.to_owned()));
     }
-    let mut entries = fs::read_dir(dir).map_err(looked)?;
     if !hides_entries && entries.next().is_some() {
         return Err(MountError::NotEmpty(dir.to_owned()));
     }

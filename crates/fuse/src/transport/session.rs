@@ -23,8 +23,10 @@ pub(crate) struct SessionOptions {
     pub(crate) all_users: bool,
     /// True if the kernel compares modes and ids itself, before it asks.
     pub(crate) kernel_judges: bool,
-    /// True if set-id programs and devices in it are heeded.
-    pub(crate) set_id_and_devices: bool,
+    /// True if set-id bits of programs in it are heeded.
+    pub(crate) set_ids: bool,
+    /// True if devices in it are devices.
+    pub(crate) devices: bool,
     /// True if programs in it cannot be executed.
     pub(crate) no_execution: bool,
     /// Threads that answer the kernel.
@@ -36,8 +38,8 @@ impl SessionOptions {
         let chosen = [
             (self.read_only, MountOption::RO),
             (self.kernel_judges, MountOption::DefaultPermissions),
-            (self.set_id_and_devices, MountOption::Suid),
-            (self.set_id_and_devices, MountOption::Dev),
+            (self.set_ids, MountOption::Suid),
+            (self.devices, MountOption::Dev),
             (self.no_execution, MountOption::NoExec),
         ];
         let mut config = Config::default();

@@ -1,0 +1,138 @@
+//! The options of `comity mount -o`, by their names in mount(8), mount.fuse3(8) and nfs(5). An
+//! option that would not be obeyed is refused.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use comity_fuse::{Keep, Options};
+
+/// Options of a line of fstab(5) that are about when and by whom it is mounted: others obey them.
+const OF_FSTAB: &[&str] = &[
+    "defaults", "auto", "noauto", "nofail", "_netdev", "user", "nouser", "users", "owner", "group",
+];
+
+/// Time for which the kernel keeps names and attributes of a local file system that other programs
+/// may change, too, unless an option says otherwise.
+const KEEP: Duration = Duration::from_secs(1);
+
+/// Longest such time, in seconds: a day. Nobody wants to wait longer for a change.
+const KEEP_SECONDS_MAX: u64 = 86_400;
+
+/// Most threads that serve a mount.
+const THREADS_MAX: usize = 1_024;
+
+/// The options of a mount.
+#[derive(Debug, Clone)]
+pub(crate) struct MountOptions {
+    /// Those about the mount itself.
+    pub(crate) fuse: Options,
+    /// The time for which the kernel keeps what it was told.
+    pub(crate) keep: Keep,
+    /// The file that a mount in the background logs to.
+    pub(crate) log_file: Option<PathBuf>,
+}
+
+impl MountOptions {
+    /// Reads the options; of two that contradict each other the later one holds.
+    ///
+    /// # Errors
+    /// An option that is not known, or whose value makes no sense: says what to do.
+    pub(crate) fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let fuse = Options::default();
+        let mut options = Self { fuse, keep: Keep::both(KEEP), log_file: None };
+        // Several users may share the mount: the kernel then keeps them from each other's names.
+        options.fuse.kernel_judges = options.fuse.all_users;
+        for text in texts.into_iter().map(str::trim).filter(|text| !text.is_empty()) {
+            match text.split_once('=') {
+                Some((name, value)) => options.read_value(name, value)?,
+                None => options.read_flag(text)?,
+            }
+        }
+        Ok(options)
+    }
+
+    fn read_flag(&mut self, flag: &str) -> Result<()> {
+        let fuse = &mut self.fuse;
+        match flag {
+            "ro" => fuse.read_only = true,
+            "rw" => fuse.read_only = false,
+            "allow_other" => fuse.all_users = true,
+            "noallow_other" => fuse.all_users = false,
+            "default_permissions" => fuse.kernel_judges = true,
+            "nodefault_permissions" => fuse.kernel_judges = false,
+            "nonempty" => fuse.hides_entries = true,
+            "suid" => fuse.set_ids = true,
+            "nosuid" => fuse.set_ids = false,
+            "dev" => fuse.devices = true,
+            "nodev" => fuse.devices = false,
+            "exec" => fuse.no_execution = false,
+            "noexec" => fuse.no_execution = true,
+            "noac" => self.keep = Keep::NOTHING,
+            other if OF_FSTAB.contains(&other) || other.starts_with("x-") => {}
+            other => bail!(unknown(other)),
+        }
+        Ok(())
+    }
+
+    fn read_value(&mut self, name: &str, value: &str) -> Result<()> {
+        match name {
+            "actimeo" => {
+                let seconds = number(name, value, KEEP_SECONDS_MAX)?;
+                self.keep = Keep::both(Duration::from_secs(seconds));
+            }
+            "threads" => {
+                let most = THREADS_MAX as u64;
+                self.fuse.threads = number(name, value, most)?.max(1) as usize;
+            }
+            "log_file" if !value.is_empty() => self.log_file = Some(std::path::absolute(value)?),
+            "log_file" => bail!("-o log_file= needs the path of a file"),
+            "comment" => {}
+            other if other.starts_with("x-") => {}
+            other => bail!(unknown(other)),
+        }
+        Ok(())
+    }
+}
+
+fn number(name: &str, value: &str, most: u64) -> Result<u64> {
+    let number = value.parse().ok().filter(|number| *number <= most);
+    number.ok_or_else(|| anyhow!("-o {name}={value}: give a whole number, at most {most}"))
+}
+
+fn unknown(option: &str) -> String {
+    format!("-o {option}: this option is not known; see comity mount --help for those that are")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<MountOptions> {
+        MountOptions::read(text.split(','))
+    }
+
+    #[test]
+    fn the_later_of_two_options_holds() {
+        let options = read("ro,rw,noexec,exec,actimeo=7,suid,nosuid").unwrap();
+        assert!(!options.fuse.read_only && !options.fuse.no_execution && !options.fuse.set_ids);
+        assert_eq!(options.keep, Keep::both(Duration::from_secs(7)));
+        assert_eq!(read("actimeo=7,noac").unwrap().keep, Keep::NOTHING);
+    }
+
+    #[test]
+    fn options_of_fstab_are_for_others() {
+        assert!(read("defaults,_netdev,nofail,x-systemd.automount,x-a=b,comment=c,").is_ok());
+    }
+
+    #[test]
+    fn an_option_that_would_not_be_obeyed_is_refused() {
+        for bad in ["rsize=4096", "sec=krb5", "atime", "Ro", "threads", "actimeo=-1", "log_file="] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        let said = read("nolock").unwrap_err().to_string();
+        assert!(said.contains("nolock") && said.contains("--help"), "{said}");
+        let said = read("threads=many").unwrap_err().to_string();
+        assert!(said.contains("threads=many") && said.contains("1024"), "{said}");
+    }
+}

@@ -127,13 +127,13 @@ impl Inodes {
     }
 
     /// Notes that an object is opened. Returns whether the kernel's pages of it are of this change
-    /// attribute and so may stay.
+    /// attribute and so may stay. Without one the object is delegated, and has not changed.
     pub(crate) fn open(&self, number: u64, change: Option<u64>) -> bool {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get_mut(&number) else { return false };
         inode.opens += 1;
-        let fresh = change.is_some() && inode.pages == change;
-        inode.pages = change;
+        let fresh = inode.pages.is_some() && (change.is_none() || inode.pages == change);
+        inode.pages = change.or(inode.pages);
         fresh
     }
 
@@ -159,7 +159,8 @@ impl Inodes {
         let Some(inode) = table.by_number.get_mut(&number) else { return false };
         let stale = inode.pages.is_some_and(|pages| pages != change);
         if stale {
-            inode.pages = Some(change);
+            // An open that comes before the kernel has dropped them must not keep them.
+            inode.pages = None;
         }
         stale
     }
@@ -350,9 +351,12 @@ mod tests {
         assert!(inodes.open(file, Some(2)), "only this mount changed it");
         assert!(!inodes.observe(file, 2));
         assert!(inodes.observe(file, 3), "somebody else changed it");
+        assert!(!inodes.open(file, Some(3)), "the pages are not dropped yet");
         inodes.changed(file, Some(4), Some(5));
         assert!(!inodes.open(file, Some(5)), "something came between 3 and 4");
         inodes.changed(file, None, None);
         assert!(!inodes.open(file, None), "nothing is known");
+        assert!(!inodes.open(file, Some(7)));
+        assert!(inodes.open(file, None), "delegated since");
     }
 }

@@ -16,6 +16,7 @@
 mod callers;
 mod errno;
 mod inodes;
+mod interrupts;
 mod invalidation;
 mod limits;
 mod lower;
@@ -26,6 +27,6 @@ mod opens;
 mod process;
 mod transport;
 
-pub use lower::{Invalid, Keep, LockKind, LockRequest, Lower, LowerLocks, Opening, Plain};
+pub use lower::{Keep, Lower, Plain};
 pub use mount::{FuseMount, Options, is_mount_point, unmount};
 pub use mount_error::MountError;

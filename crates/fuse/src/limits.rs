@@ -36,8 +36,13 @@ pub(crate) const STATUS_BYTES_MAX: u64 = 1 << 20;
 /// about stays until its time is over. Those of the layer below wait there.
 pub(crate) const INVALIDATIONS_MAX: usize = 4_096;
 
-/// Pause between two looks for invalidations of the layer below.
-pub(crate) const INVALIDATION_PAUSE: Duration = Duration::from_millis(5);
+/// Longest wait for an event of the layer below before the thread that waits looks whether the
+/// mount has ended.
+pub(crate) const EVENT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Time for which the kernel keeps the attributes of a delegated file: they are good until the
+/// recall, which tells the kernel to forget them.
+pub(crate) const DELEGATED_KEEP: Duration = Duration::from_secs(86_400);
 
 /// First pause before a verb that was answered DELAY is tried again; it doubles.
 pub(crate) const DELAY_FIRST: Duration = Duration::from_millis(5);
@@ -48,8 +53,9 @@ pub(crate) const DELAY_MAX: Duration = Duration::from_secs(1);
 /// Longest time that passes before a waiting request notices a signal of its process.
 pub(crate) const INTERRUPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Most requests for locks that wait at a time. Beyond it they are refused (ENOLCK).
-pub(crate) const LOCK_WAITERS_MAX: usize = 4_096;
+/// Most requests for locks that wait at a time, for each takes a thread. Beyond it they are refused
+/// (ENOLCK).
+pub(crate) const LOCK_WAITERS_MAX: usize = 512;
 
 /// Threads that answer the kernel, unless the caller of this crate chooses: enough for what the
 /// kernel sends in the background (its queue has 64 places) to wait for a server side by side.
@@ -61,6 +67,3 @@ pub(crate) const BACKGROUND_MAX: u16 = 64;
 /// Most bytes copied by one copy_file_range(2): a program that wants more asks again, and can be
 /// interrupted in between.
 pub(crate) const COPY_BYTES_MAX: u64 = 128 << 20;
-
-/// Pause before a lock that others hold is asked for again, for a request that waits.
-pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(20);

@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -14,11 +16,11 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use rustix::process::geteuid;
 
-use crate::invalidation::{self, InvalidationQueue, Notifier};
-use crate::limits::{CALLER_LIFE, THREADS};
+use crate::invalidation::{self, Invalidation, InvalidationQueue, Notifier};
+use crate::limits::{CALLER_LIFE, THREADS, TRANSFER_BYTES_MAX};
 use crate::lower::Lower;
 use crate::mount_error::{HELPER, MountError};
-use crate::mounted::{Mounted, wait_for_locks};
+use crate::mounted::Mounted;
 use crate::transport::{self, FuseSession, SessionOptions};
 
 /// The choices that a mount leaves to its user.
@@ -87,7 +89,7 @@ impl Options {
 pub struct FuseMount {
     running: Option<FuseSession>,
     mounted: Arc<Mounted>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
 }
 
 impl FuseMount {
@@ -108,16 +110,11 @@ impl FuseMount {
         let mounted = Arc::new(Mounted::new(fs, lower, Arc::clone(&queue), judging));
         let running = transport::start(Arc::clone(&mounted), dir, &options.session())
             .map_err(|error| MountError::of_mounting(dir, &error, geteuid().is_root()))?;
-        let notifier: OnceLock<Box<dyn Notifier>> = OnceLock::new();
-        let _ = notifier.set(running.notifier());
-        let (polled, waiting) = (Arc::clone(&mounted), Arc::clone(&mounted));
-        let invalidate =
-            move || invalidation::run(&queue, &receiver, &notifier, || polled.poll_invalid());
-        let threads = vec![
-            spawn("invalidation", invalidate),
-            spawn("locks", move || wait_for_locks(&waiting)),
-        ];
-        let threads = threads.into_iter().flatten().collect();
+        if let Err(error) = read_ahead(dir) {
+            tracing::debug!(%error, "the kernel reads ahead no more than by default");
+        }
+        let notifier = running.notifier();
+        let threads = Threads::start(&mounted, receiver, &notifier);
         Ok(Self { running: Some(running), mounted, threads })
     }
 
@@ -144,7 +141,49 @@ impl FuseMount {
 
     fn end(&mut self) {
         self.mounted.close();
-        for thread in self.threads.drain(..) {
+        self.threads.join();
+    }
+}
+
+/// The threads that look after a mount and answer no requests.
+struct Threads {
+    running: Vec<JoinHandle<()>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Threads {
+    fn start(
+        mounted: &Arc<Mounted>,
+        receiver: Receiver<Invalidation>,
+        notifier: &Arc<dyn Notifier>,
+    ) -> Self {
+        let mut threads = Self { running: Vec::new(), ended: Arc::default() };
+        let told = Arc::clone(notifier);
+        threads.spawn("invalidation", move || invalidation::run(&receiver, told.as_ref()));
+        if mounted.open_files().is_some() {
+            let watched = Arc::clone(mounted);
+            threads.spawn("interrupts", move || watched.interrupts().run());
+            let (polled, told) = (Arc::clone(mounted), Arc::clone(notifier));
+            let ended = Arc::clone(&threads.ended);
+            threads.spawn("events", move || {
+                while !ended.load(Ordering::Acquire) {
+                    polled.take_event(told.as_ref());
+                }
+            });
+        }
+        threads
+    }
+
+    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) {
+        match thread::Builder::new().name(format!("fuse-{name}")).spawn(work) {
+            Ok(thread) => self.running.push(thread),
+            Err(error) => tracing::error!(%error, name, "a thread of the mount does not start"),
+        }
+    }
+
+    fn join(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        for thread in self.running.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the mount has panicked");
             }
@@ -161,8 +200,13 @@ impl Drop for FuseMount {
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(format!("fuse-{name}")).spawn(work)
+/// Lets the kernel read ahead as much as one READ carries; by default it is an eighth. Only root
+/// may.
+fn read_ahead(dir: &Path) -> io::Result<()> {
+    let device = fs::metadata(dir)?.dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let file = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+    fs::write(file, (TRANSFER_BYTES_MAX / 1024).to_string())
 }
 
 /// Looks whether a directory can be mounted on.

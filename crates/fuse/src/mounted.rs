@@ -4,6 +4,7 @@
 
 mod attributes;
 mod data;
+mod events;
 mod extended;
 mod listing;
 mod locks;
@@ -14,21 +15,23 @@ mod wait;
 
 pub(crate) use attributes::NewAttributes;
 pub(crate) use data::WriteHow;
-pub(crate) use locks::wait_for_locks;
+pub(crate) use locks::LockArguments;
 pub(crate) use names::{Looked, NewMode};
 pub(crate) use open::{Handed, OpenFlags};
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_vfs::{Attr, Change, Cred, Disk, Fs, Handle, Node, Status};
+use comity_vfs::{Attr, Change, Cred, Disk, Fs, Handle, Node, OpenFiles, Status};
 use rustix::io;
 
 use crate::callers::{Callers, Requester};
 use crate::errno::errno;
 use crate::inodes::{EntryPlace, Inodes, ROOT};
+use crate::interrupts::Interrupts;
 use crate::invalidation::{Invalidation, InvalidationQueue};
-use crate::lower::{Invalid, Keep, Lower};
+use crate::limits::DELEGATED_KEEP;
+use crate::lower::{Keep, Lower};
 use crate::opens::Opens;
 
 /// The parts of a mount.
@@ -42,7 +45,8 @@ pub(crate) struct Mounted {
     /// True if the kernel compares modes and ACLs, and leaves mode masks to us.
     kernel_judges: bool,
     removed: removed::Removed,
-    waiters: locks::Waiters,
+    locked: locks::LockedOpens,
+    interrupts: Interrupts,
 }
 
 /// An object as the kernel is told of it.
@@ -74,13 +78,19 @@ impl Mounted {
             queue,
             kernel_judges,
             removed: removed::Removed::default(),
-            waiters: locks::Waiters::default(),
+            locked: locks::LockedOpens::default(),
+            interrupts: Interrupts::default(),
         }
     }
 
-    /// Returns whether locks are forwarded to the layer below.
-    pub(crate) fn forwards_locks(&self) -> bool {
-        self.lower.locks().is_some()
+    /// The side of the layer below on which state is held at a server, if there is one.
+    pub(crate) fn open_files(&self) -> Option<&dyn OpenFiles> {
+        self.fs.open_files()
+    }
+
+    /// The thread that interrupts requests runs in here.
+    pub(crate) const fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
     }
 
     /// Returns whether the kernel compares modes and ACLs.
@@ -91,26 +101,7 @@ impl Mounted {
     /// Ends the threads that look after this mount.
     pub(crate) fn close(&self) {
         self.queue.close();
-        self.waiters.close();
-    }
-
-    /// The next thing of the layer below that the kernel must forget. What the kernel does not know
-    /// it need not forget.
-    pub(crate) fn poll_invalid(&self) -> Option<Invalidation> {
-        loop {
-            let message = match self.lower.poll_invalid()? {
-                Invalid::Attributes(node) => {
-                    self.inodes.number(&node).map(Invalidation::Attributes)
-                }
-                Invalid::Data(node) => self.inodes.number(&node).map(Invalidation::Data),
-                Invalid::Name(dir, name) => {
-                    self.inodes.number(&dir).map(|dir| Invalidation::Name(dir, name))
-                }
-            };
-            if message.is_some() {
-                return message;
-            }
-        }
+        self.interrupts.close();
     }
 
     /// The kernel has forgotten an object so many times.
@@ -135,8 +126,15 @@ impl Mounted {
         if self.inodes.observe(number, attr.change) {
             self.queue.push(Invalidation::Data(number));
         }
-        let generation = mark(handle);
-        KnownNode { number, generation, attr, keep: self.lower.keep(handle, &attr) }
+        KnownNode { number, generation: mark(handle), attr, keep: self.keep(handle, &attr) }
+    }
+
+    fn keep(&self, handle: &Handle, attr: &Attr<Disk>) -> Keep {
+        let keep = self.lower.keep(handle, attr);
+        match self.open_files().and_then(|files| files.delegation(handle)) {
+            Some(_) => Keep { attr: DELEGATED_KEEP, ..keep },
+            None => keep,
+        }
     }
 
     /// Notes what a verb of this mount did to an object.
@@ -147,6 +145,7 @@ impl Mounted {
 
     /// Performs a verb, again and again while the answer is DELAY and the requester waits.
     fn verb<T>(&self, who: Requester, work: impl FnMut() -> Result<T, Status>) -> io::Result<T> {
+        let _watched = self.open_files().map(|_| self.interrupts.watch(who.pid));
         wait::patiently(who.pid, work)
     }
 }

@@ -1,10 +1,10 @@
 //! Open files and directories, by the number that the kernel gives back with each request.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use comity_vfs::{Access, Cred, Disk, Handle};
+use comity_vfs::{Cred, Disk, Handle, OpenId};
 use rustix::io::Errno;
 
 use crate::limits::OPENS_MAX;
@@ -18,8 +18,10 @@ pub(crate) struct OpenFile {
     pub(crate) handle: Handle,
     /// The caller that opened it: it reads and writes with these rights from then on.
     pub(crate) cred: Cred<Disk>,
-    /// The rights that were asked for and found.
-    pub(crate) rights: Access,
+    /// The open at the server, if there is a server.
+    pub(crate) opened: Option<OpenId>,
+    /// Something was written through it since the last flush.
+    pub(crate) unflushed: AtomicBool,
 }
 
 /// All that are open.

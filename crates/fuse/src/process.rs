@@ -15,8 +15,6 @@ pub(crate) fn groups(pid: u32) -> Vec<Gid<Disk>> {
 
 /// Returns whether a signal waits for a thread, or the thread is gone: a request of it that waits
 /// is to be given up.
-///
-/// The kernel's own message about it (FUSE_INTERRUPT) does not come here: `fuser` refuses it.
 pub(crate) fn is_interrupted(pid: u32) -> bool {
     // Requests without a process are the kernel's own.
     pid != 0 && status(pid).is_none_or(|status| has_pending_signal(&status))

@@ -11,18 +11,20 @@ use comity_backend::{Passthrough, PassthroughOptions};
 use comity_conformance::{Needs, run};
 use comity_vfs::{Cred, Fs, Gid, Uid};
 
-use comity_fuse::{Keep, Options, Plain};
-use common::{KeepsRemoved, can_mount, memory, mount_with, options, passthrough};
+use comity_fuse::Options;
+use common::open_files::WithOpens;
+use common::{can_mount, kept, memory, mount_with, options, passthrough};
 
 /// Blocks cannot be shared through FUSE: it has no such request.
 const LACKING: Needs = Needs::CLONE;
 
 /// The kernel may keep for `time` what it was told.
 fn check(what: &str, fs: Arc<dyn Fs>, time: Duration, kernel_judges: bool) {
-    // The client keeps files open, so that each removed one would leave a hidden name.
-    let plain = Plain { keep: Keep::both(time), missing: time };
+    // The client keeps files open, so that without opens below each removed one would leave a
+    // hidden name.
+    let fs = WithOpens::new(fs);
     let options = Options { kernel_judges, ..options() };
-    let mounted = mount_with(fs, Arc::new(KeepsRemoved(plain)), &options);
+    let mounted = mount_with(fs, kept(time), &options);
     let client = Passthrough::open(&mounted.dir, PassthroughOptions::default()).unwrap();
     let has = Needs::ALL.without(LACKING);
     let root = Cred::new(Uid::new(0), Gid::new(0));

@@ -1,5 +1,7 @@
 //! Requests about data: READ, WRITE, FALLOCATE, LSEEK, COPY_FILE_RANGE.
 
+use std::sync::atomic::Ordering;
+
 use comity_vfs::{Cred, Disk, Handle, ReadInto, Seek, Status, Written};
 use rustix::fs::FallocateFlags;
 use rustix::io::{self, Errno};
@@ -76,6 +78,7 @@ impl Mounted {
     ) -> io::Result<u32> {
         let file = self.opens.get(open)?;
         let cred = self.writer(who, &file, how);
+        file.unflushed.store(true, Ordering::Release);
         let offset = if how.flags.appends() { self.end_of(who, &file, offset)? } else { offset };
         let mut written = 0;
         while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {

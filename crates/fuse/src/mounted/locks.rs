@@ -1,72 +1,69 @@
 //! Requests for locks: GETLK, SETLK, SETLKW.
 //!
-//! A request that waits keeps no thread of those that answer the kernel: one thread asks again for
-//! all of them.
+//! They are forwarded where there is a server; else the kernel keeps its own locks. The kernel does
+//! not say whether a lock is one of fcntl(2) or of flock(2): as with the NFS client of Linux, both
+//! kinds meet each other, and flock(2) locks all bytes.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-use comity_vfs::{Cred, Disk, Handle};
+use comity_vfs::{
+    HeldLock, LockOutcome, LockOwner, LockRequest, OpenFiles, OpenId, RangeLock, Status,
+};
 use rustix::io::{self, Errno};
 
-use super::Mounted;
+use super::{Mounted, told};
 use crate::callers::Requester;
-use crate::errno::errno;
-use crate::limits::{LOCK_PAUSE, LOCK_WAITERS_MAX};
-use crate::lower::LockRequest;
-use crate::process::is_interrupted;
+use crate::limits::LOCK_WAITERS_MAX;
 
 /// Sends the answer of a request that may wait.
 pub(crate) type LockReply = Box<dyn FnOnce(io::Result<()>) + Send>;
 
-/// Requests that wait for a lock.
-#[derive(Default)]
-pub(super) struct Waiters {
-    list: Mutex<List>,
-    changed: Condvar,
+/// A lock that the kernel asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockArguments {
+    /// The open that it is asked for by.
+    pub(crate) open: u64,
+    /// The owner.
+    pub(crate) owner: u64,
+    /// The first byte and the last one.
+    pub(crate) bytes: (u64, u64),
+    /// The kind.
+    pub(crate) lock: RangeLock,
 }
 
-#[derive(Default)]
-struct List {
-    waiting: Vec<LockWait>,
-    closed: bool,
+/// The opens by which an owner has locked bytes of an object: a close of any of its descriptors
+/// unlocks all of them (fcntl(2)).
+#[derive(Debug, Default)]
+pub(super) struct LockedOpens {
+    opens: Mutex<HashMap<(u64, u64), HashSet<OpenId>>>,
+    waiters: AtomicUsize,
 }
 
-struct LockWait {
-    cred: Cred<Disk>,
-    node: Handle,
-    request: LockRequest,
-    reply: LockReply,
-}
-
-impl Waiters {
-    fn lock(&self) -> MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+impl LockedOpens {
+    fn add(&self, number: u64, owner: u64, open: OpenId) {
+        let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
+        opens.entry((number, owner)).or_default().insert(open);
     }
 
-    pub(super) fn close(&self) {
-        self.lock().closed = true;
-        self.changed.notify_all();
+    fn take(&self, number: u64, owner: u64) -> HashSet<OpenId> {
+        let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
+        opens.remove(&(number, owner)).unwrap_or_default()
     }
 
-    /// Adds one, or refuses it.
-    fn add(&self, waiting: LockWait) {
-        let mut list = self.lock();
-        if list.closed || list.waiting.len() >= LOCK_WAITERS_MAX {
-            drop(list);
-            (waiting.reply)(Err(Errno::NOLCK));
-            return;
+    /// Returns whether one more may wait.
+    fn enter(&self) -> bool {
+        let enters = self.waiters.fetch_add(1, Ordering::AcqRel) < LOCK_WAITERS_MAX;
+        if !enters {
+            self.leave();
         }
-        list.waiting.push(waiting);
-        self.changed.notify_all();
+        enters
     }
 
-    /// Takes all that wait, once there are some. `None` when the mount ends.
-    fn take(&self) -> Option<Vec<LockWait>> {
-        let mut list = self.lock();
-        while list.waiting.is_empty() && !list.closed {
-            list = self.changed.wait(list).unwrap_or_else(PoisonError::into_inner);
-        }
-        if list.closed { None } else { Some(std::mem::take(&mut list.waiting)) }
+    fn leave(&self) {
+        self.waiters.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -75,82 +72,79 @@ impl Mounted {
     pub(crate) fn getlk(
         &self,
         who: Requester,
-        number: u64,
-        request: &LockRequest,
-    ) -> io::Result<Option<LockRequest>> {
-        let node = self.inodes.handle(number)?;
-        let locks = self.lower.locks().ok_or(Errno::NOSYS)?;
-        self.verb(who, || locks.conflict(&node, request))
+        arguments: LockArguments,
+    ) -> io::Result<Option<HeldLock>> {
+        let (files, request) = self.lock_request(arguments)?;
+        self.verb(who, || files.find_lock(&request))
     }
 
-    /// LowerLocks or unlocks; with `waits` the answer may come much later.
+    /// Locks or unlocks. With `waits` the answer may come much later, from a thread of its own.
     pub(crate) fn setlk(
-        &self,
+        self: &Arc<Self>,
         who: Requester,
-        number: u64,
-        (request, waits): (LockRequest, bool),
+        (arguments, waits): (LockArguments, bool),
         reply: LockReply,
     ) {
-        let cred = self.cred(who);
-        match self.lock_once(number, &cred, &request) {
-            Ok((true, _)) => reply(Ok(())),
-            Ok((false, node)) if waits => self.waiters.add(LockWait { cred, node, request, reply }),
-            Ok((false, _)) => reply(Err(Errno::AGAIN)),
-            Err(error) => reply(Err(error)),
+        match self.lock_once(who, arguments, false) {
+            Err(Errno::AGAIN) if waits => self.wait_for_lock(who, arguments, reply),
+            done => reply(done),
         }
     }
 
-    fn lock_once(
-        &self,
-        number: u64,
-        cred: &Cred<Disk>,
-        request: &LockRequest,
-    ) -> io::Result<(bool, Handle)> {
-        let node = self.inodes.handle(number)?;
-        let locks = self.lower.locks().ok_or(Errno::NOSYS)?;
-        match locks.lock(cred, &node, request) {
-            Err(comity_vfs::Status::Delay) => Ok((false, node)),
-            locked => locked.map(|locked| (locked, node)).map_err(errno),
+    fn wait_for_lock(self: &Arc<Self>, who: Requester, arguments: LockArguments, reply: LockReply) {
+        if !self.locked.enter() {
+            return reply(Err(Errno::NOLCK));
         }
-    }
-
-    /// Asks again for one that waits; returns it if it still has to.
-    fn ask_again(&self, waiting: LockWait) -> Option<LockWait> {
-        let answer = match self.lower.locks() {
-            _ if is_interrupted(waiting.request.pid) => Some(Err(Errno::INTR)),
-            None => Some(Err(Errno::NOSYS)),
-            Some(locks) => match locks.lock(&waiting.cred, &waiting.node, &waiting.request) {
-                Ok(true) => Some(Ok(())),
-                Ok(false) | Err(comity_vfs::Status::Delay) => None,
-                Err(status) => Some(Err(errno(status))),
-            },
+        let mounted = Arc::clone(self);
+        let work = move || {
+            reply(mounted.lock_once(who, arguments, true));
+            mounted.locked.leave();
         };
-        match answer {
-            Some(answer) => {
-                (waiting.reply)(answer);
-                None
-            }
-            None => Some(waiting),
+        if let Err(error) = thread::Builder::new().name("fuse-lock".to_owned()).spawn(work) {
+            // The reply went with the thread, as an error.
+            tracing::warn!(%error, "no thread to wait for a lock");
+            self.locked.leave();
         }
     }
-}
 
-/// Asks again for the locks of all that wait, in the order of their coming, until the mount ends.
-pub(crate) fn wait_for_locks(mounted: &Mounted) {
-    while let Some(waiting) = mounted.waiters.take() {
-        let rest: Vec<_> =
-            waiting.into_iter().filter_map(|waiting| mounted.ask_again(waiting)).collect();
-        if rest.is_empty() {
-            continue;
+    fn lock_once(&self, who: Requester, arguments: LockArguments, waits: bool) -> io::Result<()> {
+        let (files, request) = self.lock_request(arguments)?;
+        let request = LockRequest { waits, ..request };
+        match self.verb(who, || files.lock(&request))? {
+            LockOutcome::Done if request.lock == RangeLock::Free => Ok(()),
+            LockOutcome::Done => {
+                let number = self.opens.get(arguments.open)?.number;
+                self.locked.add(number, arguments.owner, request.open);
+                Ok(())
+            }
+            LockOutcome::Denied => Err(Errno::AGAIN),
+            LockOutcome::Deadlock => Err(Errno::DEADLK),
         }
-        let mut list = mounted.waiters.lock();
-        // Those that came meanwhile stand behind.
-        list.waiting.splice(0..0, rest);
-        let woken = mounted.waiters.changed.wait_timeout(list, LOCK_PAUSE);
-        drop(woken);
     }
-    let mut list = mounted.waiters.lock();
-    for waiting in std::mem::take(&mut list.waiting) {
-        (waiting.reply)(Err(Errno::INTR));
+
+    fn lock_request(&self, arguments: LockArguments) -> io::Result<(&dyn OpenFiles, LockRequest)> {
+        let LockArguments { open, owner, bytes, lock } = arguments;
+        let files = self.open_files().ok_or(Errno::NOSYS)?;
+        let open = self.opens.get(open)?.opened.ok_or(Errno::BADF)?;
+        let (owner, waits) = (LockOwner(owner), false);
+        Ok((files, LockRequest { open, owner, bytes, lock, waits }))
+    }
+
+    /// Gives back all locks of an owner on an object.
+    pub(super) fn unlock_all(&self, number: u64, owner: u64) {
+        let Some(files) = self.open_files() else { return };
+        for open in self.locked.take(number, owner) {
+            let (bytes, lock) = ((0, u64::MAX), RangeLock::Free);
+            let owner = LockOwner(owner);
+            let request = LockRequest { open, owner, bytes, lock, waits: false };
+            match files.lock(&request) {
+                // The open, and its locks, may be closed already.
+                Ok(_) | Err(Status::BadHandle | Status::Stale) => {}
+                failed => {
+                    let failed = told(failed);
+                    tracing::warn!(?failed, "locks of a closed file may still be held");
+                }
+            }
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! Requests about open files: OPEN, CREATE, OPENDIR, FLUSH, FSYNC, RELEASE.
 
-use comity_vfs::{Access, Attr, Create, Cred, Disk, FileType, Handle, Node};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use comity_vfs::{
+    Access, Attr, Change, Create, Cred, Disk, FileType, Handle, Name, Node, OpenAccess, OpenId,
+    SetAttr,
+};
 use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
 
 use super::names::{NewMode, name};
-use super::{KnownNode, Mounted, told};
+use super::{KnownNode, Mounted};
 use crate::callers::Requester;
-use crate::lower::{LockRequest, Opening};
 use crate::opens::OpenFile;
 
 /// An open as it is handed to the kernel.
@@ -43,6 +47,21 @@ impl OpenFlags {
         }
     }
 
+    /// The use that a server is told of; `None` for an execution.
+    fn access(self) -> Option<OpenAccess> {
+        match self.rights() {
+            Access::EXECUTE => None,
+            Access::READ => Some(OpenAccess::Read),
+            Access::MODIFY => Some(OpenAccess::Write),
+            _ => Some(OpenAccess::Both),
+        }
+    }
+
+    /// Returns whether a file that is there must not be opened.
+    fn is_exclusive(self) -> bool {
+        self.flags().contains(OFlags::EXCL)
+    }
+
     /// Returns whether writes go to the end of the file, wherever that is.
     pub(super) fn appends(self) -> bool {
         self.flags().contains(OFlags::APPEND)
@@ -51,9 +70,17 @@ impl OpenFlags {
 
 impl Mounted {
     pub(crate) fn open(&self, who: Requester, number: u64, flags: OpenFlags) -> io::Result<Handed> {
-        let (handle, cred, rights) = (self.inodes.handle(number)?, self.cred(who), flags.rights());
-        let attr = self.judge(who, (&cred, &handle), rights)?;
-        self.open_judged(OpenFile { number, handle, cred, rights }, &attr)
+        let (handle, cred) = (self.inodes.handle(number)?, self.cred(who));
+        let (attr, opened) = match self.open_files() {
+            // The server judges at its OPEN, which knows nothing of execution.
+            Some(files) if flags.access().is_some() => {
+                let access = flags.access().unwrap_or(OpenAccess::Read);
+                let opened = self.verb(who, || files.open(&cred, &handle, access))?;
+                (opened.attr, Some(opened.open))
+            }
+            _ => (Some(self.judge(who, (&cred, &handle), flags.rights())?), None),
+        };
+        self.add_open((number, handle), cred, opened, attr.map(|attr| attr.change))
     }
 
     /// The file's attributes, if the caller has the rights.
@@ -67,15 +94,24 @@ impl Mounted {
         if granted.contains(rights) { Ok(attr) } else { Err(Errno::ACCESS) }
     }
 
-    fn open_judged(&self, file: OpenFile, attr: &Attr<Disk>) -> io::Result<Handed> {
-        let (number, handle, rights) = (file.number, file.handle, file.rights);
-        told(self.lower.open(&file.cred, &handle, Opening { rights }))?;
-        let cred = file.cred.clone();
-        let open = self.opens.insert(file).inspect_err(|_| {
-            self.lower.release(&cred, &handle, Opening { rights });
-        })?;
-        let keeps_pages = self.inodes.open(number, Some(attr.change));
+    fn add_open(
+        &self,
+        (number, handle): (u64, Handle),
+        cred: Cred<Disk>,
+        opened: Option<OpenId>,
+        change: Option<u64>,
+    ) -> io::Result<Handed> {
+        let file = OpenFile { number, handle, cred, opened, unflushed: AtomicBool::new(false) };
+        let open = self.opens.insert(file).inspect_err(|_| self.close_at_server(opened))?;
+        let keeps_pages = self.inodes.open(number, change);
         Ok(Handed { open, keeps_pages })
+    }
+
+    fn close_at_server(&self, opened: Option<OpenId>) {
+        let (Some(files), Some(opened)) = (self.open_files(), opened) else { return };
+        if let Err(status) = files.close(opened) {
+            tracing::warn!(%status, "a file could not be closed at the server");
+        }
     }
 
     /// Makes a file and opens it; without O_EXCL one that is there is opened.
@@ -87,25 +123,56 @@ impl Mounted {
         flags: OpenFlags,
     ) -> io::Result<(KnownNode, Handed)> {
         let (parent, cred) = (self.inodes.handle(dir)?, self.cred(who));
-        let (entry, how) = (name(bytes)?, Create::Guarded(self.new_attributes(dir, mode)?));
-        let node = match self.verb(who, || self.fs.create(&cred, &parent, entry, &how)) {
-            Ok(made) => {
-                self.note(dir, &made.change);
-                made.value
+        let (entry, set) = (name(bytes)?, self.new_attributes(dir, mode)?);
+        let (change, node, opened) = match self.open_files() {
+            Some(files) => {
+                let how = if flags.is_exclusive() {
+                    Create::Guarded(set)
+                } else {
+                    Create::Unchecked(set)
+                };
+                let access = flags.access().unwrap_or(OpenAccess::Read);
+                let place = (&parent, entry);
+                let made = self.verb(who, || files.open_name(&cred, place, access, Some(&how)))?;
+                let (opened, handle) = (made.value.open, made.value.handle);
+                let attr = match made.value.attr {
+                    Some(attr) => Ok(attr),
+                    None => self.verb(who, || self.fs.getattr(&handle)),
+                };
+                let attr = attr.inspect_err(|_| self.close_at_server(Some(opened)))?;
+                (made.change, Node { handle, attr }, Some(opened))
             }
-            Err(Errno::EXIST) if !flags.flags().contains(OFlags::EXCL) => {
-                let found = self.verb(who, || self.fs.lookup(&cred, &parent, entry))?;
-                self.judge_found(who, &cred, &found.node, flags)?;
-                found.node
-            }
-            Err(error) => return Err(error),
+            None => self.create_or_find(who, &cred, (&parent, entry), (&set, flags))?,
         };
-        let known = self.introduce(&node, Some((dir, bytes.into())))?;
-        let (number, handle, rights) = (known.number, node.handle, flags.rights());
-        let handed = self.open_judged(OpenFile { number, handle, cred, rights }, &node.attr);
+        self.note(dir, &change);
+        let known = self.introduce(&node, Some((dir, bytes.into())));
+        let known = known.inspect_err(|_| self.close_at_server(opened))?;
+        let handed =
+            self.add_open((known.number, node.handle), cred, opened, Some(node.attr.change));
         // The kernel does not learn of an object with an error.
-        let handed = handed.inspect_err(|_| self.inodes.forget(number, 1))?;
+        let handed = handed.inspect_err(|_| self.inodes.forget(known.number, 1))?;
         Ok((known, handed))
+    }
+
+    /// The same where there is no server: the rights to a file that is there are judged here.
+    fn create_or_find(
+        &self,
+        who: Requester,
+        cred: &Cred<Disk>,
+        (dir, entry): (&Handle, Name<'_>),
+        (set, flags): (&SetAttr<Disk>, OpenFlags),
+    ) -> io::Result<(Change<Disk>, Node<Disk>, Option<OpenId>)> {
+        let how = Create::Guarded(*set);
+        match self.verb(who, || self.fs.create(cred, dir, entry, &how)) {
+            Ok(made) => Ok((made.change, made.value, None)),
+            Err(Errno::EXIST) if !flags.is_exclusive() => {
+                let found = self.verb(who, || self.fs.lookup(cred, dir, entry))?;
+                self.judge_found(who, cred, &found.node, flags)?;
+                let dir = found.dir;
+                Ok((Change { before: dir, after: dir }, found.node, None))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn judge_found(
@@ -123,9 +190,10 @@ impl Mounted {
     }
 
     pub(crate) fn opendir(&self, who: Requester, number: u64) -> io::Result<u64> {
-        let (handle, cred, rights) = (self.inodes.handle(number)?, self.cred(who), Access::READ);
-        self.judge(who, (&cred, &handle), rights)?;
-        self.opens.insert(OpenFile { number, handle, cred, rights })
+        let (handle, cred) = (self.inodes.handle(number)?, self.cred(who));
+        self.judge(who, (&cred, &handle), Access::READ)?;
+        let unflushed = AtomicBool::new(false);
+        self.opens.insert(OpenFile { number, handle, cred, opened: None, unflushed })
     }
 
     /// Ends an open of a directory.
@@ -133,12 +201,15 @@ impl Mounted {
         self.opens.remove(open);
     }
 
-    /// A descriptor is closed: others are to see what was written through it, and the locks of its
-    /// owner go.
+    /// A descriptor is closed: where there is a server, its other clients are to see from then on
+    /// what was written through it (close-to-open), and the locks of its owner go.
     pub(crate) fn flush(&self, who: Requester, open: u64, owner: u64) -> io::Result<()> {
         let file = self.opens.get(open)?;
-        self.unlock_all(who, &file, owner);
-        self.verb(who, || self.lower.flush(&file.cred, &file.handle))
+        self.unlock_all(file.number, owner);
+        if self.open_files().is_some() && file.unflushed.swap(false, Ordering::AcqRel) {
+            self.verb(who, || self.fs.commit(&file.handle))?;
+        }
+        Ok(())
     }
 
     /// Puts all that was written to the file, or done in the directory, on stable storage.
@@ -148,22 +219,14 @@ impl Mounted {
     }
 
     /// Ends an open of a file. `flock_owner` is given if it held locks of flock(2).
-    pub(crate) fn release(&self, who: Requester, open: u64, flock_owner: Option<u64>) {
+    pub(crate) fn release(&self, open: u64, flock_owner: Option<u64>) {
         let Some(file) = self.opens.remove(open) else { return };
         if let Some(owner) = flock_owner {
-            self.unlock_all(who, &file, owner);
+            self.unlock_all(file.number, owner);
         }
-        self.lower.release(&file.cred, &file.handle, Opening { rights: file.rights });
+        self.close_at_server(file.opened);
         if self.inodes.release(file.number) == 0 {
             self.remove_hidden(&file.handle);
-        }
-    }
-
-    fn unlock_all(&self, who: Requester, file: &OpenFile, owner: u64) {
-        let Some(locks) = self.lower.locks() else { return };
-        let request = LockRequest { owner, bytes: (0, u64::MAX), kind: None, pid: who.pid };
-        if let Err(status) = locks.lock(&file.cred, &file.handle, &request) {
-            tracing::warn!(%status, "locks of a file that was closed may still be held");
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A program may go on with a file that it has removed. The handle of such a file may be stale with
 //! an `Fs`, so that an open file keeps a hidden name until its last close, as with the NFS clients
-//! of all systems. A layer below that knows of opens does this itself, or its server does
-//! ([`Lower::keeps_removed`](crate::Lower::keeps_removed)): a name that is hidden here would be
-//! visible to its other clients without need.
+//! of all systems. A layer below that is told of opens ([`comity_vfs::OpenFiles`]) does this
+//! itself, or its server does: a name that is hidden here would be visible to its other clients
+//! without need.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -108,7 +108,7 @@ impl Mounted {
         cred: &Cred<Disk>,
         (dir, name): (&Handle, Name<'_>),
     ) -> io::Result<Option<Node<Disk>>> {
-        if self.lower.keeps_removed() || self.opens.is_empty() {
+        if self.open_files().is_some() || self.opens.is_empty() {
             return Ok(None);
         }
         let Ok(found) = self.verb(who, || self.fs.lookup(cred, dir, name)) else { return Ok(None) };

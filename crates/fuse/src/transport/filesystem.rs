@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use comity_vfs::{HeldLock, RangeLock};
 use fuser::{
     AccessFlags, BsdFileFlags, CopyFileRangeFlags, FileHandle, FopenFlags, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
@@ -20,8 +21,9 @@ use rustix::io::Errno;
 use super::convert::{error, file_attr, generation, kind, requester, set_time};
 use super::replies::{attributes, data, done, entry, missing};
 use crate::limits::{BACKGROUND_MAX, TRANSFER_BYTES_MAX};
-use crate::lower::{LockKind, LockRequest};
-use crate::mounted::{self, Handed, Looked, Mounted, NewAttributes, NewMode, WriteHow};
+use crate::mounted::{
+    self, Handed, LockArguments, Looked, Mounted, NewAttributes, NewMode, WriteHow,
+};
 
 /// The unit in which statfs(2) counts.
 const UNIT_BYTES: u64 = 4096;
@@ -38,34 +40,26 @@ const fn open_flags(handed: Handed) -> FopenFlags {
     if handed.keeps_pages { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::empty() }
 }
 
-/// A lock as the kernel asks for it.
-fn lock_request(
-    owner: LockOwner,
-    bytes: (u64, u64),
+/// A lock as the kernel asks for it. Its last byte is 2^63 - 1 where it means the end of the file.
+fn lock_arguments(
+    (open, owner): (FileHandle, LockOwner),
+    (start, end): (u64, u64),
     kind: i32,
-    pid: u32,
-) -> rustix::io::Result<LockRequest> {
-    let kind = match kind {
-        READ_LOCK => Some(LockKind::Shared),
-        WRITE_LOCK => Some(LockKind::Exclusive),
-        UNLOCK => None,
+) -> rustix::io::Result<LockArguments> {
+    let lock = match kind {
+        READ_LOCK => RangeLock::Shared,
+        WRITE_LOCK => RangeLock::Exclusive,
+        UNLOCK => RangeLock::Free,
         _ => return Err(Errno::INVAL),
     };
-    Ok(LockRequest { owner: owner.0, bytes, kind, pid })
+    let end = if end >= i64::MAX as u64 { u64::MAX } else { end };
+    Ok(LockArguments { open: open.0, owner: owner.0, bytes: (start, end), lock })
 }
 
 /// Kinds of locks in fcntl(2).
 const READ_LOCK: i32 = 0;
 const WRITE_LOCK: i32 = 1;
 const UNLOCK: i32 = 2;
-
-const fn lock_number(kind: Option<LockKind>) -> i32 {
-    match kind {
-        Some(LockKind::Shared) => READ_LOCK,
-        Some(LockKind::Exclusive) => WRITE_LOCK,
-        None => UNLOCK,
-    }
-}
 
 impl fuser::Filesystem for Filesystem {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
@@ -79,7 +73,7 @@ impl fuser::Filesystem for Filesystem {
             // clear set-id bits do so below.
             InitFlags::FUSE_HANDLE_KILLPRIV_V2,
         ];
-        if self.0.forwards_locks() {
+        if self.0.open_files().is_some() {
             wanted.extend([InitFlags::FUSE_POSIX_LOCKS, InitFlags::FUSE_FLOCK_LOCKS]);
         }
         if self.0.kernel_judges() {
@@ -278,7 +272,7 @@ impl fuser::Filesystem for Filesystem {
 
     fn release(
         &self,
-        request: &Request,
+        _: &Request,
         _number: INodeNo,
         open: FileHandle,
         _flags: OpenFlags,
@@ -286,7 +280,7 @@ impl fuser::Filesystem for Filesystem {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.0.release(requester(request), open.0, flock_owner.map(|owner| owner.0));
+        self.0.release(open.0, flock_owner.map(|owner| owner.0));
         reply.ok();
     }
 
@@ -448,20 +442,22 @@ impl fuser::Filesystem for Filesystem {
     fn getlk(
         &self,
         request: &Request,
-        number: INodeNo,
-        _open: FileHandle,
+        _number: INodeNo,
+        open: FileHandle,
         owner: LockOwner,
         start: u64,
         end: u64,
         kind: i32,
-        pid: u32,
+        _pid: u32,
         reply: ReplyLock,
     ) {
-        let found = lock_request(owner, (start, end), kind, pid)
-            .and_then(|lock| self.0.getlk(requester(request), number.0, &lock));
+        let found = lock_arguments((open, owner), (start, end), kind)
+            .and_then(|lock| self.0.getlk(requester(request), lock));
         match found {
-            Ok(Some(lock)) => {
-                reply.locked(lock.bytes.0, lock.bytes.1, lock_number(lock.kind), lock.pid);
+            Ok(Some(HeldLock { bytes: (first, last), is_exclusive })) => {
+                let kind = if is_exclusive { WRITE_LOCK } else { READ_LOCK };
+                // A holder elsewhere has no process number here.
+                reply.locked(first, last.min(i64::MAX as u64), kind, 0);
             }
             Ok(None) => reply.locked(start, end, UNLOCK, 0),
             Err(errno) => reply.error(error(errno)),
@@ -471,8 +467,8 @@ impl fuser::Filesystem for Filesystem {
     fn setlk(
         &self,
         request: &Request,
-        number: INodeNo,
-        _open: FileHandle,
+        _number: INodeNo,
+        open: FileHandle,
         owner: LockOwner,
         start: u64,
         end: u64,
@@ -481,11 +477,10 @@ impl fuser::Filesystem for Filesystem {
         sleep: bool,
         reply: ReplyEmpty,
     ) {
-        // The thread that waits is the one to look at for signals.
-        match lock_request(owner, (start, end), kind, request.pid()) {
+        match lock_arguments((open, owner), (start, end), kind) {
             Ok(lock) => {
                 let reply = Box::new(move |result| done(reply, result));
-                self.0.setlk(requester(request), number.0, (lock, sleep), reply);
+                self.0.setlk(requester(request), (lock, sleep), reply);
             }
             Err(errno) => reply.error(error(errno)),
         }

@@ -75,8 +75,8 @@ pub(crate) fn start(
 
 impl FuseSession {
     /// The way to send messages to the kernel.
-    pub(crate) fn notifier(&self) -> Box<dyn Notifier> {
-        Box::new(self.0.notifier())
+    pub(crate) fn notifier(&self) -> Arc<dyn Notifier> {
+        Arc::new(self.0.notifier())
     }
 
     /// Waits until somebody unmounts it.
@@ -97,10 +97,9 @@ impl FuseSession {
 }
 
 impl Notifier for fuser::Notifier {
-    fn forget_object(&self, number: u64, data: bool) -> io::Result<()> {
-        // A negative offset leaves the pages alone.
-        let offset = if data { 0 } else { -1 };
-        self.inval_inode(INodeNo(number), offset, 0)
+    fn forget_object(&self, number: u64) -> io::Result<()> {
+        // All pages, from the first to the last.
+        self.inval_inode(INodeNo(number), 0, 0)
     }
 
     fn forget_name(&self, dir: u64, name: &[u8]) -> io::Result<()> {

@@ -1,13 +1,15 @@
 //! Shared by the tests of mounts.
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "a test may panic")]
 
+pub mod open_files;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use comity_backend::{Memory, MemoryOptions, Passthrough, PassthroughOptions};
 use comity_fuse::{FuseMount, Keep, Lower, Options, Plain};
-use comity_vfs::{Attr, Disk, Fs, Handle};
+use comity_vfs::Fs;
 use tempfile::TempDir;
 
 /// Returns whether this process can mount; says so if not.
@@ -38,23 +40,6 @@ impl Drop for Fixture {
 /// A layer below that lets the kernel keep everything for so long.
 pub fn kept(time: Duration) -> Arc<dyn Lower> {
     Arc::new(Plain { keep: Keep::both(time), missing: time })
-}
-
-/// The same over an `Fs` that keeps removed files while they are open, or where nobody cares.
-pub struct KeepsRemoved(pub Plain);
-
-impl Lower for KeepsRemoved {
-    fn keep(&self, node: &Handle, attr: &Attr<Disk>) -> Keep {
-        self.0.keep(node, attr)
-    }
-
-    fn keep_missing(&self, dir: &Handle) -> Duration {
-        self.0.keep_missing(dir)
-    }
-
-    fn keeps_removed(&self) -> bool {
-        true
-    }
 }
 
 /// Options for tests: groups are read for each request.

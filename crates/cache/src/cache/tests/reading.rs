@@ -1,0 +1,215 @@
+use comity_vfs::layers::Verb;
+use comity_vfs::{Access, Fs, OpenAccess, Status};
+use std::sync::atomic::Ordering;
+
+use super::{World, cred, name, read, root};
+use crate::options::{AttributeTimes, CacheOptions, WriteMode};
+
+fn through() -> CacheOptions {
+    CacheOptions { write: WriteMode::Through, ..CacheOptions::default() }
+}
+
+fn data(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn a_file_is_read_once() {
+    let world = World::new(through());
+    let file = world.file("file", &data(100_000));
+    assert_eq!(world.read(&file), data(100_000));
+    let before = world.all_calls();
+    assert_eq!(world.read(&file), data(100_000));
+    assert_eq!(world.all_calls(), before, "nothing is asked");
+    world.pass(10_000);
+    let reads = world.calls(Verb::Read);
+    assert_eq!(world.read(&file), data(100_000));
+    assert_eq!(world.calls(Verb::Read), reads);
+    assert_eq!(world.all_calls(), before + 1, "its attributes are asked for");
+}
+
+#[test]
+fn a_file_is_not_read_again_after_another_start() {
+    let world = World::new(through());
+    let file = world.file("file", &data(100_000));
+    world.read(&file);
+    let world = world.again();
+    let reads = world.calls(Verb::Read);
+    assert_eq!(world.read(&file), data(100_000));
+    assert_eq!(world.calls(Verb::Read), reads);
+}
+
+#[test]
+fn a_delegated_file_is_read_without_any_call() {
+    let world = World::new(through());
+    let file = world.file("file", &data(50_000));
+    world.below.delegates.store(true, Ordering::SeqCst);
+    let files = world.cache.open_files().unwrap();
+    files.open(&root(), &file, OpenAccess::Read).unwrap();
+    world.read(&file);
+    let before = world.all_calls();
+    world.pass(10_000_000);
+    assert_eq!(world.read(&file), data(50_000));
+    assert_eq!(world.all_calls(), before);
+}
+
+#[test]
+fn partial_files_are_kept_and_completed() {
+    let world = World::new(through());
+    let file = world.file("file", &data(100_000));
+    let mut bytes = Vec::new();
+    let mut into = comity_vfs::ReadInto::new(&mut bytes);
+    world.cache.read(&root(), &file, 50_000, 100, &mut into).unwrap();
+    assert_eq!(bytes, data(100_000)[50_000..50_100]);
+    let world = world.again();
+    assert_eq!(world.read(&file), data(100_000));
+    let metrics = world.cache.counters.miss_bytes.load(Ordering::Relaxed);
+    assert!(metrics < 100_000, "{metrics} bytes were fetched");
+}
+
+/// rclone issue 6053.
+#[test]
+fn no_stale_page_is_read_after_a_change_elsewhere() {
+    let world = World::new(through());
+    let file = world.file("file", &data(20_000));
+    world.read(&file);
+    world.change(&file, 5_000, b"changed");
+    world.pass(60_000);
+    let mut expected = data(20_000);
+    expected[5_000..5_007].copy_from_slice(b"changed");
+    assert_eq!(world.read(&file), expected);
+}
+
+#[test]
+fn a_change_in_the_middle_of_a_read_is_noticed() {
+    let options = CacheOptions { times: AttributeTimes::NONE, ..through() };
+    let world = World::new(options);
+    let file = world.file("file", &data(20_000));
+    let mut bytes = Vec::new();
+    let mut into = comity_vfs::ReadInto::new(&mut bytes);
+    world.cache.read(&root(), &file, 0, 5_000, &mut into).unwrap();
+    world.change(&file, 0, &[1; 20_000]);
+    assert_eq!(world.read(&file), vec![1; 20_000]);
+}
+
+#[test]
+fn own_writes_leave_the_other_pages() {
+    let world = World::new(through());
+    let file = world.file("file", &data(100_000));
+    world.read(&file);
+    let reads = world.calls(Verb::Read);
+    let mut expected = data(100_000);
+    for at in [0, 50_001, 99_990] {
+        world.write(&file, at, b"0123456789");
+        expected[at as usize..][..10].copy_from_slice(b"0123456789");
+    }
+    world.write(&file, 100_000, b"appended");
+    expected.extend_from_slice(b"appended");
+    assert_eq!(world.read(&file), expected);
+    assert_eq!(world.seen(&file), expected);
+    assert!(world.calls(Verb::Read) <= reads + 1, "the page at the old end at most");
+}
+
+#[test]
+fn an_own_write_after_anothers_keeps_nothing() {
+    let world = World::new(through());
+    let file = world.file("file", &data(20_000));
+    world.read(&file);
+    world.change(&file, 9_000, b"theirs");
+    world.write(&file, 0, b"ours");
+    let mut expected = data(20_000);
+    expected[9_000..9_006].copy_from_slice(b"theirs");
+    expected[..4].copy_from_slice(b"ours");
+    assert_eq!(world.read(&file), expected);
+}
+
+#[test]
+fn a_page_is_shown_to_whom_it_was_granted_only() {
+    let world = World::new(through());
+    let file = world.file("file", &data(5_000));
+    let set = comity_vfs::SetAttr {
+        mode: Some(comity_vfs::Mode::new(0o600)),
+        ..comity_vfs::SetAttr::default()
+    };
+    world.cache.setattr(&root(), &file, &set, None).unwrap();
+    assert_eq!(world.read(&file).len(), 5_000);
+    assert_eq!(read(&world.cache, &cred(7), &file), Err(Status::Acces));
+    let rights = |uid| world.cache.access(&cred(uid), &file, Access::READ).unwrap().0;
+    assert_eq!((rights(7), rights(0)), (Access::NONE, Access::READ));
+    let before = world.all_calls();
+    assert_eq!((rights(7), rights(0)), (Access::NONE, Access::READ));
+    assert_eq!(world.all_calls(), before, "verdicts are remembered");
+    let open = comity_vfs::SetAttr { mode: Some(comity_vfs::Mode::new(0o644)), ..set };
+    world.cache.setattr(&root(), &file, &open, None).unwrap();
+    assert_eq!(rights(7), Access::READ, "and forgotten with a new mode");
+}
+
+#[test]
+fn names_are_found_once() {
+    let world = World::new(through());
+    let file = world.file("file", b"data");
+    let dir = world.cache.root();
+    let find = |text| world.cache.lookup(&root(), &dir, name(text)).map(|found| found.node.handle);
+    world.cache.getattr(&dir).unwrap();
+    assert_eq!((find("file"), find("none")), (Ok(file), Err(Status::NoEnt)));
+    let before = world.all_calls();
+    assert_eq!((find("file"), find("none")), (Ok(file), Err(Status::NoEnt)));
+    assert_eq!(world.all_calls(), before);
+}
+
+/// mountpoint-s3 issue 831.
+#[test]
+fn a_missing_name_is_not_remembered_for_longer_than_its_directory() {
+    let world = World::new(through());
+    let dir = world.cache.root();
+    let find = |text| world.cache.lookup(&root(), &dir, name(text)).map(|found| found.node.handle);
+    world.cache.getattr(&dir).unwrap();
+    assert_eq!(find("new"), Err(Status::NoEnt));
+    let file = world.file("new", b"");
+    world.pass(60_000);
+    assert_eq!(find("new"), Ok(file));
+}
+
+#[test]
+fn own_changes_of_a_directory_are_seen_by_all_callers_at_once() {
+    let world = World::new(through());
+    let dir = world.cache.root();
+    let find = |uid, text| world.cache.lookup(&cred(uid), &dir, name(text)).map(|found| found.node);
+    world.cache.getattr(&dir).unwrap();
+    assert_eq!(find(7, "new"), Err(Status::NoEnt));
+    let how = comity_vfs::Create::Guarded(comity_vfs::SetAttr::default());
+    let made = world.cache.create(&root(), &dir, name("new"), &how).unwrap().value.handle;
+    assert_eq!(find(7, "new").unwrap().handle, made);
+    world.cache.rename(&root(), (&dir, name("new")), (&dir, name("other"))).unwrap();
+    assert_eq!(find(7, "new"), Err(Status::NoEnt));
+    assert_eq!(find(7, "other").unwrap().handle, made);
+    world.cache.remove(&root(), &dir, name("other")).unwrap();
+    assert_eq!(find(7, "other"), Err(Status::NoEnt));
+    assert_eq!(find(0, "other"), Err(Status::NoEnt));
+}
+
+/// juicefs pull request 5125.
+#[test]
+fn a_failing_cache_disk_is_done_without() {
+    let world = World::new(through());
+    let file = world.file("file", &data(50_000));
+    world.read(&file);
+    world.medium.fail_after(3);
+    for _ in 0..20 {
+        assert_eq!(world.read(&file), data(50_000));
+    }
+    world.write(&file, 0, b"x");
+    assert!(!world.cache.store.health().is_usable());
+    assert_eq!(&world.seen(&file)[..2], b"x\x01");
+}
+
+#[test]
+fn a_damaged_page_is_read_again() {
+    let world = World::new(through());
+    let file = world.file("file", &data(50_000));
+    world.read(&file);
+    let path = world.cache.file(&file).paths().data;
+    crate::medium::Medium::write(world.medium.as_ref(), &path, 8_192, &[0; 300]).unwrap();
+    assert_eq!(world.read(&file), data(50_000));
+    assert!(world.cache.store.health().damaged() > 0);
+}

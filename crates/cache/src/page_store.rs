@@ -285,8 +285,8 @@ impl PageStore {
     }
 
     /// Writes the headers of files that have changed. Before that their tables are put on stable
-    /// storage: a header of the version after a change, beside an entry of the version before, would make a
-    /// page good that is not.
+    /// storage: a header of the version after a change, beside an entry of the version before,
+    /// would make a page good that is not.
     pub(crate) fn save(&self) {
         let unsaved =
             std::mem::take(&mut *self.unsaved.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,7 +1,8 @@
 //! The change attribute that callers are shown.
 //!
 //! A caller compares it to know whether others have changed a file. So it moves with each write
-//! that is answered, though the file system below does not have it yet, and stays when that gets it.
+//! that is answered, though the file system below does not have it yet, and stays when that gets
+//! it.
 
 use comity_vfs::{Attr, Disk, Handle, Time};
 use quick_cache::sync::Cache as QuickCache;
@@ -56,8 +57,8 @@ pub(super) struct Waits {
 }
 
 impl Cache {
-    /// The data that waits for a file at this moment. To be taken before its attributes are: data that
-    /// arrives below in between is in one of them then, else it might be in neither.
+    /// The data that waits for a file at this moment. To be taken before its attributes are: data
+    /// that arrives below in between is in one of them then, else it might be in neither.
     pub(super) fn waits(&self, node: &Handle) -> Option<Waits> {
         let file = self.dirty.get(node)?;
         let state = file.lock();

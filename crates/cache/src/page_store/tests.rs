@@ -130,6 +130,24 @@ fn no_page_is_older_than_an_own_change_after_a_crash() {
 }
 
 #[test]
+fn a_page_that_was_written_below_alone_is_not_read_after_a_crash() {
+    for seed in 0..100 {
+        let medium = Arc::new(MemoryMedium::default());
+        let first = store(&medium);
+        let epoch = first.enter(&file(b"a"), version(1, 2 * PAGE));
+        first.fill(&file(b"a"), epoch, 0, &[1; 2 * PAGE]);
+        medium.settle();
+        first.carry(&file(b"a"), 1, version(2, 2 * PAGE)).unwrap();
+        first.drop_pages(&file(b"a"), &(0..10));
+        first.save();
+        medium.crash(seed);
+        let second = store(&medium);
+        let epoch = second.enter(&file(b"a"), version(2, 2 * PAGE));
+        assert_eq!(read(&second, epoch, 0..PAGE), Err(PAGE as u64), "seed {seed}");
+    }
+}
+
+#[test]
 fn an_evicted_file_takes_no_space() {
     let medium = Arc::new(MemoryMedium::default());
     let store = store(&medium);

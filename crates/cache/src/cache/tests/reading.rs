@@ -93,6 +93,20 @@ fn a_change_in_the_middle_of_a_read_is_noticed() {
 }
 
 #[test]
+fn a_read_is_not_put_together_from_two_versions() {
+    let world = World::new(through());
+    let file = world.file("file", &data(40_000));
+    let mut bytes = Vec::new();
+    let mut into = comity_vfs::ReadInto::new(&mut bytes);
+    world.cache.read(&root(), &file, 0, 5_000, &mut into).unwrap();
+    world.change(&file, 0, &[1; 40_000]);
+    let mut bytes = Vec::new();
+    let mut into = comity_vfs::ReadInto::new(&mut bytes);
+    world.cache.read(&root(), &file, 0, 40_000, &mut into).unwrap();
+    assert!(bytes == vec![1; 40_000]);
+}
+
+#[test]
 fn own_writes_leave_the_other_pages() {
     let world = World::new(through());
     let file = world.file("file", &data(100_000));

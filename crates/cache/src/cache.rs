@@ -2,6 +2,7 @@
 
 mod attributes;
 mod data;
+mod filling;
 mod fs;
 mod names;
 mod open_files;
@@ -49,6 +50,7 @@ pub struct Cache {
     dirty: DirtyFiles,
     journal: Option<Journal>,
     cleaner: Cleaner,
+    filler: filling::Filler,
     /// When its next round begins.
     clean_at: AtomicU64,
     medium: Arc<dyn Medium>,
@@ -87,6 +89,7 @@ impl Cache {
             dirty: DirtyFiles::default(),
             journal,
             cleaner: Cleaner::default(),
+            filler: filling::Filler::default(),
             clean_at: AtomicU64::new(0),
             medium,
             opened: Mutex::default(),
@@ -104,6 +107,7 @@ impl Cache {
         self.send_old();
         self.store.save();
         self.clean();
+        self.fill_one();
     }
 
     /// Does a step of the cleaner, if a round is due or under way. Pages of files with data that

@@ -46,6 +46,15 @@ pub(crate) const RECORD_BYTES_MAX: u64 = 16 << 20;
 /// Age in seconds at which the time of the last use is written again.
 pub(crate) const USE_GRAIN_SECONDS: u64 = 3_600;
 
+/// Most files that are remembered as partial, for the filler.
+pub(crate) const FILLS_MAX: usize = 1_024;
+
+/// Longest file that the filler completes: of a larger one programs often want a part only.
+pub(crate) const FILL_BYTES_MAX: u64 = 1 << 30;
+
+/// Time in milliseconds without reads of programs after which the line is quiet.
+pub(crate) const QUIET_TIME: u64 = 2_000;
+
 /// Part of the cache that is freed beyond what must be: a twentieth.
 pub(crate) const CLEANER_MARGIN: u64 = 20;
 
@@ -60,3 +69,6 @@ pub(crate) const CALLERS_OF_A_NAME_MAX: usize = 8;
 
 /// Most targets of symbolic links that are remembered.
 pub(crate) const LINKS_MAX: usize = 16_384;
+
+/// Pages whose checksums are read at once when a file is searched for gaps: 32 KiB of a map.
+pub(crate) const TABLE_STEP: u64 = 4_096;

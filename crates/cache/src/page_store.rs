@@ -16,7 +16,7 @@ use quick_cache::sync::Cache;
 
 use crate::header::{HEADER_BYTES, Header, checksum};
 use crate::key::{FileName, Paths};
-use crate::limits::{OBJECTS_MAX, PAGE_BYTES, USE_GRAIN_SECONDS};
+use crate::limits::{OBJECTS_MAX, PAGE_BYTES, TABLE_STEP, USE_GRAIN_SECONDS};
 use crate::medium::Medium;
 use crate::options::Clock;
 
@@ -198,6 +198,31 @@ impl PageStore {
             0 => PageRun::Miss(page_range(range.start / PAGE_BYTES, range.end).end - range.start),
             count => PageRun::Hit(count),
         }
+    }
+
+    /// The first range of a file that is not there, `None` if it is complete. A damaged page counts
+    /// as being there until it is read.
+    pub(crate) fn first_missing(&self, file: &FileName, epoch: Epoch) -> Option<Range<u64>> {
+        let object = self.object(file);
+        let header = object.read();
+        let header = header.as_ref().filter(|header| Epoch(header.epoch) == epoch)?;
+        let total = header.size.div_ceil(PAGE_BYTES);
+        for first in (0..total).step_by(TABLE_STEP as usize) {
+            let sums = self.checksums(&object.paths, first..total.min(first + TABLE_STEP));
+            let Some(at) = sums.iter().position(|sum| *sum == 0) else { continue };
+            let length = sums.iter().skip(at).take_while(|sum| **sum == 0).count() as u64;
+            let start = (first + at as u64) * PAGE_BYTES;
+            return Some(start..(start + length * PAGE_BYTES).min(header.size));
+        }
+        None
+    }
+
+    /// The number of pages that are not there, about.
+    pub(crate) fn missing(&self, file: &FileName) -> u64 {
+        let object = self.object(file);
+        let header = object.read();
+        let missing = |header: &Header| header.size.div_ceil(PAGE_BYTES) - header.present;
+        header.as_ref().map_or(0, missing)
     }
 
     /// Keeps whole pages of a file, from the first byte of a page on; the last page of the file may

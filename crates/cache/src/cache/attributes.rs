@@ -40,9 +40,12 @@ impl Cache {
     /// The attributes known last, while the file system below cannot be reached and the options
     /// let them be used.
     fn offline(&self, node: &Handle, status: Status) -> Result<Attr<Disk>> {
-        let unreachable = matches!(status, Status::Io | Status::Delay);
-        let last = self.attributes.last(node).filter(|_| self.options.offline && unreachable);
-        last.ok_or(status)
+        self.attributes.last(node).filter(|_| self.is_offline(status)).ok_or(status)
+    }
+
+    /// Returns whether what is known is to be used after this failure.
+    pub(super) const fn is_offline(&self, status: Status) -> bool {
+        self.options.offline && matches!(status, Status::Io | Status::Delay)
     }
 
     /// Notes attributes that came with an answer.
@@ -86,7 +89,14 @@ impl Cache {
             self.counters.spared.fetch_sub(1, Ordering::Relaxed);
         }
         // Once asked, all rights cost no more than one.
-        let (granted, attr) = self.fs.access(cred, node, Access::ALL)?;
+        let (granted, attr) = match self.fs.access(cred, node, Access::ALL) {
+            Err(status) if self.is_offline(status) => {
+                let generation = self.attributes.generation(node);
+                let granted = self.verdicts.get(caller, node, wanted, generation).ok_or(status)?;
+                return Ok((granted, self.attributes.last(node).ok_or(status)?));
+            }
+            verdict => verdict?,
+        };
         self.note(node, attr);
         let generation = self.attributes.generation(node);
         self.verdicts.note(caller, node, (Access::ALL, granted), generation);

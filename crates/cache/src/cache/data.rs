@@ -11,12 +11,12 @@ use crate::limits::{PAGE_BYTES, READ_TRIES, TRANSFER_BYTES_MAX};
 use crate::page_store::{Epoch, PageRun};
 
 /// A read of a version of a file.
-struct CachedRead<'a> {
-    cred: &'a Cred<Disk>,
-    node: &'a Handle,
-    attr: Attr<Disk>,
-    epoch: Epoch,
-    opened: bool,
+pub(super) struct CachedRead<'a> {
+    pub(super) cred: &'a Cred<Disk>,
+    pub(super) node: &'a Handle,
+    pub(super) attr: Attr<Disk>,
+    pub(super) epoch: Epoch,
+    pub(super) opened: bool,
 }
 
 impl Cache {
@@ -90,6 +90,8 @@ impl Cache {
                     if !self.fetch(reading, at..at + length, bytes)? {
                         return Ok(false);
                     }
+                    let missing = self.store.missing(&self.file(reading.node));
+                    self.filler.note(reading, missing, self.now());
                 }
             }
             at += bytes.len() as u64 - before;
@@ -101,7 +103,7 @@ impl Cache {
 
     /// Reads whole pages from below and keeps them; returns `false` if others have changed the
     /// file.
-    fn fetch(
+    pub(super) fn fetch(
         &self,
         reading: &CachedRead<'_>,
         range: Range<u64>,

@@ -55,7 +55,7 @@ impl Cache {
         let node = match &found {
             Ok(entry) => Some(entry.node.handle),
             Err(Status::NoEnt) => None,
-            Err(status) => return Err(*status),
+            Err(status) => return self.find_offline(cred, (dir, name), *status),
         };
         if let Ok(entry) = &found {
             self.note(&entry.node.handle, entry.node.attr);
@@ -71,6 +71,21 @@ impl Cache {
         let entry = found?;
         let attr = self.shown(&entry.node.handle, entry.node.attr);
         Ok(Entry { node: Node { attr, ..entry.node }, ..entry })
+    }
+
+    /// The object of a name as it was known last, while the file system below cannot be reached:
+    /// a name is not missing because nobody answers.
+    fn find_offline(
+        &self,
+        cred: &Cred<Disk>,
+        (dir, name): (&Handle, Name<'_>),
+        status: Status,
+    ) -> Result<Entry<Disk>> {
+        let known = self.known_node(cred, (dir, name)).filter(|_| self.is_offline(status));
+        let handle = known.ok_or(status)?;
+        let attr = self.attributes.last(&handle).ok_or(status)?;
+        let node = Node { handle, attr: self.shown(&handle, attr) };
+        Ok(Entry { node, dir: self.attributes.last(dir) })
     }
 
     /// Notes a name that a caller was told of: it may look names up there.

@@ -227,3 +227,81 @@ fn a_damaged_page_is_read_again() {
     assert_eq!(world.read(&file), data(50_000));
     assert!(world.cache.store.health().damaged() > 0);
 }
+
+fn pieces_of(world: &World, file: &comity_vfs::Handle) {
+    let mut bytes = Vec::new();
+    let mut into = comity_vfs::ReadInto::new(&mut bytes);
+    world.cache.read(&root(), file, 0, 10_000, &mut into).unwrap();
+}
+
+#[test]
+fn the_filler_completes_files_while_the_line_is_quiet() {
+    let world = World::new(through());
+    let large = world.file("large", &data(3_000_000));
+    let small = world.file("small", &data(50_000));
+    pieces_of(&world, &large);
+    pieces_of(&world, &small);
+    world.cache.tick();
+    let missing = |node| world.cache.store.missing(&world.cache.file(node));
+    assert!(missing(&small) > 0, "a program has just read");
+    world.pass(3_000);
+    world.cache.tick();
+    assert_eq!(missing(&small), 0, "the one with the fewest missing pages");
+    assert!(missing(&large) > 700);
+    (0..6).for_each(|_| world.cache.tick());
+    assert_eq!(missing(&large), 0);
+    let reads = world.calls(Verb::Read);
+    assert_eq!(world.read(&large), data(3_000_000));
+    assert_eq!(world.calls(Verb::Read), reads);
+}
+
+#[test]
+fn a_file_is_filled_on_demand_and_says_how_far_it_is() {
+    let world = World::new(through());
+    let file = world.file("file", &data(2_500_000));
+    let mut heard = Vec::new();
+    let mut progress = |done, total| {
+        heard.push((done, total));
+        std::ops::ControlFlow::Continue(())
+    };
+    world.cache.fill(&root(), &file, &mut progress).unwrap();
+    assert_eq!(heard.last(), Some(&(2_500_000, 2_500_000)));
+    assert_eq!(heard.len(), 3);
+    let reads = world.calls(Verb::Read);
+    assert_eq!(world.read(&file), data(2_500_000));
+    assert_eq!(world.calls(Verb::Read), reads);
+}
+
+/// rclone issue 9530.
+#[test]
+fn a_file_is_not_empty_while_the_server_is_away() {
+    let world = World::new(through());
+    let file = world.file("file", &data(20_000));
+    world.cache.getattr(&file).unwrap();
+    world.below.cut();
+    assert_eq!(read(&world.cache, &root(), &file), Err(Status::Io));
+    world.pass(600_000);
+    assert_eq!(world.cache.getattr(&file), Err(Status::Io));
+    assert_eq!(read(&world.cache, &root(), &file), Err(Status::Io));
+    world.below.mend();
+    assert_eq!(world.read(&file), data(20_000));
+}
+
+#[test]
+fn what_is_known_is_served_offline_if_that_is_wanted() {
+    let world = World::new(CacheOptions { offline: true, ..through() });
+    let file = world.file("file", &data(20_000));
+    let dir = world.cache.root();
+    world.cache.getattr(&dir).unwrap();
+    world.cache.lookup(&root(), &dir, name("file")).unwrap();
+    world.read(&file);
+    world.below.cut();
+    world.pass(600_000);
+    let found = world.cache.lookup(&root(), &dir, name("file")).unwrap().node;
+    assert_eq!((found.handle, found.attr.size), (file, 20_000));
+    assert_eq!(world.read(&file), data(20_000));
+    assert_eq!(read(&world.cache, &cred(7), &file), Err(Status::Io), "never granted");
+    let missing = world.cache.lookup(&root(), &dir, name("other"));
+    assert_eq!(missing.map(|found| found.node.handle), Err(Status::Io), "never \"deleted\"");
+    assert_eq!(world.cache.write(&root(), &file, 0, b"x").map(|w| w.value), Err(Status::Io));
+}

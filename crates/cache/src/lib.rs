@@ -28,6 +28,7 @@ mod memory_medium;
 mod name_cache;
 mod options;
 mod page_store;
+mod server_folder;
 mod verdict_cache;
 mod write_back;
 
@@ -36,3 +37,4 @@ pub use counters::CacheStatus;
 pub use disk::Disk;
 pub use medium::Medium;
 pub use options::{AttributeTimes, CacheOptions, Clock, WriteMode};
+pub use server_folder::FolderError;

@@ -95,8 +95,24 @@ pub(crate) enum Command {
     Log(Log),
     /// Mount a file system on a directory
     ///
-    /// SOURCE is `dir:PATH`, or a path, for a directory of this machine, or `memory:` for an empty
+    /// SOURCE is `nfs://HOST[:PORT]/PATH` or `HOST:/PATH` for a directory of an NFS server of version
+    /// 4.1 or 4.2, `dir:PATH` or a path for a directory of this machine, or `memory:` for an empty
     /// file system in memory that is gone when it is unmounted.
+    ///
+    /// What is read of a server is kept in a disk cache, also over restarts, and what is written is
+    /// sent later, but before fsync(2) and close(2) return. A delegated file is used without asking
+    /// the server at all. Options of the cache: dc_enable, nodc_enable; dc_root=FOLDER [default:
+    /// /var/cache/comity as root, else ~/.cache/comity]; dc_max_size=SIZE and dc_min_free=SIZE, in
+    /// KiB or with K, M, G or T; dc_read to use what is cached and add nothing (nodc_read: the
+    /// default); dc_write=through, memory (the default) or journal, by which data that a program
+    /// was promised survives a crash; dc_offline=ro to serve what is cached while the server
+    /// cannot be reached; acregmin=, acregmax=, acdirmin= and acdirmax= in seconds.
+    ///
+    /// Options about a server: vers=4, 4.1 or 4.2; port=N; hard (the default) or soft;
+    /// timeo=TENTHS; retrans=N; rsize=BYTES; wsize=BYTES; nconnect=N.
+    ///
+    /// Data that cannot be written, because another client has changed the file meanwhile, is kept
+    /// in the folder `conflicts` of the cache, and the log says so.
     ///
     /// The command ends once DIR can be used, and leaves a program behind that serves it until
     /// `comity umount DIR`. As root all users of the machine may use the mount, each with his own
@@ -342,7 +358,7 @@ pub(crate) struct MountCommand {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 
-    /// Options, separated by commas: ro, rw, allow_other, noallow_other, default_permissions,
+    /// Options, separated by commas: those above, and ro, rw, allow_other, noallow_other, default_permissions,
     /// nodefault_permissions, nonempty, suid, nosuid, dev, nodev, exec, noexec, noac,
     /// actimeo=SECONDS, threads=N, log_file=FILE
     #[arg(short = 'o', long = "options", value_name = "OPTION,...", value_delimiter = ',')]

@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio, exit};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use comity_backend::{
-    DIRECTORY, Location, MEMORY, Memory, MemoryOptions, OpenRequest, Passthrough,
-    PassthroughOptions, Registry,
-};
+use anyhow::{Context, Result, bail};
+use comity_backend::Location;
+use comity_cache::Cache;
 use comity_daemon::logging;
 use comity_fuse::{FuseMount, Plain};
+use comity_vfs::Fs;
 use comity_vfs::layers::{Layer, ReadOnly};
-use comity_vfs::{Fs, Gid, Uid};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::arguments;
 use crate::mount_options::MountOptions;
+use crate::mount_source::is_directory;
 use crate::stdout::say;
 
 /// The word by which a mount in the background tells the command that it can be used.
@@ -63,15 +63,69 @@ fn serve(
 ) -> Result<ExitCode> {
     logging::begin(&typed.log)?;
     let (dir, source) = (absolute(&typed.dir)?, typed.source.display().to_string());
-    let fuse = comity_fuse::Options { source, ..options.fuse.clone() };
+    let opened = options.server.open(&typed.source, &dir)?;
+    let mut options = options.clone();
+    options.adapt(opened.is_remote);
+    let cache = options.cache.put_over(&opened.fs, &opened.identity, opened.is_remote)?;
+    let fs = cache.clone().map_or(opened.fs, |cache| cache as Arc<dyn Fs>);
+    let fs = if options.fuse.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs };
     let lower = Arc::new(Plain { keep: options.keep, missing: options.keep.entry });
-    let fs = open(&typed.source)?;
-    let fs = if fuse.read_only { Arc::new(Layer::new(fs, ReadOnly)) } else { fs };
+    let fuse = comity_fuse::Options { source, ..options.fuse };
     let mounted = FuseMount::new(fs, lower, &dir, &fuse)?;
     unmount_by_signal(dir)?;
+    let ticker = cache.as_ref().map(Ticker::start).transpose()?;
     ready().context("cannot report that the mount is ready")?;
-    mounted.join().context("the kernel ended the mount")?;
-    Ok(ExitCode::SUCCESS)
+    let joined = mounted.join().context("the kernel ended the mount");
+    drop(ticker);
+    finish(cache.as_deref())?;
+    joined.map(|()| ExitCode::SUCCESS)
+}
+
+/// Sends what programs have written and the server does not have yet.
+fn finish(cache: Option<&Cache>) -> Result<()> {
+    match cache.map_or(0, Cache::finish) {
+        0 => Ok(()),
+        failed => bail!(
+            "{failed} files have data that could not be written; with -o dc_write=journal it is \
+             written at the next mount"
+        ),
+    }
+}
+
+/// A thread that lets a cache do what is due, until this is dropped.
+struct Ticker {
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Pause between two ticks.
+const TICK: Duration = Duration::from_millis(500);
+
+impl Ticker {
+    fn start(cache: &Arc<Cache>) -> Result<Self> {
+        let (cache, ended) = (Arc::clone(cache), Arc::new(AtomicBool::new(false)));
+        let seen = Arc::clone(&ended);
+        let work = move || {
+            while !seen.load(Ordering::Acquire) {
+                cache.tick();
+                thread::park_timeout(TICK);
+            }
+        };
+        let thread = thread::Builder::new().name("cache".to_owned()).spawn(work)?;
+        Ok(Self { ended, thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            if thread.join().is_err() {
+                tracing::error!("the thread of the cache has panicked");
+            }
+        }
+    }
 }
 
 /// At the first signal the mount is detached, and ends once no program uses it; at the second this
@@ -91,34 +145,6 @@ fn unmount_by_signal(dir: PathBuf) -> Result<()> {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(work)?;
     Ok(())
-}
-
-/// Opens the file system of a source.
-fn open(source: &Path) -> Result<Arc<dyn Fs>> {
-    let backends = Registry::default().with(DIRECTORY, open_directory).with(MEMORY, |_| memory());
-    let request = OpenRequest { location: Location::parse(source), cross_mounts: true };
-    backends.open(&request).map_err(|said| anyhow!("cannot mount: {said}"))
-}
-
-fn open_directory(request: &OpenRequest<'_>) -> Result<Arc<dyn Fs>, String> {
-    let cross_mounts = request.cross_mounts;
-    let options = PassthroughOptions { cross_mounts, ..PassthroughOptions::default() };
-    match Passthrough::open(request.location.place, options) {
-        Ok(opened) => Ok(Arc::new(opened)),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn memory() -> Result<Arc<dyn Fs>, String> {
-    let options = MemoryOptions {
-        root_uid: Uid::new(rustix::process::geteuid().as_raw()),
-        root_gid: Gid::new(rustix::process::getegid().as_raw()),
-        ..MemoryOptions::default()
-    };
-    match Memory::new(options) {
-        Ok(memory) => Ok(Arc::new(memory)),
-        Err(status) => Err(status.to_string()),
-    }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
@@ -168,9 +194,9 @@ fn arguments_of_background(typed: &arguments::MountCommand) -> Result<Vec<OsStri
 
 /// A relative path means the same in the folder that the other program runs in.
 fn absolute_source(source: &Path) -> Result<PathBuf> {
-    match Location::parse(source) {
-        Location { scheme: DIRECTORY, place } => absolute(place),
-        _ => Ok(source.to_owned()),
+    match is_directory(source) {
+        true => absolute(Location::parse(source).place),
+        false => Ok(source.to_owned()),
     }
 }
 

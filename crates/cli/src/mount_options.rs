@@ -7,6 +7,9 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use comity_fuse::{Keep, Options};
 
+use crate::mount_cache::CacheChoice;
+use crate::mount_source::ServerChoice;
+
 /// Options of a line of fstab(5) that are about when and by whom it is mounted: others obey them.
 const OF_FSTAB: &[&str] = &[
     "defaults", "auto", "noauto", "nofail", "_netdev", "user", "nouser", "users", "owner", "group",
@@ -31,6 +34,12 @@ pub(crate) struct MountOptions {
     pub(crate) keep: Keep,
     /// The file that a mount in the background logs to.
     pub(crate) log_file: Option<PathBuf>,
+    /// The disk cache.
+    pub(crate) cache: CacheChoice,
+    /// Those about a server.
+    pub(crate) server: ServerChoice,
+    /// True if it was said who compares modes and ids.
+    pub(crate) judge_given: bool,
 }
 
 impl MountOptions {
@@ -39,17 +48,41 @@ impl MountOptions {
     /// # Errors
     /// An option that is not known, or whose value makes no sense: says what to do.
     pub(crate) fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self> {
-        let fuse = Options::default();
-        let mut options = Self { fuse, keep: Keep::both(KEEP), log_file: None };
+        let mut options = Self {
+            fuse: Options::default(),
+            keep: Keep::both(KEEP),
+            log_file: None,
+            cache: CacheChoice::default(),
+            server: ServerChoice::default(),
+            judge_given: false,
+        };
         // Several users may share the mount: the kernel then keeps them from each other's names.
         options.fuse.kernel_judges = options.fuse.all_users;
         for text in texts.into_iter().map(str::trim).filter(|text| !text.is_empty()) {
-            match text.split_once('=') {
-                Some((name, value)) => options.read_value(name, value)?,
-                None => options.read_flag(text)?,
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (text, None),
+            };
+            if options.cache.read(name, value)? || options.server.read(name, value)? {
+                continue;
+            }
+            match value {
+                Some(value) => options.read_value(name, value)?,
+                None => options.read_flag(name)?,
             }
         }
         Ok(options)
+    }
+
+    /// Adapts what was not said to the source. The ids of another machine need not be ours, so that
+    /// the kernel does not compare them; and what it keeps it shows to all users.
+    pub(crate) fn adapt(&mut self, is_remote: bool) {
+        if is_remote && !self.judge_given {
+            self.fuse.kernel_judges = false;
+        }
+        if self.fuse.all_users && !self.fuse.kernel_judges {
+            self.keep.entry = Duration::ZERO;
+        }
     }
 
     fn read_flag(&mut self, flag: &str) -> Result<()> {
@@ -59,8 +92,10 @@ impl MountOptions {
             "rw" => fuse.read_only = false,
             "allow_other" => fuse.all_users = true,
             "noallow_other" => fuse.all_users = false,
-            "default_permissions" => fuse.kernel_judges = true,
-            "nodefault_permissions" => fuse.kernel_judges = false,
+            "default_permissions" | "nodefault_permissions" => {
+                fuse.kernel_judges = !flag.starts_with("no");
+                self.judge_given = true;
+            }
             "nonempty" => fuse.hides_entries = true,
             "suid" => fuse.set_ids = true,
             "nosuid" => fuse.set_ids = false,
@@ -68,7 +103,10 @@ impl MountOptions {
             "nodev" => fuse.devices = false,
             "exec" => fuse.no_execution = false,
             "noexec" => fuse.no_execution = true,
-            "noac" => self.keep = Keep::NOTHING,
+            "noac" => {
+                self.keep = Keep::NOTHING;
+                self.cache.set_times(0);
+            }
             other if OF_FSTAB.contains(&other) || other.starts_with("x-") => {}
             other => bail!(unknown(other)),
         }
@@ -80,6 +118,7 @@ impl MountOptions {
             "actimeo" => {
                 let seconds = number(name, value, KEEP_SECONDS_MAX)?;
                 self.keep = Keep::both(Duration::from_secs(seconds));
+                self.cache.set_times(seconds);
             }
             "threads" => {
                 let most = THREADS_MAX as u64;
@@ -95,7 +134,11 @@ impl MountOptions {
     }
 }
 
-fn number(name: &str, value: &str, most: u64) -> Result<u64> {
+/// Reads a whole number.
+///
+/// # Errors
+/// If it is none, or too large: says what one looks like.
+pub(crate) fn number(name: &str, value: &str, most: u64) -> Result<u64> {
     let number = value.parse().ok().filter(|number| *number <= most);
     number.ok_or_else(|| anyhow!("-o {name}={value}: give a whole number, at most {most}"))
 }
@@ -127,7 +170,7 @@ mod tests {
 
     #[test]
     fn an_option_that_would_not_be_obeyed_is_refused() {
-        for bad in ["rsize=4096", "sec=krb5", "atime", "Ro", "threads", "actimeo=-1", "log_file="] {
+        for bad in ["rsize=some", "sec=krb5", "atime", "Ro", "threads", "actimeo=-1", "log_file="] {
             assert!(read(bad).is_err(), "{bad}");
         }
         let said = read("nolock").unwrap_err().to_string();

@@ -19,6 +19,7 @@ pub(crate) struct MemoryMedium {
     /// Calls until all fail, if there is such a number.
     calls_left: AtomicU64,
     free: AtomicU64,
+    calls: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +83,13 @@ impl MemoryMedium {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The number of calls so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
     fn call(&self) -> io::Result<()> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
         match self.calls_left.load(Ordering::SeqCst) {
             0 => Ok(()),
             1 => Err(Errno::IO.into()),

@@ -178,7 +178,8 @@ fn an_ordinary_user_without_the_helper_is_told_to_install_it() {
     let Some(place) = place() else { return };
     const NOBODY: u32 = 65_534;
     let program = place.folder.path().join("comity");
-    fs::copy(PROGRAM, &program).unwrap();
+    // Not copied by this process: a child that another test forks meanwhile would hold it open.
+    assert!(Command::new("cp").arg(PROGRAM).arg(&program).status().unwrap().success());
     let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
     [place.folder.path(), &place.dir, &program].into_iter().for_each(open);
     let output = Command::new(&program)

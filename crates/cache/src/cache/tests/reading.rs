@@ -305,3 +305,52 @@ fn what_is_known_is_served_offline_if_that_is_wanted() {
     assert_eq!(missing.map(|found| found.node.handle), Err(Status::Io), "never \"deleted\"");
     assert_eq!(world.cache.write(&root(), &file, 0, b"x").map(|w| w.value), Err(Status::Io));
 }
+
+/// mountpoint-s3 issue 1251, rclone issue 5348.
+#[test]
+fn opening_a_cache_costs_the_same_whatever_it_holds() {
+    let world = World::new(through());
+    for number in 0..300 {
+        let file = world.file(&format!("file-{number}"), b"data");
+        world.read(&file);
+    }
+    let before = world.medium.calls();
+    let world = world.again();
+    assert!(world.medium.calls() - before <= 2, "the journal alone is looked at");
+}
+
+/// rclone issue 5355: a deadlock between eviction and upload.
+#[test]
+fn eviction_does_not_stand_against_writes() {
+    let options = CacheOptions { bytes_max: 50_000, ..CacheOptions::default() };
+    let world = World::new(options);
+    let files: Vec<_> = (0..4).map(|n| world.file(&format!("file-{n}"), &data(30_000))).collect();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> =
+            files.iter().map(|file| scope.spawn(|| work_on(&world, file))).collect();
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                world.pass(1_000);
+                world.cache.tick();
+            }
+        });
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        done.store(true, Ordering::Release);
+    });
+}
+
+/// Writes and reads a file by turns.
+fn work_on(world: &World, file: &comity_vfs::Handle) {
+    let mut expected = data(30_000);
+    for round in 0..100_u8 {
+        let at = usize::from(round) * 290;
+        world.write(file, at as u64, &[round; 300]);
+        expected[at..at + 300].fill(round);
+        assert!(world.read(file) == expected, "round {round}");
+        if round % 7 == 0 {
+            world.cache.commit(file).unwrap();
+            assert!(world.seen(file) == expected);
+        }
+    }
+}

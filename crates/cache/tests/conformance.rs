@@ -24,17 +24,12 @@ fn check(what: &str, options: CacheOptions) {
 
 #[test]
 fn a_cache_that_writes_through_is_an_fs() {
-    let write = WriteMode::Through;
-    check("through", CacheOptions { write, ..CacheOptions::default() });
-    let times = AttributeTimes::NONE;
-    check("through, asked always", CacheOptions { write, times, ..CacheOptions::default() });
+    check("through", CacheOptions { write: WriteMode::Through, ..CacheOptions::default() });
 }
 
 #[test]
 fn a_cache_that_writes_later_is_an_fs() {
-    check("memory", CacheOptions { write: WriteMode::Memory, ..CacheOptions::default() });
-    let times = AttributeTimes::NONE;
-    let write = WriteMode::Memory;
+    let (write, times) = (WriteMode::Memory, AttributeTimes::NONE);
     check("memory, asked always", CacheOptions { write, times, ..CacheOptions::default() });
     check("journal", CacheOptions { write: WriteMode::Journal, ..CacheOptions::default() });
 }

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, bail};
-use comity_cache::{AttributeTimes, Cache, CacheOptions, Clock, Disk, WriteMode};
+use comity_cache::{AttributeTimes, Cache, CacheOptions, Clock, Disk, FolderError, WriteMode};
 use comity_vfs::Fs;
 
 use crate::mount_options::number;
 
 /// Longest time that attributes may be taken for true, in seconds.
 const SECONDS_MAX: u64 = 86_400;
+
+/// Most mounts of one source with a cache each.
+const MOUNTS_MAX: u32 = 16;
 
 /// The cache that a mount is to have.
 #[derive(Debug, Clone, Default)]
@@ -88,9 +91,21 @@ impl CacheChoice {
             Some(root) => root.clone(),
             None => default_root()?,
         };
-        let disk = Disk::of_server(&root, identity).context("cannot use the disk cache")?;
+        let disk = disk(&root, identity).context("cannot use the disk cache")?;
         Ok(Some(Arc::new(Cache::new(Arc::clone(fs), Arc::new(disk), self.options, clock()))))
     }
+}
+
+/// The folder of a server, or another one of it while mounts of the same source are there already.
+fn disk(root: &Path, identity: &str) -> Result<Disk, FolderError> {
+    let mut taken = Disk::of_server(root, identity);
+    for number in 2..=MOUNTS_MAX {
+        if !matches!(taken, Err(FolderError::InUse(_))) {
+            break;
+        }
+        taken = Disk::of_server(root, &format!("{identity} {number}"));
+    }
+    taken
 }
 
 fn clock() -> Clock {
@@ -137,6 +152,17 @@ mod tests {
         for bad in ["", "G", "1.5G", "-1", "99999999999T"] {
             assert!(bytes("dc_max_size", bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn mounts_of_one_source_have_a_folder_each() {
+        let root = tempfile::tempdir().unwrap();
+        let first = disk(root.path(), "one").unwrap();
+        let _second = disk(root.path(), "one").unwrap();
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 2);
+        drop(first);
+        let _third = disk(root.path(), "one").unwrap();
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 2);
     }
 
     #[test]

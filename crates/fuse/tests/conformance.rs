@@ -11,9 +11,10 @@ use comity_backend::{Passthrough, PassthroughOptions};
 use comity_conformance::{Needs, run};
 use comity_vfs::{Cred, Fs, Gid, Uid};
 
+use comity_cache::WriteMode;
 use comity_fuse::Options;
 use common::open_files::WithOpens;
-use common::{can_mount, kept, memory, mount_with, options, passthrough};
+use common::{cached, can_mount, kept, memory, mount_with, options, passthrough};
 
 /// Blocks cannot be shared through FUSE: it has no such request.
 const LACKING: Needs = Needs::CLONE;
@@ -42,24 +43,18 @@ fn memory_through_a_mount_is_an_fs() {
 }
 
 #[test]
-fn a_folder_through_a_mount_is_an_fs() {
-    if can_mount() {
-        let folder = tempfile::tempdir().unwrap();
-        check("passthrough", passthrough(folder.path()), Duration::ZERO, false);
-    }
-}
-
-#[test]
-fn memory_is_an_fs_where_the_kernel_keeps_and_judges() {
-    if can_mount() {
-        check("memory, kept", memory(), Duration::from_secs(60), true);
-    }
-}
-
-#[test]
 fn a_folder_is_an_fs_where_the_kernel_keeps_and_judges() {
     if can_mount() {
         let folder = tempfile::tempdir().unwrap();
         check("passthrough, kept", passthrough(folder.path()), Duration::from_secs(60), true);
+    }
+}
+
+#[test]
+fn a_cache_through_a_mount_is_an_fs() {
+    if can_mount() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cached(WithOpens::new(memory()), folder.path(), WriteMode::Memory);
+        check("cache", cache, Duration::from_secs(60), true);
     }
 }

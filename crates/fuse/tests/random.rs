@@ -7,11 +7,14 @@ mod common;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use comity_cache::WriteMode;
+use comity_vfs::{Cred, Fs, Gid, Name, Uid};
 use rustix::fs::FallocateFlags;
 
-use common::{can_mount, kept, memory, mount, passthrough};
+use common::{cached, can_mount, kept, memory, mount, passthrough};
 
 const LENGTH_MAX: u64 = 256 << 10;
 const STEPS: u32 = 1_500;
@@ -108,6 +111,37 @@ impl Pair {
     }
 }
 
+/// Another client of the file system below changes a part of the file while it is closed here.
+fn change_elsewhere(pair: &mut Pair, below: &dyn Fs, name: &str) {
+    let root = Cred::new(Uid::new(0), Gid::new(0));
+    let found = below.lookup(&root, &below.root(), Name::new(name.as_bytes()).unwrap()).unwrap();
+    // What waits here is to be there first: close-to-open is all that is promised.
+    pair.file.sync_all().unwrap();
+    let offset = pair.numbers.below(LENGTH_MAX);
+    let data = vec![pair.numbers.below(256) as u8; 3_000];
+    let written = below.write(&root, &found.node.handle, offset, &data).unwrap();
+    assert_eq!(written.value as usize, data.len());
+    pair.extend(offset + data.len() as u64);
+    pair.model[offset as usize..][..data.len()].copy_from_slice(&data);
+    pair.file = open(&pair.path);
+}
+
+fn run_with_another(write: WriteMode, seed: u64) {
+    let (folder, below) = (tempfile::tempdir().unwrap(), memory());
+    let cache = cached(Arc::clone(&below), folder.path(), write);
+    let mounted = mount(cache.clone(), kept(Duration::ZERO));
+    let mut pair = Pair::new(mounted.dir.join("file"), seed);
+    for step in 0..STEPS {
+        pair.step();
+        match step % 50 {
+            13 => cache.tick(),
+            37 => change_elsewhere(&mut pair, below.as_ref(), "file"),
+            _ => {}
+        }
+    }
+    assert!(std::fs::read(&pair.path).unwrap() == pair.model);
+}
+
 fn open(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
 }
@@ -136,5 +170,14 @@ fn a_file_of_a_folder_is_what_was_written_to_it() {
         for (seed, keep) in [(3, 0), (4, 60)] {
             run(&mount(passthrough(folder.path()), kept(Duration::from_secs(keep))).dir, seed);
         }
+    }
+}
+
+#[test]
+fn a_file_behind_a_cache_is_what_two_clients_wrote_to_it() {
+    if can_mount() {
+        run_with_another(WriteMode::Through, 5);
+        run_with_another(WriteMode::Memory, 6);
+        run_with_another(WriteMode::Journal, 7);
     }
 }

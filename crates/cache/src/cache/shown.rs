@@ -53,6 +53,7 @@ impl Marks {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waits {
     end: u64,
+    bytes: u64,
     written: Time,
 }
 
@@ -62,7 +63,8 @@ impl Cache {
     pub(super) fn waits(&self, node: &Handle) -> Option<Waits> {
         let file = self.dirty.get(node)?;
         let state = file.lock();
-        (!state.is_clean()).then(|| Waits { end: state.end(), written: state.written })
+        let bytes = state.waiting.bytes() + state.sending.bytes();
+        (bytes > 0).then(|| Waits { end: state.end(), bytes, written: state.written })
     }
 
     /// Attributes of the file system below as callers see them.
@@ -79,10 +81,11 @@ impl Cache {
         let change = self.marks.shown(node, attr.change);
         match waits {
             None => Attr { change, ..attr },
-            Some(Waits { end, written }) => {
-                let size = attr.size.max(end);
+            Some(Waits { end, bytes, written }) => {
+                // It may lie over data that is there: the space is told when it is known.
+                let (size, used) = (attr.size.max(end), attr.used.saturating_add(bytes));
                 let (mtime, ctime) = (attr.mtime.max(written), attr.ctime.max(written));
-                Attr { change, size, mtime, ctime, ..attr }
+                Attr { change, size, used, mtime, ctime, ..attr }
             }
         }
     }

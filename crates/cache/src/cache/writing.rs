@@ -87,7 +87,15 @@ impl Cache {
         state.cred = cred.clone();
         state.written = self.time();
         self.marks.written(node, attr.change);
+        self.tell_size(node, Some(attr.size.max(state.end())));
         true
+    }
+
+    /// The server may ask the holder of a write delegation how long a file is (CB_GETATTR).
+    fn tell_size(&self, node: &Handle, size: Option<u64>) {
+        if let Some(files) = self.fs.open_files().filter(|_| self.is_delegated(node)) {
+            files.note_unwritten(node, size);
+        }
     }
 
     fn time(&self) -> Time {
@@ -194,6 +202,7 @@ impl Cache {
         }
         self.dirty.count(before, state.waiting.bytes());
         if state.is_clean() {
+            self.tell_size(node, None);
             state.base = self.attributes.last(node).map_or(0, |attr| attr.change);
         }
         sent

@@ -5,9 +5,10 @@ pub mod open_files;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use comity_backend::{Memory, MemoryOptions, Passthrough, PassthroughOptions};
+use comity_cache::{AttributeTimes, Cache, CacheOptions, Clock, Disk, WriteMode};
 use comity_fuse::{FuseMount, Keep, Lower, Options, Plain};
 use comity_vfs::Fs;
 use tempfile::TempDir;
@@ -64,6 +65,15 @@ pub fn mount_with(fs: Arc<dyn Fs>, lower: Arc<dyn Lower>, options: &Options) -> 
 /// A file system in memory.
 pub fn memory() -> Arc<dyn Fs> {
     Arc::new(Memory::new(MemoryOptions::default()).unwrap())
+}
+
+/// A cache over a file system, on the disk in `folder`.
+pub fn cached(fs: Arc<dyn Fs>, folder: &Path, write: WriteMode) -> Arc<Cache> {
+    let clock: Clock = Arc::new(|| {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+    });
+    let options = CacheOptions { write, times: AttributeTimes::NONE, ..CacheOptions::default() };
+    Arc::new(Cache::new(fs, Arc::new(Disk::open(folder).unwrap()), options, clock))
 }
 
 /// A folder as a file system.

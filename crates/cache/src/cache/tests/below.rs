@@ -26,6 +26,8 @@ pub(in super::super) struct Below {
     delegated: Mutex<HashSet<Handle>>,
     events: Mutex<Vec<OpenEvent>>,
     opens: AtomicU64,
+    /// The lengths that were told of data that is not written.
+    pub(in super::super) unwritten: Mutex<Vec<Option<u64>>>,
     /// Delegations that were returned.
     pub(in super::super) returned: Mutex<Vec<Handle>>,
 }
@@ -49,6 +51,7 @@ impl Below {
             delegated: Mutex::default(),
             events: Mutex::default(),
             opens: AtomicU64::new(0),
+            unwritten: Mutex::default(),
             returned: Mutex::default(),
         })
     }
@@ -118,7 +121,9 @@ impl OpenFiles for Below {
         Ok(())
     }
 
-    fn note_unwritten(&self, _: &Handle, _: Option<u64>) {}
+    fn note_unwritten(&self, _: &Handle, size: Option<u64>) {
+        self.unwritten.lock().unwrap().push(size);
+    }
 
     fn lock(&self, _: &LockRequest) -> Result<LockOutcome> {
         Err(Status::NotSupp)

@@ -165,8 +165,10 @@ fn a_delegation_is_returned_after_the_data() {
     let file = world.file("file", b"old");
     open(&world, &file);
     world.write(&file, 0, b"ours");
+    assert_eq!(*world.below.unwritten.lock().unwrap(), [Some(4)], "the server may ask for it");
     world.cache.open_files().unwrap().return_delegation(&file).unwrap();
     assert_eq!(world.seen(&file), b"ours");
+    assert_eq!(*world.below.unwritten.lock().unwrap(), [Some(4), None]);
     assert_eq!(*world.below.returned.lock().unwrap(), [file]);
 }
 

@@ -11,21 +11,27 @@ use crate::disk::Disk;
 
 const FORMAT: &str = "comity-cache 1";
 
-/// Kinds of file systems (`f_type` of statfs(2)) that a cache does not belong on: it would be as far
-/// away as what it caches. NFS, CIFS, SMB2, FUSE.
+/// Kinds of file systems (`f_type` of statfs(2)) that a cache does not belong on, because it would
+/// be as far away as what it caches. NFS, CIFS, SMB2, FUSE.
 const FAR: [i64; 4] = [0x6969, 0xff53_4d42, 0xfe53_4d42, 0x6573_5546];
 
 /// The reason why a cache folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Another process uses it.
-    #[error("{}: another mount of this server uses the cache; give it another dc_root", .0.display())]
+    #[error(
+        "{}: another mount of this server uses the cache; give it another dc_root",
+        .0.display()
+    )]
     InUse(PathBuf),
     /// It is on a network file system.
     #[error("{}: it is on a network file system; choose a dc_root on a local disk", .0.display())]
     Far(PathBuf),
     /// Another program, or another version, has made it.
-    #[error("{}: not a cache of this format; move it away, or choose another dc_root", .0.display())]
+    #[error(
+        "{}: not a cache of this format; move it away, or choose another dc_root",
+        .0.display()
+    )]
     Foreign(PathBuf),
     /// The disk refused.
     #[error("{}: {error}; choose another dc_root", folder.display())]

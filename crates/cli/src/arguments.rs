@@ -95,9 +95,9 @@ pub(crate) enum Command {
     Log(Log),
     /// Mount a file system on a directory
     ///
-    /// SOURCE is `nfs://HOST[:PORT]/PATH` or `HOST:/PATH` for a directory of an NFS server of version
-    /// 4.1 or 4.2, `dir:PATH` or a path for a directory of this machine, or `memory:` for an empty
-    /// file system in memory that is gone when it is unmounted.
+    /// SOURCE is `nfs://HOST[:PORT]/PATH` or `HOST:/PATH` for a directory of an NFS server of
+    /// version 4.1 or 4.2, `dir:PATH` or a path for a directory of this machine, or `memory:` for
+    /// an empty file system in memory that is gone when it is unmounted.
     ///
     /// What is read of a server is kept in a disk cache, also over restarts, and what is written is
     /// sent later, but before fsync(2) and close(2) return. A delegated file is used without asking
@@ -358,9 +358,9 @@ pub(crate) struct MountCommand {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 
-    /// Options, separated by commas: those above, and ro, rw, allow_other, noallow_other, default_permissions,
-    /// nodefault_permissions, nonempty, suid, nosuid, dev, nodev, exec, noexec, noac,
-    /// actimeo=SECONDS, threads=N, log_file=FILE
+    /// Options, separated by commas: those above, and ro, rw, allow_other, noallow_other,
+    /// default_permissions, nodefault_permissions, nonempty, suid, nosuid, dev, nodev, exec,
+    /// noexec, noac, actimeo=SECONDS, threads=N, log_file=FILE
     #[arg(short = 'o', long = "options", value_name = "OPTION,...", value_delimiter = ',')]
     pub(crate) options: Vec<String>,
 

@@ -145,8 +145,8 @@ fn transfer(name: &str, value: &str) -> Result<u32> {
     Ok(number(name, value, 1 << 20)?.max(4_096) as u32)
 }
 
-/// Reads `nfs://HOST[:PORT]/PATH` or `HOST:/PATH`, where HOST may be an address of IPv6 in brackets;
-/// `None` for other sources.
+/// Reads `nfs://HOST[:PORT]/PATH` or `HOST:/PATH`, where HOST may be an address of IPv6 in
+/// brackets; `None` for other sources.
 fn server_path(source: &Path) -> Result<Option<ServerPath>> {
     let Some(text) = source.to_str() else { return Ok(None) };
     if let Some(rest) = text.strip_prefix("nfs://") {

@@ -115,7 +115,7 @@ impl Pair {
 fn change_elsewhere(pair: &mut Pair, below: &dyn Fs, name: &str) {
     let root = Cred::new(Uid::new(0), Gid::new(0));
     let found = below.lookup(&root, &below.root(), Name::new(name.as_bytes()).unwrap()).unwrap();
-    // What waits here is to be there first: close-to-open is all that is promised.
+    // Data that waits here goes first: close-to-open is all that is promised.
     pair.file.sync_all().unwrap();
     let offset = pair.numbers.below(LENGTH_MAX);
     let data = vec![pair.numbers.below(256) as u8; 3_000];

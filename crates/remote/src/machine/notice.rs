@@ -59,7 +59,7 @@ pub(crate) enum Notice {
     Nonsense(RpcRefusal),
     /// Recovery has ended: of so many opens and delegations all that could be was reclaimed.
     Reclaimed(usize),
-    /// An open could not be reclaimed.
+    /// An open or a lock could not be reclaimed.
     NotReclaimed(Handle, OpFailure),
     /// The server has taken state of a file away.
     StateRevoked(Handle, Nfsstat4),
@@ -93,7 +93,7 @@ impl fmt::Display for Notice {
                 "recovery has ended: {count} opens were reclaimed, but for those that the log names"
             ),
             Self::NotReclaimed(file, failure) => {
-                write!(f, "{file:?}: the open could not be reclaimed ({failure:?})")
+                write!(f, "{file:?}: an open or a lock could not be reclaimed ({failure:?})")
             }
             Self::StateRevoked(file, status) => {
                 write!(f, "{file:?}: the server has taken its state away ({status:?})")

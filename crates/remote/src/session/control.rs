@@ -96,6 +96,10 @@ impl ClientMachine {
 
     fn introduced(&mut self, now: Duration, reply: Result<CompoundReply, RpcRefusal>) {
         let reply = match reply {
+            // No operation was looked at, so there are no results either.
+            Ok(reply) if reply.status == Nfsstat4::MinorVersMismatch => {
+                return self.lower_minor(now);
+            }
             Ok(reply) => reply,
             Err(RpcRefusal::VersionMismatch(..) | RpcRefusal::ProgramUnavailable) => {
                 return self.not_introduced(now, MountFailure::Version);
@@ -107,7 +111,6 @@ impl ClientMachine {
                 let is_confirmed = known.flags & exchgid::CONFIRMED_R != 0;
                 self.known_as(now, known_client(&known), is_confirmed);
             }
-            Err(OpFailure::Status(Nfsstat4::MinorVersMismatch)) => self.lower_minor(now),
             Err(OpFailure::Status(status)) => {
                 self.not_introduced(now, MountFailure::Status("EXCHANGE_ID", status));
             }

@@ -97,20 +97,22 @@ impl ClientMachine {
         stateid: Stateid4,
         status: Nfsstat4,
     ) {
+        if status == Nfsstat4::OldStateid {
+            return;
+        }
         let is_it = |known: &Stateid4| known.other == stateid.other;
         let Some(state) = self.states.files.get(file) else { return };
         let is_delegation = state.delegation.as_ref().is_some_and(|held| is_it(&held.stateid));
         let open = state.opens.values().find(|open| open.stateid.as_ref().is_some_and(is_it));
         let open = open.map(|open| ((*file, open.owner.id), Arc::clone(&open.owner)));
         let lock = state.locks.iter().find(|(_, locks)| locks.stateid.as_ref().is_some_and(is_it));
-        let lock = lock.map(|((owner, _), _)| (*file, *owner));
+        let lock = lock.map(|(owners, locks)| (*owners, locks.ranges.is_empty()));
         if is_delegation {
             self.lose_delegation(file);
         } else if let Some((key, _)) = &open {
             self.invalidate_open(key, status);
-        } else if let Some(key) = lock {
-            self.note(Notice::StateRevoked(*file, status));
-            self.lose_locks(&key);
+        } else if let Some((owners, is_empty)) = lock {
+            self.invalidate_lock(file, owners, is_empty, status);
         }
         if must_free(status) {
             let own = self.settings.credential.clone();
@@ -119,10 +121,27 @@ impl ClientMachine {
         }
     }
 
+    /// The locks of a lock-owner are not known to the server any more. Nothing is lost if there
+    /// were none.
+    fn invalidate_lock(
+        &mut self,
+        file: &Handle,
+        owners: (u32, u64),
+        is_empty: bool,
+        status: Nfsstat4,
+    ) {
+        if let Some(state) = self.states.files.get_mut(file).filter(|_| is_empty) {
+            state.locks.remove(&owners);
+            return;
+        }
+        self.note(Notice::StateRevoked(*file, status));
+        self.lose_locks(&(*file, owners.0));
+    }
+
     /// An open is not known to the server any more. It is made again when it is needed, but locks
     /// that were taken through it are lost.
     fn invalidate_open(&mut self, key: &OpenKey, status: Nfsstat4) {
-        if status == Nfsstat4::OldStateid || status == Nfsstat4::OpenMode {
+        if status == Nfsstat4::OpenMode {
             if let Some(open) = self.states.open_mut(key) {
                 open.access = 0;
             }

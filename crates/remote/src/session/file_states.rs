@@ -16,7 +16,7 @@ pub(super) type OpenKey = (Handle, u32);
 pub(super) struct FileStates {
     pub(super) files: HashMap<Handle, FileState>,
     /// Opens of callers, by number.
-    holds: HashMap<u64, Hold>,
+    pub(super) holds: HashMap<u64, Hold>,
     last_hold: u64,
     /// Opens that may be idle from a time on.
     pub(super) idle: BTreeSet<(Duration, u64)>,
@@ -318,6 +318,13 @@ impl FileStates {
         self.delegations -= 1;
         state.opens.values_mut().for_each(|open| open.judged = 0);
         Some(held)
+    }
+
+    /// Forgets the locks of an open.
+    pub(super) fn forget_locks(&mut self, key: &OpenKey) {
+        if let Some(state) = self.files.get_mut(&key.0) {
+            state.locks.retain(|(owner, _), _| *owner != key.1);
+        }
     }
 
     /// All stateids.

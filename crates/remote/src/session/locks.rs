@@ -21,7 +21,7 @@ use super::pending::{PendingRequest, RequestStage};
 use super::prepare::Readiness;
 use super::request::SessionAnswer;
 use crate::compound::{CompoundCall, CompoundReply, CompoundRequest, OpFailure};
-use crate::machine::CallFailure;
+use crate::machine::{CallFailure, Notice};
 
 /// A caller that waits for a lock asks again after so long although the server will tell: what it
 /// tells is a hint, and may be lost (RFC 8881, 20.11).
@@ -86,6 +86,7 @@ impl ClientMachine {
         if task.kind == LockTaskKind::Unlock {
             self.take_turn(id, task);
             let request = self.unlock_request(task);
+            self.forget_range(task);
             if request.is_none() {
                 self.end_turn(id, task);
                 self.answer(id, Ok(SessionAnswer::Lock(LockOutcome::Done)));
@@ -107,6 +108,15 @@ impl ClientMachine {
         self.take_turn(id, task);
         let request = self.lock_request(task);
         self.write_or_end(id, request)
+    }
+
+    /// Forgets a range as soon as it is to be unlocked: it must not be reclaimed if the server
+    /// restarts before it has answered, for others may have it then.
+    fn forget_range(&mut self, task: &LockTask) {
+        let state = self.states.files.get_mut(&task.key.0);
+        if let Some(locks) = state.and_then(|state| state.locks.get_mut(&lock_key(task))) {
+            locks.ranges.set(task.wanted.bytes, None);
+        }
     }
 
     fn write_or_end(&mut self, id: u64, request: Option<CompoundRequest>) -> Readiness {
@@ -153,10 +163,13 @@ impl ClientMachine {
         let known = self.states.files.get(&task.key.0)?.locks.get(&lock_key(task));
         let name = lock_owner_name(task);
         let locker = match known.and_then(|locks| locks.stateid) {
-            Some(lock_stateid) => Locker4::Exist(ExistLockOwner4 { lock_stateid, lock_seqid: 0 }),
+            Some(stateid) => {
+                let lock_stateid = newest(stateid);
+                Locker4::Exist(ExistLockOwner4 { lock_stateid, lock_seqid: 0 })
+            }
             None => Locker4::New(OpenToLockOwner4 {
                 open_seqid: 0,
-                open_stateid,
+                open_stateid: newest(open_stateid),
                 lock_seqid: 0,
                 lock_owner: StateOwner4 { clientid: 0, owner: Opaque(&name) },
             }),
@@ -174,7 +187,7 @@ impl ClientMachine {
         let locks = self.states.files.get(&task.key.0)?.locks.get(&lock_key(task))?;
         let (offset, length) = LockedRange::on_wire(task.wanted.bytes);
         let locktype = LockedRange::lock_type(true, false);
-        let lock_stateid = locks.stateid?;
+        let lock_stateid = newest(locks.stateid?);
         let arguments = Locku4args { locktype, seqid: 0, lock_stateid, offset, length };
         Some(self.call(task)?.op(op::LOCKU, &arguments).once().finish())
     }
@@ -269,11 +282,10 @@ impl ClientMachine {
             OpFailure::Status(Nfsstat4::Deadlock) => Ok(SessionAnswer::Lock(LockOutcome::Deadlock)),
             failure => Err(lock_failure(failure)),
         };
-        if task.kind == LockTaskKind::Reclaim {
-            self.lose_locks(&task.key);
-        }
         self.answer(id, outcome);
         if task.kind == LockTaskKind::Reclaim {
+            self.note(Notice::NotReclaimed(task.key.0, failure));
+            self.lose_locks(&task.key);
             self.reclaim_step_ended(now);
         }
     }
@@ -321,9 +333,7 @@ impl ClientMachine {
 
     /// The locks of an open are lost; what callers hold of it cannot be trusted.
     pub(super) fn lose_locks(&mut self, key: &OpenKey) {
-        if let Some(state) = self.states.files.get_mut(&key.0) {
-            state.locks.retain(|(owner, _), _| *owner != key.1);
-        }
+        self.states.forget_locks(key);
         self.lose_open(key);
     }
 
@@ -332,6 +342,12 @@ impl ClientMachine {
         let done = Ok(SessionAnswer::Lock(LockOutcome::Done));
         self.answer(id, if is_unlock { done } else { Err(CallFailure::StateLost) });
     }
+}
+
+/// The newest stateid of a state, whichever it is (RFC 8881, 8.2.2): operations on one open are
+/// done one after the other.
+const fn newest(stateid: Stateid4) -> Stateid4 {
+    Stateid4 { seqid: 0, ..stateid }
 }
 
 /// The key of the locks of a task's owner.

@@ -456,3 +456,21 @@ impl ClientMachine {
         }
     }
 }
+
+#[cfg(test)]
+impl ClientMachine {
+    /// The present session.
+    pub(crate) fn sessionid(&self) -> Sessionid4 {
+        self.session.as_ref().unwrap().sessionid
+    }
+
+    /// Slot and sequenceid of a request.
+    pub(crate) fn slot_of(&self, id: u64) -> Option<(u32, u32)> {
+        self.requests.get(&id)?.slot().map(|used| (used.slot, used.sequenceid))
+    }
+
+    /// Slots that may be used.
+    pub(crate) fn usable_slots(&self) -> u32 {
+        self.session.as_ref().unwrap().slots.usable()
+    }
+}

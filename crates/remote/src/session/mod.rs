@@ -21,10 +21,14 @@ mod reclaim;
 mod request;
 mod sequence;
 mod settings;
+#[cfg(test)]
+mod sim;
 mod slots;
 
 pub(crate) use job::{OpenTask, TaskClaim};
 pub(crate) use machine::ClientMachine;
+#[cfg(test)]
+pub(crate) use request::SessionOutcome;
 pub(crate) use request::{OpenAnswer, SessionAnswer, SessionRequest};
 pub use settings::ClientIdentity;
 pub(crate) use settings::{MachineSettings, Persistence};

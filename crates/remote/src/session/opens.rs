@@ -297,6 +297,7 @@ impl ClientMachine {
         {
             open.stateid = None;
             open.access = 0;
+            self.states.forget_locks(key);
         }
         self.closed(id, key);
         self.close_idle(now);

@@ -84,6 +84,9 @@ impl ClientMachine {
         for open in state.opens.values_mut() {
             (open.stateid, open.access, open.refused) = (None, 0, 0);
         }
+        let holds = &self.states.holds;
+        // Locks of an open that a caller has closed are unlocked, though the server was not told.
+        state.locks.retain(|_, locks| holds.contains_key(&locks.hold));
         for locks in state.locks.values_mut() {
             locks.stateid = None;
         }

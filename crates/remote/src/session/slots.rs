@@ -106,6 +106,12 @@ impl SlotTable {
         self.usable = self.usable.min(slot.max(1));
     }
 
+    /// Slots that may be used.
+    #[cfg(test)]
+    pub(super) const fn usable(&self) -> u32 {
+        self.usable
+    }
+
     /// Forgets idle slots that the server has dropped. One that it makes again counts from 1.
     fn drop_above(&mut self, highest: u32) {
         let is_idle = |state: &SlotState| !state.is_busy;

@@ -5,7 +5,8 @@ use crate::limits::HANDLE_BYTES_MAX;
 use crate::{Result, Status};
 
 /// A backend's handle of one of its objects: opaque bytes, kept inline, valid as long as the object
-/// lives, over renames and restarts. It has not been checked against any export.
+/// lives, over renames and restarts. It has not been checked against any export. A file system that
+/// names its objects by more bytes has a [`crate::HandleTable`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
     length: u8,

@@ -24,6 +24,7 @@ mod cred;
 mod file_key;
 mod fs;
 mod handle;
+mod handle_table;
 mod id_domain;
 mod interrupt;
 pub mod layers;
@@ -49,6 +50,7 @@ pub use fs::{
     XattrMode,
 };
 pub use handle::Handle;
+pub use handle_table::{HandleTable, LongName};
 pub use id_domain::{Disk, Gid, IdDomain, Uid, Wire};
 pub use interrupt::{Interrupt, Interruptible};
 pub use local_locks::{FileHold, LocalLocks, LocalUse, RangeLock};

@@ -18,9 +18,9 @@ pub(crate) const DESCRIPTORS_DEFAULT: usize = 262_144;
 /// Descriptors given back at once when the process has none left.
 pub(crate) const DESCRIPTORS_RELIEF: usize = 64;
 
-/// Attempts to open an object. The pauses between them, from a millisecond on, each twice as long as
-/// the one before, are 127 ms together: longer than a thread waits for a processor or a disk, unless
-/// something is broken.
+/// Attempts to open an object. The pauses between them, from a millisecond on, each twice as long
+/// as the one before, are 127 ms together: longer than a thread waits for a processor or a disk,
+/// unless something is broken.
 pub(crate) const OPEN_ATTEMPTS_MAX: u32 = 10;
 
 /// Attempts after which the processor is only left to other threads for a moment.

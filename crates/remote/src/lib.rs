@@ -26,6 +26,7 @@ mod mount;
 pub mod nfs3;
 pub mod nfs4;
 pub mod rpc;
+mod server_handle;
 mod session;
 mod transport;
 

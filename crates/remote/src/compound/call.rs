@@ -3,18 +3,19 @@ use std::sync::Arc;
 use comity_proto::nfs4::{
     NfsFh4, PROGRAM, Sequence4args, Stateid4, Tag4, VERSION, operation as op, procedure,
 };
-use comity_vfs::{Handle, OpenAccess};
+use comity_vfs::OpenAccess;
 use comity_xdr::{Encode, Encoder, Opaque, RecordStart, Word};
 
 use super::owner::OpenOwner;
 use crate::rpc::begin_call;
+use crate::server_handle::ServerHandle;
 
 /// The state under which a file's data is read or changed: the delegation or the open of an owner.
 /// Its stateid is filled in when the request is sent, for it may change meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateUse {
     /// The file.
-    pub(crate) file: Handle,
+    pub(crate) file: ServerHandle,
     /// The open-owner.
     pub(crate) owner: Arc<OpenOwner>,
     /// The access that the state must include.
@@ -95,7 +96,7 @@ impl CompoundCall {
     }
 
     /// Adds PUTFH.
-    pub(crate) fn on(self, handle: &Handle) -> Self {
+    pub(crate) fn on(self, handle: &ServerHandle) -> Self {
         let handle: NfsFh4<'_> = Opaque(handle.bytes());
         self.op(op::PUTFH, &handle)
     }
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_request_is_a_call_whose_places_are_where_they_say() {
-        let file = Handle::new(b"file").unwrap();
+        let file = ServerHandle::new(b"file").unwrap();
         let owner = Arc::new(OpenOwner { id: 1, credential: Vec::new() });
         let purpose = StatePurpose::Data;
         let state = StateUse { file, owner, access: OpenAccess::Read, purpose };

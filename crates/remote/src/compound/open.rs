@@ -4,10 +4,11 @@ use comity_proto::nfs4::{
     Fattr4, NfsFh4, Open4args, Open4resok, OpenClaim4, OpenDelegation4, Openflag4, StateOwner4,
     Stateid4, open_result, operation as op, share,
 };
-use comity_vfs::{DelegationKind, Handle, OpenAccess};
+use comity_vfs::{DelegationKind, OpenAccess};
 use comity_xdr::{Encode, Encoder, Opaque};
 
 use super::reply::{CompoundReply, OpFailure};
+use crate::server_handle::ServerHandle;
 
 /// The arguments of an OPEN. Nothing is denied to others.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub(crate) const fn share_bits(access: OpenAccess) -> u32 {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenResult {
     /// The file, if it was opened by name.
-    pub(crate) file: Option<Handle>,
+    pub(crate) file: Option<ServerHandle>,
     /// The open's stateid.
     pub(crate) stateid: Stateid4,
     /// The delegation that came with it, and whether it is to be given back at once.
@@ -78,7 +79,7 @@ pub(crate) fn read_open(reply: &CompoundReply, by_name: bool) -> Result<OpenResu
     let opened: Open4resok<'_> = results.next(op::OPEN)?;
     let file = if by_name {
         let handle: NfsFh4<'_> = results.next(op::GETFH)?;
-        Handle::new(handle.0).ok()
+        ServerHandle::new(handle.0)
     } else {
         None
     };

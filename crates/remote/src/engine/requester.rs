@@ -3,11 +3,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use comity_vfs::OpenEvent;
-
 use super::link_thread;
 use super::shared::SharedEngine;
 use super::waiter::Waiter;
+use crate::machine::StateEvent;
 use crate::machine::{Machine, MountFailure};
 use crate::transport::Transport;
 
@@ -77,7 +76,7 @@ impl<M: Machine + 'static> ClientEngine<M> {
     }
 
     /// The next event, if one comes while `patience` lasts.
-    pub(crate) fn poll_event(&self, patience: Duration) -> Option<OpenEvent> {
+    pub(crate) fn poll_event(&self, patience: Duration) -> Option<StateEvent> {
         self.0.events.next(patience)
     }
 

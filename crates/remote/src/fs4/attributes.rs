@@ -6,9 +6,11 @@ use comity_proto::nfs4::{
     attribute as a,
 };
 use comity_vfs::{
-    Attr, Device, Disk, FileType, Gid, Handle, Mode, Node, SetAttr, SetTime, Time, Uid,
+    Attr, Device, Disk, FileType, Gid, HandleTable, Mode, Node, SetAttr, SetTime, Time, Uid,
 };
 use comity_xdr::{Decoder, Encode, Encoder, Malformed, Opaque};
+
+use crate::server_handle::ServerHandle;
 
 /// The attributes that make an [`Attr`].
 pub(super) const OBJECT: Bitmap4 = Bitmap4::of(&[
@@ -57,7 +59,7 @@ pub(super) struct KnownAttributes {
     ctime: Time,
     mtime: Time,
     pub(super) mounted_on_fileid: Option<u64>,
-    handle: Option<Handle>,
+    handle: Option<ServerHandle>,
     error: Option<Nfsstat4>,
 }
 
@@ -88,7 +90,7 @@ impl KnownAttributes {
             a::SIZE => self.size = values.value()?,
             a::FSID => self.fsid = values.value()?,
             a::RDATTR_ERROR => self.error = Some(values.value()?),
-            a::FILEHANDLE => self.handle = Handle::new(values.value::<NfsFh4<'_>>()?.0).ok(),
+            a::FILEHANDLE => self.handle = ServerHandle::new(values.value::<NfsFh4<'_>>()?.0),
             a::FILEID => self.fileid = values.value()?,
             a::MODE => self.mode = values.value()?,
             a::NUMLINKS => self.links = Some(values.value()?),
@@ -126,8 +128,9 @@ impl KnownAttributes {
     }
 
     /// The object that an entry of a directory stands for, as far as it is known.
-    pub(super) fn node(&self) -> Option<Node<Disk>> {
-        Some(Node { handle: self.handle?, attr: self.attr()? })
+    pub(super) fn node(&self, handles: &HandleTable) -> Option<Node<Disk>> {
+        let handle = handles.handle(self.handle?.bytes()).ok()?;
+        Some(Node { handle, attr: self.attr()? })
     }
 
     /// The number by which a directory lists the object: where another file system is mounted on
@@ -248,8 +251,9 @@ mod tests {
         values.add(a::OWNER_GROUP, Some(owner("somebody@example.org")));
         values.add(a::RAWDEV, Some(Specdata4 { major: 5, minor: 6 }));
         let known = KnownAttributes::decode(&values.fattr(), &Owners::default()).unwrap();
-        let node = known.node().unwrap();
-        assert_eq!(node.handle.bytes(), b"handle");
+        let handles = HandleTable::default();
+        let node = known.node(&handles).unwrap();
+        assert_eq!(*handles.name(&node.handle).unwrap(), *b"handle");
         let attr = node.attr;
         assert_eq!((attr.file_type, attr.change), (FileType::Character, 77));
         assert_eq!((attr.uid.number(), attr.gid.number()), (70_000, NOBODY));

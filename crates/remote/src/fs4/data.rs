@@ -14,6 +14,7 @@ use comity_xdr::{Encode, Encoder};
 use super::attributes::OBJECT;
 use super::remote4::Remote4;
 use crate::compound::{OpFailure, OpenOwner, StatePurpose, StateUse};
+use crate::server_handle::ServerHandle;
 
 impl Remote4 {
     /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
@@ -40,9 +41,10 @@ impl Remote4 {
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Disk>> {
         let count = count.min(self.transfer_bytes.0);
-        let state = state_of(caller, node, OpenAccess::Read);
-        let call = self.call_as(caller, node);
-        let call = call.stateful(op::READ, state, &ReadPlace { offset, count });
+        let file = self.file(node)?;
+        let state = state_of(caller, &file, OpenAccess::Read);
+        let call =
+            self.call_on(caller, &file).stateful(op::READ, state, &ReadPlace { offset, count });
         let call = if into.opened { call } else { call.op(op::GETATTR, &OBJECT) };
         let reply = self.perform(call)?;
         let mut results = reply.results();
@@ -88,9 +90,10 @@ impl Remote4 {
         data: &[u8],
     ) -> Result<Written<Disk>> {
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
-        let state = state_of(caller, node, OpenAccess::Write);
+        let file = self.file(node)?;
+        let state = state_of(caller, &file, OpenAccess::Write);
         let arguments = WriteRest { offset, stable: StableHow4::Unstable, data };
-        let call = self.call_as(caller, node).op(op::GETATTR, &OBJECT);
+        let call = self.call_on(caller, &file).op(op::GETATTR, &OBJECT);
         let call = call.stateful(op::WRITE, state, &arguments).op(op::GETATTR, &OBJECT);
         let reply = self.perform(call)?;
         let mut results = reply.results();
@@ -104,7 +107,7 @@ impl Remote4 {
 
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         let arguments = Commit4args { offset: 0, count: 0 };
-        let call = self.call_unnamed(node).op(op::COMMIT, &arguments).op(op::GETATTR, &OBJECT);
+        let call = self.call_unnamed(node)?.op(op::COMMIT, &arguments).op(op::GETATTR, &OBJECT);
         let reply = self.perform(call)?;
         let mut results = reply.results();
         let committed = results.status(op::PUTFH).and_then(|()| results.next(op::COMMIT));
@@ -118,14 +121,19 @@ impl Remote4 {
     }
 
     /// The state under which a caller reads or changes data of a file.
-    pub(super) fn state(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> StateUse {
-        state_of(&self.callers.of(cred), node, access)
+    pub(super) fn state(
+        &self,
+        cred: &Cred<Disk>,
+        node: &Handle,
+        access: OpenAccess,
+    ) -> Result<StateUse> {
+        Ok(state_of(&self.callers.of(cred), &self.file(node)?, access))
     }
 }
 
 /// The state under which the owner of an open reads or writes.
-fn state_of(owner: &Arc<OpenOwner>, node: &Handle, access: OpenAccess) -> StateUse {
-    let (file, owner, purpose) = (*node, Arc::clone(owner), StatePurpose::Data);
+fn state_of(owner: &Arc<OpenOwner>, file: &ServerHandle, access: OpenAccess) -> StateUse {
+    let (file, owner, purpose) = (*file, Arc::clone(owner), StatePurpose::Data);
     StateUse { file, owner, access, purpose }
 }
 

@@ -21,7 +21,7 @@ impl Remote4 {
         name: Name<'_>,
     ) -> Result<Vec<u8>> {
         self.needs_minor_2()?;
-        let reply = self.perform(self.call(cred, node).op(op::GETXATTR, &key(name)))?;
+        let reply = self.perform(self.call(cred, node)?.op(op::GETXATTR, &key(name)))?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
         Ok(results.next::<Xattrvalue4<'_>>(op::GETXATTR)?.0.to_vec())
@@ -38,7 +38,7 @@ impl Remote4 {
         if value.is_some_and(|value| value.len() > XATTR_BYTES_MAX) {
             return Err(Status::XattrTooBig);
         }
-        let call = self.call(cred, node).op(op::GETATTR, &OBJECT);
+        let call = self.call(cred, node)?.op(op::GETATTR, &OBJECT);
         let (operation, call) = match value {
             Some(value) => {
                 let arguments =
@@ -60,7 +60,7 @@ impl Remote4 {
         let (mut names, mut cookie) = (Vec::new(), 0);
         loop {
             let arguments = Listxattrs4args { cookie, maxcount: LISTING_BYTES };
-            let reply = self.perform(self.call(cred, node).op(op::LISTXATTRS, &arguments))?;
+            let reply = self.perform(self.call(cred, node)?.op(op::LISTXATTRS, &arguments))?;
             let mut results = reply.results();
             results.status(op::PUTFH)?;
             let page: Listxattrs4resok<'_> = results.next(op::LISTXATTRS)?;

@@ -31,7 +31,7 @@ impl Remote4 {
         visit: &mut Visit<'_>,
     ) -> Result<Attr<Disk>> {
         loop {
-            let call = self.call(cred, dir).op(op::GETATTR, &OBJECT);
+            let call = self.call(cred, dir)?.op(op::GETATTR, &OBJECT);
             let arguments = Readdir4args {
                 cookie,
                 cookieverf: self.verifiers.of(dir, cookie),
@@ -68,7 +68,7 @@ impl Remote4 {
             next = entry.cookie;
             // A name that no entry can have is not shown: it might lead out of the directory.
             let Ok(name) = Name::new(entry.name.0) else { continue };
-            let node = known.node();
+            let node = known.node(&self.handles);
             if let Some(node) = &node {
                 self.callers.using(cred, &node.handle);
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use comity_idmap::Owners;
 use comity_proto::nfs4::{Bitmap4, Component4, Fattr4, Nfstime4, attribute as a, operation as op};
-use comity_vfs::{Cred, Disk, Handle, Name, Properties, Result, Space, Status, Time};
+use comity_vfs::{Cred, Disk, Handle, HandleTable, Name, Properties, Result, Space, Status, Time};
 use comity_xdr::{Decoder, Malformed};
 
 use super::caller::Callers;
@@ -80,6 +80,7 @@ pub(crate) fn mount(
         owner: Arc::new(OpenOwner { id: 0, credential }),
         callers: Callers::new(settings.machine_name),
         owners: settings.owners.clone(),
+        handles: HandleTable::default(),
         root: Handle::new(b"root").map_err(|status| (None, status))?,
         volume,
         wants_delegations: settings.wants_delegations,
@@ -111,18 +112,19 @@ impl Remote4 {
         let reply = self.perform(self.own_call().bare(op::PUTROOTFH).bare(op::GETFH))?;
         let mut results = reply.results();
         results.status(op::PUTROOTFH)?;
-        Self::handle(&mut results)
+        self.handle(&mut results)
     }
 
     /// The handle of a name in the directory that is the root so far.
     fn enter(&self, name: Name<'_>) -> Result<Handle> {
         let name: Component4<'_> = component(name);
-        let call = self.own_call().on(&self.root).op(op::LOOKUP, &name).bare(op::GETFH);
+        let call =
+            self.own_call().on(&self.file(&self.root)?).op(op::LOOKUP, &name).bare(op::GETFH);
         let reply = self.perform(call)?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
         results.status(op::LOOKUP)?;
-        Self::handle(&mut results)
+        self.handle(&mut results)
     }
 
     pub(super) fn properties(&self, node: &Handle) -> Result<Properties> {
@@ -130,7 +132,7 @@ impl Remote4 {
     }
 
     fn file_system(&self, node: &Handle) -> Result<FileSystem> {
-        let reply = self.perform(self.call_unnamed(node).op(op::GETATTR, &OF_FILE_SYSTEM))?;
+        let reply = self.perform(self.call_unnamed(node)?.op(op::GETATTR, &OF_FILE_SYSTEM))?;
         FileSystem::decode(&fattr(&reply)?).map_err(malformed)
     }
 
@@ -151,7 +153,7 @@ impl Remote4 {
     }
 
     pub(super) fn statfs(&self, cred: &Cred<Disk>, node: &Handle) -> Result<Space> {
-        let reply = self.perform(self.call(cred, node).op(op::GETATTR, &OF_SPACE))?;
+        let reply = self.perform(self.call(cred, node)?.op(op::GETATTR, &OF_SPACE))?;
         space(&fattr(&reply)?).map_err(malformed)
     }
 }

@@ -25,7 +25,7 @@ impl Remote4 {
     ) -> Result<Entry<Disk>> {
         // The directory's attributes are from before: an entry that is remembered with them is not
         // thought to be newer than it is.
-        let call = self.call(cred, dir).op(op::GETATTR, &OBJECT).op(op::LOOKUP, &component(name));
+        let call = self.call(cred, dir)?.op(op::GETATTR, &OBJECT).op(op::LOOKUP, &component(name));
         let reply = self.perform(call.bare(op::GETFH).op(op::GETATTR, &OBJECT))?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
@@ -40,7 +40,7 @@ impl Remote4 {
         if *dir == self.root {
             return Ok(Node { handle: *dir, attr: self.getattr(dir)? });
         }
-        let call = self.call(cred, dir).bare(op::LOOKUPP).bare(op::GETFH).op(op::GETATTR, &OBJECT);
+        let call = self.call(cred, dir)?.bare(op::LOOKUPP).bare(op::GETFH).op(op::GETATTR, &OBJECT);
         let reply = self.perform(call)?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
@@ -101,7 +101,7 @@ impl Remote4 {
         let values = AttributeValues::to_set(set, &self.owners);
         let (objname, createattrs) = (component(name), values.fattr());
         let arguments = Create4args { objtype, objname, createattrs };
-        let call = self.call(cred, dir).bare(op::SAVEFH).op(op::GETATTR, &OBJECT);
+        let call = self.call(cred, dir)?.bare(op::SAVEFH).op(op::GETATTR, &OBJECT);
         let call = call.op(op::CREATE, &arguments).once();
         let reply = self.perform(finish_made(call))?;
         let mut results = reply.results();
@@ -140,7 +140,7 @@ impl Remote4 {
     ) -> Result<Change<Disk>> {
         let directory = AttributeValues::one(TYPE, &NfsFtype4::Dir);
         let verify = if is_dir { op::VERIFY } else { op::NVERIFY };
-        let call = self.call(cred, dir).bare(op::SAVEFH).op(op::LOOKUP, &component(name));
+        let call = self.call(cred, dir)?.bare(op::SAVEFH).op(op::LOOKUP, &component(name));
         let call = call.op(verify, &directory.fattr()).bare(op::RESTOREFH);
         let call = call.op(op::GETATTR, &OBJECT).op(op::REMOVE, &component(name)).once();
         let reply = self.perform(call.op(op::GETATTR, &OBJECT))?;
@@ -166,8 +166,9 @@ impl Remote4 {
         target: (&Handle, Name<'_>),
     ) -> Result<(Change<Disk>, Change<Disk>)> {
         let names = Rename4args { oldname: component(source.1), newname: component(target.1) };
-        let call = self.call(cred, source.0).op(op::GETATTR, &OBJECT).bare(op::SAVEFH);
-        let call = call.on(target.0).op(op::GETATTR, &OBJECT).op(op::RENAME, &names).once();
+        let call = self.call(cred, source.0)?.op(op::GETATTR, &OBJECT).bare(op::SAVEFH);
+        let call =
+            call.on(&self.file(target.0)?).op(op::GETATTR, &OBJECT).op(op::RENAME, &names).once();
         let call = call.op(op::GETATTR, &OBJECT).bare(op::RESTOREFH).op(op::GETATTR, &OBJECT);
         let reply = self.perform(call)?;
         let mut results = reply.results();
@@ -189,7 +190,8 @@ impl Remote4 {
         node: &Handle,
         (dir, name): (&Handle, Name<'_>),
     ) -> Result<Changed<Attr<Disk>, Disk>> {
-        let call = self.call(cred, node).bare(op::SAVEFH).on(dir).op(op::GETATTR, &OBJECT);
+        let call =
+            self.call(cred, node)?.bare(op::SAVEFH).on(&self.file(dir)?).op(op::GETATTR, &OBJECT);
         let call = call.op(op::LINK, &component(name)).once().op(op::GETATTR, &OBJECT);
         let reply = self.perform(call.bare(op::RESTOREFH).op(op::GETATTR, &OBJECT))?;
         let mut results = reply.results();

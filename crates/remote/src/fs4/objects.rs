@@ -21,14 +21,14 @@ impl Remote4 {
         guard: Option<Time>,
     ) -> Result<Change<Disk>> {
         let values = AttributeValues::to_set(set, &self.owners);
-        let mut call = self.call(cred, node).op(op::GETATTR, &OBJECT);
+        let mut call = self.call(cred, node)?.op(op::GETATTR, &OBJECT);
         if let Some(ctime) = guard {
             let expected = AttributeValues::one(a::TIME_METADATA, &nfstime4(ctime));
             call = call.op(op::VERIFY, &expected.fattr());
         }
         let call = if set.size.is_some() {
             let purpose = StatePurpose::Attribute;
-            let state = StateUse { purpose, ..self.state(cred, node, OpenAccess::Write) };
+            let state = StateUse { purpose, ..self.state(cred, node, OpenAccess::Write)? };
             call.stateful(op::SETATTR, state, &values.fattr())
         } else {
             let (stateid, obj_attributes) = (Stateid4::ANONYMOUS, values.fattr());
@@ -54,7 +54,7 @@ impl Remote4 {
         node: &Handle,
         wanted: Access,
     ) -> Result<(Access, Attr<Disk>)> {
-        let call = self.call(cred, node).op(op::ACCESS, &wanted.bits()).op(op::GETATTR, &OBJECT);
+        let call = self.call(cred, node)?.op(op::ACCESS, &wanted.bits()).op(op::GETATTR, &OBJECT);
         let reply = self.perform(call)?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
@@ -67,7 +67,7 @@ impl Remote4 {
         cred: &Cred<Disk>,
         node: &Handle,
     ) -> Result<(Target, Attr<Disk>)> {
-        let call = self.call(cred, node).bare(op::READLINK).op(op::GETATTR, &OBJECT);
+        let call = self.call(cred, node)?.bare(op::READLINK).op(op::GETATTR, &OBJECT);
         let reply = self.perform(call)?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;

@@ -15,6 +15,8 @@ use super::attributes::{AttributeValues, OBJECT};
 use super::names::{component, finish_made};
 use super::remote4::Remote4;
 use crate::compound::{CompoundReply, CompoundRequest, OpenArguments, share_bits};
+use crate::machine::StateEvent;
+use crate::server_handle::ServerHandle;
 use crate::session::{OpenAnswer, OpenTask, SessionAnswer, SessionRequest, TaskClaim};
 
 /// The place of a file: its directory and its name there.
@@ -61,7 +63,7 @@ impl Remote4 {
     fn task(
         &self,
         cred: &Cred<Disk>,
-        file: Option<Handle>,
+        file: Option<ServerHandle>,
         access: OpenAccess,
         claim: TaskClaim,
     ) -> OpenTask {
@@ -92,7 +94,7 @@ impl Remote4 {
             }
         };
         let arguments = self.open_arguments(&task, how, OpenClaim4::Null(component(name)));
-        let call = self.call(cred, dir).bare(op::SAVEFH).op(op::GETATTR, &OBJECT);
+        let call = self.call(cred, dir)?.bare(op::SAVEFH).op(op::GETATTR, &OBJECT);
         let request = finish_made(call.op(op::OPEN, &arguments).once()).finish();
         let (reply, answer) = self.open_by(task, request)?;
         let mut results = reply.as_ref().ok_or(Status::ServerFault)?.results();
@@ -138,8 +140,10 @@ impl Remote4 {
 
     /// Tells the client what the server says of a file that was delegated with an open.
     fn opened(&self, handle: Handle, attr: Option<Attr<Disk>>, answer: &OpenAnswer) -> OpenedFile {
-        if let (Some(DelegationKind::Write), Some(attr)) = (answer.delegation, attr) {
-            self.engine.with(|machine, _| machine.note_known(&handle, attr.size, attr.change));
+        if let (Some(DelegationKind::Write), Some(attr)) = (answer.delegation, attr)
+            && let Ok(file) = self.file(&handle)
+        {
+            self.engine.with(|machine, _| machine.note_known(&file, attr.size, attr.change));
         }
         OpenedFile { open: OpenId(answer.open), handle, attr, delegation: answer.delegation }
     }
@@ -147,9 +151,11 @@ impl Remote4 {
 
 impl OpenFiles for Remote4 {
     fn open(&self, cred: &Cred<Disk>, node: &Handle, access: OpenAccess) -> Result<OpenedFile> {
-        let task = self.task(cred, Some(*node), access, TaskClaim::Caller);
+        let file = self.file(node)?;
+        let task = self.task(cred, Some(file), access, TaskClaim::Caller);
         let arguments = self.open_arguments(&task, Openflag4::NoCreate, OpenClaim4::Fh);
-        let call = self.call(cred, node).op(op::OPEN, &arguments).once();
+        let caller = self.callers.using(cred, node);
+        let call = self.call_on(&caller, &file).op(op::OPEN, &arguments).once();
         let (reply, answer) = self.open_by(task, call.op(op::GETATTR, &OBJECT).finish())?;
         let attr = reply.map(|reply| self.attr_behind_open(&reply)).transpose();
         match answer {
@@ -178,15 +184,18 @@ impl OpenFiles for Remote4 {
     }
 
     fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
-        self.engine.with(|machine, now| machine.delegation(now, node))
+        let file = self.file(node).ok()?;
+        self.engine.with(|machine, now| machine.delegation(now, &file))
     }
 
     fn return_delegation(&self, node: &Handle) -> Result<()> {
-        self.ask(0, SessionRequest::Return(*node)).map(drop)
+        self.ask(0, SessionRequest::Return(self.file(node)?)).map(drop)
     }
 
     fn note_unwritten(&self, node: &Handle, size: Option<u64>) {
-        self.engine.with(|machine, _| machine.note_unwritten(node, size));
+        if let Ok(file) = self.file(node) {
+            self.engine.with(|machine, _| machine.note_unwritten(&file, size));
+        }
     }
 
     fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
@@ -204,6 +213,14 @@ impl OpenFiles for Remote4 {
     }
 
     fn poll_event(&self, patience: Duration) -> Option<OpenEvent> {
-        self.engine.poll_event(patience)
+        let event = self.engine.poll_event(patience)?;
+        let node = |file: ServerHandle| self.handles.handle(file.bytes()).ok();
+        Some(match event {
+            StateEvent::Recalled { file, is_truncated } => {
+                OpenEvent::Recalled { node: node(file)?, is_truncated }
+            }
+            StateEvent::DelegationLost(file) => OpenEvent::DelegationLost { node: node(file)? },
+            StateEvent::StateLost(file) => OpenEvent::StateLost { node: node(file)? },
+        })
     }
 }

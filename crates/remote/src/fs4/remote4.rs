@@ -2,13 +2,14 @@ use std::sync::Arc;
 
 use comity_idmap::Owners;
 use comity_proto::nfs4::{Fattr4, NfsFh4, attribute, operation as op};
-use comity_vfs::{Attr, Cred, Disk, Handle, Node, Result, Status};
+use comity_vfs::{Attr, Cred, Disk, Handle, HandleTable, Node, Result, Status};
 
 use super::attributes::{KnownAttributes, OBJECT};
 use super::caller::Callers;
 use super::verifiers::Verifiers;
 use crate::compound::{CompoundCall, CompoundReply, OpResults, OpenOwner};
 use crate::engine::ClientEngine;
+use crate::server_handle::ServerHandle;
 use crate::session::{ClientMachine, SessionAnswer, SessionRequest};
 
 /// A file system of a server.
@@ -20,6 +21,7 @@ pub(crate) struct Remote4 {
     pub(super) owner: Arc<OpenOwner>,
     pub(super) callers: Callers,
     pub(super) owners: Owners,
+    pub(super) handles: HandleTable,
     pub(super) root: Handle,
     pub(super) volume: u64,
     /// True if delegations are welcome.
@@ -36,17 +38,30 @@ impl Remote4 {
     }
 
     /// Begins a COMPOUND of a caller who uses an object.
-    pub(super) fn call(&self, cred: &Cred<Disk>, node: &Handle) -> CompoundCall {
+    pub(super) fn call(&self, cred: &Cred<Disk>, node: &Handle) -> Result<CompoundCall> {
         self.call_as(&self.callers.using(cred, node), node)
     }
 
     /// Begins a COMPOUND on an object in the name of a caller.
-    pub(super) fn call_as(&self, caller: &OpenOwner, node: &Handle) -> CompoundCall {
-        CompoundCall::new(self.minor, &caller.credential).on(node)
+    pub(super) fn call_as(&self, caller: &OpenOwner, node: &Handle) -> Result<CompoundCall> {
+        Ok(self.call_on(caller, &self.file(node)?))
+    }
+
+    /// Begins a COMPOUND on an object of the server's.
+    pub(super) fn call_on(&self, caller: &OpenOwner, file: &ServerHandle) -> CompoundCall {
+        CompoundCall::new(self.minor, &caller.credential).on(file)
+    }
+
+    /// The server's name of an object.
+    ///
+    /// # Errors
+    /// [`Status::Stale`] if it was forgotten.
+    pub(super) fn file(&self, node: &Handle) -> Result<ServerHandle> {
+        ServerHandle::new(&self.handles.name(node)?).ok_or(Status::BadHandle)
     }
 
     /// Begins a COMPOUND on an object in the name of whoever used it last.
-    pub(super) fn call_unnamed(&self, node: &Handle) -> CompoundCall {
+    pub(super) fn call_unnamed(&self, node: &Handle) -> Result<CompoundCall> {
         let known: Option<Arc<OpenOwner>> = self.callers.who_used(node);
         self.call_as(known.as_ref().unwrap_or(&self.owner), node)
     }
@@ -74,19 +89,19 @@ impl Remote4 {
     }
 
     /// Reads the handle that GETFH brought.
-    pub(super) fn handle(results: &mut OpResults<'_>) -> Result<Handle> {
-        Handle::new(results.next::<NfsFh4<'_>>(op::GETFH)?.0)
+    pub(super) fn handle(&self, results: &mut OpResults<'_>) -> Result<Handle> {
+        self.handles.handle(results.next::<NfsFh4<'_>>(op::GETFH)?.0)
     }
 
     /// Reads handle and attributes that GETFH and GETATTR brought. An object on which another file
     /// system is mounted is the top of that one.
     pub(super) fn node(&self, results: &mut OpResults<'_>) -> Result<Node<Disk>> {
-        Ok(Node { handle: Self::handle(results)?, attr: self.attr(results)? })
+        Ok(Node { handle: self.handle(results)?, attr: self.attr(results)? })
     }
 
     /// Returns the attributes of an object.
     pub(super) fn getattr(&self, node: &Handle) -> Result<Attr<Disk>> {
-        let reply = self.perform(self.call_unnamed(node).op(op::GETATTR, &OBJECT))?;
+        let reply = self.perform(self.call_unnamed(node)?.op(op::GETATTR, &OBJECT))?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
         self.attr(&mut results)

@@ -24,9 +24,9 @@ impl Remote4 {
             Seek::Data => DataContent4::Data,
             Seek::Hole => DataContent4::Hole,
         };
-        let state = self.state(cred, node, OpenAccess::Read);
+        let state = self.state(cred, node, OpenAccess::Read)?;
         let rest = XdrPair((offset, content as u32));
-        let reply = self.perform(self.call(cred, node).stateful(op::SEEK, state, &rest))?;
+        let reply = self.perform(self.call(cred, node)?.stateful(op::SEEK, state, &rest))?;
         let mut results = reply.results();
         results.status(op::PUTFH)?;
         match results.next::<Seek4resok>(op::SEEK) {
@@ -46,8 +46,8 @@ impl Remote4 {
         range: ByteRange,
     ) -> Result<Change<Disk>> {
         self.needs_minor_2()?;
-        let state = self.state(cred, node, OpenAccess::Write);
-        let call = self.call(cred, node).op(op::GETATTR, &OBJECT);
+        let state = self.state(cred, node, OpenAccess::Write)?;
+        let call = self.call(cred, node)?.op(op::GETATTR, &OBJECT);
         let call = call.stateful(operation, state, &XdrPair(range)).op(op::GETATTR, &OBJECT);
         let reply = self.perform(call)?;
         let mut results = reply.results();
@@ -95,7 +95,7 @@ impl Remote4 {
             return Ok(Changed { value: 0, change: Change::UNKNOWN });
         }
         let rest = CopyRest { source: source.1, target: target.1, length };
-        let call = self.between(cred, op::COPY, (source.0, target.0), &rest);
+        let call = self.between(cred, op::COPY, (source.0, target.0), &rest)?;
         let reply = self.perform(call.op(op::GETATTR, &OBJECT))?;
         let mut results = reply.results();
         for operation in [op::PUTFH, op::SAVEFH, op::PUTFH] {
@@ -139,7 +139,7 @@ impl Remote4 {
             return if is_empty { Ok(Change::UNKNOWN) } else { Err(Status::Inval) };
         }
         let rest = XdrPair((source.1, XdrPair((target.1, length))));
-        let call = self.between(cred, op::CLONE, (source.0, target.0), &rest);
+        let call = self.between(cred, op::CLONE, (source.0, target.0), &rest)?;
         let reply = self.perform(call.op(op::GETATTR, &OBJECT))?;
         let mut results = reply.results();
         for operation in [op::PUTFH, op::SAVEFH, op::PUTFH] {
@@ -158,10 +158,12 @@ impl Remote4 {
         operation: u32,
         (source, target): (&Handle, &Handle),
         rest: &impl Encode,
-    ) -> CompoundCall {
-        let call = self.call(cred, source).bare(op::SAVEFH).on(target).op(op::GETATTR, &OBJECT);
-        call.stateful(operation, self.state(cred, source, OpenAccess::Read), &())
-            .and_state(self.state(cred, target, OpenAccess::Write), rest)
+    ) -> Result<CompoundCall> {
+        let call = self.call(cred, source)?.bare(op::SAVEFH).on(&self.file(target)?);
+        let call = call.op(op::GETATTR, &OBJECT);
+        let from = self.state(cred, source, OpenAccess::Read)?;
+        let to = self.state(cred, target, OpenAccess::Write)?;
+        Ok(call.stateful(operation, from, &()).and_state(to, rest))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The border between a client as plain data and the shell around it, in all versions.
 
+mod event;
 mod notice;
 
 use std::time::Duration;
 
-use comity_vfs::OpenEvent;
-
+pub(crate) use event::StateEvent;
 pub(crate) use notice::{CallFailure, MountFailure, Notice};
 
 use crate::calls::{LinkAction, LinkPlace};
@@ -65,5 +65,5 @@ pub(crate) enum MachineOutput<T> {
     /// Something for the log.
     Note(Notice),
     /// Something for whoever looks after opens and delegations.
-    Event(OpenEvent),
+    Event(StateEvent),
 }

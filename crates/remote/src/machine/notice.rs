@@ -1,10 +1,10 @@
 use std::fmt;
 
 use comity_proto::nfs4::Nfsstat4;
-use comity_vfs::Handle;
 
 use crate::compound::OpFailure;
 use crate::rpc::RpcRefusal;
+use crate::server_handle::ServerHandle;
 
 /// Why a request has no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,15 +60,15 @@ pub(crate) enum Notice {
     /// Recovery has ended: of so many opens and delegations all that could be was reclaimed.
     Reclaimed(usize),
     /// An open or a lock could not be reclaimed.
-    NotReclaimed(Handle, OpFailure),
+    NotReclaimed(ServerHandle, OpFailure),
     /// The server has taken state of a file away.
-    StateRevoked(Handle, Nfsstat4),
+    StateRevoked(ServerHandle, Nfsstat4),
     /// Opens or locks of a file are lost; programs that use them get EIO.
-    StateLost(Handle),
+    StateLost(ServerHandle),
     /// A delegation has ended without being given back.
-    DelegationLost(Handle),
+    DelegationLost(ServerHandle),
     /// A recalled delegation was given back although data was kept from the server.
-    ReturnedLate(Handle),
+    ReturnedLate(ServerHandle),
     /// The server has moved the client's state elsewhere.
     LeaseMoved,
     /// The client could not be introduced again; it is tried again.

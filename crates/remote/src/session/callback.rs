@@ -10,7 +10,7 @@ use comity_proto::nfs4::callback::{
 };
 use comity_proto::nfs4::{Bitmap4, Nfsstat4, attribute, operation as op};
 use comity_rpc::{Call, ReplyVerifier, accepted};
-use comity_vfs::{DelegationKind, Handle};
+use comity_vfs::DelegationKind;
 use comity_xdr::{Decoder, Encoder, Malformed, Opaque};
 
 use super::control::CALLBACK_PROGRAM;
@@ -18,6 +18,7 @@ use super::job::Job;
 use super::machine::ClientMachine;
 use crate::calls::LinkPlace;
 use crate::limits::{CALLBACK_OPERATIONS_MAX, CALLBACK_SLOTS};
+use crate::server_handle::ServerHandle;
 
 /// The slots of the back channel, each with its last answer.
 #[derive(Debug, Default)]
@@ -216,8 +217,8 @@ impl ClientMachine {
     fn callback_recall(&mut self, now: Duration, recall: &CbRecall4args<'_>) -> Nfsstat4 {
         let is_it =
             |held: &super::file_states::HeldDelegation| held.stateid.other == recall.stateid.other;
-        match Handle::new(recall.fh.0) {
-            Ok(file) if self.states.delegation(&file).is_some_and(is_it) => {
+        match ServerHandle::new(recall.fh.0) {
+            Some(file) if self.states.delegation(&file).is_some_and(is_it) => {
                 self.recalled(now, &file, recall.truncate);
                 Nfsstat4::Ok
             }
@@ -258,7 +259,7 @@ impl ClientMachine {
         results: &mut CallbackResults,
     ) -> Result<(), Malformed> {
         let question: CbGetattr4args<'_> = decoder.value()?;
-        let held = Handle::new(question.fh.0).ok();
+        let held = ServerHandle::new(question.fh.0);
         let held = held.and_then(|file| self.states.delegation(&file));
         let Some(held) = held.filter(|held| held.kind == DelegationKind::Write) else {
             results.add(operation::CB_GETATTR, Nfsstat4::BadHandle);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{Nfsstat4, Stateid4, operation as op, share};
-use comity_vfs::{DelegationKind, Handle, OpenAccess, OpenEvent};
+use comity_vfs::{DelegationKind, OpenAccess};
 
 use super::file_states::{HeldDelegation, OpenKey};
 use super::job::{Job, OpenTask, TaskClaim};
@@ -15,14 +15,16 @@ use super::prepare::Readiness;
 use super::request::SessionAnswer;
 use crate::compound::{CompoundCall, OpFailure, OpenOwner};
 use crate::limits::DELEGATIONS_MAX;
+use crate::machine::StateEvent;
 use crate::machine::{MachineOutput, Notice};
+use crate::server_handle::ServerHandle;
 
 impl ClientMachine {
     /// A delegation was granted.
     pub(super) fn delegated(
         &mut self,
         now: Duration,
-        (file, owner): (Handle, &Arc<OpenOwner>),
+        (file, owner): (ServerHandle, &Arc<OpenOwner>),
         (stateid, kind): (Stateid4, DelegationKind),
         is_recalled: bool,
     ) {
@@ -47,20 +49,20 @@ impl ClientMachine {
     }
 
     /// The delegation of a file, if it is good now.
-    pub(crate) fn delegation(&self, now: Duration, file: &Handle) -> Option<DelegationKind> {
+    pub(crate) fn delegation(&self, now: Duration, file: &ServerHandle) -> Option<DelegationKind> {
         let held = self.states.delegation(file).filter(|held| held.is_good())?;
         self.is_lease_certain(now).then_some(held.kind)
     }
 
     /// Notes the length of a delegated file of which data is kept from the server.
-    pub(crate) fn note_unwritten(&mut self, file: &Handle, size: Option<u64>) {
+    pub(crate) fn note_unwritten(&mut self, file: &ServerHandle, size: Option<u64>) {
         if let Some(held) = self.states.delegation_mut(file) {
             held.unwritten = size;
         }
     }
 
     /// Notes size and change attribute of a delegated file as the server has them.
-    pub(crate) fn note_known(&mut self, file: &Handle, size: u64, change: u64) {
+    pub(crate) fn note_known(&mut self, file: &ServerHandle, size: u64, change: u64) {
         if let Some(held) = self.states.delegation_mut(file) {
             held.known = Some((size, change));
         }
@@ -68,14 +70,14 @@ impl ClientMachine {
 
     /// The server wants a delegation back. Whoever keeps data from the server is told; otherwise it
     /// is given back at once.
-    pub(super) fn recalled(&mut self, now: Duration, file: &Handle, is_truncated: bool) {
+    pub(super) fn recalled(&mut self, now: Duration, file: &ServerHandle, is_truncated: bool) {
         let Some(held) = self.states.delegation_mut(file) else { return };
         if held.recalled.is_some() || held.is_returning {
             return;
         }
         held.recalled = Some(now);
         if self.settings.hands_up_recalls {
-            self.tell(OpenEvent::Recalled { node: *file, is_truncated });
+            self.tell(StateEvent::Recalled { file: *file, is_truncated });
             let number = self.next_request;
             self.overdue.insert((now + self.lease.length / 2, number), *file);
         } else {
@@ -84,7 +86,7 @@ impl ClientMachine {
     }
 
     /// Tells whoever looks after delegations, if there is anybody.
-    fn tell(&mut self, event: OpenEvent) {
+    fn tell(&mut self, event: StateEvent) {
         if self.settings.hands_up_recalls {
             self.outputs.push_back(MachineOutput::Event(event));
         }
@@ -110,7 +112,7 @@ impl ClientMachine {
     }
 
     /// Gives a delegation back for a caller, who waits for that.
-    pub(super) fn return_for(&mut self, now: Duration, file: &Handle) -> u64 {
+    pub(super) fn return_for(&mut self, now: Duration, file: &ServerHandle) -> u64 {
         if self.states.delegation(file).is_none() {
             return self.answer_at_once(Ok(SessionAnswer::Done));
         }
@@ -134,7 +136,7 @@ impl ClientMachine {
             let held = state.delegation.as_ref().filter(|held| held.is_good())?;
             Some((held.used, *file))
         });
-        let mut good: Vec<(u64, Handle)> = good.collect();
+        let mut good: Vec<(u64, ServerHandle)> = good.collect();
         let excess = good.len().saturating_sub(most);
         if excess > 0 {
             good.sort_unstable_by_key(|(used, _)| *used);
@@ -143,7 +145,7 @@ impl ClientMachine {
         }
     }
 
-    fn begin_return(&mut self, now: Duration, file: &Handle) {
+    fn begin_return(&mut self, now: Duration, file: &ServerHandle) {
         let Some(held) = self.states.delegation_mut(file) else { return };
         if !std::mem::replace(&mut held.is_returning, true) {
             self.go_on_returning(now, file);
@@ -151,7 +153,7 @@ impl ClientMachine {
     }
 
     /// Goes on giving a delegation back: callers' opens under it are first made at the server.
-    pub(super) fn go_on_returning(&mut self, now: Duration, file: &Handle) {
+    pub(super) fn go_on_returning(&mut self, now: Duration, file: &ServerHandle) {
         let Some(state) = self.states.files.get_mut(file) else { return };
         let Some(held) = state.delegation.as_mut() else { return };
         if !held.is_returning || held.is_sent {
@@ -177,12 +179,12 @@ impl ClientMachine {
         }
     }
 
-    fn send_return(&mut self, now: Duration, file: &Handle) {
+    fn send_return(&mut self, now: Duration, file: &ServerHandle) {
         self.insert(PendingRequest::unwritten(Job::Return(*file), now));
     }
 
     /// Puts a DELEGRETURN together.
-    pub(super) fn prepare_return(&mut self, id: u64, file: &Handle) -> Readiness {
+    pub(super) fn prepare_return(&mut self, id: u64, file: &ServerHandle) -> Readiness {
         let Some(held) = self.states.delegation(file).filter(|held| held.is_sent) else {
             self.remove(id);
             return Readiness::Over;
@@ -194,14 +196,14 @@ impl ClientMachine {
     }
 
     /// Takes in the reply to a DELEGRETURN. A failure says that there is none any more.
-    pub(super) fn return_ended(&mut self, now: Duration, id: u64, file: &Handle) {
+    pub(super) fn return_ended(&mut self, now: Duration, id: u64, file: &ServerHandle) {
         self.remove(id);
         self.forget_delegation(file);
         self.close_idle(now);
     }
 
     /// Drops a delegation, and answers those who wait for its end.
-    fn forget_delegation(&mut self, file: &Handle) {
+    fn forget_delegation(&mut self, file: &ServerHandle) {
         let Some(held) = self.states.take_delegation(file) else { return };
         for waiter in held.waiters {
             self.answer(waiter, Ok(SessionAnswer::Done));
@@ -210,7 +212,7 @@ impl ClientMachine {
     }
 
     /// A delegation has ended without being given back.
-    pub(super) fn lose_delegation(&mut self, file: &Handle) {
+    pub(super) fn lose_delegation(&mut self, file: &ServerHandle) {
         let was_expected =
             self.states.delegation(file).is_some_and(|held| held.is_sent || held.is_returning);
         if self.states.delegation(file).is_none() {
@@ -219,7 +221,7 @@ impl ClientMachine {
         self.forget_delegation(file);
         if !was_expected {
             self.note(Notice::DelegationLost(*file));
-            self.tell(OpenEvent::DelegationLost { node: *file });
+            self.tell(StateEvent::DelegationLost(*file));
         }
     }
 
@@ -238,7 +240,7 @@ impl ClientMachine {
             return;
         }
         self.note(Notice::StateLost(key.0));
-        self.tell(OpenEvent::StateLost { node: key.0 });
+        self.tell(StateEvent::StateLost(key.0));
     }
 }
 

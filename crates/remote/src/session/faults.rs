@@ -6,7 +6,6 @@ use std::time::Duration;
 use comity_proto::nfs4::{
     Nfsstat4, Stateid4, TestStateid4args, TestStateid4resok, operation as op, seq4_status,
 };
-use comity_vfs::Handle;
 use comity_xdr::Counted;
 
 use super::file_states::OpenKey;
@@ -16,6 +15,7 @@ use super::machine::ClientMachine;
 use super::pending::{PendingRequest, RequestForm};
 use crate::compound::{CompoundCall, CompoundReply};
 use crate::machine::Notice;
+use crate::server_handle::ServerHandle;
 
 /// Times that a request is done again because the server did not know the state.
 const FAULTS_MAX: u32 = 4;
@@ -93,7 +93,7 @@ impl ClientMachine {
     pub(super) fn invalidate(
         &mut self,
         now: Duration,
-        file: &Handle,
+        file: &ServerHandle,
         stateid: Stateid4,
         status: Nfsstat4,
     ) {
@@ -125,7 +125,7 @@ impl ClientMachine {
     /// were none.
     fn invalidate_lock(
         &mut self,
-        file: &Handle,
+        file: &ServerHandle,
         owners: (u32, u64),
         is_empty: bool,
         status: Nfsstat4,

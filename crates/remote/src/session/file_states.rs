@@ -3,18 +3,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::{Stateid4, share};
-use comity_vfs::{DelegationKind, Handle, OpenAccess};
+use comity_vfs::{DelegationKind, OpenAccess};
 
 use super::lock_states::LockState;
 use crate::compound::{OpenOwner, share_bits};
+use crate::server_handle::ServerHandle;
 
 /// An open: of a file, by the number of its open-owner.
-pub(super) type OpenKey = (Handle, u32);
+pub(super) type OpenKey = (ServerHandle, u32);
 
 /// The files of which the client holds state at the server.
 #[derive(Debug, Default)]
 pub(super) struct FileStates {
-    pub(super) files: HashMap<Handle, FileState>,
+    pub(super) files: HashMap<ServerHandle, FileState>,
     /// Opens of callers, by number.
     pub(super) holds: HashMap<u64, Hold>,
     last_hold: u64,
@@ -249,18 +250,22 @@ impl FileStates {
     }
 
     /// The open of an owner, made if there is none.
-    pub(super) fn open_of(&mut self, file: &Handle, owner: &Arc<OpenOwner>) -> &mut OpenState {
+    pub(super) fn open_of(
+        &mut self,
+        file: &ServerHandle,
+        owner: &Arc<OpenOwner>,
+    ) -> &mut OpenState {
         let file = self.files.entry(*file).or_default();
         file.opens.entry(owner.id).or_insert_with(|| OpenState::new(Arc::clone(owner)))
     }
 
     /// The delegation of a file.
-    pub(super) fn delegation(&self, file: &Handle) -> Option<&HeldDelegation> {
+    pub(super) fn delegation(&self, file: &ServerHandle) -> Option<&HeldDelegation> {
         self.files.get(file)?.delegation.as_ref()
     }
 
     /// The delegation of a file, for a change.
-    pub(super) fn delegation_mut(&mut self, file: &Handle) -> Option<&mut HeldDelegation> {
+    pub(super) fn delegation_mut(&mut self, file: &ServerHandle) -> Option<&mut HeldDelegation> {
         self.files.get_mut(file)?.delegation.as_mut()
     }
 
@@ -304,7 +309,7 @@ impl FileStates {
     }
 
     /// Holds a delegation of a file; it takes the place of an earlier one.
-    pub(super) fn hold_delegation(&mut self, file: Handle, mut held: HeldDelegation) {
+    pub(super) fn hold_delegation(&mut self, file: ServerHandle, mut held: HeldDelegation) {
         self.uses += 1;
         held.used = self.uses;
         let before = self.files.entry(file).or_default().delegation.replace(held);
@@ -312,7 +317,7 @@ impl FileStates {
     }
 
     /// Takes away the delegation of a file.
-    pub(super) fn take_delegation(&mut self, file: &Handle) -> Option<HeldDelegation> {
+    pub(super) fn take_delegation(&mut self, file: &ServerHandle) -> Option<HeldDelegation> {
         let state = self.files.get_mut(file)?;
         let held = state.delegation.take()?;
         self.delegations -= 1;
@@ -333,7 +338,7 @@ impl FileStates {
     }
 
     /// The files of these stateids, by what does not change of a stateid.
-    pub(super) fn files_of(&self, stateids: &[Stateid4]) -> HashMap<[u8; 12], Handle> {
+    pub(super) fn files_of(&self, stateids: &[Stateid4]) -> HashMap<[u8; 12], ServerHandle> {
         let wanted: HashSet<[u8; 12]> = stateids.iter().map(|stateid| stateid.other).collect();
         let all = self.files.iter().flat_map(|(file, state)| {
             state.stateids().into_iter().map(|stateid| (stateid.other, *file))
@@ -342,7 +347,7 @@ impl FileStates {
     }
 
     /// Forgets what is of no use any more.
-    pub(super) fn tidy(&mut self, file: &Handle) {
+    pub(super) fn tidy(&mut self, file: &ServerHandle) {
         let Some(state) = self.files.get_mut(file) else { return };
         let is_delegated = state.delegation.is_some();
         // Under a delegation it is remembered whom the server let in.
@@ -369,8 +374,8 @@ mod tests {
         Arc::new(OpenOwner { id, credential: Vec::new() })
     }
 
-    fn file() -> Handle {
-        Handle::new(b"file").unwrap()
+    fn file() -> ServerHandle {
+        ServerHandle::new(b"file").unwrap()
     }
 
     fn stateid(byte: u8) -> Stateid4 {

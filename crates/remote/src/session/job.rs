@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use comity_proto::nfs4::{Sessionid4, Stateid4};
-use comity_vfs::{DelegationKind, Handle, LockRequest, OpenAccess};
+use comity_vfs::{DelegationKind, LockRequest, OpenAccess};
 
 use super::file_states::OpenKey;
 use crate::calls::LinkPlace;
 use crate::compound::OpenOwner;
+use crate::server_handle::ServerHandle;
 
 /// The purpose of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(super) enum Job {
     /// LOCK, LOCKU or LOCKT.
     Lock(LockTask),
     /// DELEGRETURN.
-    Return(Handle),
+    Return(ServerHandle),
     /// Nothing: a caller waits for the end of another request.
     Waiter,
     /// TEST_STATEID of these.
@@ -66,7 +67,7 @@ pub(crate) struct OpenTask {
     /// The open-owner.
     pub(crate) owner: Arc<OpenOwner>,
     /// The file; `None` if it is opened by name.
-    pub(crate) file: Option<Handle>,
+    pub(crate) file: Option<ServerHandle>,
     /// The access.
     pub(crate) access: OpenAccess,
     /// By what it is opened.
@@ -92,7 +93,7 @@ impl OpenTask {
     /// A caller's open.
     pub(crate) const fn of_caller(
         owner: Arc<OpenOwner>,
-        file: Option<Handle>,
+        file: Option<ServerHandle>,
         access: OpenAccess,
         claim: TaskClaim,
     ) -> Self {
@@ -102,7 +103,7 @@ impl OpenTask {
     /// An open of the client's own, whose turn it is.
     pub(super) const fn own(
         owner: Arc<OpenOwner>,
-        file: Handle,
+        file: ServerHandle,
         access: OpenAccess,
         claim: TaskClaim,
     ) -> Self {

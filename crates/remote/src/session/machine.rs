@@ -15,10 +15,10 @@ use super::reclaim::ReclaimQueue;
 use super::request::{SessionOutcome, SessionRequest};
 use super::settings::{MachineSettings, Persistence};
 use super::slots::SlotTable;
-use comity_vfs::Handle;
 
 use crate::calls::{CallBytes, Heard, LinkPlace, OutstandingCalls, Sending};
 use crate::machine::{CallFailure, Machine, MachineOutput, Notice};
+use crate::server_handle::ServerHandle;
 
 /// An order of this machine.
 pub(super) type SessionOutput = MachineOutput<SessionOutcome>;
@@ -53,7 +53,7 @@ pub(crate) struct ClientMachine {
     /// Locks that callers wait for.
     pub(super) lock_waits: BTreeSet<u64>,
     /// Recalled delegations that are given back at a time, whoever keeps data.
-    pub(super) overdue: BTreeMap<(Duration, u64), Handle>,
+    pub(super) overdue: BTreeMap<(Duration, u64), ServerHandle>,
     /// State that is still to be reclaimed.
     pub(super) reclaims: ReclaimQueue,
     pub(super) testing: StateTest,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_proto::nfs4::share;
-use comity_vfs::{DelegationKind, Handle, LockOwner, LockRequest, OpenId, RangeLock};
+use comity_vfs::{DelegationKind, LockOwner, LockRequest, OpenId, RangeLock};
 
 use super::delegations::access;
 use super::faults::StateTest;
@@ -17,6 +17,7 @@ use super::pending::PendingRequest;
 use super::phase::ClientPhase;
 use crate::compound::OpFailure;
 use crate::machine::Notice;
+use crate::server_handle::ServerHandle;
 
 /// Reclaims that are under way at once.
 const AT_ONCE: usize = 32;
@@ -42,7 +43,7 @@ impl ClientMachine {
         self.phase = ClientPhase::Reclaiming;
         self.reclaims = ReclaimQueue::default();
         self.reset_turns();
-        let files: Vec<Handle> = self.states.files.keys().copied().collect();
+        let files: Vec<ServerHandle> = self.states.files.keys().copied().collect();
         for file in files {
             self.plan_reclaim(&file);
         }
@@ -75,7 +76,7 @@ impl ClientMachine {
 
     /// Plans the reclaims of one file. What nobody holds is forgotten: it is opened again when it
     /// is needed.
-    fn plan_reclaim(&mut self, file: &Handle) {
+    fn plan_reclaim(&mut self, file: &ServerHandle) {
         let Some(state) = self.states.files.get_mut(file) else { return };
         let mut delegation = match &state.delegation {
             Some(held) if !held.is_returning => Some((Arc::clone(&held.owner), held.kind)),
@@ -165,7 +166,7 @@ impl ClientMachine {
 
 /// The opens of a file that are to be reclaimed, and with one of them the delegation.
 fn open_steps(
-    file: &Handle,
+    file: &ServerHandle,
     state: &FileState,
     delegation: &mut Option<(Arc<crate::compound::OpenOwner>, DelegationKind)>,
 ) -> Vec<OpenTask> {

@@ -1,8 +1,9 @@
-use comity_vfs::{DelegationKind, Handle, HeldLock, LockOutcome, LockRequest};
+use comity_vfs::{DelegationKind, HeldLock, LockOutcome, LockRequest};
 
 use super::job::OpenTask;
 use crate::compound::{CompoundReply, CompoundRequest};
 use crate::machine::CallFailure;
+use crate::server_handle::ServerHandle;
 
 /// A request of a caller's.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(crate) enum SessionRequest {
     /// A question for the lock that stands against one.
     FindLock(LockRequest),
     /// The end of a delegation.
-    Return(Handle),
+    Return(ServerHandle),
 }
 
 /// The answer to a request.

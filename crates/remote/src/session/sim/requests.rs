@@ -4,9 +4,7 @@ use comity_proto::nfs4::{
     Bitmap4, Component4, Create4args, Createhow4, Createtype4, Fattr4, NfsFh4, Nfsstat4,
     OpenClaim4, Openflag4, Read4resok, attribute, operation as op,
 };
-use comity_vfs::{
-    Cred, Disk, Gid, Handle, LockOwner, LockRequest, OpenAccess, OpenId, RangeLock, Uid,
-};
+use comity_vfs::{Cred, Disk, Gid, LockOwner, LockRequest, OpenAccess, OpenId, RangeLock, Uid};
 use comity_xdr::{Encode, Encoder, Opaque};
 
 use super::world::World;
@@ -14,6 +12,7 @@ use crate::compound::{
     CompoundCall, CompoundReply, OpenArguments, OpenOwner, StatePurpose, StateUse, share_bits,
 };
 use crate::rpc::auth_sys;
+use crate::server_handle::ServerHandle;
 use crate::session::{
     OpenAnswer, OpenTask, SessionAnswer, SessionOutcome, SessionRequest, TaskClaim,
 };
@@ -57,17 +56,17 @@ pub(crate) fn opened(outcome: SessionOutcome) -> OpenAnswer {
 }
 
 /// The handle of the exported directory.
-pub(crate) fn top(world: &mut World) -> Handle {
+pub(crate) fn top(world: &mut World) -> ServerHandle {
     let call = call().bare(op::PUTROOTFH).op(op::LOOKUP, &component("export")).bare(op::GETFH);
     let reply = reply(world.perform(0, compound(call)));
     let mut results = reply.results();
     results.status(op::PUTROOTFH).unwrap();
     results.status(op::LOOKUP).unwrap();
-    Handle::new(results.next::<NfsFh4<'_>>(op::GETFH).unwrap().0).unwrap()
+    ServerHandle::new(results.next::<NfsFh4<'_>>(op::GETFH).unwrap().0).unwrap()
 }
 
 /// MKDIR, which must not be done twice.
-pub(crate) fn mkdir(top: &Handle, name: &str) -> SessionRequest {
+pub(crate) fn mkdir(top: &ServerHandle, name: &str) -> SessionRequest {
     let createattrs = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(&[]) };
     let objname = component(name);
     let arguments = Create4args { objtype: Createtype4::Dir, objname, createattrs };
@@ -75,7 +74,7 @@ pub(crate) fn mkdir(top: &Handle, name: &str) -> SessionRequest {
 }
 
 /// The file of a name, made if it is not there, and closed again.
-pub(crate) fn file(world: &mut World, top: &Handle, name: &str) -> Handle {
+pub(crate) fn file(world: &mut World, top: &ServerHandle, name: &str) -> ServerHandle {
     let task = OpenTask::of_caller(owner(0), None, OpenAccess::Both, TaskClaim::Use);
     let reply = reply(world.perform(0, open_name(task, top, name)));
     let mut results = reply.results();
@@ -84,11 +83,11 @@ pub(crate) fn file(world: &mut World, top: &Handle, name: &str) -> Handle {
     }
     results.next::<Fattr4<'_>>(op::GETATTR).unwrap();
     results.next::<comity_proto::nfs4::Open4resok<'_>>(op::OPEN).unwrap();
-    Handle::new(results.next::<NfsFh4<'_>>(op::GETFH).unwrap().0).unwrap()
+    ServerHandle::new(results.next::<NfsFh4<'_>>(op::GETFH).unwrap().0).unwrap()
 }
 
 /// OPEN by name, with creation.
-pub(crate) fn open_name(task: OpenTask, top: &Handle, name: &str) -> SessionRequest {
+pub(crate) fn open_name(task: OpenTask, top: &ServerHandle, name: &str) -> SessionRequest {
     let attrs = Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(&[]) };
     let arguments = OpenArguments {
         owner: task.owner.id,
@@ -102,7 +101,7 @@ pub(crate) fn open_name(task: OpenTask, top: &Handle, name: &str) -> SessionRequ
 }
 
 /// OPEN of a file by a caller.
-pub(crate) fn open(uid: u32, file: &Handle, access: OpenAccess) -> SessionRequest {
+pub(crate) fn open(uid: u32, file: &ServerHandle, access: OpenAccess) -> SessionRequest {
     let owner = owner(uid);
     let arguments = OpenArguments {
         owner: owner.id,
@@ -117,7 +116,7 @@ pub(crate) fn open(uid: u32, file: &Handle, access: OpenAccess) -> SessionReques
 }
 
 /// READ of the first bytes of a file.
-pub(crate) fn read(uid: u32, file: &Handle) -> SessionRequest {
+pub(crate) fn read(uid: u32, file: &ServerHandle) -> SessionRequest {
     let (owner, purpose) = (owner(uid), StatePurpose::Data);
     let call = CompoundCall::new(2, &owner.credential).on(file);
     let state = StateUse { file: *file, owner, access: OpenAccess::Read, purpose };
@@ -134,7 +133,7 @@ pub(crate) fn bytes(outcome: SessionOutcome) -> Result<Vec<u8>, Nfsstat4> {
 }
 
 /// WRITE of bytes at the beginning of a file.
-pub(crate) fn write(uid: u32, file: &Handle, data: &[u8]) -> SessionRequest {
+pub(crate) fn write(uid: u32, file: &ServerHandle, data: &[u8]) -> SessionRequest {
     let (owner, purpose) = (owner(uid), StatePurpose::Data);
     let call = CompoundCall::new(2, &owner.credential).on(file);
     let state = StateUse { file: *file, owner, access: OpenAccess::Write, purpose };
@@ -143,12 +142,12 @@ pub(crate) fn write(uid: u32, file: &Handle, data: &[u8]) -> SessionRequest {
 }
 
 /// GETATTR of nothing.
-pub(crate) fn nothing(file: &Handle) -> SessionRequest {
+pub(crate) fn nothing(file: &ServerHandle) -> SessionRequest {
     compound(call().on(file).op(op::GETATTR, &Bitmap4::EMPTY))
 }
 
 /// GETATTR of the size of a file.
-pub(crate) fn getattr_size(file: &Handle) -> SessionRequest {
+pub(crate) fn getattr_size(file: &ServerHandle) -> SessionRequest {
     compound(call().on(file).op(op::GETATTR, &Bitmap4::of(&[attribute::SIZE])))
 }
 

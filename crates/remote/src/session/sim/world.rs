@@ -1,10 +1,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use comity_vfs::OpenEvent;
-
 use super::server::{ServerEnd, ServerSettings, SimServer};
 use crate::calls::{LinkAction, LinkPlace};
+use crate::machine::StateEvent;
 use crate::machine::{Machine, MachineOutput, Notice};
 use crate::session::{
     ClientIdentity, ClientMachine, MachineSettings, Persistence, SessionOutcome, SessionRequest,
@@ -52,7 +51,7 @@ pub(crate) struct SimClient {
     pub(crate) machine: ClientMachine,
     pub(crate) done: HashMap<u64, SessionOutcome>,
     pub(crate) notices: Vec<Notice>,
-    pub(crate) events: Vec<OpenEvent>,
+    pub(crate) events: Vec<StateEvent>,
     /// Times that requests could be done.
     pub(crate) ready: usize,
     pub(crate) failed: bool,

@@ -6,9 +6,10 @@ use comity_proto::nfs4::callback::{
     ReferringCall4, ReferringCallList4, VERSION, operation, procedure,
 };
 use comity_rpc::{CallHeader, OpaqueAuth};
-use comity_vfs::{DelegationKind, OpenAccess, OpenEvent};
+use comity_vfs::{DelegationKind, OpenAccess};
 use comity_xdr::{Counted, Decoder, Encode, Encoder, Opaque};
 
+use crate::machine::StateEvent;
 use crate::session::SessionRequest;
 use crate::session::sim::world::settings;
 use crate::session::sim::*;
@@ -178,7 +179,7 @@ impl Encode for Raw {
 }
 
 /// Returns the most requests that are under way at once when many are asked for.
-fn most_at_once(world: &mut World, top: &comity_vfs::Handle) -> usize {
+fn most_at_once(world: &mut World, top: &crate::server_handle::ServerHandle) -> usize {
     // The client learns how many slots it may use from a few replies.
     for _ in 0..3 {
         world.perform(0, nothing(top)).unwrap();
@@ -283,7 +284,7 @@ fn a_recall_is_handed_up_and_the_delegation_goes_when_it_is_said() {
     opened(world.perform(0, open(0, &file, OpenAccess::Both)));
     let other = world.submit(1, open(0, &file, OpenAccess::Both));
     world.pass(Duration::from_secs(5));
-    let recalled = OpenEvent::Recalled { node: file, is_truncated: false };
+    let recalled = StateEvent::Recalled { file, is_truncated: false };
     assert_eq!(world.clients[0].events, [recalled]);
     assert!(!world.clients[1].done.contains_key(&other));
     // Data that was kept is written under the delegation.

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
-use comity_vfs::{OpenAccess, OpenEvent};
+use comity_vfs::OpenAccess;
 
 use crate::machine::Notice;
+use crate::machine::StateEvent;
 use crate::session::sim::world::settings;
 use crate::session::sim::*;
 
@@ -26,7 +27,7 @@ fn a_delegation_that_the_server_took_away_is_found_and_freed() {
     // The next request learns of it.
     reply(world.perform(0, nothing(&top)));
     world.pass(Duration::from_secs(10));
-    let lost = OpenEvent::DelegationLost { node: file };
+    let lost = StateEvent::DelegationLost(file);
     assert_eq!(world.clients[0].events, [lost]);
     assert!(world.clients[0].notices.contains(&Notice::DelegationLost(file)));
     assert_eq!(bytes(world.perform(0, read(0, &file))), Ok(vec![]));

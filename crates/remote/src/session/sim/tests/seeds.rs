@@ -12,8 +12,8 @@ use crate::session::{OpenAnswer, SessionAnswer};
 /// restarts now and then.
 struct Storm {
     world: World,
-    top: comity_vfs::Handle,
-    file: comity_vfs::Handle,
+    top: crate::server_handle::ServerHandle,
+    file: crate::server_handle::ServerHandle,
     /// The clients' opens, and whether each has the lock.
     opens: [Option<OpenAnswer>; 2],
     has_lock: [bool; 2],

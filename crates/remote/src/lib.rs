@@ -29,6 +29,7 @@ pub mod rpc;
 mod server_handle;
 mod session;
 mod transport;
+mod unstable;
 
 pub use mount::{DelegationUse, MountError, MountOptions, Mounted, NfsVersion, mount};
 pub use session::ClientIdentity;

@@ -75,3 +75,7 @@ pub const DELEGATIONS_MAX: usize = 16_384;
 /// Most operations of one callback: CB_SEQUENCE and what it is about. They are told to the server
 /// when a session is made.
 pub const CALLBACK_OPERATIONS_MAX: u32 = 8;
+
+/// Most bytes of data that was written and that the server may lose in a restart. When there is
+/// more, the file with most of it is committed first.
+pub const UNSTABLE_BYTES_MAX: usize = 32 << 20;

@@ -15,6 +15,7 @@ use super::attributes::OBJECT;
 use super::remote4::Remote4;
 use crate::compound::{OpFailure, OpenOwner, StatePurpose, StateUse};
 use crate::server_handle::ServerHandle;
+use crate::unstable::KeptData;
 
 impl Remote4 {
     /// Reads. One who has opened the file is not judged again: if the server does, for the mode of
@@ -90,9 +91,29 @@ impl Remote4 {
         data: &[u8],
     ) -> Result<Written<Disk>> {
         let data = data.get(..self.transfer_bytes.1 as usize).unwrap_or(data);
+        self.make_room(data.len())?;
+        let turn = self.unstable.begin_write(node)?;
+        let (before, written, after) =
+            self.send_write(caller, node, WriteRest { offset, stable: UNSTABLE, data })?;
+        let value = written.count.min(data.len() as u32);
+        let data = data.get(..value as usize).unwrap_or_default();
+        if written.committed == UNSTABLE {
+            turn.keep(offset, data.to_vec(), written.writeverf, caller);
+        } else {
+            self.unstable.cut(node, (offset, offset.saturating_add(value.into())));
+        }
+        Ok(Changed { value, change: Change { before: Some(before), after } })
+    }
+
+    /// Has a WRITE done; returns the attributes before and behind it, too.
+    fn send_write(
+        &self,
+        caller: &Arc<OpenOwner>,
+        node: &Handle,
+        arguments: WriteRest<'_>,
+    ) -> Result<(Attr<Disk>, Write4resok, Option<Attr<Disk>>)> {
         let file = self.file(node)?;
         let state = state_of(caller, &file, OpenAccess::Write);
-        let arguments = WriteRest { offset, stable: StableHow4::Unstable, data };
         let call = self.call_on(caller, &file).op(op::GETATTR, &OBJECT);
         let call = call.stateful(op::WRITE, state, &arguments).op(op::GETATTR, &OBJECT);
         let reply = self.perform(call)?;
@@ -100,24 +121,70 @@ impl Remote4 {
         results.status(op::PUTFH)?;
         let before = self.attr(&mut results)?;
         let written: Write4resok = results.next(op::WRITE).map_err(data_failure)?;
-        let value = written.count.min(data.len() as u32);
-        let change = Change { before: Some(before), after: self.attr(&mut results).ok() };
-        Ok(Changed { value, change })
+        Ok((before, written, self.attr(&mut results).ok()))
     }
 
+    /// Commits files until so many bytes more may be kept until they are stable.
+    fn make_room(&self, bytes: usize) -> Result<()> {
+        while let Some(turn) = self.unstable.begin_relief(bytes)? {
+            match self.commit(&turn.node) {
+                Ok(_) => {}
+                Err(Status::Interrupted) => return Err(Status::Interrupted),
+                Err(status) => {
+                    tracing::warn!(file = ?turn.node, %status, "written data is lost");
+                    turn.fail(status);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits what was written to a file. Data that the server has lost in a restart is written
+    /// again.
     pub(super) fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        let start = self.unstable.begin_commit(node)?;
         let arguments = Commit4args { offset: 0, count: 0 };
-        let call = self.call_unnamed(node)?.op(op::COMMIT, &arguments).op(op::GETATTR, &OBJECT);
-        let reply = self.perform(call)?;
+        let call = match &start.owner {
+            Some(owner) => self.call_as(owner, node)?,
+            None => self.call_unnamed(node)?,
+        };
+        let reply = self.perform(call.op(op::COMMIT, &arguments).op(op::GETATTR, &OBJECT))?;
         let mut results = reply.results();
         let committed = results.status(op::PUTFH).and_then(|()| results.next(op::COMMIT));
-        match committed {
-            Ok::<Verifier4, _>(_) => self.attr(&mut results).map(Some),
+        let verifier: Verifier4 = match committed {
+            Ok(verifier) => verifier,
             // Changes of a directory are stable when they are answered.
-            Err(OpFailure::Status(Nfsstat4::IsDir)) => self.getattr(node).map(Some),
-            Err(OpFailure::Status(Nfsstat4::Stale)) => Ok(None),
-            Err(failure) => Err(failure.into()),
+            Err(OpFailure::Status(Nfsstat4::IsDir)) => return self.getattr(node).map(Some),
+            Err(OpFailure::Status(Nfsstat4::Stale)) => {
+                self.unstable.forget(node);
+                return Ok(None);
+            }
+            Err(failure) => return Err(failure.into()),
+        };
+        match self.unstable.end_commit(node, &start, verifier)? {
+            None => self.attr(&mut results).map(Some),
+            Some(turn) => {
+                turn.rewrite(|offset, piece| self.rewrite(node, offset, piece))?;
+                self.getattr(node).map(Some)
+            }
         }
+    }
+
+    /// Writes lost data again, so that it is stable at once.
+    fn rewrite(&self, node: &Handle, mut offset: u64, piece: &KeptData) -> Result<()> {
+        let mut rest = piece.data.as_slice();
+        while !rest.is_empty() {
+            let data = rest.get(..self.transfer_bytes.1 as usize).unwrap_or(rest);
+            let arguments = WriteRest { offset, stable: StableHow4::FileSync, data };
+            let written = self.send_write(&piece.owner, node, arguments)?.1;
+            let count = (written.count as usize).min(data.len());
+            if count == 0 || written.committed == UNSTABLE {
+                return Err(Status::Io);
+            }
+            rest = rest.get(count..).unwrap_or_default();
+            offset += count as u64;
+        }
+        Ok(())
     }
 
     /// The state under which a caller reads or changes data of a file.
@@ -157,6 +224,9 @@ impl Encode for ReadPlace {
         encoder.value(&self.count);
     }
 }
+
+/// Data that need not be stable before COMMIT.
+const UNSTABLE: StableHow4 = StableHow4::Unstable;
 
 /// The arguments of WRITE behind its stateid.
 struct WriteRest<'a> {

@@ -18,6 +18,7 @@ use crate::engine::ClientEngine;
 use crate::limits::COMPOUND_BYTES;
 use crate::rpc::auth_sys;
 use crate::session::ClientMachine;
+use crate::unstable::UnstableWrites;
 
 /// Settings of a mount beside those of the client.
 #[derive(Debug)]
@@ -86,6 +87,7 @@ pub(crate) fn mount(
         wants_delegations: settings.wants_delegations,
         transfer_bytes: settings.transfer_bytes,
         verifiers: Verifiers::default(),
+        unstable: UnstableWrites::default(),
     };
     remote.root = remote.find_root().map_err(|status| (None, status))?;
     for name in settings.path {

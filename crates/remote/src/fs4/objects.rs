@@ -21,6 +21,7 @@ impl Remote4 {
         guard: Option<Time>,
     ) -> Result<Change<Disk>> {
         let values = AttributeValues::to_set(set, &self.owners);
+        let turn = set.size.map(|_| self.unstable.begin_write(node)).transpose()?;
         let mut call = self.call(cred, node)?.op(op::GETATTR, &OBJECT);
         if let Some(ctime) = guard {
             let expected = AttributeValues::one(a::TIME_METADATA, &nfstime4(ctime));
@@ -45,6 +46,10 @@ impl Remote4 {
             }
         }
         results.next::<Bitmap4>(op::SETATTR)?;
+        if let Some(size) = set.size {
+            self.unstable.cut(node, (size, u64::MAX));
+        }
+        drop(turn);
         Ok(Change { before: Some(before), after: self.attr(&mut results).ok() })
     }
 

@@ -103,6 +103,9 @@ impl Remote4 {
         let before = self.attr(&mut results)?;
         let opened: Open4resok<'_> = results.next(op::OPEN)?;
         let made = self.made(cred, &mut results, (before, opened.cinfo))?;
+        if let Some(size) = set.size {
+            self.unstable.cut(&made.value.handle, (size, u64::MAX));
+        }
         Ok((made, answer))
     }
 

@@ -11,6 +11,7 @@ use crate::compound::{CompoundCall, CompoundReply, OpResults, OpenOwner};
 use crate::engine::ClientEngine;
 use crate::server_handle::ServerHandle;
 use crate::session::{ClientMachine, SessionAnswer, SessionRequest};
+use crate::unstable::UnstableWrites;
 
 /// A file system of a server.
 pub(crate) struct Remote4 {
@@ -29,6 +30,7 @@ pub(crate) struct Remote4 {
     /// Most bytes of a READ and of a WRITE.
     pub(super) transfer_bytes: (u32, u32),
     pub(super) verifiers: Verifiers,
+    pub(super) unstable: UnstableWrites,
 }
 
 impl Remote4 {

@@ -1,6 +1,8 @@
 //! Data and holes, space, copies (RFC 7862).
 
-use comity_proto::nfs4::{Copy4resok, DataContent4, Nfsstat4, Seek4resok, operation as op};
+use comity_proto::nfs4::{
+    Copy4resok, DataContent4, Nfsstat4, Seek4resok, StableHow4, operation as op,
+};
 use comity_vfs::{Change, Changed, Cred, Disk, Handle, OpenAccess, ReadInto, Result, Seek, Status};
 use comity_xdr::{Encode, Encoder};
 
@@ -46,6 +48,7 @@ impl Remote4 {
         range: ByteRange,
     ) -> Result<Change<Disk>> {
         self.needs_minor_2()?;
+        let turn = self.unstable.begin_write(node)?;
         let state = self.state(cred, node, OpenAccess::Write)?;
         let call = self.call(cred, node)?.op(op::GETATTR, &OBJECT);
         let call = call.stateful(operation, state, &XdrPair(range)).op(op::GETATTR, &OBJECT);
@@ -54,6 +57,10 @@ impl Remote4 {
         results.status(op::PUTFH)?;
         let before = self.attr(&mut results)?;
         results.status(operation)?;
+        if operation == op::DEALLOCATE {
+            self.unstable.cut(node, (range.0, range.0.saturating_add(range.1)));
+        }
+        drop(turn);
         Ok(Change { before: Some(before), after: self.attr(&mut results).ok() })
     }
 
@@ -94,6 +101,7 @@ impl Remote4 {
             // A length of 0 would be all that there is.
             return Ok(Changed { value: 0, change: Change::UNKNOWN });
         }
+        let turn = self.unstable.begin_write(target.0)?;
         let rest = CopyRest { source: source.1, target: target.1, length };
         let call = self.between(cred, op::COPY, (source.0, target.0), &rest)?;
         let reply = self.perform(call.op(op::GETATTR, &OBJECT))?;
@@ -104,7 +112,13 @@ impl Remote4 {
         let before = self.attr(&mut results)?;
         let copied: Copy4resok = results.next(op::COPY)?;
         let change = Change { before: Some(before), after: self.attr(&mut results).ok() };
-        Ok(Changed { value: copied.response.count.min(length), change })
+        let value = copied.response.count.min(length);
+        self.unstable.cut(target.0, (target.1, target.1.saturating_add(value)));
+        if copied.response.committed == StableHow4::Unstable {
+            self.unstable.copied(target.0, copied.response.writeverf);
+        }
+        drop(turn);
+        Ok(Changed { value, change })
     }
 
     /// Copies a piece from one place of a file to another by reading and writing.
@@ -138,6 +152,7 @@ impl Remote4 {
             let is_empty = self.getattr(source.0)?.size == 0;
             return if is_empty { Ok(Change::UNKNOWN) } else { Err(Status::Inval) };
         }
+        let turn = self.unstable.begin_write(target.0)?;
         let rest = XdrPair((source.1, XdrPair((target.1, length))));
         let call = self.between(cred, op::CLONE, (source.0, target.0), &rest)?;
         let reply = self.perform(call.op(op::GETATTR, &OBJECT))?;
@@ -147,6 +162,8 @@ impl Remote4 {
         }
         let before = self.attr(&mut results)?;
         results.status(op::CLONE)?;
+        self.unstable.cut(target.0, (target.1, target.1.saturating_add(length)));
+        drop(turn);
         Ok(Change { before: Some(before), after: self.attr(&mut results).ok() })
     }
 
